@@ -1,0 +1,40 @@
+"""The command `rnnlens`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rnnlens import __version__
+from rnnlens.cli import evaluate, train
+from rnnlens.errors import RnnlensError
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every verb with its flags."""
+    made = argparse.ArgumentParser(
+        prog="rnnlens",
+        description="See what every hidden state of a recurrent network predicts.",
+        epilog="Start with: rnnlens demo. Then: rnnlens train CORPUS -o RUN; rnnlens eval RUN.",
+    )
+    made.add_argument("--version", action="version", version=f"rnnlens {__version__}")
+    verbs = made.add_subparsers(metavar="COMMAND", required=True)
+    for verb in (train, evaluate):
+        verb.add_to(verbs)
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; anything a user can mend is one line and exit code 2."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    args = parser().parse_args(words)
+    args.words = words
+    try:
+        return int(args.run(args))
+    except RnnlensError as error:
+        print(f"rnnlens: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("rnnlens: stopped", file=sys.stderr)
+        return INTERRUPTED

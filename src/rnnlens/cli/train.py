@@ -1,0 +1,200 @@
+"""`rnnlens train`: from a corpus to a run with a trained model."""
+
+import argparse
+import json
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rnnlens.cli.evaluate import measure, table
+from rnnlens.cli.watch import Watch
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
+from rnnlens.corpus.groups import parts_of_speech
+from rnnlens.errors import RnnlensError
+from rnnlens.flags import add_flags, from_flags
+from rnnlens.model.checkpoint import load_checkpoint
+from rnnlens.model.distributed import Processes, pick_device, processes
+from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.training import Trainer, TrainingConfig
+from rnnlens.run import TRAINED, TRAINING, Run
+from rnnlens.view.colours import default_colours, read_colours
+
+_HELP = """\
+Train a language model: it reads a sentence word by word and predicts the next word.
+
+CORPUS is a text file with one tokenised sentence a line, raw text, a CoNLL-U file, Penn Treebank
+brackets, a folder of any of these, gzipped or not, or nltk:NAME for a corpus NLTK has installed.
+The defaults are the paper's: lower case, numerals as NUM, words seen less than three times as UNK,
+80/10/10 of the sentences for training, validation and testing, an LSTM of 2 layers of 300.
+
+examples:
+  rnnlens train news.conllu.gz -o runs/news
+  rnnlens train nltk:brown -o runs/brown --cell gru --width 200
+  rnnlens train train.txt --valid valid.txt --test test.txt -o runs/ptb --min-count 1
+  torchrun --nproc-per-node 2 -m rnnlens train news.conllu.gz -o runs/news
+
+Ctrl-C stops; the same command continues where it stopped, to the same result."""
+
+_COPIES = 8  # of the weights that training holds, at most: optimiser, averages, gradients, ...
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a command line asks for; two runs of equal orders and corpora are the same run."""
+
+    corpus: CorpusConfig
+    network: NetworkConfig
+    training: TrainingConfig
+
+    def record(self, corpus: Corpus, words: Sequence[str]) -> dict[str, Any]:
+        """What run.json says of how a run came about."""
+        return {
+            "command": shlex.join(["rnnlens", *words]),
+            "corpus": {"source": corpus.name, "hash": corpus.hash, **asdict(self.corpus)},
+            "network": asdict(self.network),
+            "training": asdict(self.training),
+        }
+
+    def refuse_other(self, run: Run, before: dict[str, Any]) -> None:
+        """Refuse to write over a run that was asked for in other words."""
+        for part in ("corpus", "network", "training"):
+            for name, value in asdict(getattr(self, part)).items():
+                was = before.get(part, {}).get(name)
+                if was != value:
+                    flag = name.replace("_", "-")
+                    raise RnnlensError(
+                        f"{run.path} holds another run, made with --{flag} {was!r}, not {value!r}; "
+                        "give the same flags to continue it, or another folder with -o"
+                    )
+
+
+def add_to(verbs: Any) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "train",
+        help="train a model on a corpus",
+        description=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("corpus", metavar="CORPUS", help="a file, a folder or nltk:NAME")
+    parser.add_argument("-o", "--output", metavar="RUN", required=True, type=Path,
+                        help="the run folder to make, or to continue")  # fmt: skip
+    parser.add_argument("--device", default="auto", metavar="NAME",
+                        help="cpu, cuda or cuda:N (default: cuda where there is any)")  # fmt: skip
+    parser.add_argument("--colours", type=Path, metavar="FILE",
+                        help="JSON with your own groups of words and their colours")  # fmt: skip
+    parser.add_argument("--checkpoint-seconds", type=float, default=60.0, metavar="X",
+                        help="save this often, in case of a crash (default: 60)")  # fmt: skip
+    add_flags(parser, CorpusConfig, "corpus")
+    add_flags(parser, NetworkConfig, "network")
+    add_flags(parser, TrainingConfig, "training")
+    parser.set_defaults(run=run_train)
+
+
+def run_train(args: argparse.Namespace) -> int:
+    """Carry out the verb."""
+    order = Order(
+        corpus=from_flags(CorpusConfig, args),
+        network=from_flags(NetworkConfig, args),
+        training=from_flags(TrainingConfig, args),
+    )
+    for config in (order.corpus, order.network, order.training):
+        config.check()
+    run = Run(args.output)
+    before = run.record() if run.exists() else {}
+    if before:
+        order.refuse_other(run, before)
+    own_colours = read_colours(args.colours) if args.colours else None
+    device = pick_device(args.device)
+    with processes(device) as group:
+        say = print if group.first else _silence
+        corpus = load_corpus(args.corpus, order.corpus)
+        if before and before["corpus"]["hash"] != corpus.hash:
+            raise RnnlensError(
+                f"{args.corpus} has changed since {run.path} was begun; choose another folder"
+            )
+        if before.get("status") == TRAINED:
+            say(f"{run.path} is trained already; see it with: rnnlens eval {run.path}")
+            return 0
+        colours = own_colours or default_colours(corpus.vocabulary.labels, *parts_of_speech(corpus))
+        say(f"{describe(corpus)}\ncolours     {colours['source']}")
+        _refuse_too_large(order.network, len(corpus.vocabulary))
+        record = order.record(corpus, args.words)
+        group.any(False)  # nobody writes before everybody has looked
+        if group.first:
+            run.create()
+            run.write_vocabulary(corpus.vocabulary)
+            run.write_colours(colours)
+            run.write_record({**record, "status": TRAINING})
+        return _train(run, record, order, corpus, device, group, args.checkpoint_seconds)
+
+
+def _train(
+    run: Run,
+    record: dict[str, Any],
+    order: Order,
+    corpus: Corpus,
+    device: torch.device,
+    group: Processes,
+    checkpoint_seconds: float,
+) -> int:
+    """Train, or go on training, to the end."""
+    network = Network(order.network, len(corpus.vocabulary)).initialise(order.training.seed)
+    train, valid = corpus.splits["train"], corpus.splits["valid"]
+    trainer = Trainer(network, train, valid, order.training, device, group)
+    identity = json.dumps([record[k] for k in ("corpus", "network", "training")], sort_keys=True)
+    if run.checkpoint.exists():
+        load_checkpoint(trainer, run.checkpoint, identity)
+    group.any(False)  # nobody writes a checkpoint before everybody has read the last
+    stopped = Watch(trainer, run, identity, checkpoint_seconds).train()
+    if stopped or not group.first:
+        return stopped
+    with torch.no_grad():
+        for name, p in trainer.average.named_parameters():
+            p.copy_(trainer.best[name])
+    run.write_model(trainer.average)
+    measured = measure(trainer.average, corpus, device)
+    run.write_evaluation({"model": measured})
+    history = {"epochs": trainer.progress.epoch, "best_epoch": trainer.progress.best_epoch}
+    run.write_record({**record, "status": TRAINED, "metrics": {**history, "perplexity": measured}})
+    run.checkpoint.unlink(missing_ok=True)
+    print(table(measured))
+    return 0
+
+
+def describe(corpus: Corpus) -> str:
+    """What was read, in a few lines."""
+    vocabulary = corpus.vocabulary
+    lines = [f"corpus      {corpus.name} ({corpus.format}), vocabulary of {len(vocabulary):,}"]
+    for name, split in corpus.splits.items():
+        lines.append(
+            f"{name:<12}{len(split):>9,} sentences {len(split.ids):>12,} words"
+            f"  {corpus.unknown[name]:6.1%} unknown"
+        )
+    if corpus.short:
+        lines.append(f"left out    {corpus.short:,} sentences of a single word")
+    if corpus.cut:
+        lines.append(f"cut         {corpus.cut:,} sentences that were too long (--longest)")
+    return "\n".join(lines)
+
+
+def _refuse_too_large(network: NetworkConfig, labels: int) -> None:
+    """Refuse a network that cannot fit this machine, before anything is written."""
+    with torch.device("meta"):
+        size = sum(p.numel() for p in Network(network, labels).parameters()) * 4 * _COPIES
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if size > memory:
+        raise RnnlensError(
+            f"training a {network.cell} of width {network.width} and {network.layers} layers on "
+            f"{labels:,} labels takes about {size / 2**30:,.0f} GiB and this machine has "
+            f"{memory / 2**30:,.0f}; give a smaller --width or --layers"
+        )
+
+
+def _silence(text: str) -> None:
+    """What the other processes print."""

@@ -1,0 +1,1 @@
+"""From a source of text to encoded sentences."""

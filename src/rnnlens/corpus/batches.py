@@ -1,0 +1,94 @@
+"""Encoded sentences, and batches of them: every input word with the word that follows it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+_POOL = 200  # batches whose sentences are sorted by length together, to waste little on padding
+
+
+PADDING = -100  # the target where a sentence has ended; cross-entropy's own default to ignore
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B sentences side by side, padded to T input words."""
+
+    inputs: Tensor  # (T, B) label ids; padding is label 0 and comes after the sentence
+    targets: Tensor  # (T, B) the label that follows each, or PADDING
+    columns: slice  # which sentences of the whole batch are here, when processes share it
+    sentences: int  # of the whole batch
+    pairs: int  # of the whole batch
+
+
+@dataclass(frozen=True)
+class Split:
+    """Sentences end to end."""
+
+    ids: NDArray[np.int64]  # (N,)
+    starts: NDArray[np.int64]  # (S + 1,)
+
+    @classmethod
+    def of(
+        cls, ids: NDArray[np.int64], starts: NDArray[np.int64], chosen: NDArray[np.int64]
+    ) -> "Split":
+        """The chosen sentences of a longer row of them."""
+        lengths = np.diff(starts)[chosen]
+        made = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.arange(made[-1]) + np.repeat(starts[chosen] - made[:-1], lengths)
+        return cls(ids[places], made)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Words of each sentence."""
+        return np.diff(self.starts)
+
+    @property
+    def pairs(self) -> int:
+        """How many words have a word that follows them."""
+        return int(len(self.ids) - len(self))
+
+    def targets(self) -> NDArray[np.int64]:
+        """Every word but the first of each sentence."""
+        keep = np.ones(len(self.ids), dtype=bool)
+        keep[self.starts[:-1]] = False
+        return self.ids[keep]
+
+    def batch(self, chosen: NDArray[np.int64], rank: int = 0, ranks: int = 1) -> Batch:
+        """Sentences by number, or this process's share of them."""
+        columns = slice(len(chosen) * rank // ranks, len(chosen) * (rank + 1) // ranks)
+        steps = self.lengths[chosen] - 1  # (B,)
+        time = np.arange(steps.max(initial=0))[:, None]  # (T, 1)
+        real = (time < steps)[:, columns]  # (T, B)
+        places = np.where(real, self.starts[chosen[columns]] + time, 0)
+        return Batch(
+            torch.from_numpy(np.where(real, self.ids[places], 0)),
+            torch.from_numpy(np.where(real, self.ids[places + 1], PADDING)),
+            columns,
+            len(chosen),
+            int(steps.sum()),
+        )
+
+    def in_order(self, size: int) -> Iterator[NDArray[np.int64]]:
+        """Every sentence once, shortest first, in groups of `size`."""
+        order = np.argsort(self.lengths, kind="stable")
+        yield from (order[k : k + size] for k in range(0, len(order), size))
+
+    def shuffled(self, size: int, seed: tuple[int, ...]) -> list[NDArray[np.int64]]:
+        """Every sentence once at random, in groups of `size` and of similar length."""
+        random = np.random.default_rng(seed)
+        order = random.permutation(len(self))
+        groups: list[NDArray[np.int64]] = []
+        for k in range(0, len(order), size * _POOL):
+            pool = order[k : k + size * _POOL]
+            pool = pool[np.argsort(self.lengths[pool], kind="stable")]
+            groups += [pool[j : j + size] for j in range(0, len(pool), size)]
+        return [groups[k] for k in random.permutation(len(groups))]

@@ -1,0 +1,43 @@
+"""Any corpus NLTK knows by name, read through NLTK: nltk:brown, nltk:treebank, ..."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.tags import universal
+from rnnlens.errors import RnnlensError
+
+_PREVIEW = 200
+
+
+def read_nltk(name: str) -> Iterator[Sentence]:
+    """Tagged sentences; where NLTK has no tags for a corpus, its plain sentences."""
+    import nltk.corpus
+
+    reader: Any = getattr(nltk.corpus, name, None)
+    if reader is None or not (hasattr(reader, "tagged_sents") or hasattr(reader, "sents")):
+        raise RnnlensError(f"NLTK has no corpus of sentences called {name!r}; try nltk:brown")
+    try:
+        if not hasattr(reader, "tagged_sents"):
+            for sent in reader.sents():
+                yield Sentence(tuple(sent))
+            return
+        for sent in _tagged(reader):
+            pairs = [(word, tag) for word, tag in sent if tag != "-NONE-"]
+            words = tuple(word for word, _ in pairs)
+            yield Sentence(words, tuple(universal(tag or "") or "X" for _, tag in pairs))
+    except LookupError as error:
+        raise RnnlensError(
+            f"the data of nltk:{name} is not on this machine; install it with: "
+            f"python -m nltk.downloader {name} universal_tagset"
+        ) from error
+
+
+def _tagged(reader: Any) -> Any:
+    """Own tags where we know the tagset; else NLTK's mapping to its universal one."""
+    preview = [tag for sent in islice(reader.tagged_sents(), _PREVIEW) for _, tag in sent]
+    known = sum(tag == "-NONE-" or universal(tag or "") is not None for tag in preview)
+    if known >= len(preview) / 2:
+        return reader.tagged_sents()
+    return reader.tagged_sents(tagset="universal")

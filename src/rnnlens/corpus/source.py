@@ -1,0 +1,65 @@
+"""Text files, plain or gzipped, read line by line with errors a person can act on."""
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from rnnlens.errors import RnnlensError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def files(source: Path) -> list[Path]:
+    """The files of a source: itself, or every file of a folder in order of name."""
+    if not source.exists():
+        raise RnnlensError(f"no corpus at {source}; give a file, a folder or nltk:NAME")
+    if not source.is_dir():
+        return [source]
+    found = sorted(p for p in source.rglob("*") if p.is_file() and not p.name.startswith("."))
+    if not found:
+        raise RnnlensError(f"the folder {source} holds no file; give another corpus")
+    return found
+
+
+def head(path: Path, size: int = 1 << 16) -> bytes:
+    """The first bytes of a file, unzipped."""
+    try:
+        with _open(path) as file:
+            return file.read(size)
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from error
+
+
+def lines(path: Path, encoding: str) -> Iterator[str]:
+    """The lines of a text file without their ends, a byte-order mark dropped."""
+    if b"\0" in head(path) and not encoding.lower().startswith(("utf-16", "utf-32", "utf16")):
+        raise RnnlensError(f"{path} is a binary file, not text; give a text corpus")
+    number = 0
+    try:
+        with _open(path) as raw, io.TextIOWrapper(raw, encoding=encoding, newline=None) as text:
+            for number, line in enumerate(text, 1):
+                yield (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\n")
+    except UnicodeError as error:
+        hint = "another --encoding" if "8" not in encoding else "--encoding latin-1 or cp1252"
+        raise RnnlensError(
+            f"{path} is not {encoding} (after line {number}: {error}); try {hint}"
+        ) from error
+    except LookupError as error:
+        raise RnnlensError(f"no encoding is called {encoding!r}; try utf-8") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from error
+
+
+def _open(path: Path) -> IO[bytes]:
+    file = path.open("rb")
+    zipped = file.read(2) == _GZIP_MAGIC
+    file.seek(0)
+    return io.BufferedReader(gzip.GzipFile(fileobj=file)) if zipped else file
+
+
+def _unreadable(path: Path, error: Exception) -> RnnlensError:
+    reason = getattr(error, "strerror", None) or error
+    return RnnlensError(f"cannot read {path} ({reason}); is the file whole and yours to read?")

@@ -1,0 +1,1 @@
+"""Recurrent networks whose every hidden state has a name."""

@@ -1,0 +1,42 @@
+"""Kinds: the named vectors of a recurrence, and which of them feed which."""
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kind that another is computed from, so many timesteps back."""
+
+    kind: str
+    back: int = 0
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One named vector of the recurrence; the paper's gamma.
+
+    Cells declare their kinds without a layer (`l`); `in_layer` places them in a network (`l2`).
+    """
+
+    id: str
+    name: str
+    symbol: str
+    equation: str
+    sources: tuple[Source, ...] = ()
+    layer: int = 0  # 0: outside the recurrent layers
+
+    def in_layer(self, layer: int, below: str) -> "Kind":
+        """The same kind in layer 1, 2, ... of a stack, where `below` is the layer's input."""
+        sources = tuple(
+            Source(below if s.kind == BELOW else f"{s.kind}{layer}", s.back) for s in self.sources
+        )
+        return replace(self, id=f"{self.id}{layer}", sources=sources, layer=layer)
+
+
+BELOW = "below"  # stands for the layer's input in a cell's declarations
+EMBEDDING = Kind("x", "embedding", "x", "x = E[word]")
+
+
+def output(last: str) -> Kind:
+    """The model's own prediction."""
+    return Kind("y", "prediction", "y", "y = softmax(W h + b)", (Source(last),))

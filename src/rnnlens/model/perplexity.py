@@ -1,0 +1,41 @@
+"""Perplexity: one definition for models, probes and baselines, averaged over tokens."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from rnnlens.corpus.batches import Split
+from rnnlens.model.network import Network
+
+_SENTENCES = 256
+_CHUNK = 2048  # positions whose logits are held at once
+
+
+def perplexity(nll: float, tokens: int) -> float:
+    """The exponential of the mean negative log-likelihood (natural logarithm) of a token."""
+    mean = nll / tokens if tokens else math.nan
+    return math.exp(mean) if mean < 700 else math.inf
+
+
+@torch.no_grad()
+def model_perplexity(network: Network, split: Split, device: torch.device) -> float:
+    """The network's own perplexity on a split."""
+    network.eval()
+    total = torch.zeros((), dtype=torch.float64, device=device)
+    for chosen in split.in_order(_SENTENCES):
+        batch = split.batch(chosen)
+        h = network.hidden(batch.inputs.to(device)).flatten(0, 1)  # (T * B, H)
+        targets = batch.targets.to(device).flatten()
+        for states, labels in zip(h.split(_CHUNK), targets.split(_CHUNK), strict=True):
+            total += F.cross_entropy(network.logits(states), labels, reduction="sum")
+    return perplexity(total.item(), split.pairs)
+
+
+def unigram_perplexity(counts: Sequence[int], split: Split) -> float:
+    """The baseline: every label by its frequency in training, each counted once more."""
+    smoothed = np.asarray(counts, dtype=np.float64) + 1
+    nll = np.log(smoothed.sum()) - np.log(smoothed[split.targets()])
+    return perplexity(float(nll.sum()), split.pairs)

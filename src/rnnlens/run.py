@@ -1,0 +1,122 @@
+"""The run folder: a model, its vocabulary and colours, its probes and their evaluation."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import rnnlens
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.errors import RnnlensError
+from rnnlens.files import read_json, read_tensors, sha256, write_json, write_tensors
+from rnnlens.model.network import Network, NetworkConfig
+
+FORMAT = 1
+TRAINING, TRAINED = "training", "trained"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A folder on disk; nothing of it is held in memory."""
+
+    path: Path
+
+    def exists(self) -> bool:
+        """Whether anything was ever recorded here."""
+        return (self.path / "run.json").exists()
+
+    def create(self) -> None:
+        """Make the folder, and refuse one that holds something else."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            foreign = not self.exists() and any(p for p in self.path.iterdir() if p.name[0] != ".")
+        except OSError as error:
+            raise RnnlensError(
+                f"cannot make the folder {self.path}: {error.strerror}; choose another with -o"
+            ) from error
+        if foreign:
+            raise RnnlensError(
+                f"{self.path} holds files that are no run; choose an empty or new folder with -o"
+            )
+
+    def record(self) -> dict[str, Any]:
+        """run.json: what made this run."""
+        if not self.path.exists():
+            raise RnnlensError(
+                f"no run at {self.path}; make one with: rnnlens train CORPUS -o {self.path}"
+            )
+        found = read_json(self.path / "run.json")
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            made_by = found.get("version", "?") if isinstance(found, dict) else "?"
+            raise RnnlensError(
+                f"{self.path} was made by rnnlens {made_by} in a format that rnnlens "
+                f"{rnnlens.__version__} does not read; train it anew or use that version"
+            )
+        return found
+
+    def write_record(self, record: Mapping[str, Any]) -> None:
+        """Write run.json."""
+        write_json(
+            self.path / "run.json", {"format": FORMAT, "version": rnnlens.__version__, **record}
+        )
+
+    def write_vocabulary(self, vocabulary: Vocabulary) -> None:
+        """Write vocabulary.json."""
+        write_json(self.path / "vocabulary.json", vocabulary.to_json())
+
+    def vocabulary(self) -> Vocabulary:
+        """Read vocabulary.json."""
+        return Vocabulary.from_json(read_json(self.path / "vocabulary.json"))
+
+    def write_colours(self, colours: Mapping[str, Any]) -> None:
+        """Write colours.json."""
+        write_json(self.path / "colours.json", colours)
+
+    def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
+        """Write evaluation.json."""
+        write_json(self.path / "evaluation.json", evaluation)
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where training under way saves its state."""
+        return self.path / "checkpoint.safetensors"
+
+    def log(self, line: str) -> None:
+        """Add a line to training.log."""
+        try:
+            with (self.path / "training.log").open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+        except OSError as error:
+            raise RnnlensError(
+                f"cannot write to {self.path}: {error.strerror}; mend that"
+            ) from error
+
+    def write_model(self, network: Network) -> None:
+        """Write the weights, then model.json with their hash."""
+        digest = write_tensors(self.path / "model.safetensors", network.state_dict())
+        described = {**asdict(network.config), "labels": network.labels, "sha256": digest}
+        write_json(self.path / "model.json", described)
+
+    def model(self) -> Network:
+        """The trained network, ready to trace."""
+        if self.record()["status"] != TRAINED:
+            raise RnnlensError(
+                f"the training in {self.path} has not finished; "
+                "give the same rnnlens train command again to continue it"
+            )
+        described = read_json(self.path / "model.json")
+        path = self.path / "model.safetensors"
+        weights, _ = read_tensors(path)
+        if not isinstance(described, dict) or sha256(path) != described.pop("sha256", None):
+            raise RnnlensError(f"{path} is damaged or of another model; restore it or train anew")
+        try:
+            labels = described.pop("labels")
+            network = Network(NetworkConfig(**described), labels)
+            network.load_state_dict(weights)
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise RnnlensError(f"{path} does not fit model.json ({error}); restore both") from error
+        if not all(torch.isfinite(w).all() for w in weights.values()):
+            raise RnnlensError(f"{path} holds weights that are not numbers; train anew")
+        return network.eval().requires_grad_(False)

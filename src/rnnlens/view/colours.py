@@ -1,0 +1,71 @@
+"""Labels to groups to colours: what a run's colours.json holds."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rnnlens.corpus.tags import coarse
+from rnnlens.errors import RnnlensError
+from rnnlens.files import read_json
+
+OTHER = "OTHER"  # the group of every label that is not listed
+
+# The paper's groups in Okabe and Ito's colours, which colour-blind readers can tell apart.
+COARSE_COLOURS = {
+    "NOUN": "#009e73",
+    "VERB": "#cc79a7",
+    "ADJ": "#0072b2",
+    "ADV": "#d55e00",
+    OTHER: "#f0e442",
+}
+UNIVERSAL_COLOURS = {
+    "NOUN": "#009e73", "PROPN": "#66c2a4", "PRON": "#1b7837", "VERB": "#cc79a7", "AUX": "#9e4a7d",
+    "ADJ": "#0072b2", "ADV": "#d55e00", "ADP": "#f0e442", "DET": "#e69f00", "PART": "#b8a41c",
+    "CCONJ": "#8c6d31", "SCONJ": "#bd9e39", "NUM": "#56b4e9", "PUNCT": "#999999", "SYM": "#666666",
+    "INTJ": "#fb9a99", OTHER: "#bbbbbb",
+}  # fmt: skip
+
+_HEX = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+def default_colours(
+    labels: Sequence[str], parts: Sequence[str] | None, source: str
+) -> dict[str, Any]:
+    """The groupings of a run: by coarse and by universal part of speech, where these are known."""
+    groupings: dict[str, Any] = {}
+    if parts is None:
+        groupings["none"] = {"colours": {OTHER: UNIVERSAL_COLOURS[OTHER]}, "groups": {}}
+    else:
+        pairs = list(zip(labels, parts, strict=True))
+        groupings["coarse"] = {
+            "colours": COARSE_COLOURS,
+            "groups": {label: coarse(part) for label, part in pairs if coarse(part) != OTHER},
+        }
+        groupings["universal"] = {
+            "colours": UNIVERSAL_COLOURS,
+            "groups": {label: part for label, part in pairs if part in UNIVERSAL_COLOURS},
+        }
+    return {"source": source, "groupings": groupings}
+
+
+def read_colours(path: Path) -> dict[str, Any]:
+    """A user's own grouping: {"colours": {group: "#rrggbb"}, "groups": {label: group}}."""
+    value = read_json(path)
+    try:
+        colours = {str(group): str(colour) for group, colour in value["colours"].items()}
+        groups = {str(label): str(group) for label, group in value["groups"].items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RnnlensError(
+            f'{path} is no colour mapping; give {{"colours": {{"GROUP": "#rrggbb"}}, '
+            '"groups": {"word": "GROUP"}}'
+        ) from error
+    for group, colour in colours.items():
+        if not _HEX.fullmatch(colour):
+            raise RnnlensError(f"{path}: the colour of {group} is {colour!r}; write it as #rrggbb")
+    for label, group in groups.items():
+        if group not in colours:
+            raise RnnlensError(f"{path}: {label!r} is in group {group!r}, which has no colour")
+    colours.setdefault(OTHER, UNIVERSAL_COLOURS[OTHER])
+    own = {"colours": colours, "groups": groups}
+    return {"source": f"{path.name}, given by the user", "groupings": {"own": own}}

@@ -27,10 +27,13 @@ def random_split(sentences: int) -> Split:
     return Split(random.integers(0, LABELS, starts[-1]), starts)
 
 
-def our_step(split: Split, device: torch.device) -> Callable[[Batch], None]:
+def our_step(split: Split, device: torch.device, *, eager: bool) -> Callable[[Batch], None]:
     """The trainer's own step: dropout of every sort, clipping, averaging."""
     network = Network(NetworkConfig("lstm", WIDTH, LAYERS), LABELS).initialise(0)
-    return Trainer(network, split, split, TrainingConfig(batch=BATCH), device)._step
+    trainer = Trainer(network, split, split, TrainingConfig(batch=BATCH), device)
+    if eager:
+        trainer.compute = trainer._compute
+    return trainer._step
 
 
 def bare_step(device: torch.device) -> Callable[[Batch], None]:
@@ -80,13 +83,14 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=0, help="0: 300 on CUDA, 12 on the CPU")
+    parser.add_argument("--eager", action="store_true", help="without CUDA graphs")
     args = parser.parse_args()
     device = pick_device(args.device)
     steps = args.steps or (300 if device.type == "cuda" else 12)
     split = random_split(steps * BATCH)
     ratios = []
     for _ in range(args.rounds):
-        ours = throughput(our_step(split, device), split, steps, device)
+        ours = throughput(our_step(split, device, eager=args.eager), split, steps, device)
         bare = throughput(bare_step(device), split, steps, device)
         ratios.append(ours / bare)
         print(f"{device}: ours {ours:,.0f}, bare loop {bare:,.0f} words/s, ratio {ours / bare:.2f}")

@@ -28,9 +28,10 @@ def write_bytes(path: Path, data: bytes) -> None:
         Path(name).chmod(0o644)
         Path(name).replace(path)
     except OSError as error:
+        raise RnnlensError(_write_problem(path, len(data), error)) from error
+    finally:
         if name:
             Path(name).unlink(missing_ok=True)
-        raise RnnlensError(_write_problem(path, len(data), error)) from error
 
 
 def _write_problem(path: Path, size: int, error: OSError) -> str:

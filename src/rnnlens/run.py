@@ -54,6 +54,12 @@ class Run:
                 f"{self.path} was made by rnnlens {made_by} in a format that rnnlens "
                 f"{rnnlens.__version__} does not read; train it anew or use that version"
             )
+        parts = [found.get(part) for part in ("corpus", "network", "training")]
+        if "status" not in found or not all(isinstance(part, dict) for part in parts):
+            raise RnnlensError(
+                f"{self.path / 'run.json'} is damaged (parts are missing); "
+                "restore it or make the run anew"
+            )
         return found
 
     def write_record(self, record: Mapping[str, Any]) -> None:
@@ -73,6 +79,13 @@ class Run:
     def write_colours(self, colours: Mapping[str, Any]) -> None:
         """Write colours.json."""
         write_json(self.path / "colours.json", colours)
+
+    def colours(self) -> dict[str, Any]:
+        """Read colours.json."""
+        found = read_json(self.path / "colours.json")
+        if not isinstance(found, dict) or not found.get("groupings"):
+            raise RnnlensError(f"{self.path / 'colours.json'} holds no grouping; restore it")
+        return found
 
     def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
         """Write evaluation.json."""

@@ -3,24 +3,32 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from rnnlens import __version__
-from rnnlens.cli import evaluate, train
+from rnnlens.cli import evaluate, train, view
 from rnnlens.errors import RnnlensError
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
 
-def parser() -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as everything here does."""
+
+    def error(self, message: str) -> NoReturn:
+        raise RnnlensError(f"{message}; see: {self.prog} --help")
+
+
+def parser() -> Parser:
     """Every verb with its flags."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="rnnlens",
         description="See what every hidden state of a recurrent network predicts.",
-        epilog="Start with: rnnlens demo. Then: rnnlens train CORPUS -o RUN; rnnlens eval RUN.",
+        epilog="Start with: rnnlens demo. Then: rnnlens train CORPUS -o RUN, rnnlens view RUN.",
     )
     made.add_argument("--version", action="version", version=f"rnnlens {__version__}")
     verbs = made.add_subparsers(metavar="COMMAND", required=True)
-    for verb in (train, evaluate):
+    for verb in (view, train, evaluate):
         verb.add_to(verbs)
     return made
 
@@ -28,12 +36,12 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; anything a user can mend is one line and exit code 2."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    args = parser().parse_args(words)
-    args.words = words
     try:
+        args = parser().parse_args(words)
+        args.words = words
         return int(args.run(args))
     except RnnlensError as error:
-        print(f"rnnlens: {error}", file=sys.stderr)
+        print("rnnlens:", *str(error).splitlines(), file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("rnnlens: stopped", file=sys.stderr)

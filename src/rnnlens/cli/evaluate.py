@@ -53,9 +53,14 @@ def run_eval(args: argparse.Namespace) -> int:
 def corpus_of(run: Run, moved_to: str | None) -> Corpus:
     """The corpus a run was trained on, read again and checked."""
     record = dict(run.record()["corpus"])
-    source, digest = record.pop("source"), record.pop("hash")
-    corpus = load_corpus(moved_to or source, CorpusConfig(**record))
-    if corpus.hash != digest:
+    try:
+        source, digest, config = record.pop("source"), record.pop("hash"), CorpusConfig(**record)
+    except (KeyError, TypeError) as error:
+        raise RnnlensError(
+            f"{run.path / 'run.json'} is damaged ({error}); restore it or make the run anew"
+        ) from error
+    corpus = load_corpus(moved_to or source, config)
+    if corpus.hash != digest or corpus.vocabulary != run.vocabulary():
         raise RnnlensError(
             f"{corpus.name} is not what {run.path} was trained on; say where that is: --corpus"
         )

@@ -114,7 +114,7 @@ def run_train(args: argparse.Namespace) -> int:
     with processes(device) as group:
         say = print if group.first else _silence
         corpus = load_corpus(args.corpus, order.corpus)
-        if before and before["corpus"]["hash"] != corpus.hash:
+        if before and before["corpus"].get("hash") != corpus.hash:
             raise RnnlensError(
                 f"{args.corpus} has changed since {run.path} was begun; choose another folder"
             )
@@ -128,9 +128,9 @@ def run_train(args: argparse.Namespace) -> int:
         group.any(False)  # nobody writes before everybody has looked
         if group.first:
             run.create()
+            run.write_record({**record, "status": TRAINING})  # first: it marks the folder as ours
             run.write_vocabulary(corpus.vocabulary)
             run.write_colours(colours)
-            run.write_record({**record, "status": TRAINING})
         return _train(run, record, order, corpus, device, group, args.checkpoint_seconds)
 
 
@@ -147,7 +147,7 @@ def _train(
     network = Network(order.network, len(corpus.vocabulary)).initialise(order.training.seed)
     train, valid = corpus.splits["train"], corpus.splits["valid"]
     trainer = Trainer(network, train, valid, order.training, device, group)
-    identity = json.dumps([record[k] for k in ("corpus", "network", "training")], sort_keys=True)
+    identity = json.dumps([corpus.hash, asdict(order)], sort_keys=True)
     if run.checkpoint.exists():
         load_checkpoint(trainer, run.checkpoint, identity)
     group.any(False)  # nobody writes a checkpoint before everybody has read the last

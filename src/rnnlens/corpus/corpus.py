@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.corpus.batches import Split
-from rnnlens.corpus.formats import read, recognise
+from rnnlens.corpus.formats import FORMATS, read, recognise
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.vocabulary import NUM, UNK, Vocabulary, is_numeral
@@ -53,17 +53,19 @@ class CorpusConfig:
 
     def check(self) -> None:
         """Refuse values that cannot work."""
+        if self.format not in FORMATS:
+            raise RnnlensError(f"no format is called {self.format!r}; choose {', '.join(FORMATS)}")
         shares = self.valid_share, self.test_share
         if not all(0 < share < 1 for share in shares) or sum(shares) >= 1:
             raise RnnlensError(
                 f"shares of {self.valid_share} and {self.test_share} leave no training data; "
                 "give --valid-share and --test-share between 0 and 1, together below 1"
             )
-        if self.min_count < 1 or self.longest < 2:
-            raise RnnlensError(
-                f"--min-count {self.min_count} --longest {self.longest}: "
-                "give at least 1 and at least 2"
-            )
+        # Pieces of at most 2 words would leave single words, which predict nothing.
+        for name, least in (("split_seed", 0), ("min_count", 1), ("longest", 3)):
+            if getattr(self, name) < least:
+                flag = name.replace("_", "-")
+                raise RnnlensError(f"--{flag} {getattr(self, name)}: give at least {least}")
 
 
 @dataclass(frozen=True)

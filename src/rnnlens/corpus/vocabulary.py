@@ -76,8 +76,9 @@ class Vocabulary:
                 lowercase=bool(value["lowercase"]),
                 numbers=bool(value["numbers"]),
             )
+            known = UNK in made.index
         except (KeyError, TypeError) as error:
             raise RnnlensError(f"the vocabulary is damaged ({error!r}); restore it") from error
-        if UNK not in made.index or len(made.counts) != len(made.index) != 0:
+        if not known or len(made.counts) != len(made.index) != 0:
             raise RnnlensError("the vocabulary is damaged (labels and counts differ); restore it")
         return made

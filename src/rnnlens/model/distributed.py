@@ -70,6 +70,8 @@ def pick_device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise RnnlensError(f"no device is called {name!r}; give cpu, cuda or cuda:N") from error
+    if device.type not in ("cpu", "cuda"):
+        raise RnnlensError(f"rnnlens does not run on {name!r}; give cpu, cuda or cuda:N")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise RnnlensError("this machine or this build of torch has no CUDA; give --device cpu")
     if device.type == "cuda":

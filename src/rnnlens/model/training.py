@@ -54,10 +54,10 @@ class TrainingConfig(DropoutConfig):
                 raise RnnlensError(
                     f"--{name} {getattr(self, name)}: give 0 up to, not including, 1"
                 )
-        if not 0 <= self.weight_decay < math.inf or self.seed < 0:
-            raise RnnlensError(
-                f"--weight-decay {self.weight_decay} --seed {self.seed}: give no negative number"
-            )
+        if not 0 <= self.weight_decay < math.inf:
+            raise RnnlensError(f"--weight-decay {self.weight_decay}: give 0 or more")
+        if not 0 <= self.seed < 2**63:
+            raise RnnlensError(f"--seed {self.seed}: give 0 up to, not including, 2**63")
 
 
 @dataclass
@@ -138,9 +138,12 @@ class Trainer:
 
     def check_finite(self) -> None:
         """Refuse to go on with a loss that is no number."""
-        if not math.isfinite(self.nll.item()):
+        self._refuse_endless("the loss", self.nll.item())
+
+    def _refuse_endless(self, what: str, value: float) -> None:
+        if not math.isfinite(value):
             raise RnnlensError(
-                f"the loss is {self.nll.item()} in epoch {self.progress.epoch + 1}, "
+                f"{what} is {value} in epoch {self.progress.epoch + 1}, "
                 f"step {self.progress.step}; the run keeps its last good state: try a lower "
                 f"--learning-rate (now {self.config.learning_rate}) or --clip in another folder"
             )
@@ -183,6 +186,7 @@ class Trainer:
         self.check_finite()
         progress = self.progress
         valid = model_perplexity(self.average, self.valid, self.device)
+        self._refuse_endless("the validation perplexity", valid)
         record = {"epoch": progress.epoch + 1, "train": self.training_perplexity(), "valid": valid}
         progress.history.append(record)
         progress.epoch, progress.step, progress.seen = progress.epoch + 1, 0, 0

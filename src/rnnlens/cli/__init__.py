@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from rnnlens import __version__
-from rnnlens.cli import evaluate, train, view
+from rnnlens.cli import evaluate, fit, train, view
 from rnnlens.errors import RnnlensError
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -28,7 +28,7 @@ def parser() -> Parser:
     )
     made.add_argument("--version", action="version", version=f"rnnlens {__version__}")
     verbs = made.add_subparsers(metavar="COMMAND", required=True)
-    for verb in (view, train, evaluate):
+    for verb in (view, train, fit, evaluate):
         verb.add_to(verbs)
     return made
 

@@ -17,7 +17,7 @@ from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import add_flags, from_flags
-from rnnlens.model.checkpoint import load_checkpoint
+from rnnlens.model.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.distributed import Processes, pick_device, processes
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.training import Trainer, TrainingConfig
@@ -151,9 +151,9 @@ def _train(
     if run.checkpoint.exists():
         load_checkpoint(trainer, run.checkpoint, identity)
     group.any(False)  # nobody writes a checkpoint before everybody has read the last
-    stopped = Watch(trainer, run, identity, checkpoint_seconds).train()
-    if stopped or not group.first:
-        return stopped
+    code = _watch(trainer, run, identity, checkpoint_seconds)
+    if code or not group.first:
+        return code
     with torch.no_grad():
         for name, p in trainer.average.named_parameters():
             p.copy_(trainer.best[name])
@@ -164,6 +164,45 @@ def _train(
     run.write_record({**record, "status": TRAINED, "metrics": {**history, "perplexity": measured}})
     run.checkpoint.unlink(missing_ok=True)
     print(table(measured))
+    return 0
+
+
+def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
+    """Train under watch; 0 at the end, else the exit code of what stopped it."""
+    progress, epochs = trainer.progress, trainer.config.epochs
+
+    def epoch(number: int) -> str:
+        return f"epoch {number:>{len(str(epochs))}}/{epochs}"
+
+    def look() -> str:
+        trainer.check_finite()
+        shown = trainer.training_perplexity() if trainer.progress.seen else trainer.progress.best
+        return f"{epoch(trainer.progress.epoch + 1)}, perplexity {shown:.1f}"
+
+    def after_epoch() -> None:
+        now, record = trainer.progress, trainer.progress.history[-1]
+        mark = " *" if now.best_epoch == now.epoch else ""
+        watch.say(
+            f"{epoch(now.epoch)}  perplexity: training {record['train']:.2f}, "
+            f"validation {record['valid']:.2f}{mark}  ({watch.elapsed:.1f} s)"
+        )
+
+    with Watch(
+        run,
+        trainer.processes,
+        total=epochs * trainer.steps,
+        done=progress.epoch * trainer.steps + progress.step,
+        unit="step",
+        seconds=seconds,
+        look=look,
+        save=lambda: save_checkpoint(trainer, run.checkpoint, identity),
+    ) as watch:
+        if progress.epoch or progress.step:
+            watch.say(f"continuing in epoch {progress.epoch + 1}, after step {progress.step}")
+        if not trainer.run(watch.stop, after_epoch):
+            return watch.stopped()
+        if trainer.progress.epoch < epochs:
+            watch.say(f"no better validation for {trainer.config.patience} epochs: done")
     return 0
 
 

@@ -32,6 +32,7 @@ class Split:
 
     ids: NDArray[np.int64]  # (N,)
     starts: NDArray[np.int64]  # (S + 1,)
+    others: NDArray[np.int64] | None = None  # (N,) labels to ask about instead of the words
 
     @classmethod
     def of(

@@ -78,7 +78,6 @@ class Tokens:
     starts: Ints  # (S + 1,)
     part: Ints  # (S,) which source the sentence came from, a place in SPLITS
     short: int  # sentences left out because they have a single word
-    cut: int  # sentences cut into pieces
 
     @property
     def hash(self) -> str:
@@ -130,7 +129,7 @@ def collect(parts: list[Iterable[Sentence]], config: CorpusConfig) -> Tokens:
     """Number the forms and tags of a stream of sentences."""
     numbers: dict[str, int] = {}
     words, tags, starts, part = array("q"), array("q"), array("q", [0]), array("q")
-    short = cut = 0
+    short = 0
     for which, sentences in enumerate(parts):
         for sentence in sentences:
             size = len(sentence.words)
@@ -142,11 +141,8 @@ def collect(parts: list[Iterable[Sentence]], config: CorpusConfig) -> Tokens:
             tags.extend(
                 (_TAG_IDS[tag] for tag in sentence.tags) if sentence.tags else [_NO_TAG] * size
             )
-            pieces = _cuts(size, config.longest)
-            cut += len(pieces) > 1
-            for piece in pieces:
-                starts.append(starts[-1] + piece)
-                part.append(which)
+            starts.append(starts[-1] + size)
+            part.append(which)
     return Tokens(
         forms=list(numbers),
         words=np.array(words),
@@ -154,7 +150,6 @@ def collect(parts: list[Iterable[Sentence]], config: CorpusConfig) -> Tokens:
         starts=np.array(starts),
         part=np.array(part),
         short=short,
-        cut=cut,
     )
 
 
@@ -162,6 +157,16 @@ def _cuts(size: int, longest: int) -> list[int]:
     """Lengths of the pieces of a sentence, as even as can be, so that none is a single word."""
     pieces = -(-size // longest)
     return [size * (k + 1) // pieces - size * k // pieces for k in range(pieces)]
+
+
+def _cut(starts: Ints, longest: int) -> tuple[Ints, Ints]:
+    """Where pieces start, with the sentences longer than `longest` cut; and each one's sentence."""
+    pieces = np.maximum(1, -(-np.diff(starts) // longest))
+    inner = [
+        starts[s] + np.cumsum(_cuts(int(starts[s + 1] - starts[s]), longest))[:-1]
+        for s in np.flatnonzero(pieces > 1)
+    ]
+    return np.sort(np.concatenate([starts, *inner])), np.repeat(np.arange(len(pieces)), pieces)
 
 
 def prepare(name: str, format_: str, tokens: Tokens, config: CorpusConfig) -> Corpus:
@@ -179,8 +184,9 @@ def prepare(name: str, format_: str, tokens: Tokens, config: CorpusConfig) -> Co
             f"{name} gives a vocabulary of {len(names) - 1} word(s) besides UNK; give more text "
             f"or a lower --min-count (now {config.min_count})"
         )
+    starts, sentence = _cut(tokens.starts, config.longest)
     splits = {
-        split: Split.of(labels, tokens.starts, np.flatnonzero(part == k))
+        split: Split.of(labels, starts, np.flatnonzero(part[sentence] == k))
         for k, split in enumerate(SPLITS)
     }
     counts = np.bincount(splits["train"].targets(), minlength=len(names))
@@ -196,7 +202,7 @@ def prepare(name: str, format_: str, tokens: Tokens, config: CorpusConfig) -> Co
         tag_counts=_tag_counts(labels[in_train], tokens.tags[in_train], len(names)),
         unknown={s: float((v.ids == vocabulary.unknown).mean()) for s, v in splits.items()},
         short=tokens.short,
-        cut=tokens.cut,
+        cut=int((np.bincount(sentence) > 1).sum()),
     )
 
 
@@ -207,7 +213,8 @@ def _spelled_numerals(
     size = len(tokens.forms)
     numeral = np.bincount(tokens.words[in_train & (tokens.tags == _TAG_IDS["NUM"])], minlength=size)
     seen = np.bincount(tokens.words[in_train], minlength=size)
-    often = (2 * numeral > seen) & (seen >= min_count) & ~digits
+    spelled = np.array([not any(c.isdigit() for c in form) for form in tokens.forms])
+    often = (2 * numeral > seen) & (spelled | (seen >= min_count)) & ~digits
     return [tokens.forms[k] for k in np.flatnonzero(often)]
 
 

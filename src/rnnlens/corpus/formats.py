@@ -49,7 +49,7 @@ def recognise(source: str, encoding: str = "utf-8") -> str:
 
 def _by_content(path: Path, encoding: str) -> str:
     try:
-        text = head(path).decode(encoding, errors="ignore")
+        text = head(path).decode(encoding, errors="ignore").removeprefix("\ufeff")
     except LookupError as error:
         raise RnnlensError(f"no encoding is called {encoding!r}; try utf-8") from error
     filled = [line for line in text.splitlines() if line.strip()]

@@ -19,18 +19,23 @@ def parts_of_speech(corpus: Corpus) -> tuple[list[str] | None, str]:
         return parts, "each word's most frequent tag in the corpus"
     vocabulary = corpus.vocabulary
     lexicon = load_lexicon()
-    known = coverage(zip(vocabulary.labels, vocabulary.counts, strict=True), lexicon)
+    special = {NUM: "NUM", UNK: "NOUN"}  # most rare words of English text are nouns
+    words = [
+        (label, count)
+        for label, count in zip(vocabulary.labels, vocabulary.counts, strict=True)
+        if label not in special
+    ]
+    known = coverage(words, lexicon)
     if known < _ENGLISH:
         return None, (
             f"none: the corpus has no tags and an English lexicon knows only {known:.0%} of it; "
             "give a tagged corpus or a mapping of your own"
         )
-    special = {NUM: "NUM", UNK: "NOUN"}  # most rare words of English text are nouns
     parts = [
         special.get(label) or lexicon.get(label.lower()) or by_suffix(label.lower())
         for label in vocabulary.labels
     ]
-    missing = np.mean([label.lower() not in lexicon for label in vocabulary.labels])
+    missing = np.mean([word.lower() not in lexicon for word, _ in words])
     return parts, (
         f"an English lexicon (Brill's, from textblob); by their ending {missing:.0%} of the words"
     )

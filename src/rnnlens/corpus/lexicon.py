@@ -35,12 +35,15 @@ def load_lexicon() -> dict[str, str]:
 
 
 def coverage(words: Iterable[tuple[str, int]], lexicon: dict[str, str]) -> float:
-    """The share of running words, letters only, that the lexicon knows: is this English?"""
+    """The share of running words, letters only, that the lexicon knows: is this English?
+
+    It also lists names and foreign words, `der` and `les` among them; those do not count as known.
+    """
     known = total = 0
     for word, count in words:
         if word.isalpha():
             total += count
-            known += count if word.lower() in lexicon else 0
+            known += count if lexicon.get(word.lower()) not in (None, "PROPN", "X") else 0
     return known / total if total else 0.0
 
 

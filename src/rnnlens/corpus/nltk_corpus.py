@@ -16,14 +16,15 @@ def read_nltk(name: str) -> Iterator[Sentence]:
     import nltk.corpus
 
     reader: Any = getattr(nltk.corpus, name, None)
-    if reader is None or not (hasattr(reader, "tagged_sents") or hasattr(reader, "sents")):
-        raise RnnlensError(f"NLTK has no corpus of sentences called {name!r}; try nltk:brown")
-    try:
-        if not hasattr(reader, "tagged_sents"):
+    try:  # NLTK looks for the data at the first use of a corpus, be it hasattr
+        if not (hasattr(reader, "tagged_sents") or hasattr(reader, "sents")):
+            raise RnnlensError(f"NLTK has no corpus of sentences called {name!r}; try nltk:brown")
+        tagged = _tagged(reader) if hasattr(reader, "tagged_sents") else None
+        if tagged is None:
             for sent in reader.sents():
                 yield Sentence(tuple(sent))
             return
-        for sent in _tagged(reader):
+        for sent in tagged:
             pairs = [(word, tag) for word, tag in sent if tag != "-NONE-"]
             words = tuple(word for word, _ in pairs)
             yield Sentence(words, tuple(universal(tag or "") or "X" for _, tag in pairs))
@@ -35,9 +36,14 @@ def read_nltk(name: str) -> Iterator[Sentence]:
 
 
 def _tagged(reader: Any) -> Any:
-    """Own tags where we know the tagset; else NLTK's mapping to its universal one."""
+    """Own tags where we know the tagset; else NLTK's mapping to its universal one, if any."""
     preview = [tag for sent in islice(reader.tagged_sents(), _PREVIEW) for _, tag in sent]
     known = sum(tag == "-NONE-" or universal(tag or "") is not None for tag in preview)
     if known >= len(preview) / 2:
         return reader.tagged_sents()
-    return reader.tagged_sents(tagset="universal")
+    try:
+        mapped = reader.tagged_sents(tagset="universal")
+        next(iter(mapped), None)  # NLTK looks for the mapping only when it is used
+    except (LookupError, AttributeError, TypeError):  # no such mapping; a corpus names no tagset
+        return None
+    return mapped

@@ -14,11 +14,14 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 def files(source: Path) -> list[Path]:
     """The files of a source: itself, or every file of a folder in order of name."""
-    if not source.exists():
-        raise RnnlensError(f"no corpus at {source}; give a file, a folder or nltk:NAME")
-    if not source.is_dir():
-        return [source]
-    found = sorted(p for p in source.rglob("*") if p.is_file() and not p.name.startswith("."))
+    try:
+        if not source.exists():
+            raise RnnlensError(f"no corpus at {source}; give a file, a folder or nltk:NAME")
+        if not source.is_dir():
+            return [source]
+        found = sorted(p for p in source.rglob("*") if p.is_file() and not p.name.startswith("."))
+    except OSError as error:
+        raise _unreadable(source, error) from error
     if not found:
         raise RnnlensError(f"the folder {source} holds no file; give another corpus")
     return found
@@ -54,10 +57,9 @@ def lines(path: Path, encoding: str) -> Iterator[str]:
 
 
 def _open(path: Path) -> IO[bytes]:
-    file = path.open("rb")
-    zipped = file.read(2) == _GZIP_MAGIC
-    file.seek(0)
-    return io.BufferedReader(gzip.GzipFile(fileobj=file)) if zipped else file
+    with path.open("rb") as file:
+        zipped = file.read(2) == _GZIP_MAGIC
+    return io.BufferedReader(gzip.GzipFile(path)) if zipped else path.open("rb")
 
 
 def _unreadable(path: Path, error: Exception) -> RnnlensError:

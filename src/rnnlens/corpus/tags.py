@@ -22,7 +22,7 @@ COARSE = {
 COARSE_GROUPS = ("NOUN", "VERB", "ADJ", "ADV", "OTHER")
 
 # NLTK's twelve-tag universal tagset, where it differs from Universal Dependencies.
-_TWELVE = {"CONJ": "CCONJ", "PRT": "PART", ".": "PUNCT"}
+_TWELVE = {"CONJ": "CCONJ", "PRT": "PART"}
 
 _BEGINNINGS = {
     # Penn Treebank
@@ -41,7 +41,7 @@ _BEGINNINGS = {
     **dict.fromkeys(("UH",), "INTJ"),
     **dict.fromkeys(("$", "#", "SYM", "AFX"), "SYM"),
     **dict.fromkeys(("FW", "LS", "ADD", "GW", "XX"), "X"),
-    **dict.fromkeys(("``", "''", '"', ",", ":", "-", "(", ")", "HYPH", "NFP"), "PUNCT"),
+    **dict.fromkeys(("``", "'", '"', ".", ",", ":", "-", "(", ")", "HYPH", "NFP"), "PUNCT"),
     # Brown, where it differs
     **dict.fromkeys(("NP",), "PROPN"),
     **dict.fromkeys(("NR",), "NOUN"),

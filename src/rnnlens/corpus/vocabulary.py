@@ -44,9 +44,12 @@ class Vocabulary:
 
     def encode(self, words: Iterable[str]) -> list[int]:
         """The label ids of words somebody typed: without tags, numerals go by their look."""
-        return [self._id(word.lower() if self.lowercase else word) for word in words]
+        return [self._id(word) for word in words]
 
     def _id(self, word: str) -> int:
+        if word in (NUM, UNK):
+            return self.index.get(word, self.unknown)
+        word = word.lower() if self.lowercase else word
         if self.numbers and word in self.numerals:
             return self.index[NUM]
         if word in self.index:
@@ -79,6 +82,6 @@ class Vocabulary:
             known = UNK in made.index
         except (KeyError, TypeError) as error:
             raise RnnlensError(f"the vocabulary is damaged ({error!r}); restore it") from error
-        if not known or len(made.counts) != len(made.index) != 0:
+        if not known or not len(made.labels) == len(made.counts) == len(made.index):
             raise RnnlensError("the vocabulary is damaged (labels and counts differ); restore it")
         return made

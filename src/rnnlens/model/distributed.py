@@ -25,14 +25,17 @@ class Processes:
         return self.rank == 0
 
     def sum_gradients(self, parameters: Sequence[Tensor]) -> None:
-        """Add up gradients over all processes, in one message."""
+        """Add up gradients over all processes."""
+        self.sum([p.grad for p in parameters if p.grad is not None])
+
+    def sum(self, tensors: Sequence[Tensor]) -> None:
+        """Add up tensors over all processes in place, in one message."""
         if self.count == 1:
             return
-        grads = [p.grad for p in parameters if p.grad is not None]
-        flat = torch.cat([g.flatten() for g in grads])
+        flat = torch.cat([t.flatten() for t in tensors])
         dist.all_reduce(flat)
-        for grad, part in zip(grads, flat.split([g.numel() for g in grads]), strict=True):
-            grad.copy_(part.view_as(grad))
+        for tensor, part in zip(tensors, flat.split([t.numel() for t in tensors]), strict=True):
+            tensor.copy_(part.view_as(tensor))
 
     def any(self, flag: bool) -> bool:
         """Whether any process says so."""
@@ -50,6 +53,10 @@ def processes(device: torch.device) -> Iterator[Processes]:
     if count == 1:
         yield Processes()
         return
+    # Imported while there is a group, as optimisers do, this module keeps it and its threads beyond
+    # destroy_process_group, and a process may then abort at exit.
+    import torch.distributed.nn.functional  # noqa: F401
+
     try:
         dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
     except (RuntimeError, ValueError) as error:

@@ -136,6 +136,12 @@ class Network(nn.Module):
             return F.linear(F.linear(h, self.readout), self.embedding, self.bias)
         return F.linear(h, self.readout, self.bias)
 
+    def classifier(self) -> tuple[Tensor, Tensor]:
+        """The readout as one matrix (V, H) and bias (V,)."""
+        if self.config.tied:
+            return self.embedding @ self.readout, self.bias
+        return self.readout, self.bias
+
     def trace(
         self, inputs: Tensor, lengths: Tensor | None = None, state: Carried | None = None
     ) -> Trace:

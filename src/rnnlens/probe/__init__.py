@@ -1,0 +1,1 @@
+"""Predictive semantic encodings: what each kind of state says about the labels."""

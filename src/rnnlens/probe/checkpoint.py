@@ -1,0 +1,73 @@
+"""A fit's whole state in one file: the semantics that are done, and the one under way."""
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+
+from torch import Tensor
+
+from rnnlens.errors import RnnlensError
+from rnnlens.files import read_tensors, write_tensors
+from rnnlens.probe.fitting import FitProgress, Fitter
+
+_PARTS = ("weights", "first", "second", "best")
+
+
+def _state(fitter: Fitter) -> dict[str, dict[str, Tensor]]:
+    return {
+        "weights": fitter.family.weights,
+        "first": fitter.first,
+        "second": fitter.second,
+        "best": fitter.best,
+    }
+
+
+def save_fit(path: Path, identity: str, done: dict[str, Tensor], fitter: Fitter) -> None:
+    """Write everything; `identity` says of which fit it is."""
+    tensors = {f"done:{name}": t for name, t in done.items()}
+    for part, named in _state(fitter).items():
+        tensors |= {f"{part}:{name}": t for name, t in named.items()}
+    tensors["nll"] = fitter.nll
+    progress = asdict(fitter.progress) | {"seen": fitter.seen}
+    header = {"identity": identity, "semantic": fitter.semantic, "progress": progress}
+    write_tensors(path, tensors, header)
+
+
+class SavedFit:
+    """What `save_fit` wrote."""
+
+    def __init__(self, path: Path, identity: str) -> None:
+        self.path = path
+        self.tensors, header = read_tensors(path)
+        try:
+            if header["identity"] != identity:
+                raise RnnlensError(f"{path} belongs to another fit; delete it to fit anew")
+            self.semantic: str = header["semantic"]
+            self.progress = dict(header["progress"])
+            self.seen = int(self.progress.pop("seen"))
+        except (KeyError, TypeError) as error:
+            raise RnnlensError(f"{path} is damaged ({error!r}); delete it to fit anew") from error
+
+    @property
+    def done(self) -> dict[str, Tensor]:
+        """The probes of the semantics that were finished."""
+        return {
+            n.removeprefix("done:"): t for n, t in self.tensors.items() if n.startswith("done:")
+        }
+
+    def restore(self, fitter: Fitter) -> None:
+        """Put a fitter where it was."""
+        try:
+            for part, named in _state(fitter).items():
+                for name, t in named.items():
+                    t.copy_(self.tensors[f"{part}:{name}"])
+            fitter.nll.copy_(self.tensors["nll"])
+            fitter.progress = FitProgress(**self.progress)
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise RnnlensError(
+                f"{self.path} is damaged ({error}); delete it to fit anew"
+            ) from error
+        if not all(math.isfinite(nll) for nll in fitter.progress.best):
+            raise RnnlensError(f"{self.path} is damaged (best); delete it to fit anew")
+        fitter.seen = self.seen
+        fitter.family.refresh()

@@ -1,0 +1,233 @@
+"""Fitting probes: a closed-form start, then softmax regression over streamed states."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rnnlens.corpus.batches import Split
+from rnnlens.errors import RnnlensError
+from rnnlens.model.distributed import Processes
+from rnnlens.model.network import Network
+from rnnlens.probe import semantics
+from rnnlens.probe.families import Family, Linear, Readout, Shared
+from rnnlens.probe.kernels import adamw_
+from rnnlens.probe.probes import FAMILIES
+from rnnlens.probe.start import measure
+from rnnlens.probe.stream import Stream
+
+_STEPS, _SMALLEST = 100, 256  # steps an epoch and states a step, at least
+_LONGER = 5  # times the learning rate, where there is no closed form to start from
+
+
+@dataclass(frozen=True)
+class FitConfig:
+    """How probes are fitted; the defaults were chosen by measuring (docs/results.md)."""
+
+    probe: str = field(default="linear", metadata={"help": "linear (the paper's) or shared"})
+    semantic: str = field(
+        default="output", metadata={"help": "output, input, output+N, output-N; comma between"}
+    )
+    rank: int = field(default=128, metadata={"help": "of the shared label matrix"})
+    epochs: int = field(default=4, metadata={"help": "passes over the states, at most"})
+    patience: int = field(
+        default=2, metadata={"help": "stop after so many epochs in which no kind got better"}
+    )
+    states: int = field(default=0, metadata={"help": "states an epoch, drawn anew; 0: all"})
+    batch: int = field(default=8192, metadata={"help": "states a step, at most"})
+    learning_rate: float = field(default=1e-3, metadata={"help": "its highest value"})
+    weight_decay: float = field(default=0.0, metadata={"help": "of AdamW"})
+    seed: int = field(default=0, metadata={"help": "of the order of the states"})
+    standardise: bool = field(
+        default=True, metadata={"help": "give every unit of a kind mean 0 and deviation 1"}
+    )
+    closed_form: bool = field(
+        default=True, metadata={"help": "start from the model's own readout, for output"}
+    )
+
+    def check(self) -> None:
+        """Refuse values that cannot work."""
+        if self.probe not in FAMILIES:
+            raise RnnlensError(f"no probe is called {self.probe!r}; choose {' or '.join(FAMILIES)}")
+        semantics.parse(self.semantic)
+        limits = {"rank": (2, 65536), "epochs": (0, 10**6), "patience": (1, 10**6),
+                  "batch": (1, 10**7), "states": (0, 10**12), "seed": (0, 2**62)}  # fmt: skip
+        for name, (least, most) in limits.items():
+            if not least <= getattr(self, name) <= most:
+                raise RnnlensError(f"--{name} {getattr(self, name)}: give {least} to {most}")
+        if not 0 < self.learning_rate < math.inf or not 0 <= self.weight_decay < math.inf:
+            raise RnnlensError("--learning-rate and --weight-decay must be numbers from 0 up")
+
+
+@dataclass
+class FitProgress:
+    """How far the fit of one semantic has come."""
+
+    epoch: int = 0  # epochs finished
+    chunk: int = 0  # chunks done in the epoch under way
+    step: int = 0  # of AdamW, in all
+    best: list[float] = field(default_factory=list)  # validation NLL of each kind
+    waited: int = 0  # epochs in which no kind got better
+
+
+def shuffled(split: Split, seed: int) -> Split:
+    """The same sentences to read, with every label exchanged for another's at random."""
+    order = np.random.default_rng((seed, 1)).permutation(len(split.ids))
+    return Split(split.ids, split.starts, split.ids[order])
+
+
+class Fitter:
+    """Fits the probes of all kinds under one semantic."""
+
+    def __init__(
+        self,
+        network: Network,
+        train: Split,
+        valid: Split,
+        semantic: str,
+        config: FitConfig,
+        device: torch.device,
+        processes: Processes | None = None,
+        *,
+        closed_form: bool = True,
+    ) -> None:
+        config.check()
+        self.closed_form = closed_form and config.closed_form and semantic == "output"
+        self.config, self.device, self.processes = config, device, processes or Processes()
+        self.semantic, shift = semantic, semantics.offset(semantic)
+        size = 65536 if device.type == "cuda" else 8192
+        self.at_once = 16384 if device.type == "cuda" else 1024  # states whose logits are held
+        self.train = Stream(network, train, shift, device, size)
+        self.valid = Stream(network, valid, shift, device, size)
+        self.kinds = tuple(kind.id for kind in network.kinds)
+        self.pairs = semantics.count(train, shift)
+        if not self.pairs or not semantics.count(valid, shift):
+            raise RnnlensError(
+                f"no sentence is long enough for the semantic {semantic!r}; give a nearer one"
+            )
+        # Small data still gets enough steps to move.
+        self.batch = min(config.batch, max(_SMALLEST, self.pairs // _STEPS // 64 * 64))
+        self.progress = FitProgress()
+        self.family = self._family(network)
+        self.first = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
+        self.second = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
+        self.best = {name: w.clone() for name, w in self.family.weights.items()}
+        self.nll = torch.zeros(len(self.kinds), dtype=torch.float64, device=device)
+        self.seen = 0
+
+    def _family(self, network: Network) -> Family:
+        """The family at its closed-form start."""
+        moments = measure(self.train.chunks(self._seed(-1)), self.kinds[-1])
+        moments.standardise = self.config.standardise
+        if self.config.probe == "linear":
+            family: Family = Linear(moments, self.kinds, network.labels, self.device)
+        else:
+            rank = min(self.config.rank, network.labels)
+            family = Shared(moments, self.kinds, network.labels, self.device, rank)
+        readout = Readout(*network.classifier()) if self.closed_form else None
+        # From the prior alone the way is longer.
+        self.rate = self.config.learning_rate * (1 if self.closed_form else _LONGER)
+        counts = np.bincount(self.train.split.ids, minlength=network.labels) + 1.0
+        log_prior = torch.from_numpy(np.log(counts / counts.sum())).to(self.device)
+        family.start(readout, log_prior)
+        return family
+
+    def _seed(self, epoch: int) -> tuple[int, ...]:
+        return (self.config.seed, epoch + 1)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are done or nothing gets better any more."""
+        return (
+            self.progress.epoch >= self.config.epochs
+            or self.progress.waited >= self.config.patience
+        )
+
+    def run(self, stop: Callable[[], bool], after_epoch: Callable[[], None]) -> bool:
+        """Fit from wherever progress stands; returns whether it came to its end."""
+        if not self.progress.best:
+            self._validate()
+            after_epoch()
+        while not self.finished:
+            plan = self._plan()
+            for number in range(self.progress.chunk, len(plan)):
+                self._learn(plan[number], number)
+                self.progress.chunk = number + 1
+                if stop():
+                    return False
+            self.progress.epoch, self.progress.chunk = self.progress.epoch + 1, 0
+            self._validate()
+            after_epoch()
+            self.nll.zero_()
+            self.seen = 0
+        return True
+
+    def _plan(self) -> list[np.ndarray]:
+        plan = self.train.plan(self._seed(self.progress.epoch))
+        enough = self.config.states and -(-self.config.states // self.train.size)
+        return plan[:enough] if enough else plan
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole fit, about: what the schedule runs over."""
+        states = min(self.config.states or self.pairs, self.pairs)
+        return max(1, self.config.epochs * states // self.batch)
+
+    def _learn(self, chosen: np.ndarray, number: int) -> None:
+        chunk = self.train.chunk(chosen)
+        x = {kind: self.family.prepare(kind, chunk.states.pop(kind)) for kind in self.kinds}
+        seed = hash((*self._seed(self.progress.epoch), number)) % 2**62
+        order = torch.randperm(len(chunk.labels), generator=torch.Generator().manual_seed(seed))
+        for rows in order.split(self.batch):
+            mine = rows[self.processes.rank :: self.processes.count].to(self.device)
+            for some in mine.split(self.at_once):
+                for k, kind in enumerate(self.kinds):
+                    found = self.family.learn(k, x[kind][some], chunk.labels[some], 1 / len(rows))
+                    self.nll[k] += found.sum()
+            self._update()
+            self.seen += len(mine)
+
+    def _update(self) -> None:
+        progress = self.progress
+        progress.step += 1
+        self.processes.sum(list(self.family.gradients.values()))
+        for name, weight in self.family.weights.items():
+            adamw_(
+                weight, self.first[name], self.second[name], self.family.gradients[name],
+                progress.step, self._learning_rate(), self.config.weight_decay,
+            )  # fmt: skip
+        self.family.refresh()
+
+    def _learning_rate(self) -> float:
+        """Rise in a line over the first tenth, fall in half a cosine."""
+        share = min(1.0, self.progress.step / self.steps)
+        rise = min(1.0, share / 0.1)
+        return self.rate * rise * (1 + math.cos(math.pi * share)) / 2
+
+    @torch.no_grad()
+    def _validate(self) -> None:
+        """Measure every kind on validation data and keep what is better."""
+        total = torch.zeros(len(self.kinds), dtype=torch.float64, device=self.device)
+        count = 0
+        for chunk in self.valid.chunks():
+            count += len(chunk.labels)
+            for k, kind in enumerate(self.kinds):
+                x = self.family.prepare(kind, chunk.states[kind])
+                pieces = zip(x.split(self.at_once), chunk.labels.split(self.at_once), strict=True)
+                for some, wanted in pieces:
+                    total[k] += self.family.nll(k, some, wanted).sum()
+        mean = total / count
+        best = torch.tensor(self.progress.best or [math.inf] * len(self.kinds), device=self.device)
+        better = mean < best
+        if isinstance(self.family, Shared):
+            better = (mean.mean() < best.mean()).expand_as(better)
+        self.family.improved(better, self.best)
+        self.progress.best = torch.where(better, mean, best).tolist()
+        self.progress.waited = 0 if better.any() else self.progress.waited + 1
+
+    def result(self) -> dict[str, Tensor]:
+        """The best probes, for plain states, under the names Probes uses."""
+        return self.family.folded(self.best, self.semantic)

@@ -1,0 +1,54 @@
+"""The two inner loops of fitting: the gradient of a softmax regression, and AdamW's update.
+
+On CUDA each is one pass over memory, written in Triton, which CUDA builds of torch bring along; the
+plain versions beside them are what the tests compare with and what the CPU runs.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_LARGEST_BLOCK = 65536
+_PART = 1 << 22
+_BETAS, _EPSILON = (0.9, 0.99), 1e-8
+
+
+def softmax_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float) -> Tensor:
+    """Turn logits (N, padded V) into scale * (softmax - one-hot) in place; return the NLL, (N,)."""
+    if logits.is_cuda and logits.shape[1] <= _LARGEST_BLOCK:
+        nll = torch.empty(len(logits), device=logits.device)
+        _triton().softmax_gradient(logits, targets, nll, labels, scale)
+        return nll
+    real = logits[:, :labels]
+    total = real.float().logsumexp(-1)
+    at = targets[:, None]
+    nll = total - real.gather(1, at)[:, 0].float()
+    real.sub_(total[:, None]).exp_()
+    real.scatter_add_(1, at, real.new_full((1, 1), -1.0).expand_as(at))
+    logits.mul_(scale)
+    logits[:, labels:] = 0
+    return nll
+
+
+def adamw_(
+    weight: Tensor, m: Tensor, v: Tensor, gradient: Tensor, step: int, rate: float, decay: float
+) -> None:
+    """One update, in place; `step` counts from 1."""
+    rate_now = rate * math.sqrt(1 - _BETAS[1] ** step) / (1 - _BETAS[0] ** step)
+    epsilon = _EPSILON * math.sqrt(1 - _BETAS[1] ** step)
+    if weight.is_cuda:
+        _triton().adamw(weight, m, v, gradient, rate_now, 1 - rate * decay, epsilon)
+        return
+    parts = (t.view(-1).split(_PART) for t in (weight, m, v, gradient))  # for less memory
+    for w, a, b, g in zip(*parts, strict=True):
+        a.lerp_(g, 1 - _BETAS[0])
+        b.mul_(_BETAS[1]).addcmul_(g, g, value=1 - _BETAS[1])
+        w.mul_(1 - rate * decay).addcdiv_(a, b.sqrt().add_(epsilon), value=-rate_now)
+
+
+def _triton() -> Any:
+    from rnnlens.probe import kernels_cuda
+
+    return kernels_cuda

@@ -1,0 +1,69 @@
+"""The Triton versions of kernels.py; imported on CUDA only."""
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+
+@triton.jit
+def _softmax_gradient(
+    logits,
+    targets,
+    nll,
+    labels,
+    stride,
+    scale,
+    BLOCK: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, BLOCK)
+    at = logits + row * stride
+    # Masked at the aligned end, so that loads are wide; the padding is then taken out.
+    x = tl.load(at + columns, mask=columns < stride, other=0.0).to(tl.float32)
+    x = tl.where(columns < labels, x, -float("inf"))
+    target = tl.load(targets + row)
+    largest = tl.max(x, 0)
+    e = tl.exp(x - largest)
+    total = tl.sum(e, 0)
+    came = tl.sum(tl.where(columns == target, x, 0.0), 0)
+    tl.store(nll + row, tl.log(total) + largest - came)
+    gradient = e * (scale / total) - tl.where(columns == target, scale, 0.0)
+    tl.store(at + columns, gradient.to(logits.dtype.element_ty), mask=columns < stride)
+
+
+@triton.jit
+def _adamw(
+    weight, m, v, gradient, rate, keep, epsilon, size,
+    BETA_1: tl.constexpr, BETA_2: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < size
+    g = tl.load(gradient + at, mask=inside).to(tl.float32)
+    new_m = BETA_1 * tl.load(m + at, mask=inside) + (1 - BETA_1) * g
+    new_v = BETA_2 * tl.load(v + at, mask=inside) + (1 - BETA_2) * g * g
+    w = tl.load(weight + at, mask=inside)
+    w = w * keep - rate * new_m / (tl.sqrt(new_v) + epsilon)
+    tl.store(m + at, new_m, mask=inside)
+    tl.store(v + at, new_v, mask=inside)
+    tl.store(weight + at, w, mask=inside)
+
+
+def softmax_gradient(
+    logits: Tensor, targets: Tensor, nll: Tensor, labels: int, scale: float
+) -> None:
+    """See kernels.softmax_gradient_."""
+    block = triton.next_power_of_2(logits.shape[1])
+    warps = min(32, max(4, block // 1024))
+    _softmax_gradient[(len(logits),)](
+        logits, targets, nll, labels, logits.stride(0), scale, BLOCK=block, num_warps=warps
+    )
+
+
+def adamw(
+    weight: Tensor, m: Tensor, v: Tensor, gradient: Tensor, rate: float, keep: float, epsilon: float
+) -> None:
+    """See kernels.adamw_."""
+    block, size = 2048, weight.numel()
+    _adamw[(triton.cdiv(size, block),)](
+        weight, m, v, gradient, rate, keep, epsilon, size, BETA_1=0.9, BETA_2=0.99, BLOCK=block
+    )

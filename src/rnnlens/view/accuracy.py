@@ -1,0 +1,50 @@
+"""The paper's figure: test perplexity of each kind's probe, as bars."""
+
+from pathlib import Path
+from typing import Any
+
+from rnnlens.errors import RnnlensError
+
+_CUT = 4  # times the model's own perplexity: where bars are cut
+_ENDINGS = (".svg", ".png", ".pdf")
+
+
+def write_figure(found: dict[str, Any], path: Path) -> None:
+    """Bars for each kind, lines for the model's own and for the unigram baseline."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise RnnlensError("figures need matplotlib; install it: pip install matplotlib") from error
+    rows = [score for score in found.get("probes", ()) if score["semantic"] == "output"]
+    if not rows:
+        raise RnnlensError("there are no probes of the semantic output to draw; rnnlens fit RUN")
+    if path.suffix not in _ENDINGS:
+        raise RnnlensError(
+            f"cannot draw {path.name}; give a name ending in {' or '.join(_ENDINGS)}"
+        )
+    own, unigram = rows[-1]["perplexity"] / rows[-1]["ratio"], rows[0]["unigram"]
+    top = min(max(row["perplexity"] for row in rows) * 1.08, _CUT * own)
+    with mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9}):
+        figure = Figure(figsize=(7.2, 3.2), layout="constrained")
+        axes = figure.add_subplot()
+        for k, row in enumerate(rows):
+            cut = row["perplexity"] > top
+            axes.bar(k, min(row["perplexity"], top), color="#56b4e9", hatch="//" if cut else None)
+            mark = "↑" if cut else ""
+            height = min(row["perplexity"], top)
+            axes.text(k, height, f"{row['perplexity']:.0f}{mark}", ha="center", va="bottom", size=7)
+        axes.axhline(own, color="#d55e00", lw=1, label=f"the model's own, {own:.1f}")
+        if unigram <= top:
+            axes.axhline(unigram, color="#666666", lw=1, ls="--", label=f"unigram, {unigram:.0f}")
+        else:
+            axes.plot([], [], color="#666666", ls="--", label=f"unigram, {unigram:.0f} (above)")
+        axes.set_xticks(range(len(rows)), [row["kind"] for row in rows])
+        axes.set_ylim(0, top * 1.06)
+        axes.set_ylabel("test perplexity")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, loc="upper right")
+        try:
+            figure.savefig(path, dpi=200)
+        except OSError as error:
+            raise RnnlensError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,140 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rnnlens.errors import RnnlensError
+from rnnlens.model.perplexity import unigram_perplexity
+from rnnlens.probe.checkpoint import SavedFit, save_fit
+from rnnlens.probe.fitting import FitConfig, Fitter, shuffled
+from rnnlens.probe.probes import Probes
+
+CPU = torch.device("cpu")
+
+
+def never() -> bool:
+    return False
+
+
+def nothing() -> None:
+    pass
+
+
+def fitted(network, train, valid, semantic="output", **options):
+    fitter = Fitter(network, train, valid, semantic, FitConfig(**options), CPU)
+    assert fitter.run(never, nothing)
+    return fitter
+
+
+def best(fitter):
+    return {k: math.exp(nll) for k, nll in zip(fitter.kinds, fitter.progress.best, strict=True)}
+
+
+def test_a_long_fit_reaches_the_optimum_of_softmax_regression(network, train):
+    # The reference: float64, L-BFGS to the optimum, on the very same states.
+    fitter = Fitter(
+        network, train, train, "output",
+        FitConfig(epochs=150, patience=150, learning_rate=0.1), CPU,
+    )  # fmt: skip
+    fitter.run(never, nothing)
+    chunks = list(fitter.train.chunks())
+    labels = torch.cat([c.labels for c in chunks])
+    for kind in ("x", "l2"):
+        x = torch.cat([fitter.family.prepare(kind, c.states[kind]) for c in chunks]).double()
+        weight = torch.zeros(network.labels, x.shape[1], dtype=torch.float64, requires_grad=True)
+        optimiser = torch.optim.LBFGS([weight], max_iter=300, line_search_fn="strong_wolfe")
+
+        def closure(x=x, weight=weight, optimiser=optimiser):
+            optimiser.zero_grad()
+            loss = F.cross_entropy(x @ weight.T, labels)
+            loss.backward()
+            return loss
+
+        optimiser.step(closure)
+        optimum = math.exp(closure().item())
+        assert optimum <= best(fitter)[kind] * 1.0001
+        assert best(fitter)[kind] < optimum * 1.03
+
+
+@pytest.mark.parametrize("probe", ["linear", "shared"])
+def test_fitting_betters_the_start_and_every_kind_beats_the_unigram(network, train, valid, probe):
+    start = best(fitted(network, train, valid, probe=probe, epochs=0))
+    end = best(fitted(network, train, valid, probe=probe, epochs=4, rank=8))
+    assert np.mean(list(end.values())) < np.mean(list(start.values()))
+    counts = np.bincount(train.targets(), minlength=network.labels)
+    assert max(end.values()) < unigram_perplexity(counts.tolist(), valid)
+
+
+def test_the_embedding_knows_its_own_word_and_nothing_far_ahead(network, train, valid):
+    now = best(fitted(network, train, valid, "input", epochs=10, learning_rate=0.01))
+    far = best(fitted(network, train, valid, "output+4", epochs=4))
+    assert now["x"] < 1.1
+    assert far["x"] > 10
+
+
+def test_the_same_seed_gives_the_same_probes(network, train, valid):
+    one, same = (fitted(network, train, valid, epochs=2).result() for _ in range(2))
+    other = fitted(network, train, valid, epochs=2, seed=1).result()
+    assert all(torch.equal(one[name], same[name]) for name in one)
+    assert any(not torch.equal(one[name], other[name]) for name in one)
+
+
+def test_shuffled_labels_leave_nothing_to_learn(network, train, valid):
+    a, b = shuffled(train, 0), shuffled(valid, 0)
+    assert sorted(a.others) == sorted(train.ids)
+    fitter = Fitter(network, a, b, "output", FitConfig(epochs=3), CPU, closed_form=False)
+    fitter.run(never, nothing)
+    assert best(fitter)["h2"] > 0.9 * 23
+
+
+def test_a_fit_goes_on_where_it_was_saved(network, train, valid, tmp_path):
+    whole = fitted(network, train, valid, epochs=3).result()
+    config, path = FitConfig(epochs=3), tmp_path / "fit.safetensors"
+    first = Fitter(network, train, valid, "output", config, CPU)
+    first.train = first.train.__class__(network, train, 1, CPU, 8192)
+    calls = iter([False, True])
+    assert not first.run(lambda: next(calls), nothing)
+    save_fit(path, "me", {}, first)
+    second = Fitter(network, train, valid, "output", config, CPU)
+    SavedFit(path, "me").restore(second)
+    assert second.run(never, nothing)
+    assert all(torch.equal(whole[name], t) for name, t in second.result().items())
+
+
+def test_a_saved_fit_of_another_is_refused(network, train, valid, tmp_path):
+    path = tmp_path / "fit.safetensors"
+    save_fit(path, "me", {}, fitted(network, train, valid, epochs=0))
+    with pytest.raises(RnnlensError, match="another fit"):
+        SavedFit(path, "you")
+
+
+def test_half_precision_costs_next_to_nothing(network, train, valid):
+    fitter = fitted(network, train, valid, epochs=2)
+    tensors = fitter.result()
+    kinds = fitter.kinds
+    full = Probes("linear", kinds, ("output",), network.labels, tensors)
+    half = Probes.from_json(full.to_json(), {name: t.half() for name, t in tensors.items()})
+    chunk = next(fitter.valid.chunks())
+    for kind in kinds:
+        a, b = (
+            F.cross_entropy(p.logits(kind, chunk.states[kind]), chunk.labels).item()
+            for p in (full, half)
+        )
+        assert abs(a - b) < 1e-3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"probe": "mlp"}, {"rank": 1}, {"batch": 0}, {"epochs": -1}, {"learning_rate": math.nan},
+     {"semantic": "later"}, {"weight_decay": -1.0}],
+)  # fmt: skip
+def test_settings_that_cannot_work_are_refused(options):
+    with pytest.raises(RnnlensError):
+        FitConfig(**options).check()
+
+
+def test_a_semantic_no_sentence_reaches_is_refused(network, train, valid):
+    with pytest.raises(RnnlensError, match="long enough"):
+        Fitter(network, train, valid, "output+90", FitConfig(), CPU)

@@ -29,6 +29,7 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/tracing.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/fitting.py
 
 clean:
 	rm -rf $(VENV) node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage

@@ -83,8 +83,9 @@ def test_every_command_of_the_readme_works(folder):
 
 def test_every_program_of_the_readme_works(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    if not (folder / "runs" / "news").exists():
+    if not (folder / "runs" / "news" / "probes.json").exists():
         run("rnnlens train news.conllu.gz -o runs/news", folder)
+        run("rnnlens fit runs/news", folder)
     for program in blocks("python"):
         exec(compile(program, "README.md", "exec"), {})
     printed = capsys.readouterr().out

@@ -40,7 +40,7 @@ def linear(moments, kinds, network):
     return family
 
 
-def shared(moments, kinds, network, rank):
+def shared(moments, kinds, network, rank=6):
     family = Shared(moments, kinds, network.labels, CPU, rank)
     family.start(Readout(*network.classifier()), torch.zeros(network.labels))
     return family
@@ -82,7 +82,7 @@ def test_a_shared_start_of_full_rank_is_the_linear_one(moments, kinds, network, 
         torch.testing.assert_close(a.softmax(-1), b.softmax(-1), rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize("make", [linear, lambda *a: shared(*a, rank=6)], ids=["linear", "shared"])
+@pytest.mark.parametrize("make", [linear, shared])
 def test_gradients_are_autograds(make, moments, kinds, network, everything):
     family = make(moments, kinds, network)
     states, labels = everything
@@ -106,7 +106,7 @@ def test_gradients_are_autograds(make, moments, kinds, network, everything):
         torch.testing.assert_close(family.gradients[name], expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("make", [linear, lambda *a: shared(*a, rank=6)], ids=["linear", "shared"])
+@pytest.mark.parametrize("make", [linear, shared])
 def test_folded_weights_read_plain_states(make, moments, kinds, network, everything):
     family = make(moments, kinds, network)
     tensors = family.folded(family.weights, "output")

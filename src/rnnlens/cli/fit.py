@@ -17,6 +17,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.flags import add_flags, from_flags
 from rnnlens.model.distributed import Processes, pick_device, processes
 from rnnlens.model.network import Network
+from rnnlens.model.perplexity import perplexity
 from rnnlens.probe.checkpoint import SavedFit, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.probe.probes import Probes
@@ -111,16 +112,16 @@ def _watch(run: Run, fitter: Fitter, identity: str, done: dict[str, Tensor], sec
                 f"the loss is {nll} while fitting {fitter.semantic}; what was saved stays: "
                 f"try a lower --learning-rate (now {fitter.config.learning_rate})"
             )
-        mean = math.exp(nll / (fitter.seen * fitter.processes.count)) if fitter.seen else math.nan
+        mean = perplexity(nll, fitter.seen * fitter.processes.count)
         return f"{fitter.semantic}, epoch {fitter.progress.epoch + 1}, mean perplexity {mean:.1f}"
 
     def after_epoch() -> None:
         best = fitter.progress.best
         name = f"epoch {fitter.progress.epoch}" if fitter.progress.epoch else "start"
-        mean = math.exp(sum(best) / len(best))
+        mean = perplexity(sum(best), len(best))
         watch.say(
             f"{fitter.semantic:<10} {name:<9} validation perplexity: mean of kinds {mean:8.2f}, "
-            f"{fitter.kinds[-1]} {math.exp(best[-1]):8.2f}  ({watch.elapsed:.1f} s)"
+            f"{fitter.kinds[-1]} {perplexity(best[-1], 1):8.2f}  ({watch.elapsed:.1f} s)"
         )
 
     with Watch(

@@ -1,0 +1,181 @@
+"""`rnnlens fit` and what `rnnlens eval` then says, by the real command line."""
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from rnnlens.cli import main
+from rnnlens.cli.watch import Watch
+from rnnlens.files import sha256
+from rnnlens.run import Run
+
+CPU = ("--device", "cpu")
+
+
+@pytest.fixture(scope="module")
+def fitted_run(trained_run, tmp_path_factory) -> Path:
+    """A run with probes for two semantics, to be read only."""
+    path = Path(shutil.copytree(trained_run, tmp_path_factory.mktemp("fitted") / "run"))
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(["fit", str(path), "--semantic", "output,output+1", "--epochs", "2", *CPU]) == 0
+    return path
+
+
+@pytest.fixture
+def fitted_copy(fitted_run, tmp_path) -> Path:
+    return Path(shutil.copytree(fitted_run, tmp_path / "fitted"))
+
+
+def test_a_fit_leaves_probes_and_no_checkpoint(fitted_run):
+    run = Run(fitted_run)
+    assert not run.fit_checkpoint.exists()
+    described = json.loads((fitted_run / "probes.json").read_text())
+    assert described["semantics"] == ["output", "output+1"]
+    assert len(described["kinds"]) == 17
+    assert described["model"] == sha256(fitted_run / "model.safetensors")
+    probes = run.probes()
+    assert probes.logits("l2", torch.zeros(5, 8), "output+1").shape == (5, probes.labels)
+
+
+def test_eval_shows_every_kind_and_agrees_with_its_json(command, fitted_copy):
+    shown = command("eval", fitted_copy, *CPU)
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.count("unigram perplexity") == 2
+    found = json.loads(command("eval", fitted_copy, "--json", *CPU).out)
+    assert found == json.loads((fitted_copy / "evaluation.json").read_text())
+    for row in found["probes"]:
+        assert f"{row['perplexity']:.2f}" in shown.out
+        assert (row["ratio"] is None) == (row["semantic"] != "output")
+
+
+def test_a_control_is_no_better_than_word_frequencies(command, fitted_copy):
+    found = json.loads(command("eval", fitted_copy, "--control", "--json", *CPU).out)
+    rows = [row for row in found["control"] if row["semantic"] == "output"]
+    assert len(rows) == 17
+    for row in rows:
+        assert row["perplexity"] > 0.9 * row["unigram"]
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png", ".pdf"])
+def test_the_figure_is_drawn(command, fitted_copy, tmp_path, ending):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / f"accuracy{ending}"
+    assert command("eval", fitted_copy, "--figure", path, *CPU).code == 0
+    assert path.stat().st_size > 2000
+
+
+def test_shared_probes_are_smaller(command, run_copy):
+    assert command("fit", run_copy, "--epochs", "0", *CPU).code == 0
+    large = Run(run_copy).probes().parameters
+    assert (
+        command("fit", run_copy, "--probe", "shared", "--rank", "4", "--epochs", "1", *CPU).code
+        == 0
+    )
+    assert Run(run_copy).probes().family == "shared"
+    assert Run(run_copy).probes().parameters < large / 4
+
+
+def test_an_interrupted_fit_continues_to_the_same_probes(
+    command, run_copy, fitted_run, monkeypatch
+):
+    words = ["fit", run_copy, "--semantic", "output,output+1", "--epochs", "2", *CPU]
+    calls, stop = iter(range(100)), Watch.stop
+
+    def stopping(made: Watch) -> bool:
+        made.signal = 15 if next(calls) in (0, 2) else made.signal
+        return stop(made)
+
+    monkeypatch.setattr(Watch, "stop", stopping)
+    for _ in range(2):
+        answer = command(*words)
+        assert answer.code == 143
+        assert Run(run_copy).fit_checkpoint.exists()
+    assert command(*words).code == 0
+    assert sha256(run_copy / "probes.safetensors") == sha256(fitted_run / "probes.safetensors")
+
+
+def test_two_processes_fit_the_probes_of_one(run_copy, fitted_run):
+    words = ["fit", str(run_copy), "--semantic", "output,output+1", "--epochs", "2", *CPU]
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+         "-m", "rnnlens", *words],
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("parameters;") == 1
+    ours, one = (load_file(p / "probes.safetensors") for p in (run_copy, fitted_run))
+    for name in one:
+        torch.testing.assert_close(ours[name], one[name], rtol=5e-3, atol=5e-3)
+
+
+def refused(answer, reason):
+    assert answer.code == 2
+    assert answer.err.startswith("rnnlens: ")
+    assert answer.err.count("\n") == 1
+    assert reason in answer.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        (["--probe", "mlp"], "no probe is called"),
+        (["--semantic", "later"], "is no semantic"),
+        (["--semantic", "output+500"], "long enough"),
+        (["--rank", "0"], "--rank 0"),
+        (["--learning-rate", "nan"], "--learning-rate"),
+        (["--learning-rate", "1e38", "--no-closed-form"], "the loss is"),
+        (["--corpus", "nowhere.txt"], "no corpus at"),
+    ],
+)
+def test_bad_flags_are_one_line_and_write_nothing(command, run_copy, flags, reason):
+    before = sorted(p.name for p in run_copy.iterdir())
+    refused(command("fit", run_copy, "--checkpoint-seconds", "0", *flags, *CPU), reason)
+    assert sorted(p.name for p in run_copy.iterdir() if p.name != "training.log") == [
+        name for name in before if name != "training.log"
+    ]
+
+
+def test_a_folder_without_a_model_is_refused(command, tmp_path):
+    refused(command("fit", tmp_path / "nothing", *CPU), "no run at")
+
+
+def test_probes_of_another_model_are_refused(command, fitted_copy):
+    weights = load_file(fitted_copy / "model.safetensors")
+    run = Run(fitted_copy)
+    network = run.model()
+    weights["bias"] += 1
+    network.load_state_dict(weights)
+    run.write_model(network)
+    refused(command("eval", fitted_copy, *CPU), "fitted to another model")
+
+
+def test_damaged_probes_are_refused(command, fitted_copy):
+    path = fitted_copy / "probes.safetensors"
+    path.write_bytes(path.read_bytes()[:-9])
+    refused(command("eval", fitted_copy, *CPU), "probes.safetensors is damaged")
+
+
+def test_probes_that_are_not_numbers_are_refused(command, fitted_copy):
+    path = fitted_copy / "probes.safetensors"
+    tensors = load_file(path)
+    tensors["output/x/bias"][0] = float("nan")
+    save_file(tensors, path)
+    described = json.loads((fitted_copy / "probes.json").read_text())
+    described["sha256"] = sha256(path)
+    (fitted_copy / "probes.json").write_text(json.dumps(described))
+    refused(command("eval", fitted_copy, *CPU), "not numbers")
+
+
+def test_a_damaged_fit_checkpoint_is_refused(command, run_copy):
+    (run_copy / "fit.safetensors").write_bytes(b"x" * 64)
+    refused(command("fit", run_copy, *CPU), "fit.safetensors is damaged")

@@ -1,0 +1,194 @@
+"""Training that is interrupted goes on to the very same model, however it was interrupted."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rnnlens.cli.watch import Watch
+from rnnlens.errors import RnnlensError
+from rnnlens.files import sha256
+from rnnlens.model.distributed import Processes
+from rnnlens.run import Run
+
+# Some 120 steps, each saved: time enough to be caught in the middle.
+FLAGS = "--width 8 --batch 8 --epochs 10 --patience 10 --min-count 1 --device cpu".split()
+
+
+def start(corpus: Path, run: Path) -> subprocess.Popen[str]:
+    words = ["train", str(corpus), "-o", str(run), *FLAGS, "--checkpoint-seconds", "0"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "rnnlens", *words],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def interrupt(process: subprocess.Popen[str], run: Run, number: int) -> tuple[str, str]:
+    deadline = time.monotonic() + 60
+    while not run.checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    process.send_signal(number)
+    return process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(corpus_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("whole") / "run"
+    process = start(corpus_file, path)
+    _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, "")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+)
+def test_the_same_command_again_continues_to_the_same_model(
+    corpus_file, uninterrupted, tmp_path, number, code
+):
+    run = Run(tmp_path / "run")
+    process = start(corpus_file, run.path)
+    out, err = interrupt(process, run, number)
+    assert (process.returncode, err) == (code, "")
+    assert ("stopped; give the same command again to continue" in out) == (code > 0)
+    assert run.record()["status"] == "training"
+    assert not (run.path / "model.safetensors").exists()
+    with pytest.raises(RnnlensError, match="has not finished"):
+        run.model()
+
+    process = start(corpus_file, run.path)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, "")
+    assert "continuing in epoch " in out
+    names = {p.name for p in run.path.iterdir() if not p.name.startswith(".")}
+    assert names == {p.name for p in uninterrupted.iterdir()}
+    for name in ("model.safetensors", "model.json", "evaluation.json", "vocabulary.json"):
+        assert (run.path / name).read_bytes() == (uninterrupted / name).read_bytes()
+    assert run.record()["metrics"] == Run(uninterrupted).record()["metrics"]
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Callable[..., Watch]:
+    """A watch over work of five steps."""
+
+    def make(
+        seconds: float = 60.0,
+        look: Callable[[], str] = str,
+        save: Callable[[], None] = nothing,
+        processes: Processes | None = None,
+    ) -> Watch:
+        run, alone = Run(tmp_path), processes or Processes()
+        return Watch(
+            run, alone, total=5, done=0, unit="step", seconds=seconds, look=look, save=save
+        )
+
+    return make
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_lets_the_step_end_and_saves(watch, tmp_path, capsys, number, code):
+    before, saved = signal.getsignal(number), []
+    with watch(save=lambda: saved.append(True)) as made:
+        assert not made.stop()
+        signal.raise_signal(number)
+        assert made.stop()
+        assert not saved
+        assert made.stopped() == code
+    assert saved
+    assert signal.getsignal(number) is before
+    told = "stopped; give the same command again to continue\n"
+    assert capsys.readouterr().out == told
+    assert (tmp_path / "training.log").read_text() == told
+
+
+def test_a_second_ctrl_c_stops_at_once(watch):
+    before = signal.getsignal(signal.SIGINT)
+    with watch():
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(("seconds", "saves"), [(0, 5), (1e9, 0)])
+def test_work_is_saved_as_often_as_asked(watch, seconds, saves):
+    saved: list[bool] = []
+    with watch(seconds, save=lambda: saved.append(True)) as made:
+        for _ in range(5):
+            assert not made.stop()
+    assert len(saved) == saves
+
+
+@pytest.mark.parametrize("ending", ["stop", "stopped"])
+def test_work_that_went_wrong_is_never_saved(watch, ending):
+    def look() -> str:
+        raise RnnlensError("the loss is nan")
+
+    saved: list[bool] = []
+    with watch(0, look, lambda: saved.append(True)) as made, pytest.raises(RnnlensError):
+        getattr(made, ending)()
+    assert not saved
+
+
+def test_only_the_first_process_speaks_logs_and_saves(watch, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Processes, "any", lambda _, flag: flag)
+    saved: list[bool] = []
+    with watch(0, save=lambda: saved.append(True), processes=Processes(1, 2)) as made:
+        made.say("hello")
+        made.stop()
+    assert capsys.readouterr() == ("", "")
+    assert not saved
+    assert not (tmp_path / "training.log").exists()
+
+
+def test_ctrl_c_outside_training_is_one_line_too(command, corpus_file, tiny, tmp_path, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rnnlens.cli.train.load_corpus", interrupted)
+    answer = command("train", corpus_file, "-o", tmp_path / "run", *tiny)
+    assert answer == (130, "", "rnnlens: stopped\n")
+
+
+def test_a_moved_corpus_does_not_hinder_continuing(
+    command, corpus_file, tiny, trained_run, tmp_path, monkeypatch
+):
+    out, moved = tmp_path / "run", tmp_path / "elsewhere.conllu"
+    moved.write_bytes(corpus_file.read_bytes())
+    steps = iter(range(100))
+    stop = Watch.stop
+
+    def stopping(made: Watch) -> bool:
+        made.signal = signal.SIGTERM if next(steps) == 3 else made.signal
+        return stop(made)
+
+    monkeypatch.setattr(Watch, "stop", stopping)
+    assert command("train", corpus_file, "-o", out, *tiny).code == 143
+    answer = command("train", moved, "-o", out, *tiny)
+    assert (answer.code, answer.err) == (0, "")
+    assert "continuing in epoch 1, after step 4" in answer.out
+    assert sha256(out / "model.safetensors") == sha256(trained_run / "model.safetensors")
+
+
+def test_a_foreign_or_damaged_checkpoint_stops_training(
+    command, corpus_file, tiny, run_copy, tmp_path
+):
+    record = json.loads((run_copy / "run.json").read_text())
+    (run_copy / "run.json").write_text(json.dumps({**record, "status": "training"}))
+    (run_copy / "checkpoint.safetensors").write_bytes(b"x" * 100)
+    answer = command("train", corpus_file, "-o", run_copy, *tiny)
+    assert answer.code == 2
+    assert "checkpoint.safetensors is damaged" in answer.err

@@ -1,0 +1,91 @@
+"""What tests share: a tiny corpus, a run trained on it, and the command line."""
+
+import contextlib
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+from rnnlens.cli import main
+from rnnlens.corpus import grammar
+from rnnlens.corpus.batches import Split
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, collect, prepare
+
+
+class Answer(NamedTuple):
+    """What a command gave."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def tiny() -> list[str]:
+    """Flags of a training that takes a moment."""
+    return "--width 8 --batch 16 --epochs 2 --min-count 1 --device cpu".split()
+
+
+@pytest.fixture(scope="session")
+def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("corpus") / "grammar.conllu"
+    path.write_text(grammar.conllu(101), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Corpus:
+    """Enough sentences to learn the grammar from."""
+    config = CorpusConfig(min_count=1)
+    return prepare("grammar", "generated", collect([grammar.sentences(300)], config), config)
+
+
+@pytest.fixture(scope="session")
+def random_split() -> Callable[..., Split]:
+    """Sentences of two to seven random labels."""
+
+    def make(sentences: int = 40, labels: int = 12, seed: int = 0) -> Split:
+        random = np.random.default_rng(seed)
+        starts = np.concatenate([[0], np.cumsum(random.integers(2, 8, sentences))])
+        return Split(random.integers(0, labels, starts[-1]), starts)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def trained_run(
+    corpus_file: Path, tiny: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A finished run, to be read only."""
+    path = tmp_path_factory.mktemp("runs") / "tiny"
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(["train", str(corpus_file), "-o", str(path), *tiny]) == 0
+    return path
+
+
+@pytest.fixture
+def run_copy(trained_run: Path, tmp_path: Path) -> Path:
+    """A finished run, to be spoilt."""
+    return Path(shutil.copytree(trained_run, tmp_path / "copy"))
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """`rnnlens`, in this process."""
+
+    def call(*words: object) -> Answer:
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        return Answer(code, *capsys.readouterr())
+
+    return call

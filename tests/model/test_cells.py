@@ -1,0 +1,141 @@
+"""Cells agree with torch's own recurrences and with the paper's equations."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn, sigmoid, tanh
+
+from rnnlens.model.cells import CELLS, Cell
+
+REFERENCES: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
+WEIGHTS = ("w_x", "w_h", "b_x", "b_h")
+
+
+class Case(NamedTuple):
+    """A cell, torch's own with the same weights, and something to read."""
+
+    name: str
+    cell: Cell
+    reference: nn.RNNBase
+    x: Tensor  # (T, B, I)
+
+
+def case(name: str, inputs: int, width: int, time: int, batch: int, seed: int) -> Case:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        reference = REFERENCES[name](inputs, width).double()
+        x = torch.randn(time, batch, inputs, dtype=torch.float64)
+        for p in reference.parameters():
+            nn.init.normal_(p)
+    cell = CELLS[name](inputs, width).double()
+    with torch.no_grad():
+        for weight, p in zip(WEIGHTS, reference.all_weights[0], strict=True):
+            assert isinstance(p, Tensor)
+            getattr(cell, weight).copy_(p)
+    return Case(name, cell, reference, x)
+
+
+size = st.integers(1, 6)
+cases = st.builds(
+    case, st.sampled_from(sorted(REFERENCES)), size, size, size, size, st.integers(0, 2**31)
+)
+lstms = st.builds(case, st.just("lstm"), size, size, size, size, st.integers(0, 2**31))
+grus = st.builds(case, st.just("gru"), size, size, size, size, st.integers(0, 2**31))
+quick = settings(max_examples=40, deadline=None)
+
+
+def traced(it: Case) -> dict[str, Tensor]:
+    return it.cell.trace(it.x, it.cell.start(it.x.shape[1]))
+
+
+def before(values: Tensor) -> Tensor:
+    """(T, B, H) one step earlier; zeros before the first word."""
+    return torch.cat([torch.zeros_like(values[:1]), values[:-1]])
+
+
+def close(a: Tensor, b: Tensor) -> None:
+    torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
+
+
+@given(cases)
+@quick
+def test_trace_equals_torch(it):
+    expected, last = it.reference(it.x)
+    states = traced(it)
+    close(states["h"], expected)
+    if it.name == "lstm":
+        close(states["c"][-1], last[1][0])
+
+
+@given(cases)
+@quick
+def test_sequence_equals_torch(it):
+    close(it.cell.sequence(it.x, it.cell.w_h), it.reference(it.x)[0])
+
+
+@given(cases, st.integers(0, 2**31))
+@quick
+def test_sequence_uses_the_recurrent_weights_it_is_handed(it, seed):
+    mask = torch.rand(
+        it.cell.w_h.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
+    thinned = it.cell.w_h * mask.gt(0.5)
+    with torch.no_grad():
+        it.reference.weight_hh_l0.copy_(thinned)
+    close(it.cell.sequence(it.x, thinned), it.reference(it.x)[0])
+
+
+@given(cases)
+@quick
+def test_trace_and_sequence_have_the_same_gradients(it):
+    parameters = list(it.cell.parameters())
+    by_step = torch.autograd.grad(traced(it)["h"].square().sum(), parameters)
+    fused = it.cell.sequence(it.x, it.cell.w_h).square().sum()
+    for a, b in zip(by_step, torch.autograd.grad(fused, parameters), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
+
+
+@given(lstms)
+@quick
+def test_lstm_states_satisfy_the_papers_equations(it):
+    cell, s = it.cell, traced(it)
+    blocks = [w.chunk(4) for w in (cell.w_x, cell.w_h, cell.b_x, cell.b_h)]
+    for kind, row, squash in (
+        ("i", 0, sigmoid),
+        ("f", 1, sigmoid),
+        ("g", 2, tanh),
+        ("o", 3, sigmoid),
+    ):
+        w_x, w_h, b_x, b_h = (block[row] for block in blocks)
+        close(s[kind], squash(it.x @ w_x.T + b_x + before(s["h"]) @ w_h.T + b_h))
+    close(s["l"], s["f"] * before(s["c"]))
+    close(s["s"], s["i"] * s["g"])
+    close(s["c"], s["l"] + s["s"])
+    close(s["h"], s["o"] * tanh(s["c"]))
+
+
+@given(grus)
+@quick
+def test_gru_states_satisfy_their_equations(it):
+    cell, s = it.cell, traced(it)
+    x_r, x_z, x_n = (it.x @ cell.w_x.T + cell.b_x).chunk(3, -1)
+    h_r, h_z, h_n = (before(s["h"]) @ cell.w_h.T + cell.b_h).chunk(3, -1)
+    close(s["r"], sigmoid(x_r + h_r))
+    close(s["z"], sigmoid(x_z + h_z))
+    close(s["n"], tanh(x_n + s["r"] * h_n))
+    close(s["k"], s["z"] * before(s["h"]))
+    close(s["w"], (1 - s["z"]) * s["n"])
+    close(s["h"], s["k"] + s["w"])
+
+
+@pytest.mark.parametrize("name", sorted(CELLS))
+def test_a_trace_holds_exactly_the_declared_kinds_in_order(name):
+    it = case(name, inputs=3, width=4, time=5, batch=2, seed=0)
+    states = traced(it)
+    assert list(states) == [kind.id for kind in it.cell.kinds]
+    assert {tuple(values.shape) for values in states.values()} == {(5, 2, 4)}
+    assert set(it.cell.carried) <= set(states)

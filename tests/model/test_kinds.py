@@ -1,0 +1,81 @@
+"""The named vectors and what feeds them."""
+
+import pytest
+
+from rnnlens.model.kinds import Source
+from rnnlens.model.network import Network, NetworkConfig
+
+PAPER = "x f1 i1 o1 g1 l1 s1 c1 h1 f2 i2 o2 g2 l2 s2 c2 h2".split()
+
+
+def network(cell: str, layers: int) -> Network:
+    return Network(NetworkConfig(cell, width=2, layers=layers), 5)
+
+
+@pytest.mark.parametrize(
+    ("cell", "layers", "ids"),
+    [
+        ("lstm", 2, PAPER),
+        ("lstm", 1, PAPER[:9]),
+        ("gru", 2, "x r1 z1 n1 k1 w1 h1 r2 z2 n2 k2 w2 h2".split()),
+        ("rnn", 3, "x h1 h2 h3".split()),
+    ],
+)
+def test_ids_from_input_to_output(cell, layers, ids):
+    assert [kind.id for kind in network(cell, layers).kinds] == ids
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind", "sources"),
+    [
+        ("lstm", "x", []),
+        ("lstm", "f1", [("x", 0), ("h1", 1)]),
+        ("lstm", "f2", [("h1", 0), ("h2", 1)]),
+        ("lstm", "i2", [("h1", 0), ("h2", 1)]),
+        ("lstm", "o2", [("h1", 0), ("h2", 1)]),
+        ("lstm", "g2", [("h1", 0), ("h2", 1)]),
+        ("lstm", "l2", [("f2", 0), ("c2", 1)]),
+        ("lstm", "s2", [("i2", 0), ("g2", 0)]),
+        ("lstm", "c2", [("l2", 0), ("s2", 0)]),
+        ("lstm", "h2", [("o2", 0), ("c2", 0)]),
+        ("gru", "r1", [("x", 0), ("h1", 1)]),
+        ("gru", "z2", [("h1", 0), ("h2", 1)]),
+        ("gru", "n2", [("h1", 0), ("r2", 0), ("h2", 1)]),
+        ("gru", "k2", [("z2", 0), ("h2", 1)]),
+        ("gru", "w2", [("z2", 0), ("n2", 0)]),
+        ("gru", "h2", [("k2", 0), ("w2", 0)]),
+        ("rnn", "h1", [("x", 0), ("h1", 1)]),
+        ("rnn", "h2", [("h1", 0), ("h2", 1)]),
+    ],
+)
+def test_sources_are_those_of_the_equations(cell, kind, sources):
+    found = {k.id: k for k in network(cell, 2).kinds}[kind]
+    assert list(found.sources) == [Source(*source) for source in sources]
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
+def test_every_source_is_a_kind_that_comes_earlier_or_a_step_before(cell):
+    made = network(cell, 3)
+    ids = [kind.id for kind in made.kinds]
+    assert len(set(ids)) == len(ids)
+    for place, kind in enumerate((*made.kinds, made.prediction)):
+        for source in kind.sources:
+            assert source.kind in (ids if source.back else ids[:place])
+
+
+@pytest.mark.parametrize(("cell", "last"), [("lstm", "h2"), ("gru", "h2"), ("rnn", "h2")])
+def test_the_prediction_reads_the_last_layers_output(cell, last):
+    prediction = network(cell, 2).prediction
+    assert (prediction.id, prediction.sources) == ("y", (Source(last),))
+
+
+def test_layers_are_counted_from_one_and_the_embedding_stands_outside():
+    made = network("lstm", 2)
+    assert [kind.layer for kind in made.kinds] == [0] + [1] * 8 + [2] * 8
+
+
+def test_every_kind_explains_itself():
+    for cell in ("lstm", "gru", "rnn"):
+        for kind in network(cell, 1).kinds:
+            assert kind.name
+            assert kind.equation.startswith(f"{kind.symbol} = ")

@@ -1,0 +1,195 @@
+"""The whole network agrees with a stack of torch's recurrences, however it is read."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from rnnlens.errors import RnnlensError
+from rnnlens.model.dropout import Dropout, DropoutConfig
+from rnnlens.model.network import Network, NetworkConfig, Trace
+
+REFERENCES: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
+LABELS = 7
+NOTHING_DROPPED = DropoutConfig(0, 0, 0, 0, 0)
+
+
+def network(config: NetworkConfig, seed: int) -> Network:
+    """Every weight random, biases and readout too."""
+    generator = torch.Generator().manual_seed(seed)
+    made = Network(config, LABELS).double().requires_grad_(False)
+    for p in made.parameters():
+        p.normal_(generator=generator)
+    return made
+
+
+def words(time: int, batch: int, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(LABELS, (time, batch), generator=generator)
+
+
+def stacked(net: Network) -> nn.RNNBase:
+    config = net.config
+    made = REFERENCES[config.cell](net.embedding.shape[1], config.width, config.layers).double()
+    made.requires_grad_(False)
+    for cell, weights in zip(net.cells, made.all_weights, strict=True):
+        for p, weight in zip(weights, (cell.w_x, cell.w_h, cell.b_x, cell.b_h), strict=True):
+            assert isinstance(p, Tensor)
+            p.copy_(weight)
+    return made
+
+
+def close(a: Tensor, b: Tensor) -> None:
+    torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
+
+
+def same(a: Trace, b: Trace) -> None:
+    assert list(a.states) == list(b.states)
+    for kind in a.states:
+        close(a.states[kind], b.states[kind])
+    close(a.logits, b.logits)
+
+
+size, seeds = st.integers(1, 5), st.integers(0, 2**31)
+configs = st.builds(
+    NetworkConfig,
+    cell=st.sampled_from(sorted(REFERENCES)),
+    width=size,
+    layers=st.integers(1, 3),
+    embedding=st.integers(0, 5),
+    tied=st.booleans(),
+)
+quick = settings(max_examples=40, deadline=None)
+
+
+@given(configs, size, size, seeds)
+@quick
+def test_network_equals_a_stack_of_torchs_recurrences(config, time, batch, seed):
+    net, inputs = network(config, seed), words(time, batch, seed)
+    h, last = stacked(net)(F.embedding(inputs, net.embedding))
+    expected = h @ (net.embedding @ net.readout if config.tied else net.readout).T + net.bias
+    trace = net.trace(inputs)
+    close(trace.states[f"h{config.layers}"], h)
+    close(trace.logits, expected)
+    close(net.hidden(inputs), h)
+    carried = dict(zip(("h", "c"), last, strict=True)) if config.cell == "lstm" else {"h": last}
+    for kind, values in carried.items():
+        close(torch.stack([layer[kind] for layer in trace.last]), values)
+
+
+@given(configs, st.integers(2, 7), size, seeds, st.data())
+@quick
+def test_reading_in_pieces_equals_reading_in_one_go(config, time, batch, seed, data):
+    net, inputs = network(config, seed), words(time, batch, seed)
+    cut = data.draw(st.integers(1, time - 1))
+    whole, first = net.trace(inputs), net.trace(inputs[:cut])
+    second = net.trace(inputs[cut:], state=first.last)
+    joined = {k: torch.cat([first.states[k], second.states[k]]) for k in whole.states}
+    same(Trace(joined, torch.cat([first.logits, second.logits]), second.last), whole)
+    for a, b in zip(second.last, whole.last, strict=True):
+        for kind in b:
+            close(a[kind], b[kind])
+
+
+@given(configs, st.lists(st.integers(1, 6), min_size=1, max_size=5), seeds)
+@quick
+def test_sentences_of_unequal_length_are_read_as_if_alone(config, lengths, seed):
+    net, inputs = network(config, seed), words(max(lengths), len(lengths), seed)
+    trace = net.trace(inputs, torch.tensor(lengths))
+    for b, length in enumerate(lengths):
+        alone = net.trace(inputs[:length, b : b + 1])
+        cut = {k: values[:length, b : b + 1] for k, values in trace.states.items()}
+        same(Trace(cut, trace.logits[:length, b : b + 1], alone.last), alone)
+        for layer, expected in zip(trace.last, alone.last, strict=True):
+            for kind in expected:
+                close(layer[kind][b : b + 1], expected[kind])
+
+
+@pytest.mark.parametrize("cell", sorted(REFERENCES))
+def test_a_trace_names_every_kind_in_order_with_its_width(cell):
+    net = network(NetworkConfig(cell, width=4, layers=2, embedding=3), 0)
+    trace = net.trace(words(5, 2, 0))
+    assert list(trace.states) == [kind.id for kind in net.kinds]
+    widths = {kind: values.shape[-1] for kind, values in trace.states.items()}
+    assert widths.pop("x") == 3
+    assert set(widths.values()) == {4}
+    assert trace.logits.shape == (5, 2, LABELS)
+
+
+def test_states_are_the_trace_without_logits():
+    net, inputs = network(NetworkConfig("lstm", width=3), 0), words(4, 2, 0)
+    states, last = net.states(inputs)
+    same(Trace(states, net.logits(states["h2"]), last), net.trace(inputs))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_initial_weights_depend_on_nothing_but_the_seed(tied):
+    def drawn(seed: int) -> dict[str, Tensor]:
+        torch.rand(1)
+        return Network(NetworkConfig(width=6, tied=tied), LABELS).initialise(seed).state_dict()
+
+    first, again, other = drawn(3), drawn(3), drawn(4)
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not torch.equal(first["layers.1.w_h"], other["layers.1.w_h"])
+    assert all(torch.isfinite(values).all() for values in first.values())
+
+
+def test_a_tied_network_starts_by_reading_out_through_the_embedding():
+    net = Network(NetworkConfig(width=4, layers=1), LABELS).initialise(0)
+    h = torch.randn(2, 4)
+    torch.testing.assert_close(net.logits(h), h @ net.embedding.T)
+    assert net.readout.shape == (4, 4)
+
+
+def dropped(**shares: float) -> Tensor:
+    """What the last layer gives for three sentences of five words while training."""
+    net = network(NetworkConfig("lstm", width=20), 0)
+    dropout = Dropout(DropoutConfig(**{**vars(NOTHING_DROPPED), **shares}), torch.device("cpu"))
+    dropout.begin(0, slice(None), 3)
+    return net.hidden(words(5, 3, 0), dropout)
+
+
+def test_dropping_nothing_changes_nothing():
+    net = network(NetworkConfig("lstm", width=20), 0)
+    assert torch.equal(dropped(), net.hidden(words(5, 3, 0)))
+
+
+def test_output_dropout_zeroes_the_same_features_of_the_last_layer_at_every_timestep():
+    zero = dropped(dropout_output=0.5) == 0
+    assert 0 < zero[0].float().mean() < 1
+    assert bool((zero == zero[0]).all())
+
+
+@pytest.mark.parametrize("share", ["dropout_words", "dropout_input", "dropout_hidden"])
+def test_dropout_below_the_last_layer_changes_it_without_zeroing_it(share):
+    h = dropped(**{share: 0.5})
+    assert bool((h != 0).all())
+    assert not torch.allclose(h[0], dropped()[0])
+
+
+def test_weight_drop_acts_from_the_second_word_on():
+    h, plain = dropped(dropout_weight=0.5), dropped()
+    assert torch.equal(h[0], plain[0])
+    assert not torch.allclose(h[1], plain[1])
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        NetworkConfig("lstn"),
+        NetworkConfig(width=0),
+        NetworkConfig(width=-1),
+        NetworkConfig(width=10**9),
+        NetworkConfig(layers=0),
+        NetworkConfig(layers=65),
+        NetworkConfig(embedding=-1),
+        NetworkConfig(embedding=10**6),
+    ],
+)
+def test_impossible_shapes_are_refused(config):
+    with pytest.raises(RnnlensError):
+        Network(config, LABELS)

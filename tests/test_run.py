@@ -1,0 +1,185 @@
+"""The run folder: what it holds, what it refuses to touch, and how it tells damage."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import rnnlens
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.errors import RnnlensError
+from rnnlens.files import read_tensors, sha256, write_tensors
+from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.run import FORMAT, TRAINED, Run
+
+RECORD: dict[str, Any] = {"corpus": {}, "network": {}, "training": {}, "status": TRAINED}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A run with a model, as training leaves it."""
+    made = Run(tmp_path / "run")
+    made.create()
+    made.write_record(RECORD)
+    made.write_model(Network(NetworkConfig("gru", width=3, tied=False), 6).initialise(0))
+    return made
+
+
+@pytest.fixture
+def change(run: Run) -> Callable[..., None]:
+    """Change entries of model.json, or drop them where None is given."""
+
+    def edit(**entries: Any) -> None:
+        path = run.path / "model.json"
+        changed = {**json.loads(path.read_text()), **entries}
+        path.write_text(json.dumps({k: v for k, v in changed.items() if v is not None}))
+
+    return edit
+
+
+def test_a_model_comes_back_ready_to_trace(run):
+    wanted = Network(NetworkConfig("gru", width=3, tied=False), 6).initialise(0)
+    found = run.model()
+    assert found.config == wanted.config
+    assert not found.training
+    assert not any(p.requires_grad for p in found.parameters())
+    inputs = torch.tensor([[0], [5]])
+    assert torch.equal(found.trace(inputs).logits, wanted.trace(inputs).logits)
+
+
+def test_model_json_tells_the_shape_and_the_hash_of_the_weights(run):
+    told = json.loads((run.path / "model.json").read_text())
+    assert told.pop("sha256") == sha256(run.path / "model.safetensors")
+    shape = {"cell": "gru", "width": 3, "layers": 2, "embedding": 0, "tied": False}
+    assert told == {**shape, "labels": 6}
+
+
+def test_the_record_carries_format_and_version(run):
+    expected = {**RECORD, "format": FORMAT, "version": rnnlens.__version__}
+    assert run.record() == expected
+
+
+def test_a_vocabulary_comes_back_as_it_was(run):
+    vocabulary = Vocabulary(("the", "UNK", "NUM"), (5, 2, 1), frozenset({"two"}), lowercase=False)
+    run.write_vocabulary(vocabulary)
+    assert run.vocabulary() == vocabulary
+
+
+def test_log_lines_are_added(run):
+    run.log("one")
+    run.log("zwölf")
+    assert (run.path / "training.log").read_text(encoding="utf-8") == "one\nzwölf\n"
+
+
+def test_a_run_exists_once_it_is_recorded(tmp_path):
+    made = Run(tmp_path / "deep" / "run")
+    assert not made.exists()
+    made.create()
+    assert not made.exists()
+    made.write_record(RECORD)
+    assert made.exists()
+    made.create()
+
+
+def test_an_empty_folder_or_one_with_hidden_files_will_do(tmp_path):
+    (tmp_path / ".keep").touch()
+    Run(tmp_path).create()
+
+
+def test_a_folder_with_foreign_files_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(RnnlensError, match="holds files that are no run"):
+        Run(tmp_path).create()
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(RnnlensError, match="cannot make the folder"):
+            Run(path).create()
+
+
+def test_a_missing_run_says_how_to_make_it(tmp_path):
+    with pytest.raises(RnnlensError, match=r"no run at .*; make one with: rnnlens train"):
+        Run(tmp_path / "none").record()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is damaged"),
+        ("[]", "in a format that"),
+        ("{}", r"made by rnnlens \? in a format that"),
+        ('{"format": 2, "version": "9.0"}', "made by rnnlens 9.0 in a format that"),
+        ('{"format": 1}', r"run\.json is damaged"),
+        ('{"format": 1, "status": "trained", "corpus": "x"}', r"run\.json is damaged"),
+    ],
+)
+def test_records_that_cannot_be_read_are_refused(run, text, message):
+    (run.path / "run.json").write_text(text)
+    with pytest.raises(RnnlensError, match=message):
+        run.record()
+
+
+def test_the_model_of_an_unfinished_run_is_not_handed_out(run):
+    run.write_record({**RECORD, "status": "training"})
+    with pytest.raises(RnnlensError, match="has not finished; give the same rnnlens train"):
+        run.model()
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"sha256": "0" * 64}, "is damaged or of another model"),
+        ({"sha256": None}, "is damaged or of another model"),
+        ({"labels": None}, r"does not fit model\.json"),
+        ({"labels": 7}, r"does not fit model\.json"),
+        ({"labels": "six"}, r"does not fit model\.json"),
+        ({"labels": -6}, r"does not fit model\.json"),
+        ({"width": 4}, r"does not fit model\.json"),
+        ({"layers": 1}, r"does not fit model\.json"),
+        ({"layers": "two"}, r"does not fit model\.json"),
+        ({"cell": "lstm"}, r"does not fit model\.json"),
+        ({"cell": "transformer"}, "no cell is called"),
+        ({"heads": 8}, r"does not fit model\.json"),
+    ],
+)
+def test_a_model_json_that_does_not_fit_is_refused(run, change, entries, message):
+    change(**entries)
+    with pytest.raises(RnnlensError, match=message):
+        run.model()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused(run, change, value):
+    weights, _ = read_tensors(run.path / "model.safetensors")
+    weights["bias"][2] = value
+    change(sha256=write_tensors(run.path / "model.safetensors", weights))
+    with pytest.raises(RnnlensError, match="weights that are not numbers"):
+        run.model()
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.safetensors", "run.json"])
+def test_a_missing_part_is_named(run, name):
+    (run.path / name).unlink()
+    with pytest.raises(RnnlensError, match=f"{name} is missing"):
+        run.model()
+
+
+@pytest.mark.parametrize("value", [[], {}, {"labels": ["a"]}])
+def test_a_damaged_vocabulary_is_refused(run, value):
+    (run.path / "vocabulary.json").write_text(json.dumps(value))
+    with pytest.raises(RnnlensError, match="vocabulary is damaged"):
+        run.vocabulary()
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], ["a", "UNK", "b"], [["a"], "UNK"], ["UNK", "UNK"]])
+def test_a_vocabulary_whose_labels_do_not_fit_its_counts_is_refused(run, labels):
+    run.write_vocabulary(Vocabulary(("the", "UNK"), (5, 2)))
+    path = run.path / "vocabulary.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "labels": labels}))
+    with pytest.raises(RnnlensError, match="vocabulary is damaged"):
+        run.vocabulary()

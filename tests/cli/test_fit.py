@@ -133,7 +133,7 @@ def refused(answer, reason):
         (["--semantic", "output+500"], "long enough"),
         (["--rank", "0"], "--rank 0"),
         (["--learning-rate", "nan"], "--learning-rate"),
-        (["--learning-rate", "1e38", "--no-closed-form"], "the loss is"),
+        (["--learning-rate", "1e38"], "--learning-rate"),
         (["--corpus", "nowhere.txt"], "no corpus at"),
     ],
 )
@@ -143,6 +143,13 @@ def test_bad_flags_are_one_line_and_write_nothing(command, run_copy, flags, reas
     assert sorted(p.name for p in run_copy.iterdir() if p.name != "training.log") == [
         name for name in before if name != "training.log"
     ]
+
+
+def test_a_loss_that_is_no_number_stops_and_saves_nothing(command, run_copy, monkeypatch):
+    monkeypatch.setattr("rnnlens.probe.fitting.adamw_", lambda weight, *_: weight.fill_(torch.nan))
+    refused(command("fit", run_copy, "--checkpoint-seconds", "0", *CPU), "the loss is nan")
+    assert not (run_copy / "probes.json").exists()
+    assert not Run(run_copy).fit_checkpoint.exists()
 
 
 def test_a_folder_without_a_model_is_refused(command, tmp_path):

@@ -58,8 +58,11 @@ class FitConfig:
         for name, (least, most) in limits.items():
             if not least <= getattr(self, name) <= most:
                 raise RnnlensError(f"--{name} {getattr(self, name)}: give {least} to {most}")
-        if not 0 < self.learning_rate < math.inf or not 0 <= self.weight_decay < math.inf:
-            raise RnnlensError("--learning-rate and --weight-decay must be numbers from 0 up")
+        if not 0 < self.learning_rate <= 100 or not 0 <= self.weight_decay <= 100:
+            raise RnnlensError(
+                f"--learning-rate {self.learning_rate} --weight-decay {self.weight_decay}: "
+                "give a number above 0 and one from 0, both up to 100"
+            )
 
 
 @dataclass

@@ -15,7 +15,9 @@ def write_figure(found: dict[str, Any], path: Path) -> None:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise RnnlensError("figures need matplotlib; install it: pip install matplotlib") from error
+        raise RnnlensError(
+            "figures need matplotlib; install it: pip install 'rnnlens[figure]'"
+        ) from error
     rows = [score for score in found.get("probes", ()) if score["semantic"] == "output"]
     if not rows:
         raise RnnlensError("there are no probes of the semantic output to draw; rnnlens fit RUN")

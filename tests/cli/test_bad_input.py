@@ -233,12 +233,15 @@ def test_a_record_of_another_format_stops_training_too(command, corpus_file, tin
     assert "train it anew or use that version" in line
 
 
-def test_a_loss_that_is_no_number(command, corpus_file, tiny, tmp_path):
-    flags = [*tiny, "--learning-rate", "1e30"]
-    line = told(command("train", corpus_file, "-o", tmp_path / "run", *flags))
-    assert "the loss is nan in epoch 1" in line
+@pytest.mark.parametrize(("seconds", "step"), [(0, 2), (60, 6)])
+def test_a_loss_that_is_no_number(command, corpus_file, tiny, tmp_path, seconds, step):
+    out = tmp_path / "run"
+    flags = [*tiny, "--learning-rate", "1e30", "--checkpoint-seconds", seconds]
+    line = told(command("train", corpus_file, "-o", out, *flags))
+    assert f"the loss is nan in epoch 1, step {step}; the run keeps its last good state" in line
     assert "try a lower --learning-rate" in line
-    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert not (out / "model.safetensors").exists()
+    assert (out / "checkpoint.safetensors").exists() == (seconds == 0)
 
 
 @pytest.mark.parametrize("room", range(7))

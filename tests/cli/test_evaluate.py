@@ -56,9 +56,12 @@ def test_a_corpus_that_moved_is_found_where_one_says(command, tiny, tmp_path):
     assert command("eval", run, "--device", "cpu", "--corpus", moved).code == 0
 
 
-def test_another_corpus_is_refused_and_nothing_written(command, run_copy, tmp_path):
+@pytest.mark.parametrize(
+    "text", [grammar.conllu(101, seed=1), grammar.conllu(101).replace("ADJ", "ADV")]
+)
+def test_another_corpus_is_refused_and_nothing_written(command, run_copy, tmp_path, text):
     other = tmp_path / "other.conllu"
-    other.write_text(grammar.conllu(101, seed=1))
+    other.write_text(text)
     (run_copy / "evaluation.json").unlink()
     answer = command("eval", run_copy, "--corpus", other, "--device", "cpu")
     assert (answer.code, answer.out) == (2, "")

@@ -17,8 +17,8 @@ from rnnlens.files import sha256
 from rnnlens.model.distributed import Processes
 from rnnlens.run import Run
 
-# Some 120 steps, each saved: time enough to be caught in the middle.
-FLAGS = "--width 8 --batch 8 --epochs 10 --patience 10 --min-count 1 --device cpu".split()
+# Some 170 steps, each saved: time enough to be caught in the middle.
+FLAGS = "--width 8 --batch 8 --epochs 15 --patience 15 --min-count 1 --device cpu".split()
 
 
 def start(corpus: Path, run: Path) -> subprocess.Popen[str]:
@@ -71,6 +71,7 @@ def test_the_same_command_again_continues_to_the_same_model(
     assert "continuing in epoch " in out
     names = {p.name for p in run.path.iterdir() if not p.name.startswith(".")}
     assert names == {p.name for p in uninterrupted.iterdir()}
+    assert not run.checkpoint.exists()
     for name in ("model.safetensors", "model.json", "evaluation.json", "vocabulary.json"):
         assert (run.path / name).read_bytes() == (uninterrupted / name).read_bytes()
     assert run.record()["metrics"] == Run(uninterrupted).record()["metrics"]

@@ -9,6 +9,7 @@ import pytest
 
 from rnnlens.corpus import grammar
 from rnnlens.files import sha256
+from rnnlens.model import training
 from rnnlens.run import Run
 
 FILES = {
@@ -111,6 +112,17 @@ def test_equal_orders_give_equal_weights(command, corpus_file, tiny, trained_run
     same, other = (sha256(tmp_path / name / "model.safetensors") for name in ("same", "other"))
     assert same == sha256(trained_run / "model.safetensors")
     assert other != same
+
+
+@pytest.mark.parametrize(("scores", "last_is_best"), [((9.0, 5.0), True), ((5.0, 9.0), False)])
+def test_the_best_epoch_is_the_one_that_is_kept(
+    command, corpus_file, tiny, trained_run, tmp_path, monkeypatch, scores, last_is_best
+):
+    left = iter(scores)
+    monkeypatch.setattr(training, "model_perplexity", lambda *_: next(left))
+    assert command("train", corpus_file, "-o", tmp_path / "run", *tiny).code == 0
+    kept, last = (sha256(path / "model.safetensors") for path in (tmp_path / "run", trained_run))
+    assert (kept == last) == last_is_best
 
 
 @pytest.mark.parametrize(

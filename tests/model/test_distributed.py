@@ -64,10 +64,10 @@ def test_a_group_leaves_no_threads_behind_that_could_abort_at_exit():
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     meet = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    for process in [python("-c", LEAVE, RANK=rank, **meet) for rank in ("0", "1")]:
-        out, err = process.communicate(timeout=120)
-        assert (process.returncode, err) == (0, "")
-        assert "gloo" not in out
+    both = [python("-c", LEAVE, RANK=rank, **meet) for rank in ("0", "1")]
+    said = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert "gloo" not in str(said)
 
 
 def test_alone_everything_comes_back_as_it_was_given():

@@ -152,3 +152,10 @@ def test_truncated_tensors_are_named(tmp_path: Path, keep: int):
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(RnnlensError, match="t is damaged"):
         read_tensors(path)
+
+
+def test_what_a_killed_write_left_is_cleared_by_the_next(tmp_path):
+    (tmp_path / ".a.json.x1y2").write_bytes(b"half")
+    (tmp_path / ".b.json.x1y2").write_bytes(b"of another")
+    write_json(tmp_path / "a.json", 1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".b.json.x1y2", "a.json"]

@@ -20,6 +20,8 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write a temporary neighbour, flush it to disk, and move it into place."""
     handle, name = -1, ""
     try:
+        for left in path.parent.glob(f".{path.name}.*"):  # by a write that was killed
+            left.unlink()
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -29,5 +29,13 @@ def from_flags(config: type[Config], args: argparse.Namespace) -> Config:
     return config(**{option.name: getattr(args, option.name) for option in fields(config)})  # type: ignore[arg-type]
 
 
+def as_flag(name: str, value: object) -> str:
+    """What somebody would type: `--width 300`, `--no-tied`."""
+    flag = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{flag}" if value else f"--no-{flag}"
+    return f"--{flag} {value!r}"
+
+
 def _metavar(default: object) -> str:
     return {int: "N", float: "X"}.get(type(default), "NAME")

@@ -107,7 +107,7 @@ def test_an_empty_folder_as_corpus(command, tiny, tmp_path):
         ("--test nowhere.txt", "no corpus at nowhere.txt"),
         ("--device gpu", "no device is called 'gpu'"),
         ("--device meta", "does not run on 'meta'"),
-        ("--colours nowhere.json", "nowhere.json is missing"),
+        ("--colours nowhere.json", "no colour mapping at nowhere.json"),
         ("--depth 3", "unrecognized arguments: --depth 3"),
     ],
 )

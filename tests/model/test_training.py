@@ -198,6 +198,15 @@ def test_an_absurd_learning_rate_ends_in_an_error_that_says_what_to_do(trainer):
         trainer(learning_rate=1e30).run(never, nothing)
 
 
+def test_weights_that_are_no_numbers_are_not_for_saving(trainer):
+    made = trainer()
+    made.check_weights()
+    with torch.no_grad():
+        made.network.bias[0] = math.nan
+    with pytest.raises(RnnlensError, match="weights stopped being numbers in epoch 1"):
+        made.check_weights()
+
+
 def test_a_model_lost_without_a_nan_is_noticed_at_validation(trainer):
     with pytest.raises(RnnlensError, match="validation perplexity is inf in epoch 1"):
         trainer(learning_rate=1e4).run(never, nothing)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,10 @@ def run_eval(args: argparse.Namespace) -> int:
         found["probes"] = scores(probes, network, corpus.splits, device, args.states)
     if probes and args.control:
         found["control"] = control(run, probes.semantics, network, corpus, device, args.states)
-    run.write_evaluation(found)
+    try:
+        run.write_evaluation(found)
+    except RnnlensError as error:  # a run of somebody else's is still worth measuring
+        print(f"rnnlens: not saved: {error}", file=sys.stderr)
     if args.figure:
         write_figure(found, args.figure)
     print(json.dumps(found, indent=1) if args.json else "\n\n".join(tables(found)))

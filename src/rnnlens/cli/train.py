@@ -16,7 +16,7 @@ from rnnlens.cli.watch import Watch
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
-from rnnlens.flags import add_flags, from_flags
+from rnnlens.flags import add_flags, as_flag, from_flags
 from rnnlens.model.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.distributed import Processes, pick_device, processes
 from rnnlens.model.network import Network, NetworkConfig
@@ -66,10 +66,10 @@ class Order:
             for name, value in asdict(getattr(self, part)).items():
                 was = before.get(part, {}).get(name)
                 if was != value:
-                    flag = name.replace("_", "-")
                     raise RnnlensError(
-                        f"{run.path} holds another run, made with --{flag} {was!r}, not {value!r}; "
-                        "give the same flags to continue it, or another folder with -o"
+                        f"{run.path} holds another run, made with {as_flag(name, was)}, not "
+                        f"{as_flag(name, value)}; give the same flags to continue it, or another "
+                        "folder with -o"
                     )
 
 
@@ -179,6 +179,10 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
         shown = trainer.training_perplexity() if trainer.progress.seen else trainer.progress.best
         return f"{epoch(trainer.progress.epoch + 1)}, perplexity {shown:.1f}"
 
+    def save() -> None:
+        trainer.check_weights()
+        save_checkpoint(trainer, run.checkpoint, identity)
+
     def after_epoch() -> None:
         now, record = trainer.progress, trainer.progress.history[-1]
         mark = " *" if now.best_epoch == now.epoch else ""
@@ -195,7 +199,7 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
         unit="step",
         seconds=seconds,
         look=look,
-        save=lambda: save_checkpoint(trainer, run.checkpoint, identity),
+        save=save,
     ) as watch:
         if progress.epoch or progress.step:
             watch.say(f"continuing in epoch {progress.epoch + 1}, after step {progress.step}")

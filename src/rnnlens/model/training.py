@@ -148,6 +148,15 @@ class Trainer:
                 f"--learning-rate (now {self.config.learning_rate}) or --clip in another folder"
             )
 
+    def check_weights(self) -> None:
+        """Refuse to save weights that are no numbers: a step may spoil them before a loss shows."""
+        if not all(torch.isfinite(p).all() for p in self.parameters):
+            raise RnnlensError(
+                f"weights stopped being numbers in epoch {self.progress.epoch + 1}; the run keeps "
+                "its last good state: try a lower --learning-rate "
+                f"(now {self.config.learning_rate}) in another folder"
+            )
+
     def _step(self, batch: Batch) -> None:
         done = self.progress.epoch * self.steps + self.progress.step
         self.dropout.begin(_mix(self.config.seed, done), batch.columns, batch.sentences)

@@ -51,6 +51,8 @@ def default_colours(
 
 def read_colours(path: Path) -> dict[str, Any]:
     """A user's own grouping: {"colours": {group: "#rrggbb"}, "groups": {label: group}}."""
+    if not path.is_file():
+        raise RnnlensError(f"no colour mapping at {path}; give a JSON file")
     value = read_json(path)
     try:
         colours = {str(group): str(colour) for group, colour in value["colours"].items()}

@@ -1,0 +1,116 @@
+"""How good and how quick probes are on the CPU, on a slice of a run's own corpus, against
+
+(a) a plain PyTorch loop with full softmax, fitted kind by kind until validation gets no better, and
+(b) scikit-learn's logistic regression on a still smaller slice, where that is installed.
+"""
+
+import argparse
+import math
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rnnlens.cli.evaluate import corpus_of
+from rnnlens.corpus.batches import Split
+from rnnlens.model.network import Network
+from rnnlens.probe.fitting import FitConfig, Fitter
+from rnnlens.run import Run
+
+CPU = torch.device("cpu")
+
+
+def part(split: Split, sentences: int) -> Split:
+    """The first sentences of a split."""
+    return Split.of(split.ids, split.starts, np.arange(min(sentences, len(split))))
+
+
+def ours(network: Network, train: Split, valid: Split) -> tuple[Fitter, float]:
+    """Our fit of all kinds, closed form and one epoch, and its seconds."""
+    began = time.perf_counter()
+    fitter = Fitter(network, train, valid, "output", FitConfig(epochs=1), CPU)
+    fitter.run(lambda: False, lambda: None)
+    return fitter, time.perf_counter() - began
+
+
+def prepared(fitter: Fitter, kind: str, *, train: bool) -> tuple[Tensor, Tensor]:
+    """All standardised states of a kind with their labels."""
+    stream = fitter.train if train else fitter.valid
+    chunks = list(stream.chunks())
+    x = torch.cat([fitter.family.prepare(kind, chunk.states[kind]) for chunk in chunks])
+    return x, torch.cat([chunk.labels for chunk in chunks])
+
+
+def plain(fitter: Fitter, kind: str, labels: int) -> tuple[float, float]:
+    """The plain loop's validation perplexity at its best, and its seconds."""
+    (x, y), (x_valid, y_valid) = (prepared(fitter, kind, train=t) for t in (True, False))
+    began = time.perf_counter()
+    layer = nn.Linear(x.shape[1], labels)
+    optimiser = torch.optim.AdamW(layer.parameters(), lr=2e-3, weight_decay=0.1)
+    best = math.inf
+    while True:
+        for rows in torch.randperm(len(x)).split(1024):
+            optimiser.zero_grad()
+            F.cross_entropy(layer(x[rows]), y[rows]).backward()
+            optimiser.step()
+        with torch.no_grad():
+            now = math.exp(F.cross_entropy(layer(x_valid), y_valid).item())
+        if now > 0.99 * best:
+            return min(best, now), time.perf_counter() - began
+        best = now
+
+
+def scikit(fitter: Fitter, kind: str, states: int) -> tuple[float, float] | None:
+    """Scikit-learn on a few states: perplexity on the labels it has seen, and seconds."""
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ImportError:
+        return None
+    (x, y), (x_valid, y_valid) = (prepared(fitter, kind, train=t) for t in (True, False))
+    began = time.perf_counter()
+    model = LogisticRegression(max_iter=30, tol=1e-2).fit(x[:states].numpy(), y[:states].numpy())
+    seconds = time.perf_counter() - began
+    known = np.isin(y_valid.numpy(), model.classes_)
+    log_p = model.predict_log_proba(x_valid[torch.from_numpy(known)].numpy())
+    at = np.searchsorted(model.classes_, y_valid.numpy()[known])
+    return math.exp(-log_p[np.arange(len(at)), at].mean()), seconds
+
+
+def main() -> None:
+    """Print the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path, help="a trained run")
+    parser.add_argument("--corpus", help="where its corpus is now")
+    parser.add_argument("--sentences", type=int, default=800)
+    parser.add_argument("--kinds", default="x,l2,h2", help="for which the plain loop is run")
+    args = parser.parse_args()
+    run = Run(args.run)
+    network, corpus = run.model(), corpus_of(run, args.corpus)
+    train, valid = part(corpus.splits["train"], args.sentences), part(corpus.splits["valid"], 100)
+    fitter, seconds = ours(network, train, valid)
+    each = seconds / len(fitter.kinds)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{fitter.pairs:,} states, {network.labels:,} labels; our peak memory {peak:,.0f} MB")
+    for kind in args.kinds.split(","):
+        mine = math.exp(fitter.progress.best[fitter.kinds.index(kind)])
+        perplexity, taken = plain(fitter, kind, network.labels)
+        print(
+            f"{kind}: perplexity {mine:.1f}, plain loop {perplexity:.1f}, ratio "
+            f"{mine / perplexity:.2f}; time per kind 1/{taken / each:.0f} of the plain loop's"
+        )
+    found = scikit(fitter, fitter.kinds[-1], 1500)
+    if found:
+        print(
+            f"scikit-learn, {fitter.kinds[-1]}, 1,500 states: perplexity {found[0]:.1f} on labels "
+            f"it has seen; {found[1] / each:.1f} times as long as one of our kinds on all states"
+        )
+    else:
+        print("scikit-learn is not installed: left out")
+
+
+if __name__ == "__main__":
+    main()

@@ -93,7 +93,8 @@ def test_other_flags_for_the_same_folder_are_refused(command, corpus_file, tiny,
     answer = command("train", corpus_file, "-o", run_copy, *tiny, *flags.split())
     assert answer.code == 2
     flag = flags.split()[0].replace("--no-", "--")
-    assert f"holds another run, made with {flag} " in answer.err
+    assert f"holds another run, made with {flag}" in answer.err
+    assert f"not {flags.split()[0]}" in answer.err
     assert contents(run_copy) == before
 
 

@@ -85,9 +85,11 @@ class Run:
     def colours(self) -> dict[str, Any]:
         """Read colours.json."""
         found = read_json(self.path / "colours.json")
-        if not isinstance(found, dict) or not found.get("groupings"):
-            raise RnnlensError(f"{self.path / 'colours.json'} holds no grouping; restore it")
-        return found
+        if isinstance(found, dict):
+            groupings = found.get("groupings")
+            if isinstance(groupings, dict) and groupings:
+                return found
+        raise RnnlensError(f"{self.path / 'colours.json'} holds no grouping; restore it")
 
     def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
         """Write evaluation.json."""

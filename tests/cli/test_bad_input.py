@@ -238,7 +238,7 @@ def test_a_loss_that_is_no_number(command, corpus_file, tiny, tmp_path, seconds,
     out = tmp_path / "run"
     flags = [*tiny, "--learning-rate", "1e30", "--checkpoint-seconds", seconds]
     line = told(command("train", corpus_file, "-o", out, *flags))
-    assert f"the loss is nan in epoch 1, step {step}; the run keeps its last good state" in line
+    assert f"the loss is nan in epoch 1, step {step}; what was saved before is kept" in line
     assert "try a lower --learning-rate" in line
     assert not (out / "model.safetensors").exists()
     assert (out / "checkpoint.safetensors").exists() == (seconds == 0)

@@ -52,7 +52,7 @@ def test_a_corpus_that_moved_is_found_where_one_says(command, tiny, tmp_path):
     corpus.rename(moved)
     lost = command("eval", run, "--device", "cpu")
     assert lost.code == 2
-    assert f"no corpus at {corpus}" in lost.err
+    assert f"was at {corpus} and is not there now; say where it is: --corpus" in lost.err
     assert command("eval", run, "--device", "cpu", "--corpus", moved).code == 0
 
 

@@ -135,7 +135,7 @@ def test_too_little_text_is_refused(tmp_path, text, complaint):
 
 def test_too_little_text_for_validation_is_refused(tmp_path):
     source, empty = written(tmp_path, plain(20)), written(tmp_path, "one\n", "empty.txt")
-    with pytest.raises(RnnlensError, match="none for the valid part"):
+    with pytest.raises(RnnlensError, match=r"empty\.txt holds no sentence"):
         load(source, valid=empty)
 
 

@@ -117,3 +117,23 @@ def test_a_folder_without_telling_names_is_read_whole_in_the_format_given(tmp_pa
 def test_a_missing_source_is_refused(tmp_path, use):
     with pytest.raises(RnnlensError, match="no corpus at"):
         use(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("text", "format_"),
+    [
+        ("(CNN) -- The mayor spoke. He left.\n", "raw"),
+        ("( (S (NP (DT the)) ) )\n", "brackets"),
+        ("(S\n  (NP (NN dog)))\n", "brackets"),
+        ("(\n (S (NN dog)))\n", "brackets"),
+    ],
+)
+def test_a_remark_in_brackets_is_no_tree(tmp_path, text, format_):
+    path = tmp_path / "corpus"
+    path.write_text(text)
+    assert recognise(str(path)) == format_
+
+
+def test_an_empty_name_is_no_corpus():
+    with pytest.raises(RnnlensError, match="empty name"):
+        recognise("")

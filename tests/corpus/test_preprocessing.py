@@ -43,7 +43,7 @@ configs = st.builds(
 def naive_labels(sentence: Sentence, config: CorpusConfig) -> list[str]:
     labels = []
     for place, form in enumerate(sentence.words):
-        word = form.lower() if config.lowercase else form
+        word = form.lower() if config.lowercase and form not in (NUM, UNK) else form
         tag = sentence.tags[place] if sentence.tags else None
         in_digits = any(letter.isdigit() for letter in word)
         if config.numbers and (tag == "NUM" or (tag is None and in_digits)):

@@ -106,4 +106,15 @@ def test_tokenised_text_is_told_by_punctuation_standing_apart(text, tokenised):
     ],
 )
 def test_typed_sentences_are_tokenised_unless_they_are_already(typed, words):
-    assert " ".join(words_of(typed)) == words
+    known = {"ca", "n't", "stay", ",", "."}
+    assert " ".join(words_of(typed, known.__contains__)) == words
+
+
+def test_words_the_vocabulary_knows_are_never_taken_apart():
+    known = {"don't", "u.s."}
+    assert words_of("don't the U.S.", lambda word: word.lower() in known) == (
+        "don't",
+        "the",
+        "U.S.",
+    )
+    assert words_of("don't", set().__contains__) == ("do", "n't")

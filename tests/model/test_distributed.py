@@ -1,6 +1,7 @@
 """Several processes train the model that one trains; alone, nothing is exchanged."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -56,6 +57,9 @@ def test_two_processes_train_the_model_of_one(corpus_file: Path, tiny: list[str]
     for line in ("vocabulary of", "epoch 1/2", "epoch 2/2", "unigram"):
         assert out.count(line) == 1
     assert "Traceback" not in err
+    logs = ((tmp_path / name / "training.log").read_text() for name in ("one", "two"))
+    of_one, of_two = (re.findall(r"training ([\d.]+)", log) for log in logs)
+    assert of_one == of_two
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
@@ -71,19 +75,35 @@ def test_a_group_leaves_no_threads_behind_that_could_abort_at_exit():
 
 
 def test_alone_everything_comes_back_as_it_was_given():
-    p = torch.nn.Parameter(torch.zeros(3))
-    p.grad = torch.tensor([1.0, 2.0, 3.0])
+    given = torch.tensor([1.0, 2.0, 3.0])
     with processes(CPU) as group:
-        group.sum_gradients([p])
+        group.sum([given])
         assert group == Processes(0, 1)
         assert group.first
         assert group.any(True)
         assert not group.any(False)
-    assert p.grad.tolist() == [1.0, 2.0, 3.0]
+    assert given.tolist() == [1.0, 2.0, 3.0]
 
 
 def test_only_the_first_process_is_first():
     assert [Processes(rank, 3).first for rank in range(3)] == [True, False, False]
+
+
+def test_an_environment_that_makes_no_sense_is_told(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("LOCAL_RANK", "x")
+    with pytest.raises(RnnlensError, match="LOCAL_RANK is 'x'"):
+        pick_device("cuda")
+    monkeypatch.setenv("WORLD_SIZE", "x")
+    with pytest.raises(RnnlensError, match="WORLD_SIZE is 'x'"), processes(CPU):
+        pass
+
+
+def test_a_gpu_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(RnnlensError, match="no cuda:9 among 1"):
+        pick_device("cuda:9")
 
 
 def test_processes_that_nobody_started_are_an_error(monkeypatch):
@@ -122,6 +142,7 @@ def test_each_process_of_a_machine_takes_its_own_gpu(monkeypatch, name, local, i
     chosen: list[torch.device] = []
     monkeypatch.setenv("LOCAL_RANK", local)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     monkeypatch.setattr(torch, "set_float32_matmul_precision", lambda _: None)
     assert pick_device(name) == torch.device("cuda", index)

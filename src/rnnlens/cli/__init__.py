@@ -1,15 +1,15 @@
 """The command `rnnlens`."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from rnnlens import __version__
-from rnnlens.cli import evaluate, fit, train, view
 from rnnlens.errors import RnnlensError
 
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,6 +21,8 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """Every verb with its flags."""
+    from rnnlens.cli import evaluate, fit, train, view  # torch comes with them, and takes a second
+
     made = Parser(
         prog="rnnlens",
         description="See what every hidden state of a recurrent network predicts.",
@@ -46,3 +48,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("rnnlens: stopped", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except OSError as error:
+        print(f"rnnlens: {error}; give another path", file=sys.stderr)
+        return BAD_INPUT
+    except (MemoryError, RuntimeError) as error:
+        if not _is_memory(error):
+            raise
+        print("rnnlens: out of memory; give a smaller --batch or --width", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _is_memory(error: Exception) -> bool:
+    """Whether torch or Python ran out of memory; torch has a name for it on CUDA only."""
+    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return named or "can't allocate memory" in str(error)

@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from rnnlens.probe.evaluation import evaluate
 from rnnlens.probe.fitting import Fitter, shuffled
 from rnnlens.probe.probes import Probes
 from rnnlens.run import Run
-from rnnlens.view.accuracy import write_figure
+from rnnlens.view.accuracy import check_figure, write_figure
 
 _HELP = """\
 Measure a trained run: the model's own perplexity (lower is better) on the training, validation and
@@ -47,7 +47,7 @@ def add_to(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("path", metavar="RUN", type=Path, help="a run folder")
-    parser.add_argument("--corpus", metavar="CORPUS", help="where the run's corpus is now")
+    add_corpus_flags(parser)
     parser.add_argument("--states", type=int, default=0, metavar="N",
                         help="look at so many test states only (default: all)")  # fmt: skip
     parser.add_argument("--control", action="store_true",
@@ -61,9 +61,13 @@ def add_to(verbs: Any) -> None:
 
 def run_eval(args: argparse.Namespace) -> int:
     """Carry out the verb."""
+    if args.states < 0:
+        raise RnnlensError(f"--states {args.states}: give a number from 0 up")
+    if args.figure:
+        check_figure(args.figure)
     run, device = Run(args.path), pick_device(args.device)
     network = run.model().to(device)
-    corpus = corpus_of(run, args.corpus)
+    corpus = corpus_of(run, args)
     probes = run.probes().to(device) if run.has_probes() else None
     found: dict[str, Any] = {"model": measure(network, corpus, device)}
     if probes:
@@ -137,16 +141,32 @@ def tables(found: dict[str, Any]) -> list[str]:
     return made
 
 
-def corpus_of(run: Run, moved_to: str | None) -> Corpus:
+def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
+    """Where the run's corpus is now, if it has moved since training."""
+    for name, what in (("corpus", "corpus"), ("valid", "validation"), ("test", "test corpus")):
+        parser.add_argument(f"--{name}", metavar="CORPUS", help=f"where the run's {what} is now")
+
+
+def corpus_of(run: Run, args: argparse.Namespace) -> Corpus:
     """The corpus a run was trained on, read again and checked."""
     record = dict(run.record()["corpus"])
     try:
         source, digest, config = record.pop("source"), record.pop("hash"), CorpusConfig(**record)
+        config.check()
     except (KeyError, TypeError) as error:
         raise RnnlensError(
             f"{run.path / 'run.json'} is damaged ({error}); restore it or make the run anew"
         ) from error
-    corpus = load_corpus(moved_to or source, config)
+    for flag, was in (("corpus", source), ("valid", config.valid), ("test", config.test)):
+        here = getattr(args, flag) or not was or was.startswith("nltk:") or Path(was).exists()
+        if not here:
+            raise RnnlensError(
+                f"the corpus of {run.path} was at {was} and is not there now; say where it is: "
+                f"--{flag}"
+            )
+    source = args.corpus or source
+    config = replace(config, valid=args.valid or config.valid, test=args.test or config.test)
+    corpus = load_corpus(source, config)
     if corpus.hash != digest or corpus.vocabulary != run.vocabulary():
         raise RnnlensError(
             f"{corpus.name} is not what {run.path} was trained on; say where that is: --corpus"

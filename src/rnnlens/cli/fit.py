@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rnnlens.cli.evaluate import corpus_of
-from rnnlens.cli.watch import Watch
+from rnnlens.cli.evaluate import add_corpus_flags, corpus_of
+from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.corpus import Corpus
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import add_flags, from_flags
@@ -49,7 +49,7 @@ def add_to(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("path", metavar="RUN", type=Path, help="a run folder")
-    parser.add_argument("--corpus", metavar="CORPUS", help="where the run's corpus is now")
+    add_corpus_flags(parser)
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
     parser.add_argument("--checkpoint-seconds", type=float, default=300.0, metavar="X",
                         help="save this often, in case of a crash (default: 300)")  # fmt: skip
@@ -61,10 +61,11 @@ def run_fit(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     config = from_flags(FitConfig, args)
     config.check()
+    check_seconds(args.checkpoint_seconds)
     run, device = Run(args.path), pick_device(args.device)
     network = run.model().to(device)
     with processes(device) as group:
-        corpus = corpus_of(run, args.corpus)
+        corpus = corpus_of(run, args)
         return _fit(run, network, corpus, config, device, group, args.checkpoint_seconds)
 
 
@@ -106,13 +107,13 @@ def _watch(run: Run, fitter: Fitter, identity: str, done: dict[str, Tensor], sec
     chunks = len(fitter.train.plan(None))
 
     def look() -> str:
-        nll = float(fitter.nll.mean()) * fitter.processes.count
+        nll = float(fitter.nll.mean())
         if not math.isfinite(nll):
             raise RnnlensError(
                 f"the loss is {nll} while fitting {fitter.semantic}; what was saved stays: "
                 f"try a lower --learning-rate (now {fitter.config.learning_rate})"
             )
-        mean = perplexity(nll, fitter.seen * fitter.processes.count)
+        mean = perplexity(nll, fitter.seen)  # of this process's share
         return f"{fitter.semantic}, epoch {fitter.progress.epoch + 1}, mean perplexity {mean:.1f}"
 
     def after_epoch() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from rnnlens.cli.evaluate import measure, table
-from rnnlens.cli.watch import Watch
+from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
@@ -28,9 +28,10 @@ _HELP = """\
 Train a language model: it reads a sentence word by word and predicts the next word.
 
 CORPUS is a text file with one tokenised sentence a line, raw text, a CoNLL-U file, Penn Treebank
-brackets, a folder of any of these, gzipped or not, or nltk:NAME for a corpus NLTK has installed.
-The defaults are the paper's: lower case, numerals as NUM, words seen less than three times as UNK,
-80/10/10 of the sentences for training, validation and testing, an LSTM of 2 layers of 300.
+brackets, a folder of files of one of these, gzipped or not, or nltk:NAME for a corpus that NLTK has
+installed. The defaults are the paper's: lower case, numerals as NUM, words seen less than three
+times as UNK, 80/10/10 of the sentences for training, validation and testing, an LSTM of 2 layers of
+300.
 
 examples:
   rnnlens train news.conllu.gz -o runs/news
@@ -105,6 +106,7 @@ def run_train(args: argparse.Namespace) -> int:
     )
     for config in (order.corpus, order.network, order.training):
         config.check()
+    check_seconds(args.checkpoint_seconds)
     run = Run(args.output)
     before = run.record() if run.exists() else {}
     if before:
@@ -119,6 +121,8 @@ def run_train(args: argparse.Namespace) -> int:
                 f"{args.corpus} has changed since {run.path} was begun; choose another folder"
             )
         if before.get("status") == TRAINED:
+            if own_colours and group.first:
+                run.write_colours(own_colours)
             say(f"{run.path} is trained already; see it with: rnnlens eval {run.path}")
             return 0
         colours = own_colours or default_colours(corpus.vocabulary.labels, *parts_of_speech(corpus))
@@ -190,6 +194,7 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
             f"{epoch(now.epoch)}  perplexity: training {record['train']:.2f}, "
             f"validation {record['valid']:.2f}{mark}  ({watch.elapsed:.1f} s)"
         )
+        watch.landmark()
 
     with Watch(
         run,

@@ -51,6 +51,9 @@ def run_view(args: argparse.Namespace) -> int:
 
 def run_demo(args: argparse.Namespace) -> int:
     """Train the demonstration's run if it is not there yet, by the ordinary command; serve it."""
+    import torch
+
+    torch.set_num_threads(1)  # so small a network only waits for a second thread
     args.path = demo_run()
     return run_view(args)
 

@@ -1,5 +1,6 @@
 """Watching over long work: progress, log, checkpoints, and stopping without losing anything."""
 
+import math
 import signal
 import time
 from collections.abc import Callable
@@ -8,11 +9,19 @@ from typing import Self
 
 from tqdm import tqdm
 
+from rnnlens.errors import RnnlensError
 from rnnlens.model.distributed import Processes
 from rnnlens.run import Run
 
 _LOOK = 0.5  # seconds between looks at the loss, each of which waits for the GPU
+_OFTEN = 10.0  # seconds: no more saves than that at landmarks
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def check_seconds(seconds: float) -> None:
+    """Refuse a time between checkpoints that is none."""
+    if not 0 <= seconds < math.inf:
+        raise RnnlensError(f"--checkpoint-seconds {seconds}: give a number from 0 up")
 
 
 class Watch:
@@ -70,6 +79,11 @@ class Watch:
         if now - self.saved >= self.seconds:
             self._save()
         return self.processes.any(self.signal != 0)
+
+    def landmark(self) -> None:
+        """A good moment to save, unless that was done just now."""
+        if time.monotonic() - self.saved >= min(_OFTEN, self.seconds):
+            self._save()
 
     def stopped(self) -> int:
         """Save what is there after a stop; the exit code a shell expects of the signal."""

@@ -63,7 +63,7 @@ class CorpusConfig:
             )
         # Pieces of at most 2 words would leave single words, which predict nothing.
         for name, least in (("split_seed", 0), ("min_count", 1), ("longest", 3)):
-            if getattr(self, name) < least:
+            if not least <= getattr(self, name) < 2**31:
                 flag = name.replace("_", "-")
                 raise RnnlensError(f"--{flag} {getattr(self, name)}: give at least {least}")
 
@@ -117,7 +117,10 @@ def load_corpus(source: str, config: CorpusConfig) -> Corpus:
         read(s, config.format, config.encoding) if s else () for s in (config.valid, config.test)
     ]
     tokens = collect(parts, config)
-    if not len(tokens.part):
+    for which, given in ((1, config.valid), (2, config.test)):
+        if given and not (tokens.part == which).any():
+            raise RnnlensError(f"{given} holds no sentence of two words or more; give another")
+    if not (tokens.part == 0).any():
         what = f"only {tokens.short} sentences of a single word" if tokens.short else "no sentence"
         raise RnnlensError(
             f"{source} holds {what}; a language model needs sentences of at least two words"
@@ -136,7 +139,7 @@ def collect(parts: list[Iterable[Sentence]], config: CorpusConfig) -> Tokens:
             if size < 2:
                 short += 1
                 continue
-            folded = (w.lower() for w in sentence.words) if config.lowercase else sentence.words
+            folded = map(_fold, sentence.words) if config.lowercase else sentence.words
             words.extend(numbers.setdefault(word, len(numbers)) for word in folded)
             tags.extend(
                 (_TAG_IDS[tag] for tag in sentence.tags) if sentence.tags else [_NO_TAG] * size
@@ -151,6 +154,11 @@ def collect(parts: list[Iterable[Sentence]], config: CorpusConfig) -> Tokens:
         part=np.array(part),
         short=short,
     )
+
+
+def _fold(word: str) -> str:
+    """Lower case; NUM and UNK are what they are."""
+    return word if word in (NUM, UNK) else word.lower()
 
 
 def _cuts(size: int, longest: int) -> list[int]:

@@ -1,5 +1,6 @@
 """Which reader reads what: by the name of a source, else by its content."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ FORMATS = ("auto", *READERS)
 
 _ENDINGS = {"conllu": (".conllu",), "brackets": (".mrg",)}
 _NLTK = "nltk:"
+_TREE = re.compile(r"\s*\(\s*($|\(|[A-Z][^()\s]*\s*($|\())")  # ( (S ... or (S (NP ..., not (CNN)
 
 
 def read(source: str, format: str = "auto", encoding: str = "utf-8") -> Iterator[Sentence]:
@@ -39,6 +41,8 @@ def recognise(source: str, encoding: str = "utf-8") -> str:
     """The format of a source: `nltk`, or a key of READERS."""
     if source.startswith(_NLTK):
         return "nltk"
+    if not source:
+        raise RnnlensError("the corpus has an empty name; give a file, a folder or nltk:NAME")
     path = Path(source)
     found = files(path)
     for name, endings in _ENDINGS.items():
@@ -56,7 +60,7 @@ def _by_content(path: Path, encoding: str) -> str:
     body = [line for line in filled if not line.startswith("#")]
     if body and len(body[0].split("\t")) == FIELDS:
         return "conllu"
-    if body and body[0].lstrip().startswith("(") and text.count("(") > len(body):
+    if body and _TREE.match(body[0]):
         return "brackets"
     return "text" if looks_tokenised(text) else "raw"
 

@@ -11,7 +11,7 @@ from rnnlens.corpus.tags import universal
 
 _SUFFIXES = (  # longest first
     ("ability", "NOUN"), ("fulness", "NOUN"), ("ically", "ADV"), ("ation", "NOUN"),
-    ("iness", "NOUN"), ("ingly", "ADV"), ("tions", "NOUN"), ("ments", "NOUN"), ("ments", "NOUN"),
+    ("iness", "NOUN"), ("ingly", "ADV"), ("tions", "NOUN"), ("ments", "NOUN"),
     ("tion", "NOUN"), ("sion", "NOUN"), ("ness", "NOUN"), ("ment", "NOUN"), ("ship", "NOUN"),
     ("able", "ADJ"), ("ible", "ADJ"), ("less", "ADJ"), ("wise", "ADV"), ("like", "ADJ"),
     ("ical", "ADJ"), ("ized", "VERB"), ("ised", "VERB"), ("izes", "VERB"), ("ises", "VERB"),

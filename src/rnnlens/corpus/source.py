@@ -1,5 +1,6 @@
 """Text files, plain or gzipped, read line by line with errors a person can act on."""
 
+import codecs
 import gzip
 import io
 import zlib
@@ -17,8 +18,10 @@ def files(source: Path) -> list[Path]:
     try:
         if not source.exists():
             raise RnnlensError(f"no corpus at {source}; give a file, a folder or nltk:NAME")
-        if not source.is_dir():
+        if source.is_file():
             return [source]
+        if not source.is_dir():
+            raise RnnlensError(f"{source} is no regular file; save what it gives to a file first")
         found = sorted(p for p in source.rglob("*") if p.is_file() and not p.name.startswith("."))
     except OSError as error:
         raise _unreadable(source, error) from error
@@ -38,7 +41,8 @@ def head(path: Path, size: int = 1 << 16) -> bytes:
 
 def lines(path: Path, encoding: str) -> Iterator[str]:
     """The lines of a text file without their ends, a byte-order mark dropped."""
-    if b"\0" in head(path) and not encoding.lower().startswith(("utf-16", "utf-32", "utf16")):
+    wide = _codec(encoding).startswith(("utf-16", "utf-32"))
+    if not wide and b"\0" in head(path):
         raise RnnlensError(f"{path} is a binary file, not text; give a text corpus")
     number = 0
     try:
@@ -50,10 +54,18 @@ def lines(path: Path, encoding: str) -> Iterator[str]:
         raise RnnlensError(
             f"{path} is not {encoding} (after line {number}: {error}); try {hint}"
         ) from error
-    except LookupError as error:
+    except LookupError as error:  # a codec, but not of text
         raise RnnlensError(f"no encoding is called {encoding!r}; try utf-8") from error
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from error
+
+
+def _codec(encoding: str) -> str:
+    """The one name of an encoding that has several."""
+    try:
+        return codecs.lookup(encoding).name
+    except LookupError as error:
+        raise RnnlensError(f"no encoding is called {encoding!r}; try utf-8") from error
 
 
 def _open(path: Path) -> IO[bytes]:

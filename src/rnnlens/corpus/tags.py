@@ -57,9 +57,9 @@ _BEGINNINGS = {
 
 def universal(tag: str) -> str | None:
     """The universal part of speech of a universal, Penn or Brown tag; None for a tag unknown."""
+    tag = tag.upper()
     if tag in _UNIVERSAL_SET:
         return tag
-    tag = tag.upper()
     if tag in _TWELVE:
         return _TWELVE[tag]
     tag = re.sub(r"^FW-(?=.)", "", tag)  # Brown: a foreign word of that part of speech

@@ -1,6 +1,6 @@
 """Untagged text: already tokenised (one sentence a line), or raw."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rnnlens.corpus.sentence import Sentence
@@ -37,13 +37,15 @@ def read_raw(path: Path, encoding: str) -> Iterator[Sentence]:
             yield Sentence(tuple(tokeniser.tokenize(sentence)))
 
 
-def words_of(text: str) -> tuple[str, ...]:
-    """Words of a sentence somebody typed: already tokenised if it looks so, else Penn style."""
-    if looks_tokenised(text):
-        return tuple(text.split())
+def words_of(text: str, is_known: Callable[[str], bool]) -> tuple[str, ...]:
+    """Words of a sentence somebody typed: kept where they are known, else taken apart."""
     from nltk.tokenize import NLTKWordTokenizer
 
-    return tuple(NLTKWordTokenizer().tokenize(text))
+    tokeniser = NLTKWordTokenizer()
+    words: list[str] = []
+    for piece in text.split():
+        words += [piece] if is_known(piece) else tokeniser.tokenize(piece)
+    return tuple(words)
 
 
 def looks_tokenised(text: str) -> bool:

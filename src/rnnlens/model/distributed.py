@@ -24,10 +24,6 @@ class Processes:
         """Whether this process writes and prints."""
         return self.rank == 0
 
-    def sum_gradients(self, parameters: Sequence[Tensor]) -> None:
-        """Add up gradients over all processes."""
-        self.sum([p.grad for p in parameters if p.grad is not None])
-
     def sum(self, tensors: Sequence[Tensor]) -> None:
         """Add up tensors over all processes in place, in one message."""
         if self.count == 1:
@@ -49,7 +45,7 @@ class Processes:
 @contextmanager
 def processes(device: torch.device) -> Iterator[Processes]:
     """Join the group torchrun set up, or be alone."""
-    count = int(os.environ.get("WORLD_SIZE", "1"))
+    count = _from_torchrun("WORLD_SIZE", 1)
     if count == 1:
         yield Processes()
         return
@@ -82,8 +78,19 @@ def pick_device(name: str) -> torch.device:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise RnnlensError("this machine or this build of torch has no CUDA; give --device cpu")
     if device.type == "cuda":
-        local = int(os.environ.get("LOCAL_RANK", "0")) if device.index is None else device.index
+        local = _from_torchrun("LOCAL_RANK", 0) if device.index is None else device.index
+        if local >= torch.cuda.device_count():
+            count = torch.cuda.device_count()
+            raise RnnlensError(f"there is no cuda:{local} among {count} device(s); give another")
         device = torch.device("cuda", local)
         torch.cuda.set_device(device)
         torch.set_float32_matmul_precision("high")  # products on the tensor cores
     return device
+
+
+def _from_torchrun(name: str, alone: int) -> int:
+    """A number that torchrun puts into the environment."""
+    found = os.environ.get(name, str(alone))
+    if not found.isdecimal():
+        raise RnnlensError(f"{name} is {found!r} in the environment; unset it or use torchrun")
+    return int(found)

@@ -133,8 +133,8 @@ class Trainer:
         return True
 
     def training_perplexity(self) -> float:
-        """Of the epoch so far, dropout and all, on this process's share of the data."""
-        return perplexity(self.nll.item() * self.processes.count, self.progress.seen)
+        """Of the epoch so far, dropout and all."""
+        return perplexity(self.nll.item(), self.progress.seen)
 
     def check_finite(self) -> None:
         """Refuse to go on with a loss that is no number."""
@@ -144,7 +144,7 @@ class Trainer:
         if not math.isfinite(value):
             raise RnnlensError(
                 f"{what} is {value} in epoch {self.progress.epoch + 1}, "
-                f"step {self.progress.step}; the run keeps its last good state: try a lower "
+                f"step {self.progress.step}; what was saved before is kept: try a lower "
                 f"--learning-rate (now {self.config.learning_rate}) or --clip in another folder"
             )
 
@@ -152,8 +152,8 @@ class Trainer:
         """Refuse to save weights that are no numbers: a step may spoil them before a loss shows."""
         if not all(torch.isfinite(p).all() for p in self.parameters):
             raise RnnlensError(
-                f"weights stopped being numbers in epoch {self.progress.epoch + 1}; the run keeps "
-                "its last good state: try a lower --learning-rate "
+                f"weights stopped being numbers in epoch {self.progress.epoch + 1}; what was saved "
+                "before is kept: try a lower --learning-rate "
                 f"(now {self.config.learning_rate}) in another folder"
             )
 
@@ -174,7 +174,8 @@ class Trainer:
         nll = F.cross_entropy(logits, targets.flatten(), reduction="sum")
         self.optimiser.zero_grad(set_to_none=True)
         (nll * scale).backward()
-        self.processes.sum_gradients(self.parameters)
+        nll = nll.detach().clone()
+        self.processes.sum([*(p.grad for p in self.parameters if p.grad is not None), nll])
         clip_grad_norm_(self.parameters, self.config.clip)
         self.rate.copy_(rate)
         self.optimiser.step()

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.corpus.batches import Split
+from rnnlens.errors import RnnlensError
 from rnnlens.model.network import Network
 from rnnlens.model.perplexity import perplexity
 from rnnlens.probe import semantics
@@ -74,6 +75,8 @@ def evaluate(
     last = network.kinds[-1].id
     for semantic in probes.semantics:
         shift = semantics.offset(semantic)
+        if not semantics.count(test, shift):
+            raise RnnlensError(f"no test sentence is long enough for the semantic {semantic!r}")
         stream = Stream(network, test, shift, device, _CHUNK)
         sums = {kind: _Sums(device) for kind in probes.kinds}
         model, pairs, unigram = _Sums(device), 0, 0.0

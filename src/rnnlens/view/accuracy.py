@@ -9,6 +9,13 @@ _CUT = 4  # times the model's own perplexity: where bars are cut
 _ENDINGS = (".svg", ".png", ".pdf")
 
 
+def check_figure(path: Path) -> None:
+    """Refuse a name that cannot be drawn, before anything is measured for it."""
+    if path.suffix not in _ENDINGS:
+        endings = " or ".join(_ENDINGS)
+        raise RnnlensError(f"cannot draw {path.name}; give a name ending in {endings}")
+
+
 def write_figure(found: dict[str, Any], path: Path) -> None:
     """Bars for each kind, lines for the model's own and for the unigram baseline."""
     try:
@@ -21,10 +28,6 @@ def write_figure(found: dict[str, Any], path: Path) -> None:
     rows = [score for score in found.get("probes", ()) if score["semantic"] == "output"]
     if not rows:
         raise RnnlensError("there are no probes of the semantic output to draw; rnnlens fit RUN")
-    if path.suffix not in _ENDINGS:
-        raise RnnlensError(
-            f"cannot draw {path.name}; give a name ending in {' or '.join(_ENDINGS)}"
-        )
     own, unigram = rows[-1]["perplexity"] / rows[-1]["ratio"], rows[0]["unigram"]
     top = min(max(row["perplexity"] for row in rows) * 1.08, _CUT * own)
     with mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9}):

@@ -53,7 +53,14 @@ def read_colours(path: Path) -> dict[str, Any]:
     """A user's own grouping: {"colours": {group: "#rrggbb"}, "groups": {label: group}}."""
     if not path.is_file():
         raise RnnlensError(f"no colour mapping at {path}; give a JSON file")
-    value = read_json(path)
+    return {
+        "source": f"{path.name}, given by the user",
+        "groupings": {"own": checked(read_json(path), path)},
+    }
+
+
+def checked(value: Any, path: Path) -> dict[str, dict[str, str]]:
+    """A grouping that was read from `path`, with every group in a colour that can be drawn."""
     try:
         colours = {str(group): str(colour) for group, colour in value["colours"].items()}
         groups = {str(label): str(group) for label, group in value["groups"].items()}
@@ -69,5 +76,4 @@ def read_colours(path: Path) -> dict[str, Any]:
         if group not in colours:
             raise RnnlensError(f"{path}: {label!r} is in group {group!r}, which has no colour")
     colours.setdefault(OTHER, UNIVERSAL_COLOURS[OTHER])
-    own = {"colours": colours, "groups": groups}
-    return {"source": f"{path.name}, given by the user", "groupings": {"own": own}}
+    return {"colours": colours, "groups": groups}

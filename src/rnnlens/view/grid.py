@@ -1,6 +1,7 @@
 """The grid of a sentence, as the JSON that everything that draws is given."""
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -9,12 +10,16 @@ from torch import Tensor
 from rnnlens.corpus.text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.model.kinds import Kind
 from rnnlens.model.network import Network
 from rnnlens.run import Run
+from rnnlens.view.colours import checked
 from rnnlens.view.encoding import Palette, encode
 
 LONGEST = 1000  # words
+EXAMPLES = (
+    "`` we stand in solidarity , '' she emphasized .",  # the paper's
+    "`` the old teacher follows the birds , '' she said .",  # of the demo's grammar
+)
 
 
 @dataclass(frozen=True)
@@ -25,12 +30,12 @@ class Lens:
     network: Network
     vocabulary: Vocabulary
     palette: Palette
-    source: str  # where the groups come from
 
     @classmethod
     def load(cls, run: Run) -> "Lens":
         """Everything a run holds."""
-        network, vocabulary, colours = run.model(), run.vocabulary(), run.colours()
+        network, vocabulary = run.model(), run.vocabulary()
+        groupings = run.colours()["groupings"]
         if network.labels != len(vocabulary):
             raise RnnlensError(
                 f"the model in {run.path} has {network.labels} labels and its vocabulary "
@@ -38,24 +43,35 @@ class Lens:
             )
         config = network.config
         title = f"{run.path.name}: {config.cell.upper()} {config.width} × {config.layers}"
-        palette = Palette.of(vocabulary.labels, next(iter(colours["groupings"].values())))
-        return cls(title, network, vocabulary, palette, colours["source"])
+        first = checked(next(iter(groupings.values())), run.path / "colours.json")
+        return cls(title, network, vocabulary, Palette.of(vocabulary.labels, first))
 
     @torch.no_grad()
     def grid(self, text: str, bars: int = 3) -> dict[str, Any]:
         """What the network predicts after each word of a sentence."""
-        words = words_of(text)
+        words = self._words(text)
         if len(words) > LONGEST:
             raise RnnlensError(f"{len(words)} words are too many; give at most {LONGEST}")
         ids = self.vocabulary.encode(words)
         logits = self._logits(ids)
         return {
             "title": self.title,
+            "example": self.example,
             "groups": dict(zip(self.palette.groups, self.palette.colours, strict=True)),
-            "kinds": [_described(self.network.prediction)],
+            "kinds": [asdict(self.network.prediction)],
             "words": [self._word(word, label) for word, label in zip(words, ids, strict=True)],
             "states": {"y": self._states(logits, ids, bars)},
         }
+
+    def _words(self, text: str) -> tuple[str, ...]:
+        unknown = self.vocabulary.unknown
+        return words_of(text, lambda word: self.vocabulary.encode([word]) != [unknown])
+
+    @cached_property
+    def example(self) -> str:
+        """A sentence to begin with: of a few, the one with the fewest unknown words."""
+        unknown = self.vocabulary.unknown
+        return min(EXAMPLES, key=lambda text: self.vocabulary.encode(text.split()).count(unknown))
 
     def _logits(self, ids: list[int]) -> Tensor:
         """The model's own logits after each word, (T, V)."""
@@ -101,7 +117,3 @@ class Lens:
                 state["next"] = {"probability": came, "rank": int((p > came).sum()) + 1}
             states.append(state)
         return states
-
-
-def _described(kind: Kind) -> dict[str, Any]:
-    return asdict(kind)

@@ -6,7 +6,7 @@
  * @typedef {{rectangle: string, group: string, share: number, entropy: number, bars: Bar[],
  *   next?: Next}} State
  * @typedef {{text: string, label: string, unknown: boolean, group: string, colour: string}} Word
- * @typedef {{title: string, groups: Record<string, string>, words: Word[],
+ * @typedef {{title: string, example: string, groups: Record<string, string>, words: Word[],
  *   states: Record<string, State[]>}} Grid
  */
 

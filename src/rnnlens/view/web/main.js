@@ -2,8 +2,6 @@
 
 import { legend, rows } from "./grid.js";
 
-const EXAMPLE = "`` the old teacher follows the birds , '' she said .";
-
 /** @param {string} id */
 function element(id) {
   const found = document.getElementById(id);
@@ -20,20 +18,39 @@ async function draw() {
   try {
     const answer = await fetch(`api/grid?text=${encodeURIComponent(text.value)}`);
     const found = await answer.json();
-    if (mine !== asked) return; // typed on meanwhile
+    if (mine !== asked) return undefined; // typed on meanwhile
     if (!answer.ok) throw new Error(found.error);
     element("title").textContent = found.title;
     element("legend").replaceChildren(...legend(found));
     element("grid").replaceChildren(...rows(found));
     element("problem").hidden = true;
+    return /** @type {import("./grid.js").Grid} */ (found);
   } catch (error) {
-    if (mine !== asked) return;
+    if (mine !== asked) return undefined;
     const told = error instanceof TypeError ? "The server does not answer; is it still running?" : error;
     element("problem").textContent = String(told instanceof Error ? told.message : told);
     element("problem").hidden = false;
+    return undefined;
   }
 }
 
-text.value = decodeURIComponent(location.hash.slice(1)) || EXAMPLE;
+/** The sentence the address holds, if it holds one that can be read. */
+function addressed() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
+}
+
+async function begin() {
+  text.value = addressed();
+  const first = await draw();
+  if (!text.value && first) {
+    text.value = first.example;
+    await draw();
+  }
+}
+
 text.addEventListener("input", draw);
-draw();
+begin();

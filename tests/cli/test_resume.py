@@ -133,7 +133,16 @@ def test_work_is_saved_as_often_as_asked(watch, seconds, saves):
     assert len(saved) == saves
 
 
-@pytest.mark.parametrize("ending", ["stop", "stopped"])
+@pytest.mark.parametrize(("ago", "saves"), [(0, 0), (9, 0), (11, 1)])
+def test_a_landmark_is_saved_unless_that_was_just_done(watch, ago, saves):
+    saved: list[bool] = []
+    with watch(save=lambda: saved.append(True)) as made:
+        made.saved -= ago
+        made.landmark()
+    assert len(saved) == saves
+
+
+@pytest.mark.parametrize("ending", ["stop", "stopped", "landmark"])
 def test_work_that_went_wrong_is_never_saved(watch, ending):
     def look() -> str:
         raise RnnlensError("the loss is nan")

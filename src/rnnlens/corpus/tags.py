@@ -19,7 +19,6 @@ COARSE = {
     "ADJ": "ADJ",
     "ADV": "ADV",
 }
-COARSE_GROUPS = ("NOUN", "VERB", "ADJ", "ADV", "OTHER")
 
 # NLTK's twelve-tag universal tagset, where it differs from Universal Dependencies.
 _TWELVE = {"CONJ": "CCONJ", "PRT": "PART"}

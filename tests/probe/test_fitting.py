@@ -127,7 +127,7 @@ def test_half_precision_costs_next_to_nothing(network, train, valid):
 
 @pytest.mark.parametrize(
     "options",
-    [{"probe": "mlp"}, {"rank": 1}, {"batch": 0}, {"epochs": -1}, {"learning_rate": math.nan},
+    [{"probe": "mlp"}, {"rank": 0}, {"batch": -1}, {"epochs": -1}, {"learning_rate": math.nan},
      {"semantic": "later"}, {"weight_decay": -1.0}],
 )  # fmt: skip
 def test_settings_that_cannot_work_are_refused(options):

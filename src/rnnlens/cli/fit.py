@@ -93,6 +93,8 @@ def _fit(
         if code:
             return code
         done |= {name: t.cpu() for name, t in fitter.result().items()}
+        if group.first:
+            save_fit(run.fit_checkpoint, identity, done)
     kinds = tuple(kind.id for kind in network.kinds)
     probes = Probes(config.probe, kinds, parse(config.semantic), network.labels, done)
     if group.first:
@@ -111,7 +113,7 @@ def _watch(run: Run, fitter: Fitter, identity: str, done: dict[str, Tensor], sec
         if not math.isfinite(nll):
             raise RnnlensError(
                 f"the loss is {nll} while fitting {fitter.semantic}; what was saved stays: "
-                f"try a lower --learning-rate (now {fitter.config.learning_rate})"
+                f"try a lower --learning-rate (now {fitter.rate:g})"
             )
         mean = perplexity(nll, fitter.seen)  # of this process's share
         return f"{fitter.semantic}, epoch {fitter.progress.epoch + 1}, mean perplexity {mean:.1f}"

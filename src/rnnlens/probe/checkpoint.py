@@ -3,6 +3,7 @@
 import math
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
@@ -22,14 +23,18 @@ def _state(fitter: Fitter) -> dict[str, dict[str, Tensor]]:
     }
 
 
-def save_fit(path: Path, identity: str, done: dict[str, Tensor], fitter: Fitter) -> None:
-    """Write everything; `identity` says of which fit it is."""
+def save_fit(
+    path: Path, identity: str, done: dict[str, Tensor], fitter: Fitter | None = None
+) -> None:
+    """Write everything; `identity` says of which fit it is. Without a fitter, none is under way."""
     tensors = {f"done:{name}": t for name, t in done.items()}
-    for part, named in _state(fitter).items():
-        tensors |= {f"{part}:{name}": t for name, t in named.items()}
-    tensors["nll"] = fitter.nll
-    progress = asdict(fitter.progress) | {"seen": fitter.seen}
-    header = {"identity": identity, "semantic": fitter.semantic, "progress": progress}
+    header: dict[str, Any] = {"identity": identity, "semantic": "", "progress": {"seen": 0}}
+    if fitter:
+        for part, named in _state(fitter).items():
+            tensors |= {f"{part}:{name}": t for name, t in named.items()}
+        tensors["nll"] = fitter.nll
+        header["progress"] = asdict(fitter.progress) | {"seen": fitter.seen}
+        header["semantic"] = fitter.semantic
     write_tensors(path, tensors, header)
 
 

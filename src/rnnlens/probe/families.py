@@ -15,7 +15,7 @@ from torch import Tensor
 from rnnlens.probe.kernels import softmax_gradient_
 from rnnlens.probe.start import Moments
 
-_ALIGN = 64
+ALIGN = 64
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Readout:
     bias: Tensor  # (V,)
 
 
-def padded(size: int) -> int:
+def padded(size: int, align: int = ALIGN) -> int:
     """The next multiple of what the hardware likes."""
-    return -(-size // _ALIGN) * _ALIGN
+    return -(-size // align) * align
 
 
 class Family(ABC):
@@ -140,37 +140,39 @@ class Linear(Family):
 
 
 class Shared(Family):
-    """One label matrix (padded V, rank) for all kinds and a map (rank, columns) for each.
+    """One label matrix (padded V, inner) for all kinds and a map (inner, columns) for each.
 
-    The last of the `rank` coordinates is always 1, so that the label matrix holds the bias.
+    Of the inner coordinates the first `rank` are learnt and the last is always 1, so that the label
+    matrix's last column is the bias; between them are zeros, for the tensor cores' sake.
     """
 
     def __init__(
         self, moments: Moments, kinds: Sequence[str], labels: int, device: torch.device, rank: int
     ) -> None:
-        self.rank = rank
+        self.rank, self.inner = rank, padded(rank + 1, 8)
         super().__init__(moments, kinds, labels, device)
 
     def _start_at_zero(self) -> dict[str, Tensor]:
-        maps = torch.zeros(len(self.kinds), self.rank, self.columns, device=self.device)
+        maps = torch.zeros(len(self.kinds), self.inner, self.columns, device=self.device)
         for weight, kind in zip(maps, self.kinds, strict=True):
             weight[-1, len(self.moments.mean(kind))] = 1
-        return {"labels": torch.zeros(self.rows, self.rank, device=self.device), "map": maps}
+        return {"labels": torch.zeros(self.rows, self.inner, device=self.device), "map": maps}
 
     def start(self, readout: Readout | None, log_prior: Tensor) -> None:
         labels, maps = self.weights["labels"], self.weights["map"]
         if readout is None:
             generator = torch.Generator(self.device).manual_seed(0)
-            noise = torch.randn(maps[:, :-1].shape, generator=generator, device=self.device)
+            shape = (len(maps), self.rank, self.columns)
+            noise = torch.randn(shape, generator=generator, device=self.device)
             width = torch.tensor([float(len(self.moments.mean(k))) for k in self.kinds])
-            maps[:, :-1] = noise / width.sqrt().to(self.device)[:, None, None]
+            maps[:, : self.rank] = noise / width.sqrt().to(self.device)[:, None, None]
             labels[: self.labels, -1] = log_prior
             self.refresh()
             return
         mean = self.moments.mean(self.moments.last)
         root = _root(self.moments.covariance(self.moments.last))
         u, s, v = torch.linalg.svd(readout.weight.double() @ root, full_matrices=False)
-        rank = min(self.rank - 1, len(s))
+        rank = min(self.rank, len(s))
         labels[: self.labels, :rank] = (u[:, :rank] * s[:rank].sqrt()).float()
         labels[: self.labels, -1] = (readout.bias.double() + readout.weight.double() @ mean).float()
         narrow = s[:rank].sqrt()[:, None] * v[:rank] @ torch.linalg.pinv(root)  # (rank, H of last)
@@ -200,11 +202,11 @@ class Shared(Family):
     def folded(self, weights: dict[str, Tensor], semantic: str) -> dict[str, Tensor]:
         labels = weights["labels"][: self.labels]
         made = {
-            f"{semantic}/labels": labels[:, :-1].contiguous(),
-            f"{semantic}/bias": labels[:, -1],
+            f"{semantic}/labels": labels[:, : self.rank].contiguous(),
+            f"{semantic}/bias": labels[:, -1].contiguous(),
         }
         for weight, kind in zip(weights["map"], self.kinds, strict=True):
-            plain, bias = self.unfold(kind, weight[:-1])
+            plain, bias = self.unfold(kind, weight[: self.rank])
             made |= {f"{semantic}/{kind}/weight": plain, f"{semantic}/{kind}/bias": bias}
         return made
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.corpus.batches import Split
@@ -13,13 +14,15 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.distributed import Processes
 from rnnlens.model.network import Network
 from rnnlens.probe import semantics
-from rnnlens.probe.families import Family, Linear, Readout, Shared
+from rnnlens.probe.families import ALIGN, Family, Linear, Readout, Shared, padded
 from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.probes import FAMILIES
 from rnnlens.probe.start import measure
 from rnnlens.probe.stream import Stream
 
-_STEPS, _SMALLEST = 100, 256  # steps an epoch and states a step, at least
+_STEPS, _SMALLEST = 64, 256  # steps an epoch and states a step, at least
+_BATCH = {"linear": 8192, "shared": 2048}
+_RATE = {"linear": 1e-3, "shared": 5e-4}
 _LONGER = 5  # times the learning rate, where there is no closed form to start from
 
 
@@ -37,8 +40,12 @@ class FitConfig:
         default=2, metadata={"help": "stop after so many epochs in which no kind got better"}
     )
     states: int = field(default=0, metadata={"help": "states an epoch, drawn anew; 0: all"})
-    batch: int = field(default=8192, metadata={"help": "states a step, at most"})
-    learning_rate: float = field(default=1e-3, metadata={"help": "its highest value"})
+    batch: int = field(
+        default=0, metadata={"help": "states a step, at most; 0: 8192 for linear, 2048 for shared"}
+    )
+    learning_rate: float = field(
+        default=0.0, metadata={"help": "its highest value; 0: 1e-3 for linear, 5e-4 for shared"}
+    )
     weight_decay: float = field(default=0.0, metadata={"help": "of AdamW"})
     seed: int = field(default=0, metadata={"help": "of the order of the states"})
     standardise: bool = field(
@@ -53,15 +60,15 @@ class FitConfig:
         if self.probe not in FAMILIES:
             raise RnnlensError(f"no probe is called {self.probe!r}; choose {' or '.join(FAMILIES)}")
         semantics.parse(self.semantic)
-        limits = {"rank": (2, 65536), "epochs": (0, 10**6), "patience": (1, 10**6),
-                  "batch": (1, 10**7), "states": (0, 10**12), "seed": (0, 2**62)}  # fmt: skip
+        limits = {"rank": (1, 65536), "epochs": (0, 10**6), "patience": (1, 10**6),
+                  "batch": (0, 10**7), "states": (0, 10**12), "seed": (0, 2**62)}  # fmt: skip
         for name, (least, most) in limits.items():
             if not least <= getattr(self, name) <= most:
                 raise RnnlensError(f"--{name} {getattr(self, name)}: give {least} to {most}")
-        if not 0 < self.learning_rate <= 100 or not 0 <= self.weight_decay <= 100:
+        if not 0 <= self.learning_rate <= 100 or not 0 <= self.weight_decay <= 100:
             raise RnnlensError(
                 f"--learning-rate {self.learning_rate} --weight-decay {self.weight_decay}: "
-                "give a number above 0 and one from 0, both up to 100"
+                "give numbers from 0 to 100"
             )
 
 
@@ -101,7 +108,7 @@ class Fitter:
         self.closed_form = closed_form and config.closed_form and semantic == "output"
         self.config, self.device, self.processes = config, device, processes or Processes()
         self.semantic, shift = semantic, semantics.offset(semantic)
-        size = 65536 if device.type == "cuda" else 8192
+        size = 65536 if device.type == "cuda" else 4096
         self.at_once = 16384 if device.type == "cuda" else 1024  # states whose logits are held
         self.train = Stream(network, train, shift, device, size)
         self.valid = Stream(network, valid, shift, device, size)
@@ -112,7 +119,8 @@ class Fitter:
                 f"no sentence is long enough for the semantic {semantic!r}; give a nearer one"
             )
         # Small data still gets enough steps to move.
-        self.batch = min(config.batch, max(_SMALLEST, self.pairs // _STEPS // 64 * 64))
+        usual = _BATCH[config.probe]
+        self.batch = min(config.batch or usual, max(_SMALLEST, self.pairs // _STEPS // 64 * 64))
         self.progress = FitProgress()
         self.family = self._family(network)
         self.first = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
@@ -132,7 +140,8 @@ class Fitter:
             family = Shared(moments, self.kinds, network.labels, self.device, rank)
         readout = Readout(*network.classifier()) if self.closed_form else None
         # From the prior alone the way is longer.
-        self.rate = self.config.learning_rate * (1 if self.closed_form else _LONGER)
+        usual = self.config.learning_rate or _RATE[self.config.probe]
+        self.rate = usual * (1 if self.closed_form else _LONGER)
         counts = np.bincount(self.train.split.ids, minlength=network.labels) + 1.0
         log_prior = torch.from_numpy(np.log(counts / counts.sum())).to(self.device)
         family.start(readout, log_prior)
@@ -184,14 +193,24 @@ class Fitter:
         x = {kind: self.family.prepare(kind, chunk.states.pop(kind)) for kind in self.kinds}
         seed = hash((*self._seed(self.progress.epoch), number)) % 2**62
         order = torch.randperm(len(chunk.labels), generator=torch.Generator().manual_seed(seed))
-        for rows in order.split(self.batch):
+        # Parts of about equal size: a remainder of a few states would be a step like any other.
+        parts = max(1, round(len(order) / self.batch))
+        for rows in order.split(padded(-(-len(order) // parts))):
             mine = rows[self.processes.rank :: self.processes.count].to(self.device)
             for some in mine.split(self.at_once):
-                for k, kind in enumerate(self.kinds):
-                    found = self.family.learn(k, x[kind][some], chunk.labels[some], 1 / len(rows))
-                    self.nll[k] += found.sum()
+                labels = self._aligned(chunk.labels[some])
+                found = [
+                    self.family.learn(k, self._aligned(x[kind][some]), labels, 1 / len(rows))
+                    for k, kind in enumerate(self.kinds)
+                ]
+                self.nll += torch.stack(found)[:, : len(some)].sum(1)
             self._update()
             self.seen += len(mine)
+
+    def _aligned(self, rows: Tensor) -> Tensor:
+        """On CUDA, rows filled up with zeros as tensor cores want; these add to no gradient."""
+        missing = -len(rows) % ALIGN if self.device.type == "cuda" else 0
+        return F.pad(rows, (0, 0) * (rows.dim() - 1) + (0, missing)) if missing else rows
 
     def _update(self) -> None:
         progress = self.progress

@@ -10,14 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_LARGEST_BLOCK = 65536
 _PART = 1 << 22
 _BETAS, _EPSILON = (0.9, 0.99), 1e-8
 
 
 def softmax_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float) -> Tensor:
     """Turn logits (N, padded V) into scale * (softmax - one-hot) in place; return the NLL, (N,)."""
-    if logits.is_cuda and logits.shape[1] <= _LARGEST_BLOCK:
+    if logits.is_cuda:
         nll = torch.empty(len(logits), device=logits.device)
         _triton().softmax_gradient(logits, targets, nll, labels, scale)
         return nll

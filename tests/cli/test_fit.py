@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from rnnlens.cli import main
 from rnnlens.cli.watch import Watch
 from rnnlens.files import sha256
+from rnnlens.probe.fitting import Fitter
 from rnnlens.run import Run
 
 CPU = ("--device", "cpu")
@@ -101,6 +102,26 @@ def test_an_interrupted_fit_continues_to_the_same_probes(
         assert Run(run_copy).fit_checkpoint.exists()
     assert command(*words).code == 0
     assert sha256(run_copy / "probes.safetensors") == sha256(fitted_run / "probes.safetensors")
+
+
+def test_a_finished_semantic_is_kept_when_the_next_one_crashes(command, run_copy, monkeypatch):
+    words = ["fit", run_copy, "--semantic", "output,output+1", "--epochs", "2", *CPU]
+    learn, fitted = Fitter._learn, []
+
+    def crashing(fitter, chosen, number):
+        fitted.append(fitter.semantic)
+        if fitter.semantic == "output+1" and not crashed:
+            crashed.append(True)
+            raise RuntimeError("power cut")
+        learn(fitter, chosen, number)
+
+    crashed: list[bool] = []
+    monkeypatch.setattr(Fitter, "_learn", crashing)
+    with pytest.raises(RuntimeError):
+        command(*words)
+    fitted.clear()
+    assert command(*words).code == 0
+    assert set(fitted) == {"output+1"}
 
 
 def test_two_processes_fit_the_probes_of_one(run_copy, fitted_run):

@@ -8,7 +8,7 @@ from rnnlens.probe.probes import Probes
 def probes(family="linear", **changes):
     tensors = {"output/h/weight": torch.randn(4, 3), "output/h/bias": torch.zeros(4)}
     if family == "shared":
-        tensors |= {"output/labels": torch.randn(5, 4), "output/bias": torch.zeros(5)}
+        tensors |= {"output/labels": torch.randn(5, 4), "output/h/label_bias": torch.zeros(5)}
     labels = 4 if family == "linear" else 5
     return Probes(family, ("h",), ("output",), labels, tensors | changes)
 

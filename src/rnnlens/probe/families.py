@@ -142,20 +142,22 @@ class Linear(Family):
 class Shared(Family):
     """One label matrix (padded V, inner) for all kinds and a map (inner, columns) for each.
 
-    Of the inner coordinates the first `rank` are learnt and the last is always 1, so that the label
-    matrix's last column is the bias; between them are zeros, for the tensor cores' sake.
+    Of the inner coordinates the first `rank` are learnt. Behind them each kind has one of its own
+    that is always 1, so that these columns of the label matrix are the kinds' biases; the rest are
+    zeros, for the tensor cores' sake.
     """
 
     def __init__(
         self, moments: Moments, kinds: Sequence[str], labels: int, device: torch.device, rank: int
     ) -> None:
-        self.rank, self.inner = rank, padded(rank + 1, 8)
+        self.rank, self.inner = rank, padded(rank + len(kinds), 8)
+        self.biases = slice(rank, rank + len(kinds))
         super().__init__(moments, kinds, labels, device)
 
     def _start_at_zero(self) -> dict[str, Tensor]:
         maps = torch.zeros(len(self.kinds), self.inner, self.columns, device=self.device)
-        for weight, kind in zip(maps, self.kinds, strict=True):
-            weight[-1, len(self.moments.mean(kind))] = 1
+        for k, kind in enumerate(self.kinds):
+            maps[k, self.rank + k, len(self.moments.mean(kind))] = 1
         return {"labels": torch.zeros(self.rows, self.inner, device=self.device), "map": maps}
 
     def start(self, readout: Readout | None, log_prior: Tensor) -> None:
@@ -166,7 +168,7 @@ class Shared(Family):
             noise = torch.randn(shape, generator=generator, device=self.device)
             width = torch.tensor([float(len(self.moments.mean(k))) for k in self.kinds])
             maps[:, : self.rank] = noise / width.sqrt().to(self.device)[:, None, None]
-            labels[: self.labels, -1] = log_prior
+            labels[: self.labels, self.biases] = log_prior[:, None].float()
             self.refresh()
             return
         mean = self.moments.mean(self.moments.last)
@@ -174,7 +176,8 @@ class Shared(Family):
         u, s, v = torch.linalg.svd(readout.weight.double() @ root, full_matrices=False)
         rank = min(self.rank, len(s))
         labels[: self.labels, :rank] = (u[:, :rank] * s[:rank].sqrt()).float()
-        labels[: self.labels, -1] = (readout.bias.double() + readout.weight.double() @ mean).float()
+        bias = readout.bias.double() + readout.weight.double() @ mean
+        labels[: self.labels, self.biases] = bias[:, None].float()
         narrow = s[:rank].sqrt()[:, None] * v[:rank] @ torch.linalg.pinv(root)  # (rank, H of last)
         for weight, kind in zip(maps, self.kinds, strict=True):
             read = narrow @ self.moments.regression(kind).T
@@ -190,7 +193,7 @@ class Shared(Family):
         nll = softmax_gradient_(logits, labels, self.labels, scale)
         self.gradients["labels"].addmm_(logits.T, z)
         self.gradients["map"][k].addmm_((logits @ self.working["labels"]).T, x)
-        self.gradients["map"][k, -1] = 0
+        self.gradients["map"][k, self.rank :] = 0
         return nll
 
     def improved(self, better: Tensor, best: dict[str, Tensor]) -> None:
@@ -201,13 +204,11 @@ class Shared(Family):
 
     def folded(self, weights: dict[str, Tensor], semantic: str) -> dict[str, Tensor]:
         labels = weights["labels"][: self.labels]
-        made = {
-            f"{semantic}/labels": labels[:, : self.rank].contiguous(),
-            f"{semantic}/bias": labels[:, -1].contiguous(),
-        }
-        for weight, kind in zip(weights["map"], self.kinds, strict=True):
+        made = {f"{semantic}/labels": labels[:, : self.rank].contiguous()}
+        for k, (weight, kind) in enumerate(zip(weights["map"], self.kinds, strict=True)):
             plain, bias = self.unfold(kind, weight[: self.rank])
             made |= {f"{semantic}/{kind}/weight": plain, f"{semantic}/{kind}/bias": bias}
+            made[f"{semantic}/{kind}/label_bias"] = labels[:, self.rank + k].contiguous()
         return made
 
 

@@ -22,7 +22,7 @@ from rnnlens.probe.stream import Stream
 
 _STEPS, _SMALLEST = 64, 256  # steps an epoch and states a step, at least
 _BATCH = {"linear": 8192, "shared": 2048}
-_RATE = {"linear": 1e-3, "shared": 5e-4}
+_RATE = {"linear": 1e-3, "shared": 7e-4}
 _LONGER = 5  # times the learning rate, where there is no closed form to start from
 
 
@@ -44,7 +44,7 @@ class FitConfig:
         default=0, metadata={"help": "states a step, at most; 0: 8192 for linear, 2048 for shared"}
     )
     learning_rate: float = field(
-        default=0.0, metadata={"help": "its highest value; 0: 1e-3 for linear, 5e-4 for shared"}
+        default=0.0, metadata={"help": "its highest value; 0: 1e-3 for linear, 7e-4 for shared"}
     )
     weight_decay: float = field(default=0.0, metadata={"help": "of AdamW"})
     seed: int = field(default=0, metadata={"help": "of the order of the states"})
@@ -109,7 +109,7 @@ class Fitter:
         self.config, self.device, self.processes = config, device, processes or Processes()
         self.semantic, shift = semantic, semantics.offset(semantic)
         size = 65536 if device.type == "cuda" else 4096
-        self.at_once = 16384 if device.type == "cuda" else 1024  # states whose logits are held
+        self.at_once = 20480 if device.type == "cuda" else 1024  # states whose logits are held
         self.train = Stream(network, train, shift, device, size)
         self.valid = Stream(network, valid, shift, device, size)
         self.kinds = tuple(kind.id for kind in network.kinds)

@@ -18,7 +18,7 @@ class Probes:
     """Fitted probes of one family for some kinds and semantics.
 
     `linear`: one softmax regression a kind, as in the paper. `shared`: an affine map a kind into a
-    small space, and one label matrix for all kinds. Both are linear in the state.
+    small space, one label matrix for all kinds, and a bias a kind. Both are linear in the state.
     """
 
     family: str
@@ -38,7 +38,7 @@ class Probes:
         z = F.linear(states, self.tensors[f"{at}/weight"], self.tensors[f"{at}/bias"])
         if self.family == "linear":
             return z
-        return F.linear(z, self.tensors[f"{semantic}/labels"], self.tensors[f"{semantic}/bias"])
+        return F.linear(z, self.tensors[f"{semantic}/labels"], self.tensors[f"{at}/label_bias"])
 
     @property
     def parameters(self) -> int:

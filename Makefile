@@ -25,11 +25,13 @@ javascript: $(TSC)
 pytest: $(VENV)/test-ready $(VENV)/browser
 	$(BIN)/python -m pytest --cov $(ARGS)
 
-bench: $(VENV)/installed
+# With CORPUS=amalgum_news.conllu.gz also the bundled model's probes on its own corpus.
+bench: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/tracing.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/fitting.py
+	$(if $(CORPUS),$(BIN)/python benchmarks/probes.py --corpus $(CORPUS))
 
 clean:
 	rm -rf $(VENV) node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
@@ -40,6 +42,10 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@echo "setting up $(VENV); the first time this takes a few minutes"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/bench-ready: $(VENV)/installed
+	@$(PIP) --editable ".[bench]"
 	@touch $@
 
 $(VENV)/test-ready: $(VENV)/installed

@@ -22,6 +22,7 @@ from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.run import Run
 
 CPU = torch.device("cpu")
+BUNDLED = Path(__file__).parents[1] / "src/rnnlens/bundled/english-news"
 WITHIN = 1.03  # of the plain loop's best perplexity
 
 Moment = tuple[float, list[float]]  # seconds, and each kind's validation perplexity by then
@@ -91,7 +92,7 @@ def scikit(fitter: Fitter, kind: str, states: int) -> tuple[float, float] | None
 def main() -> None:
     """Print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("run", type=Path, help="a trained run")
+    parser.add_argument("run", type=Path, nargs="?", default=BUNDLED, help="a trained run")
     parser.add_argument("--corpus", help="where its corpus is now")
     parser.add_argument("--sentences", type=int, default=800)
     parser.add_argument("--kinds", default="x,l2,h2", help="for which the plain loop is run")
@@ -104,7 +105,7 @@ def main() -> None:
     each = moments[-1][0] / len(fitter.kinds)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{fitter.pairs:,} states, {network.labels:,} labels; our peak memory {peak:,.0f} MB")
-    for kind in args.kinds.split(","):
+    for kind in filter(None, args.kinds.split(",")):
         k = fitter.kinds.index(kind)
         perplexity, taken = plain(fitter, kind, network.labels)
         reached = (t for t, found in moments if found[k] <= WITHIN * perplexity)

@@ -186,6 +186,6 @@ class Run:
             network.load_state_dict(weights)
         except (KeyError, TypeError, RuntimeError) as error:
             raise RnnlensError(f"{path} does not fit model.json ({error}); restore both") from error
-        if not all(torch.isfinite(w).all() for w in weights.values()):
+        if not all(torch.isfinite(w).all() for w in network.state_dict().values()):
             raise RnnlensError(f"{path} holds weights that are not numbers; train anew")
         return network.eval().requires_grad_(False)

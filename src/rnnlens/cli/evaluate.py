@@ -111,7 +111,11 @@ def control(
         fitter = Fitter(
             network, splits["train"], splits["valid"], semantic, config, device, closed_form=False
         )
-        fitter.run(lambda: False, lambda: None)
+        chunks = config.epochs * len(fitter.train.plan(None))
+        with tqdm(
+            total=chunks, unit="chunk", desc=f"shuffled {semantic}", disable=None, leave=False
+        ) as bar:
+            fitter.run(lambda: bool(bar.update()) and False, lambda: None)
         tensors |= fitter.result()
     kinds = tuple(kind.id for kind in network.kinds)
     probes = Probes(config.probe, kinds, semantics, network.labels, tensors)

@@ -21,6 +21,7 @@ types: $(VENV)/test-ready
 
 javascript: $(TSC)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(TSC) --project .
+	PATH="$(CURDIR)/$(BIN):$$PATH" node --test tests/web/*.test.js
 
 pytest: $(VENV)/test-ready $(VENV)/browser
 	$(BIN)/python -m pytest --cov $(ARGS)
@@ -31,6 +32,8 @@ bench: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/tracing.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/fitting.py
+	$(BIN)/python benchmarks/encoding.py
+	$(BIN)/python benchmarks/load.py
 	$(if $(CORPUS),$(BIN)/python benchmarks/probes.py --corpus $(CORPUS))
 
 clean:
@@ -41,7 +44,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	  || { echo "rnnlens needs Python 3.11 or later; set PYTHON=python3.x"; exit 1; }
 	@echo "setting up $(VENV); the first time this takes a few minutes"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) --editable .
+	@$(PIP) --editable ".[figure]"
 	@touch $@
 
 $(VENV)/bench-ready: $(VENV)/installed

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+from tests import grammar
 
 from rnnlens.cli import main
-from rnnlens.corpus import grammar
 from rnnlens.corpus.batches import Split
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, collect, prepare
 

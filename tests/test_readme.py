@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -10,8 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from rnnlens.corpus.grammar import conllu
+from tests.grammar import conllu
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def run(command: str, folder: Path) -> str:
-    words = command.split()
+    words = shlex.split(command)
     where = ROOT if words[0] == "make" else folder
     if command == RECURSIVE:
         words.insert(1, "--dry-run")
@@ -47,7 +47,6 @@ def run(command: str, folder: Path) -> str:
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "XDG_CACHE_HOME": str(folder / "cache"),
     }
     process = subprocess.Popen(
         words, cwd=where, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -79,6 +78,8 @@ def test_every_command_of_the_readme_works(folder):
     shown = {command: run(command, folder) for command in commands() if command}
     assert "perplexity" in shown["rnnlens eval runs/news"]
     assert "pytest" in shown["make test"]
+    assert "solidarity" in shown['rnnlens show english-news "we stand in solidarity"']
+    assert (folder / "figure.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_every_program_of_the_readme_works(folder, monkeypatch, capsys):

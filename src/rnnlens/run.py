@@ -17,6 +17,7 @@ from rnnlens.probe.probes import Probes
 
 FORMAT = 1
 TRAINING, TRAINED = "training", "trained"
+BUNDLED = "english-news"  # the run that comes with the package, and the name it goes by
 
 
 @dataclass(frozen=True)
@@ -189,3 +190,11 @@ class Run:
         if not all(torch.isfinite(w).all() for w in network.state_dict().values()):
             raise RnnlensError(f"{path} holds weights that are not numbers; train anew")
         return network.eval().requires_grad_(False)
+
+
+def run_at(name: str) -> Run:
+    """The run in a folder; where there is none of that name, the bundled one has it."""
+    path = Path(name)
+    if name == BUNDLED and not path.exists():
+        path = Path(__file__).parent / "bundled" / BUNDLED
+    return Run(path)

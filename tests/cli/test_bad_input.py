@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import grammar
 
-from rnnlens.corpus import grammar
 from rnnlens.files import read_tensors, sha256, write_tensors
 
 CONLLU = grammar.conllu(60)

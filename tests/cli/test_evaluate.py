@@ -5,8 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from rnnlens.corpus import grammar
+from tests import grammar
 
 
 def evaluation(run: Path) -> dict[str, dict[str, float]]:

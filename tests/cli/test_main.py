@@ -87,7 +87,7 @@ def test_a_run_is_measured_even_where_it_cannot_be_written(command, run_copy, mo
 
 
 def test_a_semantic_the_test_part_cannot_have_is_told(command, tmp_path, tiny):
-    from rnnlens.corpus.grammar import conllu, sentences
+    from tests.grammar import conllu, sentences
 
     (tmp_path / "c.conllu").write_text(conllu(60))
     short = "\n".join(" ".join(s.words[:2]) for s in sentences(9))

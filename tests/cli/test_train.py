@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests import grammar
 
-from rnnlens.corpus import grammar
 from rnnlens.files import sha256
 from rnnlens.model import training
 from rnnlens.run import Run

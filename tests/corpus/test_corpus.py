@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.grammar import conllu, sentences
 
 from rnnlens.corpus.corpus import SPLITS, Corpus, CorpusConfig, load_corpus
-from rnnlens.corpus.grammar import conllu, sentences
 from rnnlens.corpus.vocabulary import UNK
 from rnnlens.errors import RnnlensError
 

@@ -2,9 +2,9 @@ import gzip
 from pathlib import Path
 
 import pytest
+from tests.grammar import conllu, sentences
 
 from rnnlens.corpus.formats import FORMATS, READERS, read, recognise
-from rnnlens.corpus.grammar import conllu, sentences
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
 

@@ -2,9 +2,9 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
+from tests.grammar import conllu, sentences
 
 from rnnlens.corpus.conllu import read_conllu
-from rnnlens.corpus.grammar import conllu, sentences
 from rnnlens.corpus.tags import UNIVERSAL
 
 PLURAL_PRONOUNS = ("they", "we")

@@ -1,9 +1,9 @@
 from collections.abc import Iterable
 
 import pytest
+from tests.grammar import sentences
 
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, collect, prepare
-from rnnlens.corpus.grammar import sentences
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.corpus.sentence import Sentence
 

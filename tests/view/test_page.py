@@ -1,87 +1,226 @@
 """The page in a real browser, against the real server and a really trained run."""
 
-from collections.abc import Iterator
+import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
+
+SIXTY = " ".join(["the old teacher follows the birds ,"] * 9)  # 63 words
 
 
-@pytest.fixture
-def page(browser: Browser, demo_address: str) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    opened = context.new_page()
-    told: list[str] = []
-    opened.on("console", lambda message: told.append(message.text))
-    opened.on("pageerror", lambda error: told.append(str(error)))
-    opened.goto(demo_address)
-    expect(opened.locator("#grid tr").first).to_be_visible()
-    yield opened
-    context.close()
-    assert told == []
+def test_at_first_sight_a_sentence_is_drawn_and_explained(look):
+    screen = look()
+    text = screen.page.input_value("#text")
+    screen.drawn(len(text.split()))
+    assert len(screen.states()) == 12 * len(text.split())
+    expect(screen.find(".legend li")).to_have_text(
+        ["noun", "verb", "adj", "adv", "other", "white = undecided"]
+    )
+    expect(screen.find(".read")).to_contain_text("What each state predicts")
+    expect(screen.find("#text")).to_be_focused()
+    assert screen.page.url.endswith("/")
 
 
-def test_a_sentence_is_drawn_at_first_sight(page):
-    words = page.locator("#grid .word").all_inner_texts()
-    assert [word.strip() for word in words][:3] == ["``", "the", "old"]
-    expect(page.locator("#legend li")).to_have_text(["noun", "verb", "adj", "adv", "other"])
+def test_the_demo_shows_the_papers_sentence_with_the_bundled_model(look, demo_address):
+    screen = look(at=demo_address)
+    screen.drawn(10)
+    assert screen.words() == "`` we stand in solidarity , '' she emphasized .".split()
+    states = screen.states()
+    assert len(states) == 10 * 12
+    assert states[7 * 12 + 10].startswith("output state, layer 2, after she: verb 9")
+    assert "; said " in states[7 * 12 + 10]
+    screen.write("the dogs")
+    said = screen.states()[-1].split("; ")[1].split(", ")
+    shown = {part.rsplit(" ", 1)[0] for part in said}
+    assert shown & {"are", "were", "have"}
+    assert not shown & {"is", "was", "has"}
 
 
-def test_typing_redraws_and_the_network_knows_its_grammar(page):
-    page.fill("#text", "the dogs")
-    expect(page.locator("#grid tr")).to_have_count(2)
-    after = page.locator("#grid tr").nth(1).locator(".bars svg").get_attribute("aria-label")
-    plural = {
-        "see",
-        "like",
-        "follow",
-        "hear",
-        "remember",
-        "paint",
-        "visit",
-        "help",
-        "chase",
-        "find",
-    }
-    singular = {"sees", "likes", "follows", "hears", "remembers", "paints", "visits", "helps"}
-    shown = {part.split()[0] for part in after.split(": ")[1].split(", ")}
-    assert shown & plural
-    assert not shown & singular
+def test_layers_and_columns_stand_from_input_to_output(look):
+    screen = look()
+    heads = screen.find(".head g[role=columnheader]").evaluate_all(
+        "all => all.map(one => one.getAttribute('aria-label'))"
+    )
+    layer = ["previous cell", "long-term memory", "short-term memory", "cell state", "output state"]
+    both = [f"{name}, layer {u}" for u in (1, 2) for name in layer]
+    assert heads == ["embedding", *both, "prediction"]
+    expect(screen.find(".head")).to_contain_text("layer 2")
 
 
-def test_an_empty_sentence_draws_nothing_and_complains_of_nothing(page):
-    page.fill("#text", "")
-    expect(page.locator("#grid tr")).to_have_count(0)
-    expect(page.locator("#problem")).to_be_hidden()
+def test_sixty_words_and_all_kinds_fit_one_screen(look):
+    screen = look(f"#text={SIXTY.replace(' ', '+')}&density=compact&kinds=all")
+    screen.drawn(63)
+    assert len(screen.states()) == 63 * 20
+    box = screen.find(".row").last.bounding_box()
+    assert box["y"] + box["height"] <= 800
+    inner = screen.find(".scroller").evaluate("one => [one.scrollWidth, one.clientWidth]")
+    assert inner[0] <= inner[1]
+    assert screen.find(".state text").count() == 0
 
 
-def test_unknown_words_are_marked(page):
-    page.fill("#text", "the zyzzyva")
-    expect(page.locator("#grid .word small")).to_have_text(["unknown word"])
+def test_density_is_a_choice(look):
+    screen = look("#text=the+dog+sees")
+    screen.drawn(3)
+    bars = screen.find(".row").first.bounding_box()["height"]
+    screen.page.click("text=compact")
+    expect(screen.find(".state text")).to_have_count(0)
+    assert screen.find(".row").first.bounding_box()["height"] < bars / 2
+    assert "density=compact" in screen.page.url
 
 
-def test_markup_in_words_is_never_interpreted(page):
-    page.fill("#text", "<img src=x onerror=alert(1)> <b>bold</b>")
-    expect(page.locator("#grid tr").first).to_contain_text("<")
-    assert page.locator("#grid img, #grid b b").count() == 0
+def test_another_semantic_is_another_grid_but_the_prediction_stays(look):
+    screen = look("#text=the+dog+sees")
+    screen.drawn(3)
+    before = screen.states()
+    screen.page.click("text=current word")
+    expect(screen.find(".segments [data-value=input]")).to_have_attribute("aria-checked", "true")
+    expect(screen.find(".row .state").nth(8)).not_to_have_attribute("aria-label", before[8])
+    after = screen.states()
+    assert after[11::12] == before[11::12]  # y
+    screen.point(1, "cell state, layer 2")
+    expect(screen.find(".detail dt").first).to_have_text("really was read")
+    expect(screen.find(".detail dd").first).to_have_text("dog")
 
 
-def test_the_address_holds_the_sentence(page, demo_address):
-    page.fill("#text", "she paints a house .")
-    expect(page.locator("#grid tr")).to_have_count(5)
-    other = page.context.new_page()
-    other.goto(page.url)
-    expect(other.locator("#grid tr")).to_have_count(5)
-    assert other.input_value("#text") == "she paints a house ."
+def test_kinds_are_chosen_one_by_one_and_by_presets(look):
+    screen = look("#text=the+dog")
+    screen.drawn(2)
+    screen.page.click("text=kinds")
+    screen.page.click(".kinds label:has-text('embedding')")
+    expect(screen.find(".row").first.locator(".state")).to_have_count(11)
+    screen.page.click("text=outputs only")
+    expect(screen.find(".row").first.locator(".state")).to_have_count(4)
+    screen.page.click("text=kinds")
+    screen.page.click(".presets >> text=all")
+    expect(screen.find(".row").first.locator(".state")).to_have_count(20)
+    assert screen.page.url.endswith("kinds=all")
+    screen.page.click("text=kinds")
+    screen.page.click("text=the usual")
+    expect(screen.find(".row").first.locator(".state")).to_have_count(12)
 
 
-def test_a_server_that_is_gone_is_said(browser, demo_address):
-    page = browser.new_page()
-    page.goto(demo_address)
-    expect(page.locator("#grid tr").first).to_be_visible()
-    page.route("**/api/grid*", lambda route: route.abort())
-    page.fill("#text", "the dog")
-    expect(page.locator("#problem")).to_contain_text("does not answer")
-    page.unroute("**/api/grid*")
-    page.fill("#text", "the dogs")
-    expect(page.locator("#problem")).to_be_hidden()
-    page.close()
+def test_no_kind_at_all_is_said(look):
+    screen = look("#text=the+dog&kinds=")
+    expect(screen.find(".note.empty")).to_contain_text("no kind is chosen")
+
+
+def test_headings_bars_and_colours_are_choices(look):
+    screen = look("#text=the+dog")
+    screen.drawn(2)
+    expect(screen.find(".head")).to_contain_text("embedding")
+    screen.page.click("text=look")
+    screen.page.click(".look >> text=symbols")
+    expect(screen.find(".head")).not_to_contain_text("embedding")
+    screen.page.click(".look [aria-label='number of bars'] [data-value='5']")
+    expect(screen.find(".row").first.locator(".state").first.locator(".bar")).to_have_count(5)
+    screen.page.click(".look >> text=universal")
+    expect(screen.find(".legend")).to_contain_text("punct")
+    for part in ("naming=symbols", "bars=5", "palette=universal"):
+        assert part in screen.page.url
+
+
+def test_the_accuracy_page_shows_every_kind_and_both_lines(look):
+    screen = look("#text=the+dog")
+    screen.page.click("text=accuracy")
+    expect(screen.find(".score")).to_have_count(17)
+    expect(screen.find(".limit")).to_have_count(2)
+    expect(screen.find(".accuracy tbody tr")).to_have_count(17)
+    found = screen.page.request.get(f"{screen.address}api/accuracy?run=grammar").json()
+    first = found["semantics"]["output"][0]
+    expect(screen.find(".accuracy tbody tr").first).to_contain_text(f"{first['accuracy']:.1%}")
+    screen.page.click("text=current word")
+    expect(screen.find(".accuracy h2")).to_contain_text("current word")
+    screen.page.click("text=back to the grid")
+    expect(screen.find(".row").first).to_be_visible()
+
+
+def test_runs_can_be_switched_and_one_without_probes_says_so(look):
+    screen = look("#text=the+dog")
+    screen.drawn(2)
+    screen.page.select_option(".title select", index=1)
+    expect(screen.find(".row").first.locator(".state")).to_have_count(1)
+    expect(screen.find(".panel")).to_contain_text("rnnlens fit")
+    assert "run=" in screen.page.url
+    assert screen.page.input_value("#text") == "the dog"
+
+
+def test_a_run_that_was_not_evaluated_says_what_to_do(look):
+    screen = look("#run=new&page=accuracy", quiet=False)  # browsers log every 404
+    expect(screen.find(".accuracy p")).to_contain_text("rnnlens eval")
+    screen = look("#run=tiny&page=accuracy")
+    expect(screen.find(".accuracy p")).to_contain_text("rnnlens fit")
+
+
+LUMINANCE = """(element) => {
+  const light = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map(Number)
+    .map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, k) => sum + c * [0.2126, 0.7152, 0.0722][k], 0);
+  const style = getComputedStyle(element), over = getComputedStyle(document.body);
+  return [light(style.color), light(over.backgroundColor)];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_themes_can_be_read(look, scheme):
+    screen = look(color_scheme=scheme)
+    for selector in (".panel p", ".menu summary", ".read", ".title"):
+        ink, ground = screen.find(selector).first.evaluate(LUMINANCE)
+        bright, dark = max(ink, ground), min(ink, ground)
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5, selector
+        assert (ground < 0.1) == (scheme == "dark")
+
+
+def test_a_chosen_theme_wins_and_is_remembered(look):
+    screen = look(color_scheme="light")
+    screen.page.click("text=look")
+    screen.page.click(".look >> text=dark")
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    assert screen.page.evaluate(ground) == "rgb(24, 24, 27)"
+    screen.page.reload()
+    expect(screen.find(".row").first).to_be_visible()
+    assert screen.page.evaluate(ground) == "rgb(24, 24, 27)"
+
+
+def test_narrow_windows_scroll_only_inside_the_grid(look):
+    screen = look("#kinds=all&palette=universal")
+    screen.settled()
+    for width in (1024, 768, 390):
+        screen.page.set_viewport_size({"width": width, "height": 800})
+        check_narrow(screen, width)
+
+
+def check_narrow(screen, width):
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= width
+    grid, panel = (screen.find(one).bounding_box() for one in (".scroller", ".panel"))
+    assert grid["width"] > width / 2
+    if width < 700:
+        assert panel["y"] >= grid["y"] + grid["height"]
+    for name in ("kinds", "look", "save"):
+        screen.page.click(f".menu summary:has-text('{name}')")
+        sheet = screen.find(".menu[open] .sheet").bounding_box()
+        assert sheet["x"] >= 0
+        assert sheet["x"] + sheet["width"] <= width
+        screen.page.keyboard.press("Escape")
+        expect(screen.find(".menu[open]")).to_have_count(0)
+
+
+def test_examples_can_be_taken(look):
+    screen = look("#text=the+dog")
+    screen.drawn(2)
+    screen.page.click("text=examples")
+    first = screen.find(".examples .action").first
+    text = first.inner_text()
+    first.click()
+    expect(screen.find("#text")).to_have_value(re.compile(re.escape(text[:20])))
+    screen.drawn(len(text.split()))
+
+
+def test_the_page_is_light(address, look):
+    screen = look()
+    names = screen.page.evaluate(
+        "performance.getEntriesByType('resource').map((one) => [one.name, one.decodedBodySize])"
+    )
+    files = [size for name, size in names if "/api/" not in name]
+    assert len(files) > 15
+    assert sum(files) < 150_000
+    assert all(name.startswith((address, "data:")) for name, _ in names)

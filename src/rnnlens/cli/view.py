@@ -1,32 +1,44 @@
 """`rnnlens view` and `rnnlens demo`: a run in the browser."""
 
 import argparse
-import os
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnlens import __version__
-from rnnlens.corpus.grammar import conllu
-from rnnlens.files import write_bytes
-from rnnlens.run import TRAINED, Run
+from rnnlens.run import BUNDLED, Run, run_at
 
 _DEMO = """\
-Show rnnlens at work. A small LSTM is trained on sentences of a generated grammar, which takes a
-moment the first time and is kept for the next, and then opened in the browser."""
+Show rnnlens at work: the bundled model, an LSTM trained on a million words of English news, in the
+browser. The same as: rnnlens view english-news"""
 _VIEW = """\
-Open a trained run in the browser: type a sentence and see what the network predicts after each
-word. The server answers to this machine only."""
-_DEMO_FLAGS = "--width 64 --layers 2 --epochs 12 --batch 32 --device cpu".split()
-_DEMO_SENTENCES = 3000
+Open trained runs in the browser: type a sentence and see what every hidden state predicts after
+each word. The server answers to this machine only.
+
+examples:
+  rnnlens view runs/news
+  rnnlens view runs/lstm runs/gru
+  rnnlens view runs/news --colours mine.json
+
+A file for --colours: {"colours": {"ANIMAL": "#009e73"}, "groups": {"dog": "ANIMAL"}}; words that it
+does not list are in the group OTHER."""
 
 
 def add_to(verbs: Any) -> None:
     """Declare the verbs."""
-    demo = verbs.add_parser("demo", help="a small model in the browser, at once", description=_DEMO)
+    demo = verbs.add_parser("demo", help="the bundled model in the browser", description=_DEMO)
     demo.set_defaults(run=run_demo)
-    view = verbs.add_parser("view", help="open a run in the browser", description=_VIEW)
-    view.add_argument("path", metavar="RUN", type=Path, help="a run folder")
+    demo.set_defaults(colours=None)
+    view = verbs.add_parser(
+        "view",
+        help="open runs in the browser",
+        description=_VIEW,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    view.add_argument("runs", metavar="RUN", type=run_at, nargs="+",
+                      help="a run folder, or english-news, the bundled one")  # fmt: skip
+    view.add_argument("--colours", metavar="FILE", type=Path,
+                      help="your own groups of labels and their colours, as JSON")  # fmt: skip
     view.set_defaults(run=run_view)
     for parser in (demo, view):
         parser.add_argument("--port", type=int, default=0, metavar="N",
@@ -35,40 +47,37 @@ def add_to(verbs: Any) -> None:
 
 
 def run_view(args: argparse.Namespace) -> int:
-    """Serve a run until Ctrl-C."""
-    from rnnlens.view.grid import Lens
+    """Serve runs until Ctrl-C."""
+    from rnnlens.view.lens import Lens
     from rnnlens.view.server import serve
 
     def ready(address: str) -> None:
-        print(f"{lens.title} at {address} (Ctrl-C ends it)", flush=True)
+        titles = ", ".join(lens.title for lens in lenses.values())
+        print(f"{titles} at {address} (Ctrl-C ends it)", flush=True)
         if not args.no_browser:
             webbrowser.open(address)
 
-    lens = Lens.load(Run(args.path))
-    serve(lens, args.port, ready)
+    names = unique_names(args.runs)
+    lenses = {
+        name: Lens.load(run, args.colours, name) for name, run in zip(names, args.runs, strict=True)
+    }
+    serve(lenses, args.port, ready)
     return 0
 
 
+def unique_names(runs: Sequence[Run]) -> list[str]:
+    """The folders' names, numbered where they are the same: news, news-2."""
+    made: list[str] = []
+    for run in runs:
+        plain = run.path.resolve().name or "run"
+        name, count = plain, 2
+        while name in made:
+            name, count = f"{plain}-{count}", count + 1
+        made.append(name)
+    return made
+
+
 def run_demo(args: argparse.Namespace) -> int:
-    """Train the demonstration's run if it is not there yet, by the ordinary command; serve it."""
-    import torch
-
-    torch.set_num_threads(1)  # so small a network only waits for a second thread
-    args.path = demo_run()
+    """Serve the bundled run."""
+    args.runs = [run_at(BUNDLED)]
     return run_view(args)
-
-
-def demo_run() -> Path:
-    """The demonstration's run, in the user's cache folder."""
-    from rnnlens.cli import main
-
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "rnnlens" / f"demo-{__version__}"
-    run, corpus = Run(folder / "grammar"), folder / "grammar.conllu"
-    if not (run.exists() and run.record()["status"] == TRAINED):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(corpus, conllu(_DEMO_SENTENCES).encode())
-        code = main(["train", str(corpus), "-o", str(run.path), *_DEMO_FLAGS])
-        if code:
-            raise SystemExit(code)
-    return run.path

@@ -17,11 +17,11 @@ COARSE_COLOURS = {
     "VERB": "#cc79a7",
     "ADJ": "#0072b2",
     "ADV": "#d55e00",
-    OTHER: "#f0e442",
+    OTHER: "#e8c93c",
 }
 UNIVERSAL_COLOURS = {
     "NOUN": "#009e73", "PROPN": "#66c2a4", "PRON": "#1b7837", "VERB": "#cc79a7", "AUX": "#9e4a7d",
-    "ADJ": "#0072b2", "ADV": "#d55e00", "ADP": "#f0e442", "DET": "#e69f00", "PART": "#b8a41c",
+    "ADJ": "#0072b2", "ADV": "#d55e00", "ADP": "#e8c93c", "DET": "#e69f00", "PART": "#b8a41c",
     "CCONJ": "#8c6d31", "SCONJ": "#bd9e39", "NUM": "#56b4e9", "PUNCT": "#999999", "SYM": "#666666",
     "INTJ": "#fb9a99", OTHER: "#bbbbbb",
 }  # fmt: skip
@@ -56,6 +56,14 @@ def read_colours(path: Path) -> dict[str, Any]:
     return {
         "source": f"{path.name}, given by the user",
         "groupings": {"own": checked(read_json(path), path)},
+    }
+
+
+def palettes(found: dict[str, Any], path: Path, own: Path | None) -> dict[str, Any]:
+    """The groupings of a run's colours.json, after the user's own where one is given."""
+    mine = read_colours(own)["groupings"] if own else {}
+    return mine | {
+        name: checked(value, path) for name, value in found["groupings"].items() if name not in mine
     }
 
 

@@ -1,16 +1,26 @@
 """The encoding of a state: from a distribution over labels to bars and a coloured rectangle."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.colours import OTHER
 
 _SHARE = 0.1  # of the labels take part in the rectangle: the paper's top-k is 10% of the vocabulary
+BARS = 20  # labels kept of each state: what the detail panel shows
+_BLOCKS = 8  # blocks of columns for each bar
+_SAMPLE = 16  # every so manieth column is looked at first
+_SAMPLED = 128  # at least so many
+_ROUNDS = 2  # of mending a guess
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -19,7 +29,8 @@ class Palette:
 
     groups: tuple[str, ...]
     colours: tuple[str, ...]  # of each group
-    group_of: Tensor  # (V,) number of each label's group
+    group_of: Integers  # (V,) number of each label's group
+    members: Tensor  # (G, V) 1 where a label is of a group
 
     @classmethod
     def of(cls, labels: Sequence[str], grouping: Mapping[str, Any]) -> "Palette":
@@ -29,40 +40,171 @@ class Palette:
         if OTHER not in number:
             raise RnnlensError(f"the colours have no group {OTHER}; restore colours.json")
         listed = grouping["groups"]
-        group_of = torch.tensor([number[listed.get(label, OTHER)] for label in labels])
-        return cls(groups, tuple(grouping["colours"].values()), group_of)
+        group_of = np.array([number[listed.get(label, OTHER)] for label in labels], np.int64)
+        members = torch.zeros(len(groups), len(labels))
+        members[torch.from_numpy(group_of), torch.arange(len(labels))] = 1
+        return cls(groups, tuple(grouping["colours"].values()), group_of, members)
+
+    @property
+    def channels(self) -> NDArray[np.float64]:
+        """Red, green and blue of each group, (G, 3)."""
+        rows = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in self.colours]
+        return np.array(rows, np.float64)
 
 
 @dataclass(frozen=True)
 class Encodings:
     """The encodings of N states."""
 
-    labels: Tensor  # (N, k) the most probable labels, most probable first
-    probabilities: Tensor  # (N, k) of each
-    group: Tensor  # (N,) the dominant group
-    share: Tensor  # (N,) how much of the top labels' probability it holds
-    rectangles: list[str]  # (N,) the colours of the rectangles, #rrggbb
+    labels: Integers  # (N, k) the most probable labels, most probable first
+    probabilities: Floats  # (N, k) of each
+    group: Integers  # (N,) the dominant group
+    share: Floats  # (N,) how much of the top labels' probability it holds
+    entropy: Floats  # (N,) bits
+    came: Floats  # (N,) probability of the label that really came; 0 where none did
+    rank: Integers  # (N,) of that label, 1 is the most probable; 0 where none did
+
+    @classmethod
+    def join(cls, parts: Sequence["Encodings"]) -> "Encodings":
+        """Several, one after the other."""
+        names = cls.__dataclass_fields__
+        return cls(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
+
+    def of(self, chosen: Integers) -> "Encodings":
+        """Some of them."""
+        return Encodings(
+            **{name: getattr(self, name)[chosen] for name in self.__dataclass_fields__}
+        )
+
+    def asked_about(self, logits: Tensor, wanted: Integers) -> "Encodings":
+        """The same, asked about these labels (-1: none), given the logits they were made of."""
+        x: Floats = logits.numpy()
+        rows = np.flatnonzero(wanted >= 0)
+        came, rank = np.zeros(len(x), np.float32), np.zeros(len(x), np.int64)
+        value, highest = x[rows, wanted[rows]], x[rows, self.labels[rows, 0]]
+        came[rows] = self.probabilities[rows, 0] * np.exp(value - highest)
+        rank[rows] = 1 + _count(x if len(rows) == len(x) else x[rows], np.nextafter(value, np.inf))
+        return replace(self, came=came, rank=rank)
+
+    def colours(self, palette: Palette) -> list[str]:
+        """The rectangles: each dominant group's colour, faded by what the others hold."""
+        return faded(palette.channels[self.group], self.share)
 
 
-def encode(logits: Tensor, palette: Palette, bars: int) -> Encodings:
-    """Encode states given the logits (N, V) of their distributions.
+def encode(logits: Tensor, palette: Palette, wanted: Integers, bars: int = BARS) -> Encodings:
+    """Encode states given the logits (N, V) of their distributions and the labels that came.
 
     Rectangle: over the top K labels (10% of all, at least 1) add up probability by group; the group
-    with the largest sum is dominant, and its colour fades to white by what the others hold.
+    with the largest sum is dominant. Labels equally probable stand in the order of their numbers.
     """
-    p = logits.softmax(-1)  # (N, V)
-    top = max(1, round(_SHARE * p.shape[-1]))
-    values, labels = p.topk(min(max(top, bars), p.shape[-1]))
-    groups = palette.group_of[labels[:, :top]]  # (N, K)
-    sums = p.new_zeros(len(p), len(palette.groups)).scatter_add_(1, groups, values[:, :top])
-    largest, group = sums.max(-1)
-    share = largest / sums.sum(-1)
-    colours = [palette.colours[g] for g in group.tolist()]
-    faded = [fade(colour, s) for colour, s in zip(colours, share.tolist(), strict=True)]
-    return Encodings(labels[:, :bars], values[:, :bars], group, share, faded)
+    x: Floats = logits.numpy()
+    p = logits.softmax(1)
+    labels = largest(x, min(bars, x.shape[1]))
+    values = np.take_along_axis(p.numpy(), labels, 1)
+    if not np.isfinite(values[:, 0]).all():
+        raise RnnlensError("the network's numbers are too large to draw; train it anew")
+    highest = np.take_along_axis(x, labels[:, :1], 1)[:, 0]
+    nats = highest - np.log(values[:, 0]) - torch.linalg.vecdot(p, logits).numpy()
+    sums = palette.members @ among_top(logits, max(1, round(_SHARE * x.shape[1]))).mul_(p).T
+    dominant, group = sums.max(0)  # of (G, N)
+    nothing = np.zeros(len(x))
+    made = Encodings(
+        labels,
+        values,
+        group.numpy(),
+        (dominant / sums.sum(0)).numpy(),
+        np.maximum(nats / np.log(2), 0),
+        nothing.astype(np.float32),
+        nothing.astype(np.int64),
+    )
+    return made.asked_about(logits, wanted)
 
 
-def fade(colour: str, share: float) -> str:
-    """Mix with white in each sRGB channel: share * colour + (1 - share) * white."""
-    channels = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return "#" + "".join(f"{round(share * c + (1 - share) * 255):02x}" for c in channels)
+def largest(x: Floats, count: int) -> Integers:
+    """The numbers of each row's `count` largest, largest first, without sorting all of them.
+
+    Columns are dealt out into blocks: the least of the `count` largest block maxima is a bound that
+    at least so many columns reach, and hardly more.
+    """
+    size = max(1, x.shape[1] // (_BLOCKS * count))
+    whole = x.shape[1] // size * size
+    maxima = torch.from_numpy(x[:, :whole]).unflatten(1, (size, -1)).amax(1)
+    tops = np.concatenate([maxima.numpy(), x[:, whole:]], 1)
+    bound = np.partition(tops, -count, 1)[:, -count, None]
+    rows, columns = np.divmod(np.flatnonzero(x >= bound), x.shape[1])
+    order = np.lexsort((-x[rows, columns], rows))  # equal ones stay in the order of their numbers
+    starts = np.searchsorted(rows, np.arange(len(x)))
+    first: Integers = columns[order[starts[:, None] + np.arange(count)]]
+    return first
+
+
+def among_top(logits: Tensor, top: int) -> Tensor:
+    """1 for the labels that are among the `top` of their row, 0 for the others."""
+    x: Floats = logits.numpy()
+    least = separating(x, top)
+    among = torch.ge(logits, torch.from_numpy(least), out=torch.empty_like(logits))
+    for row in np.flatnonzero(among.sum(1).numpy() > top):
+        ties = np.flatnonzero(x[row] == least[row])
+        among[row, ties[top - np.count_nonzero(x[row] > least[row]) :]] = 0
+    return among
+
+
+def separating(x: Floats, top: int) -> Floats:
+    """For each row a bound that `top` numbers reach, or more where several equal the last, (N, 1).
+
+    Guessed from a sample, mended by counting, and settled by the few numbers that are left in
+    doubt: several times faster than a partition, which is for rows where that fails.
+    """
+    if x.shape[1] < _SAMPLED * _SAMPLE:
+        return np.partition(x, -top, 1)[:, -top, None]
+    sample = np.sort(x[:, ::_SAMPLE], 1)
+    place, spread = sample.shape[1] - top // _SAMPLE - 1, max(1, top // _SAMPLE // 4)
+    step = (sample[:, place + spread] - sample[:, place - spread]) / (2 * spread * _SAMPLE)
+    bound = sample[:, place]
+    for _ in range(_ROUNDS):
+        excess = _count(x, bound) - top
+        bound = bound + np.where(excess, excess * step, 0).astype(np.float32)
+    excess = _count(x, bound) - top
+    bound, settled = _settled(x, bound, excess, step * (3 * np.abs(excess) + 8))
+    if not settled.all():
+        bound[~settled] = np.partition(x[~settled], -top, 1)[:, -top]
+    return bound[:, None]
+
+
+def _settled(
+    x: Floats, bound: Floats, excess: Integers, width: Floats
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Bounds moved past exactly `excess` numbers of their rows; and where `width` was enough."""
+    low = np.where(excess > 0, bound, bound - width).astype(np.float32)[:, None]
+    high = np.where(excess > 0, bound + width, bound).astype(np.float32)[:, None]
+    rows, columns = np.divmod(np.flatnonzero((x >= low) & (x < high)), x.shape[1])
+    values = x[rows, columns]
+    values = values[np.lexsort((values, rows))]
+    starts = np.searchsorted(rows, np.arange(len(x) + 1))
+    there = np.diff(starts)
+    place = np.where(excess > 0, excess, there + excess)
+    settled = (excess == 0) | ((place >= 0) & (place < there))
+    chosen = np.flatnonzero(settled & (excess != 0))
+    bound = bound.copy()
+    bound[chosen] = values[starts[chosen] + place[chosen]]
+    return bound, settled
+
+
+def _count(x: Floats, bound: Floats) -> Integers:
+    """How many numbers of each row reach its bound."""
+    return np.array([np.count_nonzero(row) for row in x >= bound[:, None]], np.int64)
+
+
+def faded(channels: NDArray[np.float64], share: Floats | NDArray[np.float64]) -> list[str]:
+    """Mix with white in each sRGB channel: share * colour + (1 - share) * white, as #rrggbb."""
+    part = np.asarray(share, np.float64)[:, None]
+    mixed = np.rint(part * channels + (1 - part) * 255).astype(int)
+    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in mixed.tolist()]
+
+
+def significant(values: Floats, digits: int = 5) -> list[Any]:
+    """Rounded to so many significant digits, as plain numbers."""
+    exact = values.astype(np.float64)
+    place = np.floor(np.log10(np.where(exact > 0, exact, 1)))
+    scale = 10.0 ** (digits - 1 - place)
+    return list((np.rint(exact * scale) / scale).tolist())

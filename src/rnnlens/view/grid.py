@@ -1,119 +1,125 @@
 """The grid of a sentence, as the JSON that everything that draws is given."""
 
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from rnnlens.corpus.text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.errors import RnnlensError
-from rnnlens.model.network import Network
-from rnnlens.run import Run
-from rnnlens.view.colours import checked
-from rnnlens.view.encoding import Palette, encode
+from rnnlens.model.kinds import Kind
+from rnnlens.view.encoding import Encodings, Integers, Palette, significant
 
-LONGEST = 1000  # words
-EXAMPLES = (
-    "`` we stand in solidarity , '' she emphasized .",  # the paper's
-    "`` the old teacher follows the birds , '' she said .",  # of the demo's grammar
-)
+FORMAT, VERSION = "rnnlens-grid", 1
+OWN = "y"  # the column of the model's own prediction
+_ASIDE = frozenset("fiogrzn")  # gates and candidates: shown when asked for
 
 
 @dataclass(frozen=True)
-class Lens:
-    """A run, ready to be asked about sentences."""
+class Column:
+    """A kind as it is drawn: at its own timestep, or one back."""
 
-    title: str
-    network: Network
-    vocabulary: Vocabulary
-    palette: Palette
+    kind: Kind
+    layer: int
+    back: int = 0
 
-    @classmethod
-    def load(cls, run: Run) -> "Lens":
-        """Everything a run holds."""
-        network, vocabulary = run.model(), run.vocabulary()
-        groupings = run.colours()["groupings"]
-        if network.labels != len(vocabulary):
-            raise RnnlensError(
-                f"the model in {run.path} has {network.labels} labels and its vocabulary "
-                f"{len(vocabulary)}; restore both"
-            )
-        config = network.config
-        title = f"{run.path.name}: {config.cell.upper()} {config.width} × {config.layers}"
-        first = checked(next(iter(groupings.values())), run.path / "colours.json")
-        return cls(title, network, vocabulary, Palette.of(vocabulary.labels, first))
+    @property
+    def id(self) -> str:
+        """Also the name of an edge's source."""
+        return f"{self.kind.id}@-{self.back}" if self.back else self.kind.id
 
-    @torch.no_grad()
-    def grid(self, text: str, bars: int = 3) -> dict[str, Any]:
-        """What the network predicts after each word of a sentence."""
-        words = self._words(text)
-        if len(words) > LONGEST:
-            raise RnnlensError(f"{len(words)} words are too many; give at most {LONGEST}")
-        ids = self.vocabulary.encode(words)
-        logits = self._logits(ids)
+    def to_json(self, perplexity: float | None) -> dict[str, Any]:
+        """What the grid says of it."""
+        kind = self.kind
+        letter = kind.id.removesuffix(str(kind.layer)) if kind.layer else ""
         return {
-            "title": self.title,
-            "example": self.example,
-            "groups": dict(zip(self.palette.groups, self.palette.colours, strict=True)),
-            "kinds": [asdict(self.network.prediction)],
-            "words": [self._word(word, label) for word, label in zip(words, ids, strict=True)],
-            "states": {"y": self._states(logits, ids, bars)},
+            "id": self.id,
+            "kind": kind.id,
+            "back": self.back,
+            "layer": self.layer,
+            "name": f"previous {kind.name.split()[0]}" if self.back else kind.name,
+            "symbol": kind.symbol,
+            "equation": kind.equation,
+            "shown": letter not in _ASIDE,
+            "perplexity": perplexity,
         }
 
-    def _words(self, text: str) -> tuple[str, ...]:
-        unknown = self.vocabulary.unknown
-        return words_of(text, lambda word: self.vocabulary.encode([word]) != [unknown])
 
-    @cached_property
-    def example(self) -> str:
-        """A sentence to begin with: of a few, the one with the fewest unknown words."""
-        unknown = self.vocabulary.unknown
-        return min(EXAMPLES, key=lambda text: self.vocabulary.encode(text.split()).count(unknown))
+def columns_of(kinds: Sequence[Kind], prediction: Kind, probed: Sequence[str]) -> list[Column]:
+    """Every column from input to output: the kinds that have probes, and `y`.
 
-    def _logits(self, ids: list[int]) -> Tensor:
-        """The model's own logits after each word, (T, V)."""
-        if not ids:
-            return torch.empty(0, len(self.vocabulary))
-        return self.network.trace(torch.tensor(ids)[:, None]).logits[:, 0]
+    A kind that others read one step back has a second column before the first of them, where it is
+    not the layer's output: that one stands in the row above for all to see.
+    """
+    made: list[Column] = []
+    last = {kind.layer: kind.id for kind in kinds}
+    by_id = {kind.id: kind for kind in kinds}
+    for kind in kinds:
+        for source in kind.sources:
+            earlier = Column(by_id[source.kind], kind.layer, 1) if source.back else None
+            if earlier and source.kind in probed and source.kind != last[kind.layer]:
+                made += [earlier] if earlier not in made else []
+        if kind.id in probed:
+            made.append(Column(kind, kind.layer))
+    return [*made, Column(prediction, max(last) + 1)]
 
-    def _word(self, word: str, label: int) -> dict[str, Any]:
-        group = int(self.palette.group_of[label])
-        return {
+
+def edges_of(kinds: Sequence[Kind], columns: Sequence[Column]) -> list[tuple[str, str]]:
+    """Which columns feed which; a source `K@-1` without a column is K one row up."""
+    there = {column.kind.id for column in columns}
+    return [
+        (source.kind + ("@-1" if source.back else ""), kind.id)
+        for kind in kinds
+        for source in kind.sources
+        if kind.id in there and source.kind in there
+    ]
+
+
+def words_json(
+    words: Sequence[str], ids: Sequence[int], vocabulary: Vocabulary, palette: Palette
+) -> list[dict[str, Any]]:
+    """The words of the text and what the network takes them for."""
+    unknown, group_of = vocabulary.unknown, palette.group_of
+    return [
+        {
             "text": word,
-            "label": self.vocabulary.labels[label],
-            "unknown": label == self.vocabulary.unknown,
-            "group": self.palette.groups[group],
-            "colour": self.palette.colours[group],
+            "label": vocabulary.labels[label],
+            "unknown": label == unknown,
+            "group": palette.groups[group_of[label]],
         }
+        for word, label in zip(words, ids, strict=True)
+    ]
 
-    def _states(self, logits: Tensor, ids: list[int], bars: int) -> list[dict[str, Any]]:
-        made = encode(logits, self.palette, bars)
-        entropy = torch.special.entr(logits.softmax(-1)).sum(-1) / torch.log(torch.tensor(2.0))
-        group_of, colours = self.palette.group_of, self.palette.colours
-        states = []
-        for t, (labels, values) in enumerate(
-            zip(made.labels.tolist(), made.probabilities.tolist(), strict=True)
-        ):
-            state: dict[str, Any] = {
-                "rectangle": made.rectangles[t],
-                "group": self.palette.groups[int(made.group[t])],
-                "share": float(made.share[t]),
-                "entropy": float(entropy[t]),
-                "bars": [
-                    {
-                        "label": self.vocabulary.labels[k],
-                        "probability": p,
-                        "colour": colours[int(group_of[k])],
-                    }
-                    for k, p in zip(labels, values, strict=True)
-                ],
-            }
-            if t + 1 < len(ids):
-                p = logits[t].softmax(-1)
-                came = float(p[ids[t + 1]])
-                state["next"] = {"probability": came, "rank": int((p > came).sum()) + 1}
-            states.append(state)
-        return states
+
+def states_json(
+    made: Encodings, wanted: Integers, labels: Sequence[str], palette: Palette
+) -> list[dict[str, Any]]:
+    """What is drawn for each state."""
+    tops = zip(made.labels.tolist(), significant(made.probabilities), strict=True)
+    outcomes = zip(wanted.tolist(), significant(made.came), made.rank.tolist(), strict=True)
+    return [
+        {
+            "colour": colour,
+            "group": palette.groups[group],
+            "share": share,
+            "entropy": entropy,
+            "top": [(labels[label], p) for label, p in zip(*top, strict=True)],
+            "wanted": None if outcome[0] < 0 else (labels[outcome[0]], *outcome[1:]),
+        }
+        for colour, group, share, entropy, top, outcome in zip(
+            made.colours(palette),
+            made.group.tolist(),
+            significant(made.share),
+            significant(made.entropy),
+            tops,
+            outcomes,
+            strict=True,
+        )
+    ]
+
+
+def labels_json(
+    made: Encodings, wanted: Integers, labels: Sequence[str], palette: Palette
+) -> dict[str, str]:
+    """The group of every label that a state names."""
+    named = {*made.labels.ravel().tolist(), *wanted[wanted >= 0].tolist()}
+    groups, group_of = palette.groups, palette.group_of
+    return {labels[label]: groups[group_of[label]] for label in sorted(named)}

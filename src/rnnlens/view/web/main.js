@@ -1,56 +1,273 @@
-// The page: type a sentence, see what the network expects after each word.
+// The page: a text, the grid of it, and everything that can be asked of both.
 
-import { legend, rows } from "./grid.js";
+import { accuracyPage } from "./accuracy.js";
+import { decode, encode, fitGrid, fitRun, plainView } from "./address.js";
+import { ask, Client, Refusal } from "./client.js";
+import { Controls, legend } from "./controls.js";
+import { lastLayer, layerName, thousands, visible } from "./format.js";
+import { Lens } from "./lens.js";
+import { html } from "./markup.js";
+import { action, list, menu } from "./menus.js";
+import { keep } from "./pins.js";
+import { savePng, saveSvg, saveHtml, standalonePage } from "./save.js";
+import { growing, skeleton } from "./skeleton.js";
+import { hold } from "./types.js";
 
-/** @param {string} id */
-function element(id) {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no #${id}`);
-  return found;
-}
+/** @typedef {import("./types.js").Held} Held */
+/** @typedef {import("./types.js").Pin} Pin */
+/** @typedef {import("./types.js").RunInfo} RunInfo */
+/** @typedef {import("./types.js").View} View */
 
-const text = /** @type {HTMLInputElement} */ (element("text"));
-let asked = 0;
+const STEPS = new Set(["run", "semantic", "page", "density", "kinds", "naming", "palette", "bars"]);
 
-async function draw() {
-  const mine = ++asked;
-  history.replaceState(null, "", `#${encodeURIComponent(text.value)}`);
-  try {
-    const answer = await fetch(`api/grid?text=${encodeURIComponent(text.value)}`);
-    const found = await answer.json();
-    if (mine !== asked) return undefined; // typed on meanwhile
-    if (!answer.ok) throw new Error(found.error);
-    element("title").textContent = found.title;
-    element("legend").replaceChildren(...legend(found));
-    element("grid").replaceChildren(...rows(found));
-    element("problem").hidden = true;
-    return /** @type {import("./grid.js").Grid} */ (found);
-  } catch (error) {
-    if (mine !== asked) return undefined;
-    const told = error instanceof TypeError ? "The server does not answer; is it still running?" : error;
-    element("problem").textContent = String(told instanceof Error ? told.message : told);
-    element("problem").hidden = false;
-    return undefined;
+class Page {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.root = root;
+    this.place = skeleton(root);
+    const { place } = this;
+    /** @type {RunInfo[]} */ this.runs = [];
+    /** @type {View} */ this.view = plainView();
+    /** @type {Held | null} */ this.grid = null;
+    this.colours = ""; // of the legend that is shown
+    this.unseen = true; // whether the state that the address has in view was not shown yet
+    this.unchecked = true; // whether the address may name what the grid has not
+    this.writing = 0;
+    /** @type {string | null} */ this.written = null; // the address as this page last read or wrote it
+    this.lens = new Lens(place.stage, {
+      onView: (change) => this.change(change),
+      divergence: (pairs) => this.divergence(pairs),
+      lookUp: (pin) => this.lookUp(pin),
+    }, root);
+    this.client = new Client({
+      onGrid: (grid) => this.arrived(grid),
+      onProblem: (told) => this.say("problem", told),
+      onServer: (there) => this.say("server", there ? "" : "the server does not answer; it is asked again"),
+      onBusy: (busy) => this.lens.gridView.scroller.setAttribute("aria-busy", String(busy)),
+      inView: () => this.lens.gridView.rowsInView(),
+    });
+    this.controls = new Controls(place.controls, (change) => this.change(change), { semantic: true });
+    place.controls.append(menu("save", "save",
+      action("SVG, a drawing", () => this.save("svg")),
+      action("PNG, a picture", () => this.save("png")),
+      action("HTML, a page of its own", () => this.save("html"))));
+    this.toAccuracy = html("button", { type: "button", class: "plain page", click: () =>
+      this.change({ page: this.view.page === "grid" ? "accuracy" : "grid" }) }, "accuracy");
+    place.controls.append(this.toAccuracy);
+    this.text = growing(place.text, (text) => this.change({ text }));
+    window.addEventListener("popstate", () => this.follow());
+    window.addEventListener("hashchange", () => this.follow());
+  }
+
+  async begin() {
+    for (let pause = 400; ; pause = Math.min(6400, pause * 2)) {
+      try {
+        this.runs = (await ask("api/runs")).runs;
+        break;
+      } catch (error) {
+        this.say("server", error instanceof Refusal ? error.message : "the server does not answer; it is asked again");
+        await new Promise((resolve) => setTimeout(resolve, pause));
+      }
+    }
+    this.say("server", "");
+    this.follow();
+    this.text.focus();
+  }
+
+  /** @returns {RunInfo} */
+  run() {
+    return this.runs.find((run) => run.id === this.view.run) ?? this.runs[0];
+  }
+
+  /** Show what the address asks for. */
+  follow() {
+    if (this.written === location.hash) return;
+    this.written = location.hash;
+    const { view, problems } = decode(location.hash);
+    const run = this.runs.find((one) => one.id === view.run) ?? this.runs[0];
+    const fitted = fitRun(view, { runs: this.runs, semantics: run.semantics, palettes: run.palettes });
+    this.view = fitted.view;
+    this.unchecked = this.unseen = true;
+    this.say("link", [...problems, ...fitted.problems].join("; "));
+    this.say("problem", "");
+    this.view.text ??= run.examples[0] ?? "";
+    this.text.set(this.view.text);
+    this.offer();
+    this.wish();
+    this.turn();
+  }
+
+  /** The runs and examples that can be chosen. */
+  offer() {
+    const { place } = this, run = this.run();
+    document.title = `rnnlens · ${run.title}`;
+    const chosen = this.runs.length > 1
+      ? list("run", this.runs.map(({ id, title }) => ({ value: id, text: visible(title) })), run.id,
+        (id) => this.switchTo(id))
+      : visible(run.title);
+    place.title.replaceChildren(chosen);
+    const examples = run.examples.map((text) => action(visible(text), () => {
+      this.text.set(text);
+      this.change({ text, focus: null });
+      this.write(true);
+    }));
+    place.examples.replaceChildren(...(examples.length ? [menu("examples", "examples", ...examples)] : []));
+  }
+
+  /** @param {string} id */
+  switchTo(id) {
+    const run = this.runs.find((one) => one.id === id) ?? this.runs[0];
+    /** @param {string | null} value @param {string[]} known */
+    const still = (value, known) => (value !== null && known.includes(value) ? value : null);
+    this.unchecked = true;
+    const semantic = still(this.view.semantic, run.semantics), palette = still(this.view.palette, run.palettes);
+    this.change({ run: id, pins: [], focus: null, semantic, palette });
+    this.offer();
+  }
+
+  /** @param {Partial<View>} change */
+  change(change) {
+    const before = this.view;
+    this.view = { ...this.view, ...change };
+    if (!("pins" in change || "focus" in change)) this.say("link", "");
+    const asks = ["run", "text", "semantic", "palette"].some((key) => key in change);
+    if (asks) this.wish();
+    else if (this.grid && !("focus" in change || "pins" in change || "page" in change)) this.draw(this.grid);
+    if ("page" in change || (before.page === "accuracy" && ("semantic" in change || "run" in change))) this.turn();
+    this.write([...Object.keys(change)].some((key) => STEPS.has(key)));
+  }
+
+  wish() {
+    const { run, text, semantic, palette } = this.view;
+    this.client.want({ run: run ?? this.run().id, text: text ?? "", semantic, palette });
+  }
+
+  /** @param {Held} grid */
+  arrived(grid) {
+    this.say("problem", "");
+    if (this.unchecked) {
+      this.unchecked = false;
+      const { view, problems } = fitGrid(this.view, grid);
+      this.view = view;
+      const said = this.place.notes.link.textContent;
+      if (problems.length) this.say("link", [said, ...problems].filter(Boolean).join("; "));
+    }
+    const first = this.grid?.run !== grid.run;
+    this.draw(grid);
+    if (first && this.view.page === "accuracy") this.turn();
+    const { focus } = this.view;
+    if (this.unseen && focus && grid.rows[focus.row]) this.lens.gridView.reveal(focus);
+    this.unseen &&= focus !== null && !grid.rows[focus.row];
+    const missing = grid.words.length - grid.rows.length;
+    const here = `${thousands(grid.rows.length)} of ${thousands(grid.words.length)} words are here`;
+    this.say("loading", missing > 0 ? here : "");
+  }
+
+  /** @param {Held} grid */
+  draw(grid) {
+    const colours = JSON.stringify([...grid.groups]);
+    if (colours !== this.colours) this.place.legend.replaceChildren(...legend(grid));
+    this.colours = colours;
+    this.grid = grid;
+    this.lens.show(grid, this.view);
+    this.controls.show(grid, this.view);
+    this.root.classList.toggle("compact", this.view.density === "compact");
+    if (!grid.words.length) this.say("empty", "type a sentence, or take one of the examples");
+    else if (!this.lens.gridView.layout?.slots.length) this.say("empty", "no kind is chosen; take some from the menu");
+    else this.say("empty", "");
+  }
+
+  /**
+   * One line that says something; nothing hides it.
+   * @param {"problem" | "server" | "link" | "loading" | "empty"} what @param {string} told
+   */
+  say(what, told) {
+    const line = this.place.notes[what];
+    if (line.textContent !== told) line.textContent = told;
+    line.hidden = !told;
+  }
+
+  /** Keep the address up to date; `step`: so that going back undoes it. @param {boolean} step */
+  write(step = false) {
+    clearTimeout(this.writing);
+    const now = () => {
+      const run = this.run();
+      const usual = { run: this.runs[0].id, text: run.examples[0] ?? "",
+        semantic: run.semantics[0] ?? null, palette: run.palettes[0] ?? null };
+      const own = { text: this.view.text, semantic: this.view.semantic ?? this.grid?.semantic ?? null };
+      const hash = encode({ ...this.view, ...own }, usual);
+      const address = hash ? `#${hash}` : "";
+      if (address === location.hash) return;
+      this.written = address;
+      history[step ? "pushState" : "replaceState"](null, "", address || location.pathname);
+    };
+    // Browsers refuse an address that changes with every key.
+    if (step) now();
+    else this.writing = setTimeout(now, 250);
+  }
+
+  /** Turn to the page the view is on. */
+  async turn() {
+    const { place } = this, accuracy = this.view.page === "accuracy";
+    place.work.hidden = accuracy;
+    place.accuracy.hidden = !accuracy;
+    this.root.classList.toggle("evaluated", accuracy);
+    this.toAccuracy.textContent = accuracy ? "back to the grid" : "accuracy";
+    if (!accuracy || this.grid?.run !== this.run().id) return;
+    const run = this.run();
+    try {
+      const found = await ask(`api/accuracy?run=${encodeURIComponent(run.id)}`);
+      const width = Math.min(980, Math.max(420, place.accuracy.clientWidth - 56));
+      const semantic = this.view.semantic ?? this.grid?.semantic ?? null;
+      place.accuracy.replaceChildren(...accuracyPage(found, semantic, (kind) => this.named(kind), width));
+    } catch (error) {
+      const told = error instanceof Refusal ? error.message : "the server does not answer";
+      place.accuracy.replaceChildren(html("h2", {}, "How well each kind predicts"), html("p", {}, told));
+    }
+  }
+
+  /** @param {string} kind */
+  named(kind) {
+    const columns = this.grid?.columns ?? [], column = columns.find((one) => one.id === kind);
+    if (!column) return { name: visible(kind), symbol: "", layer: "" };
+    const layer = layerName(column.layer, lastLayer(columns));
+    return { name: visible(column.name), symbol: visible(column.symbol), layer };
+  }
+
+  /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./types.js").Divergence[]>} */
+  async divergence(pairs) {
+    const end = (/** @type {Pin} */ { column, row, text, semantic }) => ({ column, row, text, semantic });
+    const { bits } = await ask("api/divergence", { run: this.run().id, text: this.grid?.text ?? "",
+      semantic: this.grid?.semantic ?? null, pairs: pairs.map(([a, b]) => ({ a: end(a), b: end(b) })) });
+    return bits.map((/** @type {number} */ value) => ({ bits: value, exact: true }));
+  }
+
+  /** @param {Pin} pin */
+  async lookUp(pin) {
+    const { text, semantic, row } = pin;
+    const found = await ask("api/grid", { run: this.run().id, text, semantic, palette: this.view.palette,
+      previous: text, have: row, limit: 1 });
+    const rows = [...Array(found.from), ...found.rows];
+    return keep(pin, { ...hold({ ...found, rows: [] }, null), rows });
+  }
+
+  /** @param {"svg" | "png" | "html"} as */
+  async save(as) {
+    try {
+      const grid = await this.client.complete(), { measure } = this.lens.gridView;
+      if (as === "svg") saveSvg(grid, this.view, measure);
+      else if (as === "png") await savePng(grid, this.view, measure);
+      else {
+        const answer = await fetch("api/standalone");
+        if (!answer.ok) throw new Error(`the server answered ${answer.status}; the page could not be saved`);
+        saveHtml(standalonePage(await answer.text(), grid, this.view, this.lens.knownBits()), grid);
+      }
+      this.say("problem", "");
+    } catch (error) {
+      const told = error instanceof Error ? error.message : String(error);
+      this.say("problem", error instanceof TypeError ? "the server does not answer; nothing was saved" : told);
+    }
   }
 }
 
-/** The sentence the address holds, if it holds one that can be read. */
-function addressed() {
-  try {
-    return decodeURIComponent(location.hash.slice(1));
-  } catch {
-    return "";
-  }
-}
-
-async function begin() {
-  text.value = addressed();
-  const first = await draw();
-  if (!text.value && first) {
-    text.value = first.example;
-    await draw();
-  }
-}
-
-text.addEventListener("input", draw);
-begin();
+new Page(document.body).begin();

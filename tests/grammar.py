@@ -1,4 +1,4 @@
-"""A small generated corpus: English-like sentences with tags, for the demo and for tests.
+"""A small generated corpus: English-like sentences with tags, for tests.
 
 Subjects agree with their verbs across relative clauses and quotations close where they opened, so
 that a recurrent network has something to remember.
@@ -29,7 +29,7 @@ Tagged = list[tuple[str, str]]
 
 def sentences(count: int, seed: int = 0) -> Iterator[Sentence]:
     """Random sentences of the grammar."""
-    source = _Source(random.Random(seed))  # noqa: S311 - nothing here is secret
+    source = _Source(random.Random(seed))
     for _ in range(count):
         words, tags = zip(*source.sentence(), strict=True)
         yield Sentence(words, tags)

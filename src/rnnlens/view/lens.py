@@ -1,0 +1,248 @@
+"""A run, ready to be asked about sentences."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rnnlens.corpus.text import words_of
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.errors import RnnlensError
+from rnnlens.model.network import Network
+from rnnlens.probe.probes import Probes
+from rnnlens.probe.semantics import offset
+from rnnlens.run import Run
+from rnnlens.view.colours import palettes
+from rnnlens.view.encoding import Palette
+from rnnlens.view.grid import (
+    FORMAT,
+    VERSION,
+    columns_of,
+    edges_of,
+    labels_json,
+    states_json,
+    words_json,
+)
+from rnnlens.view.memory import Memory
+from rnnlens.view.reading import Reader
+from rnnlens.view.rows import Request, Rows
+from rnnlens.view.scores import Scores
+
+LONGEST_TEXT, LONGEST = 20_000, 2_000  # characters, words
+_STEP = 24  # rows at once: memory stays bounded, and others get their turn
+_EXAMPLES = (
+    "`` we stand in solidarity , '' she emphasized .",  # the paper's
+    "the president said that the government will not change the law .",
+    "many people in the city were not able to leave their homes .",
+    "he was the first man who walked on the moon .",
+    "if you want to know more about the company , visit their website .",
+    "`` the old teacher follows the birds , '' she said .",  # of the demo's grammar
+    "the dogs near the old house see a bird .",
+)
+_EXAMPLE_UNKNOWN = 0.1  # share of words that an example may have
+
+
+class Lens:
+    """A network, its probes and its colours; `grid` is what they say of a sentence."""
+
+    def __init__(
+        self,
+        name: str,
+        network: Network,
+        vocabulary: Vocabulary,
+        palettes: Mapping[str, Palette],
+        probes: Probes | None = None,
+        scores: Scores | None = None,
+    ) -> None:
+        self.name, self.network, self.vocabulary = name, network, vocabulary
+        self.palettes, self.probes, self.scores = dict(palettes), probes, scores or Scores()
+        self.memory = Memory(network)
+        kinds, own = network.kinds, network.prediction
+        self.last = kinds[-1].id  # what the model's own prediction is made from
+        self.columns = columns_of(kinds, own, probes.kinds if probes else ())
+        self.edges = edges_of((*kinds, own), self.columns)
+        self.semantics = probes.semantics if probes else ()
+        self.readers = {
+            semantic: Reader.of(network, probes, semantic)
+            for semantic in self.semantics or ("output",)
+        }
+        self.rows = Rows(self.memory, self.readers, self.columns, self.last)
+
+    @classmethod
+    def load(cls, run: Run, colours: Path | None = None, name: str = "") -> "Lens":
+        """Everything a run holds; `colours` is a file with the user's own grouping."""
+        network, vocabulary = run.model(), run.vocabulary()
+        if network.labels != len(vocabulary):
+            raise RnnlensError(
+                f"the model in {run.path} has {network.labels} labels and its vocabulary "
+                f"{len(vocabulary)}; restore both"
+            )
+        probes = run.probes() if run.has_probes() else None
+        if probes and probes.labels != network.labels:
+            raise RnnlensError(
+                f"the probes in {run.path} have {probes.labels} labels and its model "
+                f"{network.labels}; fit them anew: rnnlens fit {run.path}"
+            )
+        groupings = palettes(run.colours(), run.path / "colours.json", colours)
+        made = {key: Palette.of(vocabulary.labels, value) for key, value in groupings.items()}
+        name = name or run.path.resolve().name
+        return cls(name, network, vocabulary, made, probes, Scores.read(run.path))
+
+    @property
+    def title(self) -> str:
+        """What the page is headed with."""
+        config = self.network.config
+        return f"{self.name} · {config.cell.upper()} {config.width} × {config.layers}"
+
+    def examples(self) -> list[str]:
+        """Sentences to begin with: those whose words the vocabulary has, else the best of them."""
+        unknown = self.vocabulary.unknown
+
+        def strange(text: str) -> float:
+            words = text.split()
+            return self.vocabulary.encode(words).count(unknown) / len(words)
+
+        return [t for t in _EXAMPLES if strange(t) < _EXAMPLE_UNKNOWN] or [
+            min(_EXAMPLES, key=strange)
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """What a list of runs says of this one."""
+        return {
+            "id": self.name,
+            "title": self.title,
+            "cell": self.network.config.cell,
+            "labels": len(self.vocabulary),
+            "semantics": list(self.semantics),
+            "palettes": list(self.palettes),
+            "examples": self.examples(),
+            "probes": self.probes is not None,
+        }
+
+    def grid(
+        self, text: str, semantic: str | None = None, palette: str | None = None
+    ) -> dict[str, Any]:
+        """The whole grid of a text."""
+        return self.part(text, semantic, palette)
+
+    def part(
+        self,
+        text: str,
+        semantic: str | None = None,
+        palette: str | None = None,
+        previous: str = "",
+        have: int = 0,
+        limit: int | None = None,
+    ) -> dict[str, Any]:
+        """The grid for somebody who has the first `have` rows of that of `previous`.
+
+        Its rows begin at the first that is missing there or differs, and are `limit` at most.
+        """
+        steps = self.steps(text, semantic, palette, previous, have, limit)
+        made = next(steps)[0]
+        for more, _ in steps:
+            made["labels"] |= more["labels"]
+            made["rows"] += more["rows"]
+        return made
+
+    def steps(
+        self,
+        text: str,
+        semantic: str | None = None,
+        palette: str | None = None,
+        previous: str = "",
+        have: int = 0,
+        limit: int | None = None,
+    ) -> Iterator[tuple[dict[str, Any], bool]]:
+        """The same a few rows at a time, and whether there are more.
+
+        The first step is a grid, the others add to its labels and rows.
+        """
+        asked = self.request(text, semantic, palette)
+        first = _first_new(asked.ids, self._ids(previous), offset(asked.semantic))
+        first = min(first, have, len(asked.ids))
+        last = min(len(asked.ids), first + limit) if limit else len(asked.ids)
+        head = {**self._head(asked), "from": first}
+        for start in range(first, max(last, first + 1), _STEP):
+            end = min(start + _STEP, last)
+            yield {**head, **self._rows(asked, start, end)}, end < last
+            head = {}
+
+    def _head(self, asked: Request) -> dict[str, Any]:
+        """Everything about a grid but its rows."""
+        palette = self.palettes[asked.palette]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "run": self.name,
+            "title": self.title,
+            "text": asked.text,
+            "semantic": asked.semantic,
+            "semantics": list(self.semantics),
+            "palette": asked.palette,
+            "palettes": list(self.palettes),
+            "groups": dict(zip(palette.groups, palette.colours, strict=True)),
+            "columns": [
+                column.to_json(self.scores.perplexity(asked.semantic, column.kind.id))
+                for column in self.columns
+            ],
+            "edges": self.edges,
+            "words": words_json(asked.words, asked.ids, self.vocabulary, palette),
+        }
+
+    @torch.inference_mode()
+    def _rows(self, asked: Request, first: int, last: int) -> dict[str, Any]:
+        """The rows first..last-1 and the groups of the labels they name."""
+        if first >= last:
+            return {"labels": {}, "rows": []}
+        palette, labels = self.palettes[asked.palette], self.vocabulary.labels
+        places, wanted, made = self.rows.encoded(asked, palette, first, last)
+        at = dict(zip(places, states_json(made, wanted, labels, palette), strict=True))
+        rows = [
+            [at[column.kind.id, t - column.back] for column in self.columns]
+            for t in range(first, last)
+        ]
+        return {"labels": labels_json(made, wanted, labels, palette), "rows": rows}
+
+    def request(self, text: str, semantic: str | None, palette: str | None) -> Request:
+        """Refuse what this run cannot answer."""
+        semantic = semantic or next(iter(self.readers))
+        palette = palette or next(iter(self.palettes))
+        if semantic not in self.readers:
+            raise RnnlensError(
+                f"{self.name} has no probes for the semantic {semantic!r}; it has "
+                f"{', '.join(self.semantics) or 'none'}"
+            )
+        if palette not in self.palettes:
+            raise RnnlensError(
+                f"{self.name} has no palette {palette!r}; it has {', '.join(self.palettes)}"
+            )
+        words = self._words(text)
+        return Request(text, words, self.vocabulary.encode(words), semantic, palette)
+
+    def _words(self, text: str) -> tuple[str, ...]:
+        if len(text) > LONGEST_TEXT:
+            raise RnnlensError(too_long(text))
+        unknown = self.vocabulary.unknown
+        words = words_of(text, lambda word: self.vocabulary.encode([word]) != [unknown])
+        if len(words) > LONGEST:
+            raise RnnlensError(f"{len(words):,} words are too many; give at most {LONGEST:,}")
+        return words
+
+    def _ids(self, text: str) -> list[int]:
+        return self.vocabulary.encode(self._words(text))
+
+
+def too_long(text: str) -> str:
+    """What is wrong with a text of too many characters."""
+    return f"{len(text):,} characters are too many; give at most {LONGEST_TEXT:,}"
+
+
+def _first_new(ids: Sequence[int], previous: Sequence[int], shift: int) -> int:
+    """The first row whose states or whose wanted labels are not those of `previous`."""
+    pairs = zip(ids, previous, strict=False)
+    same = next((t for t, (a, b) in enumerate(pairs) if a != b), min(len(ids), len(previous)))
+    if same == len(ids) == len(previous):
+        return same
+    return max(0, same - max(1, shift))  # rows that ask about the first other word

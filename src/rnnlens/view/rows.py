@@ -1,0 +1,145 @@
+"""The encodings of some rows of a grid; the row last computed is at hand for the next word."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rnnlens.probe.semantics import offset
+from rnnlens.view.encoding import Encodings, Integers, Palette, encode
+from rnnlens.view.grid import OWN, Column
+from rnnlens.view.memory import Memory, prefixes
+from rnnlens.view.reading import Piece, Reader
+
+_ROOM = 64 * 2**20  # bytes
+
+Place = tuple[str, int]  # a kind and a timestep
+_Key = tuple[bytes, str, str]  # a prefix, a semantic and a palette
+Parallel = Callable[[Callable[[Any], Encodings], Iterable[Any]], Iterable[Encodings]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A sentence under a semantic and a palette, as words and as labels."""
+
+    text: str
+    words: tuple[str, ...]
+    ids: list[int]
+    semantic: str
+    palette: str
+
+
+class _Row(NamedTuple):
+    """A row that was computed: typing on changes only which labels it is asked about."""
+
+    made: Encodings
+    logits: Tensor  # (N, V)
+
+
+class Rows:
+    """What is drawn for the states of some rows; safe to use from several threads."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        readers: Mapping[str, Reader],
+        columns: Sequence[Column],
+        last: str,
+        room: int = _ROOM,
+    ) -> None:
+        self.memory, self.readers, self.last = memory, readers, last
+        self.earlier = {column.kind.id for column in columns if column.back}
+        self.parallel: Parallel = map  # the server spreads pieces over its threads
+        self.computed = 0  # rows so far, for those who measure
+        self._most = room // (4 * len(columns) * memory.network.labels)  # rows
+        self._recent: OrderedDict[_Key, _Row] = OrderedDict()
+        self._lock = Lock()
+
+    def encoded(
+        self, asked: Request, palette: Palette, first: int, last: int
+    ) -> tuple[list[Place], Integers, Encodings]:
+        """States of the rows first..last-1, the labels they are asked about, their encodings."""
+        keys = [(prefix, asked.semantic, asked.palette) for prefix in prefixes(asked.ids[:last])]
+        known = self._known(keys[first + 1])
+        places: list[Place] = []
+        parts: list[Encodings] = []
+        if known:
+            places = self.places(asked.semantic, first, first + 1)
+            parts.append(known.made.asked_about(known.logits, _wanted(asked, places)))
+            first += 1
+        if first < last:
+            more = self.places(asked.semantic, first, last)
+            made, kept = self._compute(asked, palette, more, first, last)
+            self._remember(keys[last], kept)
+            parts.append(made)
+            places += more
+        return places, _wanted(asked, places), Encodings.join(parts)
+
+    def places(self, semantic: str, first: int, last: int) -> list[Place]:
+        """The states of some rows, in the order of their pieces."""
+        return [
+            (kind, t)
+            for kind in (*self.readers[semantic].kinds, OWN)
+            for t in range(first - (kind in self.earlier), last)
+        ]
+
+    def _compute(
+        self, asked: Request, palette: Palette, places: list[Place], first: int, last: int
+    ) -> tuple[Encodings, _Row]:
+        """The encodings of all places, and the last row to be remembered."""
+        pieces, wanted = self._pieces(asked, first, last), _wanted(asked, places)
+        starts = np.concatenate([[0], np.cumsum([piece.count for piece in pieces])])
+        number = {place: k for k, place in enumerate(places)}
+        keep = np.array([number[place] for place in self.places(asked.semantic, last - 1, last)])
+        kept = torch.empty(len(keep), palette.members.shape[1])
+
+        def work(k: int) -> Encodings:
+            a, b = starts[k], starts[k + 1]
+            with torch.inference_mode():  # it does not carry over to other threads
+                logits = pieces[k].logits()
+                here = np.flatnonzero((keep >= a) & (keep < b))
+                kept[here] = logits[keep[here] - a]
+                return encode(logits, palette, wanted[a:b])
+
+        made = Encodings.join(list(self.parallel(work, range(len(pieces)))))
+        self.computed += last - first
+        return made, _Row(made.of(keep), kept)
+
+    def _pieces(self, asked: Request, first: int, last: int) -> list[Piece]:
+        """How to compute the logits of the states of some rows."""
+        states, before = self.memory.read(asked.ids, first, last)
+        for kind in self.earlier:
+            states[kind] = torch.cat([before[kind][None], states[kind]])
+        states[OWN] = states[self.last]
+        return self.readers[asked.semantic].pieces(states)
+
+    def _known(self, key: _Key) -> _Row | None:
+        with self._lock:
+            if key in self._recent:
+                self._recent.move_to_end(key)
+            return self._recent.get(key)
+
+    def _remember(self, key: _Key, row: _Row) -> None:
+        with self._lock:
+            self._recent[key] = row
+            self._recent.move_to_end(key)
+            while len(self._recent) > self._most:
+                self._recent.popitem(last=False)
+
+    def forget(self) -> None:
+        """Have nothing at hand any more."""
+        with self._lock:
+            self._recent.clear()
+        self.memory.forget()
+
+
+def _wanted(asked: Request, places: Sequence[Place]) -> Integers:
+    """The label each state is asked about, -1 where the text has none."""
+    shift, ids = offset(asked.semantic), asked.ids
+    at = [t + (1 if kind == OWN else shift) for kind, t in places]
+    return np.array([ids[k] if 0 <= k < len(ids) else -1 for k in at], np.int64)

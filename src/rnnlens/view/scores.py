@@ -1,0 +1,63 @@
+"""How well each kind predicts: what a run's evaluation.json says."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rnnlens.errors import RnnlensError
+from rnnlens.files import read_json
+
+_NUMBERS = {  # ours -> evaluation.json's
+    "perplexity": "perplexity", "ratio": "ratio", "accuracy": "accuracy", "kl": "divergence",
+    "calibration": "calibration",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of the model and of every probe on the test split; empty where nothing was measured."""
+
+    own: float | None = None  # the model's own perplexity
+    unigram: float | None = None
+    semantics: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path) -> "Scores":
+        """What `rnnlens eval` left in a run folder."""
+        path = folder / "evaluation.json"
+        if not path.exists():
+            return cls()
+        found = read_json(path)
+        try:
+            test = found["model"]["test"]
+            own, unigram = _number(test["perplexity"]), _number(test["unigram"])
+            semantics: dict[str, list[dict[str, Any]]] = {}
+            for score in found.get("probes", ()):
+                row: dict[str, Any] = {"kind": str(score["kind"])}
+                for ours, theirs in _NUMBERS.items():
+                    row[ours] = None if score[theirs] is None else _number(score[theirs])
+                semantics.setdefault(str(score["semantic"]), []).append(row)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RnnlensError(
+                f"{path} is damaged ({error!r}); measure again: rnnlens eval {folder}"
+            ) from error
+        return cls(own, unigram, semantics)
+
+    def perplexity(self, semantic: str, kind: str) -> float | None:
+        """Of a kind under a semantic, or of the model itself."""
+        if kind == "y":
+            return self.own
+        rows = self.semantics.get(semantic, [])
+        return next((row["perplexity"] for row in rows if row["kind"] == kind), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """What the accuracy page draws."""
+        return {"own": self.own, "unigram": self.unigram, "semantics": dict(self.semantics)}
+
+
+def _number(value: Any) -> float:
+    if not math.isfinite(number := float(value)):
+        raise ValueError(f"{value} is no number")
+    return number

@@ -1,0 +1,144 @@
+// Asking the server: one request for rows at a time, the newest wish next, again when it is gone.
+
+import { hold } from "./types.js";
+
+/** @typedef {import("./types.js").Held} Held */
+/** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null}} Wish */
+/** @typedef {{wish: Wish, more: boolean, since: number, answered: boolean, stop: AbortController}} Flight */
+/**
+ * @typedef {{onGrid: (grid: Held) => void, onProblem: (told: string) => void,
+ *   onServer: (there: boolean) => void, onBusy: (busy: boolean) => void,
+ *   inView: () => number}} ClientCallbacks
+ */
+
+const BLOCK = 100; // rows in one answer while more is loaded
+const LATE = 250; // ms after which an answer to an older text is no longer waited for
+const PAUSES = [400, 800, 1600, 3200, 6400]; // ms before a silent server is asked again
+
+/** An answer that says what is wrong. */
+export class Refusal extends Error {
+  /** @param {string} message @param {number} status */
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * @param {string} path
+ * @param {unknown} body what is posted; undefined: a plain question
+ * @param {AbortSignal | undefined} signal
+ * @returns {Promise<any>}
+ */
+export async function ask(path, body = undefined, signal = undefined) {
+  const sent = body === undefined ? {}
+    : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  const answer = await fetch(path, signal ? { ...sent, signal } : sent);
+  const found = await answer.json().catch(() => null);
+  if (!answer.ok) throw new Refusal(found?.error ?? `the server answered ${answer.status}`, answer.status);
+  if (found === null) throw new Refusal("the server's answer could not be read", answer.status);
+  return found;
+}
+
+/** Whether two wishes differ in their text alone. @param {Wish} a @param {Wish} b */
+function alike(a, b) {
+  return a.run === b.run && a.semantic === b.semantic && a.palette === b.palette;
+}
+
+export class Client {
+  /** @param {ClientCallbacks} callbacks */
+  constructor(callbacks) {
+    this.callbacks = callbacks;
+    /** @type {{wish: Wish, grid: Held} | null} */ this.held = null;
+    /** @type {Wish | null} */ this.next = null;
+    /** @type {Flight | null} */ this.flight = null;
+    this.failures = 0;
+    this.stuck = false; // whether the rest of a text was refused
+    this.timer = 0;
+    /** @type {(() => void)[]} */ this.waiting = [];
+  }
+
+  /** Wish for a grid; an earlier wish that is still unanswered is forgotten. @param {Wish} wish */
+  want(wish) {
+    this.next = wish;
+    this.stuck = false;
+    this.callbacks.onBusy(true);
+    const { flight } = this;
+    if (!flight) {
+      clearTimeout(this.timer);
+      this.go();
+    } else if (flight.more || !alike(flight.wish, wish) || performance.now() - flight.since > LATE) {
+      // An answer that is nearly there is let through: its rows begin the next one's.
+      flight.stop.abort();
+    }
+  }
+
+  /** Resolves once every row is here. @returns {Promise<Held>} */
+  async complete() {
+    while (!this.held || this.next || this.flight || this.missing()) {
+      await new Promise((resolve) => this.waiting.push(() => resolve(undefined)));
+    }
+    return this.held.grid;
+  }
+
+  missing() {
+    const { held } = this;
+    return held && !this.stuck ? held.grid.words.length - held.grid.rows.length : 0;
+  }
+
+  go() {
+    if (this.flight) return;
+    if (this.next) this.fly(this.next, false);
+    else if (this.held && this.missing()) this.fly(this.held.wish, true);
+    else this.callbacks.onBusy(false);
+    for (const done of this.waiting.splice(0)) done();
+  }
+
+  /** @param {Wish} wish @param {boolean} more whether it goes on with a text that is drawn */
+  async fly(wish, more) {
+    /** @type {Flight} */
+    const flight = { wish, more, since: performance.now(), answered: false, stop: new AbortController() };
+    this.flight = flight;
+    if (!more) this.next = null;
+    const known = this.held && alike(this.held.wish, wish) ? this.held.grid : null;
+    const body = { ...wish, previous: known?.text ?? "", have: known?.rows.length ?? 0,
+      limit: more ? BLOCK : Math.max(30, Math.min(BLOCK, this.callbacks.inView())) };
+    let pause = 0;
+    try {
+      const answer = await ask("api/grid", body, flight.stop.signal);
+      flight.answered = true;
+      const grid = hold(answer, known);
+      this.held = { wish, grid };
+      this.failures = 0;
+      this.callbacks.onServer(true);
+      this.callbacks.onGrid(grid);
+    } catch (error) {
+      pause = this.failed(error, wish, more);
+    }
+    this.flight = null;
+    if (pause) this.timer = setTimeout(() => this.go(), pause);
+    else this.go();
+  }
+
+  /** @param {unknown} error @param {Wish} wish @param {boolean} more @returns {number} ms to wait */
+  failed(error, wish, more) {
+    if (error instanceof DOMException && error.name === "AbortError") {
+      return this.next || more ? 0 : 1;
+    }
+    const refused = error instanceof Refusal;
+    if (refused && error.status !== 503) {
+      this.callbacks.onServer(true);
+      this.callbacks.onProblem(error.message);
+      this.stuck = more;
+      return 0;
+    }
+    if (!refused && !(error instanceof TypeError && this.flight && !this.flight.answered)) {
+      reportError(error); // a mistake of the page's own: the next key must still be answered
+      return 0;
+    }
+    if (!more) this.next ??= wish;
+    if (refused) this.callbacks.onProblem(error.message);
+    else this.callbacks.onServer(false);
+    return PAUSES[Math.min(this.failures++, PAUSES.length - 1)];
+  }
+}

@@ -1,0 +1,77 @@
+// Shapes: SVG as plain data, so that one drawing serves the page, the file and the tests.
+
+/**
+ * @typedef {{tag: string, attributes: Record<string, string | number>,
+ *   children: (Shape | string)[]}} Shape
+ */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * @param {string} tag
+ * @param {Record<string, string | number>} attributes
+ * @param {(Shape | string)[]} children
+ * @returns {Shape}
+ */
+export function shape(tag, attributes = {}, ...children) {
+  return { tag, attributes, children };
+}
+
+/**
+ * An SVG element. Text never becomes markup.
+ * @param {Shape} given
+ * @returns {SVGElement}
+ */
+export function toDom(given) {
+  const made = document.createElementNS(SVG, given.tag);
+  for (const key in given.attributes) made.setAttribute(key, String(given.attributes[key]));
+  for (const child of given.children) made.append(typeof child === "string" ? child : toDom(child));
+  return made;
+}
+
+/**
+ * The text of an SVG file.
+ * @param {Shape} given
+ * @returns {string}
+ */
+export function toText(given) {
+  const attributes = Object.entries(given.attributes)
+    .map(([key, value]) => ` ${key}="${escaped(String(value))}"`).join("");
+  if (!given.children.length) return `<${given.tag}${attributes}/>`;
+  const inside = given.children
+    .map((child) => (typeof child === "string" ? escaped(child) : toText(child))).join("");
+  return `<${given.tag}${attributes}>${inside}</${given.tag}>`;
+}
+
+const ENTITIES = new Map([["&", "&amp;"], ["<", "&lt;"], [">", "&gt;"], ['"', "&quot;"]]);
+
+/** @param {string} text */
+function escaped(text) {
+  return text.replace(/[&<>"]/g, (character) => ENTITIES.get(character) ?? "");
+}
+
+/** @typedef {string | number | boolean | ((event: any) => void)} Property */
+
+/**
+ * An HTML element: functions become listeners, true an empty attribute, text stays text.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, Property>} properties
+ * @param {(Node | string)[]} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function html(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(properties)) {
+    if (typeof value === "function") made.addEventListener(key, value);
+    else if (typeof value === "boolean") made.toggleAttribute(key, value);
+    else made.setAttribute(key, String(value));
+  }
+  made.append(...children);
+  return made;
+}
+
+/** Text that keeps its own direction to itself. @param {string} text */
+export function bdi(text) {
+  return html("bdi", {}, text);
+}

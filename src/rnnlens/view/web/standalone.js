@@ -1,0 +1,76 @@
+// A grid in a file of its own: the same view, without a server.
+
+import { plainView } from "./address.js";
+import { Controls, legend } from "./controls.js";
+import { lowerBound } from "./divergence.js";
+import { semanticName, visible } from "./format.js";
+import { Lens } from "./lens.js";
+import { html } from "./markup.js";
+import { action, menu } from "./menus.js";
+import { keep, pinKey } from "./pins.js";
+import { saveSvg } from "./save.js";
+import { skeleton } from "./skeleton.js";
+import { FORMAT, hold } from "./types.js";
+
+/** @typedef {import("./types.js").Held} Held */
+/** @typedef {import("./types.js").Pin} Pin */
+/** @typedef {import("./types.js").View} View */
+/**
+ * @typedef {{grid: import("./types.js").Grid, view: Partial<View>,
+ *   bits: [string, number, string, number, number][]}} Embedded
+ */
+
+/**
+ * How far apart two states are, exactly where that is in the file, else at least.
+ * @param {Held} grid @param {Embedded["bits"]} bits @param {Pin} a @param {Pin} b
+ */
+function between(grid, bits, a, b) {
+  const pair = [placeKey(a.column, a.row), placeKey(b.column, b.row)].sort().join();
+  const known = bits.find(([column, row, other, below]) =>
+    [placeKey(column, row), placeKey(other, below)].sort().join() === pair);
+  if (known) return { bits: known[4], exact: true };
+  const p = keep(a, grid)?.state.top, q = keep(b, grid)?.state.top;
+  if (!p || !q) return null;
+  return pinKey(a) === pinKey(b) ? { bits: 0, exact: true } : { bits: lowerBound(p, q), exact: false };
+}
+
+/** @param {string} column @param {number} row */
+function placeKey(column, row) {
+  return JSON.stringify([column, row]);
+}
+
+/** Show an embedded grid. @param {HTMLElement} root @param {Embedded} embedded */
+function showEmbedded(root, embedded) {
+  const grid = hold(embedded.grid, null);
+  const place = skeleton(root);
+  /** @type {View} */ let view = { ...plainView(), ...embedded.view, page: "grid" };
+  const lens = new Lens(place.stage, {
+    onView: (change) => { view = { ...view, ...change }; },
+    divergence: async (pairs) => pairs.map(([a, b]) => between(grid, embedded.bits ?? [], a, b)),
+    lookUp: async () => null,
+  }, root);
+  const controls = new Controls(place.controls, (change) => {
+    view = { ...view, ...change };
+    show();
+  }, { semantic: false });
+  const show = () => {
+    lens.show(grid, view);
+    controls.show(grid, view);
+  };
+  const drawing = action("SVG, a drawing", () => saveSvg(grid, view, lens.gridView.measure));
+  place.controls.append(menu("save", "save", drawing));
+  place.title.append(`${visible(grid.title)} · ${semanticName(grid.semantic)}`);
+  place.text.replaceWith(html("p", { class: "sentence", dir: "auto" }, visible(grid.text)));
+  place.legend.replaceChildren(...legend(grid));
+  document.title = `rnnlens · ${visible(grid.text)}`;
+  show();
+}
+
+function begin() {
+  const held = document.getElementById("embedded")?.textContent;
+  const embedded = held ? JSON.parse(held) : null;
+  if (embedded?.grid?.format === FORMAT) showEmbedded(document.body, embedded);
+  else document.body.append(html("p", {}, "This page holds no grid; save it from rnnlens."));
+}
+
+begin();

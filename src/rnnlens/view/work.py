@@ -1,0 +1,88 @@
+"""Computations off the event loop: a few at once, a bounded number waiting, short ones first."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from heapq import heappop, heappush
+from itertools import count
+from typing import Protocol, TypeVar
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+AT_ONCE, WAITING = 2, 64
+Result = TypeVar("Result")
+
+
+class Client(Protocol):
+    """Whoever asked."""
+
+    async def is_disconnected(self) -> bool:
+        """Whether nobody waits for the answer any more."""
+
+
+class Work:
+    """Turns at computing. Whoever has had fewest goes first, so long work delays no short work."""
+
+    def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
+        self.free, self.most, self.waiting = at_once, waiting, 0
+        self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = count()
+
+    async def do(self, client: Client, function: Callable[[], Result]) -> Result:
+        """The result of a short computation."""
+        async with self._turn(0):
+            return await self._run(client, function)
+
+    async def all_of(self, client: Client, steps: Iterator[tuple[Result, bool]]) -> list[Result]:
+        """The results of a longer one, a turn for each; each says whether there is another."""
+        results: list[Result] = []
+        more = True
+        while more:
+            async with self._turn(len(results)):
+                result, more = await self._run(client, lambda: next(steps))
+            results.append(result)
+        return results
+
+    async def _run(self, client: Client, function: Callable[[], Result]) -> Result:
+        if await client.is_disconnected():
+            raise HTTPException(499, "you have gone")
+        return await run_in_threadpool(function)
+
+    @asynccontextmanager
+    async def _turn(self, had: int) -> AsyncIterator[None]:
+        """A place to compute for somebody who has had so many turns."""
+        if self.free:
+            self.free -= 1
+        else:
+            await self._wait(had)
+        try:
+            yield
+        finally:
+            self._leave()
+
+    async def _wait(self, had: int) -> None:
+        if not had and self.waiting >= self.most:
+            raise HTTPException(
+                503, "the server has too much to do; ask again in a moment", {"Retry-After": "1"}
+            )
+        place = asyncio.get_running_loop().create_future()
+        heappush(self._queue, (had, next(self._numbers), place))
+        self.waiting += 1
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():  # it was given to us as we gave up
+                self._leave()
+            raise
+        finally:
+            self.waiting -= 1
+
+    def _leave(self) -> None:
+        """Give the place to the next who still waits."""
+        while self._queue:
+            *_, place = heappop(self._queue)
+            if not place.done():
+                place.set_result(None)
+                return
+        self.free += 1

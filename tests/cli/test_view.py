@@ -1,0 +1,66 @@
+"""`rnnlens view`: one run, several, and colours of one's own."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+from rnnlens.cli.view import unique_names
+from rnnlens.run import Run
+
+
+def test_runs_are_called_by_their_folders(tmp_path):
+    paths = [tmp_path / "a" / "news", tmp_path / "b" / "news", tmp_path / "news-2"]
+    assert unique_names([Run(path) for path in paths]) == ["news", "news-2", "news-2-2"]
+    assert unique_names([Run(Path("/"))]) == ["run"]
+
+
+def asked(address, path, body=None):
+    headers = {"content-type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    with urlopen(Request(address + path, data, headers), timeout=20) as answer:
+        return json.load(answer)
+
+
+def test_several_runs_are_served_in_colours_of_ones_own_until_interrupted(trained_run, tmp_path):
+    mine = tmp_path / "mine.json"
+    mine.write_text('{"colours": {"ANIMAL": "#123456"}, "groups": {"dog": "ANIMAL"}}')
+    command = [sys.executable, "-m", "rnnlens", "view", str(trained_run), str(trained_run)]
+    with subprocess.Popen(
+        [*command, "--colours", str(mine), "--no-browser"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        try:
+            assert line.startswith("tiny · LSTM 8 × 2, tiny-2 · LSTM 8 × 2 at http://127.0.0.1:")
+            address = line.split(" at ")[1].split()[0]
+            runs = asked(address, "api/runs")["runs"]
+            assert [run["id"] for run in runs] == ["tiny", "tiny-2"]
+            grid = asked(address, "api/grid", {"run": "tiny-2", "text": "the dog"})
+            assert (grid["run"], grid["palette"]) == ("tiny-2", "own")
+            assert grid["words"][1]["group"] == "ANIMAL"
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) in (0, 130, -signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "no run at nowhere"),
+        (["RUN", "nowhere"], "no run at nowhere"),
+        (["RUN", "--colours", "nowhere.json"], "no colour mapping at nowhere.json"),
+        (["RUN", "--port", "99999"], "--port"),
+        ([], "RUN"),
+    ],
+)
+def test_what_cannot_be_served_is_one_clear_line(command, trained_run, arguments, said):
+    given = [str(trained_run) if word == "RUN" else word for word in arguments]
+    answer = command("view", *given, "--no-browser")
+    assert answer.code == 2
+    assert said in answer.err
+    assert answer.err.count("\n") == 1

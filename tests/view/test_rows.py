@@ -1,0 +1,60 @@
+"""Rows at hand: the last one is not computed again when a word is added."""
+
+import pytest
+
+from rnnlens.view.lens import Lens
+from rnnlens.view.rows import Rows
+
+
+@pytest.fixture
+def lens(formula):
+    return Lens("fresh", formula.network, formula.vocabulary, formula.palettes, formula.probes)
+
+
+def computed(lens, text, **options):
+    """How many rows a grid takes."""
+    before = lens.rows.computed
+    lens.part(text, **options)
+    return lens.rows.computed - before
+
+
+def test_a_word_more_computes_a_row_more(lens):
+    assert computed(lens, "the dog") == 2
+    assert computed(lens, "the dog sees", previous="the dog", have=2) == 1
+    assert (
+        computed(lens, "the dog said", previous="the dog sees", have=3) == 1
+    )  # the row of dog is at hand
+    assert computed(lens, "the bird", previous="the dog", have=2) == 2
+
+
+def test_rows_of_another_semantic_or_palette_are_others(lens):
+    lens.grid("the dog")
+    assert computed(lens, "the dog sees", previous="the dog", have=2, semantic="input") == 2
+    assert computed(lens, "the dog sees", previous="the dog", have=2, palette="universal") == 2
+    assert computed(lens, "the dog said", previous="the dog", have=2) == 1
+
+
+def test_a_row_at_hand_is_asked_about_the_new_word(lens, formula):
+    lens.grid("the dog")
+    part = lens.part("the dog sees", previous="the dog", have=2)
+    formula.rows.forget()
+    whole = formula.grid("the dog sees")
+    assert part["from"] == 1
+    for ours, theirs in zip(part["rows"][0], whole["rows"][1], strict=True):
+        assert ours["top"] == theirs["top"]
+        assert (ours["wanted"] and ours["wanted"][0]) == (theirs["wanted"] and theirs["wanted"][0])
+        if ours["wanted"]:
+            assert ours["wanted"][1:] == pytest.approx(theirs["wanted"][1:], rel=1e-4)
+
+
+def test_what_is_at_hand_is_bounded(lens):
+    row = 4 * len(lens.columns) * lens.network.labels
+    lens.rows = Rows(lens.memory, lens.readers, lens.columns, lens.last, room=2 * row)
+    for text in ("the", "the dog", "a", "a dog"):
+        lens.grid(text)
+        assert len(lens.rows._recent) <= 2
+    assert computed(lens, "a dog sees", previous="a dog", have=2) == 1
+    assert computed(lens, "the dog sees", previous="the dog", have=2) == 2
+    lens.rows = Rows(lens.memory, lens.readers, lens.columns, lens.last, room=0)
+    assert computed(lens, "the dog") == 2
+    assert computed(lens, "the dog sees", previous="the dog", have=2) == 2

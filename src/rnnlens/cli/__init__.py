@@ -21,7 +21,8 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """Every verb with its flags."""
-    from rnnlens.cli import evaluate, fit, train, view  # torch comes with them, and takes a second
+    # torch comes with them, and takes a second
+    from rnnlens.cli import evaluate, fit, show, train, view
 
     made = Parser(
         prog="rnnlens",
@@ -30,7 +31,7 @@ def parser() -> Parser:
     )
     made.add_argument("--version", action="version", version=f"rnnlens {__version__}")
     verbs = made.add_subparsers(metavar="COMMAND", required=True)
-    for verb in (view, train, fit, evaluate):
+    for verb in (view, train, fit, evaluate, show):
         verb.add_to(verbs)
     return made
 

@@ -1,0 +1,216 @@
+"""`rnnlens show`: the grid of a sentence, to a file or in the terminal."""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rnnlens.errors import RnnlensError
+from rnnlens.files import write_bytes
+from rnnlens.run import run_at
+from rnnlens.view import figure, terminal
+from rnnlens.view.export import readable, standalone
+from rnnlens.view.lens import LONGEST_TEXT, Lens
+
+_HELP = """\
+Show what every hidden state of a run's network says while it reads a sentence: a row for each word,
+a column for each kind, and for each state a rectangle in the colour of the group it expects, the
+whiter the less decided, with its most probable labels.
+
+Without -o it is drawn in the terminal. With -o the file's ending says what is written:
+  .svg .pdf .png   a figure for print
+  .html            the interactive page in one file, which works offline
+  .json            every number and colour
+
+examples:
+  rnnlens show english-news "we stand in solidarity"      the bundled model
+  rnnlens show runs/news "we stand in solidarity"
+  rnnlens show runs/news "we stand in solidarity" -o figure.pdf
+  rnnlens show runs/news "we stand in solidarity" -o page.html --kinds all
+  rnnlens show runs/news "we stand in solidarity" --kinds x,l2,h2 --bars 5
+  rnnlens show runs/news "we stand in solidarity" -o figure.svg --density compact --symbols
+  rnnlens show runs/news "we stand in solidarity" --semantic input --palette universal
+  head -1 sentences.txt | rnnlens show runs/news - -o figure.png --width 7"""
+
+_ENDINGS = (*figure.ENDINGS, ".html", ".json")
+_MOST_BARS, _MOST_BARS_PAGE = 20, 5
+_FIGURE_WIDTHS = (1.0, 100.0)  # inches
+
+
+def add_to(verbs: Any) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "show",
+        help="draw a sentence to a file or in the terminal",
+        description=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("at", metavar="RUN", type=run_at,
+                        help="a run folder, or english-news, the bundled one")  # fmt: skip
+    parser.add_argument("sentence", metavar="SENTENCE", help='in quotes; "-" reads standard input')
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE",
+                        help=f"write {' '.join(_ENDINGS)}, by its ending")  # fmt: skip
+    asked = parser.add_argument_group("what is asked")
+    asked.add_argument("--semantic", metavar="NAME",
+                       help="the label asked about (default: the first fitted)")  # fmt: skip
+    asked.add_argument("--palette", metavar="NAME",
+                       help="how labels are grouped (default: the run's first)")  # fmt: skip
+    asked.add_argument("--colours", type=Path, metavar="FILE",
+                       help="your own groups and colours, as JSON")  # fmt: skip
+    _add_look(parser.add_argument_group("how it looks"))
+    parser.set_defaults(run=run_show)
+
+
+def _add_look(look: Any) -> None:
+    """Declare the flags of the drawing."""
+    look.add_argument("--kinds", metavar="LIST",
+                      help="columns, comma between, such as x,c2@-1,l2,h2; all; or outputs "
+                      "(default: all but the gates)")  # fmt: skip
+    look.add_argument("--bars", type=int, metavar="N",
+                      help="labels of a state (default: 3, in the terminal 1)")  # fmt: skip
+    look.add_argument("--density", choices=("bars", "compact"),
+                      help="with labels, or rectangles only (default: bars; in the terminal, "
+                      "labels where they fit)")  # fmt: skip
+    look.add_argument("--symbols", action="store_true",
+                      help="head the columns with mathematical symbols only")  # fmt: skip
+    look.add_argument("--title", default="", metavar="TEXT", help="above a figure")
+    look.add_argument("--width", type=float, metavar="X",
+                      help="of a figure in inches, of the terminal in columns")  # fmt: skip
+    look.add_argument("--colour", choices=("auto", "always", "never"), default="auto",
+                      help="in the terminal (default: auto, which heeds NO_COLOR)")  # fmt: skip
+
+
+def run_show(args: argparse.Namespace) -> int:
+    """Carry out the verb."""
+    check(args)
+    text = sentence(args.sentence)
+    lens = Lens.load(args.at, args.colours)
+    columns = chosen([column.to_json(None) for column in lens.columns], args.kinds)
+    grid = lens.grid(text, args.semantic, args.palette)
+    if not grid["semantics"]:
+        path = args.at.path
+        print(f"rnnlens: {path} has no probes, so only its own prediction is shown; fit them: "
+              f"rnnlens fit {path}", file=sys.stderr)  # fmt: skip
+    if args.output:
+        write_bytes(args.output, drawn(grid, columns, args))
+    else:
+        sys.stdout.write(in_terminal(grid, columns, args))
+    return 0
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what cannot be, before anything is loaded or computed."""
+    ending = args.output.suffix.lower() if args.output else ""
+    if args.output:
+        if ending not in _ENDINGS:
+            raise RnnlensError(
+                f"cannot write {args.output.name}; give a name ending in {', '.join(_ENDINGS)}"
+            )
+        if not args.output.parent.is_dir():
+            raise RnnlensError(f"there is no folder {args.output.parent}; make it first")
+        if args.output.is_dir():
+            raise RnnlensError(f"{args.output} is a folder; give the name of a file")
+    if ending in figure.ENDINGS:
+        figure.check_matplotlib()
+    most = _MOST_BARS_PAGE if ending == ".html" else _MOST_BARS
+    if args.bars is not None and not 1 <= args.bars <= most:
+        raise RnnlensError(f"--bars {args.bars}: give a number from 1 to {most}")
+    low, high = _FIGURE_WIDTHS if ending else (terminal.NARROWEST, 10_000)
+    if args.width is not None and not low <= args.width <= high:
+        unit = "inches" if ending else "columns"
+        raise RnnlensError(f"--width {args.width:g}: give {low:g} to {high:g} {unit}")
+
+
+def sentence(given: str) -> str:
+    """The sentence, from the command or from standard input."""
+    where = "the sentence"
+    if given == "-":
+        where = "standard input"
+        try:
+            given = sys.stdin.read(LONGEST_TEXT + 1)
+        except UnicodeDecodeError as error:
+            raise RnnlensError(
+                f"standard input is not {error.encoding} text; convert it"
+            ) from error
+    if not given.strip():
+        raise RnnlensError(f"{where} is empty; give words to read")
+    if any("\ud800" <= character <= "\udfff" for character in given):  # bytes that are no text
+        raise RnnlensError(f"{where} is not UTF-8 text; convert it")
+    return given
+
+
+def chosen(columns: list[dict[str, Any]], kinds: str | None) -> list[int]:
+    """Which columns to draw, in the grid's order."""
+    if kinds is None:
+        return [k for k, column in enumerate(columns) if column["shown"]]
+    if kinds == "all":
+        return list(range(len(columns)))
+    if kinds == "outputs":  # of every layer
+        last = {column["layer"]: k for k, column in enumerate(columns)}
+        return list(last.values())
+    wanted = [kind.strip() for kind in kinds.split(",") if kind.strip()]
+    known = {column["id"]: k for k, column in enumerate(columns)}
+    for kind in wanted:
+        if kind not in known:
+            raise RnnlensError(
+                f"--kinds: the run has no {kind!r}; it has {', '.join(known)}; or give all, outputs"
+            )
+    if not wanted:
+        raise RnnlensError(f"--kinds names none; the run has {', '.join(known)}")
+    return sorted({known[kind] for kind in wanted})
+
+
+def drawn(grid: dict[str, Any], columns: list[int], args: argparse.Namespace) -> bytes:
+    """What the file is to hold, by its ending."""
+    ending = args.output.suffix.lower()
+    if ending == ".json":
+        return readable(grid).encode()
+    if ending == ".html":
+        return standalone({"grid": grid, "view": view(grid, columns, args), "bits": []}).encode()
+    compact = args.density == "compact"
+    style = figure.Style(
+        columns, args.bars or 3, compact, args.symbols, args.width, str(args.title)
+    )
+    return figure.draw(grid, ending, style)
+
+
+def view(grid: Mapping[str, Any], columns: list[int], args: argparse.Namespace) -> dict[str, Any]:
+    """How the page is to begin, in the words of address.js."""
+    named = args.kinds in (None, "all", "outputs")
+    return {
+        "run": grid["run"],
+        "text": grid["text"],
+        "semantic": grid["semantic"],
+        "palette": grid["palette"],
+        "density": args.density or "bars",
+        "kinds": args.kinds if named else [grid["columns"][k]["id"] for k in columns],
+        "naming": "symbols" if args.symbols else "both",
+        "bars": args.bars or 3,
+        "pins": [],
+        "focus": None,
+        "page": "grid",
+    }
+
+
+def in_terminal(grid: dict[str, Any], columns: list[int], args: argparse.Namespace) -> str:
+    """The grid as the terminal at hand can show it."""
+    width = int(args.width or max(shutil.get_terminal_size().columns, terminal.NARROWEST))
+    made = terminal.draw(
+        grid, columns, width=width, colours=colours(args.colour, os.environ, sys.stdout.isatty()),
+        bars=args.bars or 1, density=args.density, symbols=args.symbols,
+    )  # fmt: skip
+    encoding = sys.stdout.encoding or "utf-8"
+    return made.encode(encoding, "replace").decode(encoding)
+
+
+def colours(asked: str, environment: Mapping[str, str], is_terminal: bool) -> int:
+    """How many colours to draw with."""
+    kind = environment.get("TERM", "")
+    plain = environment.get("NO_COLOR") or not is_terminal or kind in ("", "dumb")
+    if asked == "never" or (asked == "auto" and plain):
+        return terminal.PLAIN
+    true = environment.get("COLORTERM", "").lower() in ("truecolor", "24bit")
+    return terminal.TRUE if true else terminal.INDEXED

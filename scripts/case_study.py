@@ -1,0 +1,83 @@
+"""The figures of docs/case-study.md: a sentence drawn, and what it shows counted over a corpus.
+
+    python scripts/case_study.py amalgum_news.conllu.gz
+
+For every word of so many test sentences: the dominant group of each kind of a layer, how often the
+long-term and the short-term memory disagree about it, and whom the cell then follows.
+"""
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from rnnlens.cli import main as rnnlens
+from rnnlens.cli.evaluate import corpus_of
+from rnnlens.corpus.batches import Split
+from rnnlens.probe.probes import Probes
+from rnnlens.probe.stream import Chunk, Stream
+from rnnlens.run import BUNDLED, run_at
+from rnnlens.view.encoding import encode
+from rnnlens.view.lens import Lens
+
+SENTENCE = "`` we stand in solidarity , '' she emphasized ."  # the paper's
+FIGURE = Path(__file__).parents[1] / "docs/case-study.svg"
+KINDS = "fiolsch"
+_AT_ONCE = 256  # states
+
+
+def groups(lens: Lens, probes: Probes, chunk: Chunk, kind: str) -> tuple[list[str], list[float]]:
+    """The dominant group of each state of a kind, and its share."""
+    palette, found, shares = lens.palettes["coarse"], [], []
+    for states in chunk.states[kind].split(_AT_ONCE):
+        nothing = np.full(len(states), -1)
+        made = encode(probes.logits(kind, states, "output"), palette, nothing, 1)
+        found += [palette.groups[g] for g in made.group]
+        shares += made.share.tolist()
+    return found, shares
+
+
+def layer_report(lens: Lens, probes: Probes, chunk: Chunk, layer: int) -> None:
+    """Who agrees with whom in a layer."""
+    said, share = {}, {}
+    for kind in KINDS:
+        said[kind], share[kind] = groups(lens, probes, chunk, f"{kind}{layer}")
+    total = len(chunk.labels)
+    print(f"layer {layer}, {total:,} words")
+    print("  mean share of the dominant group: "
+          + ", ".join(f"{kind} {np.mean(share[kind]):.2f}" for kind in "lsch"))  # fmt: skip
+    apart: Counter[str] = Counter()
+    for long, short, cell in zip(said["l"], said["s"], said["c"], strict=True):
+        if long != short:
+            apart["short" if cell == short else "long" if cell == long else "neither"] += 1
+    differ = sum(apart.values())
+    print(f"  l and s disagree at {differ / total:.1%} of the words; there c agrees with "
+          + ", ".join(f"{who} {n / differ:.1%}" for who, n in apart.most_common()))  # fmt: skip
+    turned = sum(a != b for a, b in zip(said["c"], said["h"], strict=True))
+    print(f"  c and h disagree at {turned / total:.1%}")
+
+
+def main() -> None:
+    """Draw the sentence and print the counts."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("corpus", help="the news part of AMALGUM, CoNLL-U")
+    parser.add_argument("--sentences", type=int, default=1000)
+    parser.set_defaults(valid=None, test=None)
+    args = parser.parse_args()
+    rnnlens(["show", BUNDLED, SENTENCE, "-o", str(FIGURE)])
+    run = run_at(BUNDLED)
+    lens, test = Lens.load(run), corpus_of(run, args).splits["test"]
+    part = Split.of(test.ids, test.starts, np.arange(min(args.sentences, len(test))))
+    stream = Stream(lens.network, part, 1, torch.device("cpu"), part.pairs + 1)
+    with torch.inference_mode():
+        for chunk in stream.chunks():
+            for layer in range(1, lens.network.config.layers + 1):
+                layer_report(lens, run.probes(), chunk, layer)
+
+
+if __name__ == "__main__":
+    main()

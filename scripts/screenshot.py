@@ -1,0 +1,51 @@
+"""The picture in the README: the real page, the bundled model, a state in view and two pinned.
+
+.venv/bin/python scripts/screenshot.py        after `make test`, which brings a browser
+"""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+PICTURE = Path(__file__).parents[1] / "docs/screenshot.png"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+QUIET = ("--disable-background-networking", "--disable-component-update", "--no-first-run")
+COLOURS = 256  # enough, and the file is a third as large
+VIEW = "pin=l2:8&pin=s2:8&at=c2:8"  # the memories after `she`, and the cell they make
+
+
+def take(address: str) -> None:
+    """Open the page and photograph it."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    flags = [*QUIET, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=flags)
+        page = browser.new_page(
+            viewport={"width": 1360, "height": 860}, device_scale_factor=2, color_scheme="light"
+        )
+        page.goto(f"{address}#{VIEW}")
+        page.get_by_text("from view").last.wait_for()
+        picture = Image.open(io.BytesIO(page.screenshot()))
+        browser.close()
+    picture.convert("RGB").quantize(COLOURS).save(PICTURE, optimize=True)
+
+
+def main() -> None:
+    """Serve the bundled model for as long as it takes."""
+    command = [sys.executable, "-m", "rnnlens", "demo", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        try:
+            take(server.stdout.readline().split(" at ")[1].split()[0])
+        finally:
+            server.terminate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,3 +1,51 @@
-"""See what every hidden state of a recurrent network predicts."""
+"""See what every hidden state of a recurrent network predicts.
+
+>>> import rnnlens
+>>> lens = rnnlens.load("english-news")  # the bundled model, or a run folder
+>>> grid = lens("we stand in solidarity")
+>>> grid["h2"][3]
+<h2 after 'solidarity': with 91%, and 3%, . 2%>
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rnnlens.errors import RnnlensError
+    from rnnlens.view.grid import Grid, State, States
+    from rnnlens.view.lens import Lens
 
 __version__ = "0.1.0"
+__all__ = ["Grid", "Lens", "RnnlensError", "State", "States", "load"]
+
+_FOUND_IN = {
+    "Grid": "rnnlens.view.grid", "State": "rnnlens.view.grid", "States": "rnnlens.view.grid",
+    "Lens": "rnnlens.view.lens", "RnnlensError": "rnnlens.errors",
+}  # fmt: skip
+
+
+def load(run: "str | Path", colours: "str | Path | None" = None) -> "Lens":
+    """The lens of a run folder, or of `english-news`, which comes with the package.
+
+    `colours` is a JSON file with a grouping of your own.
+    """
+    from pathlib import Path
+
+    from rnnlens.run import run_at
+    from rnnlens.view.lens import Lens
+
+    return Lens.load(run_at(str(run)), None if colours is None else Path(colours))
+
+
+def __getattr__(name: str) -> Any:
+    """Classes are imported when they are asked for, so that `import rnnlens` takes no time."""
+    if name not in _FOUND_IN:
+        raise AttributeError(f"module 'rnnlens' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_FOUND_IN[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

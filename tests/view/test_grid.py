@@ -1,124 +1,148 @@
-"""The Grid JSON: its columns, its edges, and one whole grid as it must be."""
+"""The grid as Python sees it, against the JSON and the probes themselves."""
 
+import doctest
 import json
-import os
-from pathlib import Path
+import sys
 
+import numpy as np
 import pytest
+import torch
 
-from rnnlens.view.api import Grid
+import rnnlens
+from rnnlens.errors import RnnlensError
 
-GOLDEN = Path(__file__).with_name("golden") / "grid.json"
-TEXT = '`` the old dog sees 3 zyzzyva <b> "'
-
-
-def ids(lens):
-    return [column["id"] for column in lens.grid("the dog")["columns"]]
+TEXT = "the old dogs see a bird"
 
 
-def as_json(lens, text=TEXT, **options):
-    return json.loads(json.dumps(lens.grid(text, **options), allow_nan=False))
+@pytest.fixture(scope="module")
+def grid(formula):
+    return formula(TEXT)
 
 
-def assert_alike(ours, theirs, where="grid"):
-    """Equal, numbers to 1e-4 and colours to one step of a channel."""
-    if isinstance(theirs, dict):
-        assert list(ours) == list(theirs), where
-        for key in theirs:
-            assert_alike(ours[key], theirs[key], f"{where}.{key}")
-    elif isinstance(theirs, list):
-        assert len(ours) == len(theirs), where
-        for k, pair in enumerate(zip(ours, theirs, strict=True)):
-            assert_alike(*pair, f"{where}[{k}]")
-    elif isinstance(theirs, float):
-        assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-4), where
-    elif where.endswith(".colour"):
-        channels = [[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in (ours, theirs)]
-        assert max(abs(a - b) for a, b in zip(*channels, strict=True)) <= 1, where
-    else:
-        assert ours == theirs, where
+def test_states_are_found_by_kind_and_step(grid, formula):
+    assert grid.words == TEXT.split()
+    assert list(grid) == grid.kinds == [column.id for column in formula.columns]
+    assert len(grid) == len(grid["h2"]) == 6
+    state = grid["l2"][-1]
+    assert (state.column, state.word) == ("l2", "bird")
+    assert [s.word for s in grid["l2"][1:3]] == ["old", "dogs"]
 
 
-def test_columns_run_from_input_to_output(formula, formulas):
-    layer = "f{0} i{0} o{0} g{0} c{0}@-1 l{0} s{0} c{0} h{0}"
-    assert ids(formula) == ["x", *layer.format(1).split(), *layer.format(2).split(), "y"]
-    gru = "r1 z1 n1 k1 w1 h1 r2 z2 n2 k2 w2 h2"
-    assert ids(formulas["gru"]) == ["x", *gru.split(), "y"]
-    assert ids(formulas["rnn"]) == ["x", "h1", "h2", "y"]
-    assert ids(formulas["bare"]) == ["y"]
+@pytest.mark.parametrize("column", ["x", "c1@-1", "l2", "y"])
+def test_distributions_are_the_probes(grid, formula, column):
+    asked = formula.request(TEXT, None, None)
+    trace = formula.network.trace(torch.tensor(asked.ids)[:, None])
+    for step, state in enumerate(grid[column]):
+        if column == "y":
+            logits = trace.logits[step, 0]
+        else:
+            kind, back = column.removesuffix("@-1"), column.endswith("@-1")
+            states = trace.states[kind][:, 0]
+            vector = states[step - back] if step >= back else torch.zeros_like(states[0])
+            logits = formula.probes.logits(kind, vector, grid.semantic)
+        np.testing.assert_allclose(state.distribution(), logits.softmax(0).numpy(), rtol=1e-4)
 
 
-def test_gates_and_candidates_are_shown_when_asked_for(formula, formulas):
-    def aside(lens):
-        return {c["kind"] for c in lens.grid("a")["columns"] if not c["shown"]}
-
-    assert aside(formula) == {"f1", "i1", "o1", "g1", "f2", "i2", "o2", "g2"}
-    assert aside(formulas["gru"]) == {"r1", "z1", "n1", "r2", "z2", "n2"}
-    assert aside(formulas["rnn"]) == set()
-
-
-def test_layers_number_the_columns(formula):
-    layers = {c["id"]: c["layer"] for c in formula.grid("a")["columns"]}
-    assert (layers["x"], layers["c1@-1"], layers["h2"], layers["y"]) == (0, 1, 2, 3)
-
-
-def test_the_previous_cell_is_named_as_such(formula):
-    found = next(c for c in formula.grid("a")["columns"] if c["id"] == "c2@-1")
-    assert (found["kind"], found["back"], found["name"]) == ("c2", 1, "previous cell")
-    assert found["symbol"] == "c"
+def test_what_is_asked_of_a_state_agrees_with_what_is_drawn(grid):
+    for column, states in enumerate(zip(*grid.json["rows"], strict=True)):
+        for step, drawn in enumerate(states):
+            state = grid[grid.kinds[column]][step]
+            assert state.entropy() == pytest.approx(drawn["entropy"], rel=1e-3)
+            assert state.top(1)[0][1] == pytest.approx(drawn["top"][0][1], rel=1e-3)
+            assert (state.colour, state.group) == (drawn["colour"], drawn["group"])
+            assert state.share == drawn["share"]
+            if drawn["wanted"]:
+                label, probability, rank = drawn["wanted"]
+                assert state.wanted == (label, probability, rank)
+                assert state.probability(label) == pytest.approx(probability, rel=1e-3)
+                assert state.rank(label) == rank
 
 
-def test_edges_say_what_feeds_what(formula, formulas):
-    edges = formula.grid("a")["edges"]
-    assert ("x", "f1") in edges
-    assert ("h1@-1", "f1") in edges
-    assert ("c1@-1", "l1") in edges
-    assert ("h1", "g2") in edges
-    assert ("l2", "c2") in edges
-    assert ("h2", "y") in edges
-    columns = set(ids(formula))
-    assert {target for _, target in edges} == columns - {"x", "c1@-1", "c2@-1"}
-    assert {source.split("@")[0] for source, _ in edges} <= columns
-    assert formulas["bare"].grid("a")["edges"] == []
+def test_columns_answer_for_all_their_steps(grid):
+    h, c = grid["h2"], grid["c2"]
+    assert h.entropy() == [state.entropy() for state in h]
+    assert h.top(2)[3] == h[3].top(2)
+    assert h.rank("see") == [state.rank("see") for state in h]
+    apart = h.divergence(c)
+    assert len(apart) == 6
+    assert all(0 <= bits <= 1 for bits in apart)
+    assert h.divergence(h) == pytest.approx([0] * 6, abs=1e-9)
+    assert c[2].divergence(h[1]) == pytest.approx(h[1].divergence(c[2]))
 
 
-def test_perplexities_are_those_of_the_evaluation(formula):
-    columns = {c["id"]: c["perplexity"] for c in formula.grid("a")["columns"]}
-    assert (columns["x"], columns["f1"], columns["y"]) == (20.0, 19.0, 9.5)
-    assert columns["c1@-1"] == columns["c1"]
-    assert formula.grid("a", semantic="input")["columns"][0]["perplexity"] is None
+def test_pandas_has_a_row_for_every_state(grid):
+    pytest.importorskip("pandas")
+    table = grid.to_pandas()
+    assert len(table) == 6 * len(grid.kinds)
+    row = table[(table.kind == "l2") & (table.step == 3)].iloc[0]
+    state = grid["l2"][3]
+    assert (row.word, row.group, row.label) == ("see", state.group, state.top(1)[0][0])
+    assert (row.wanted, row.wanted_rank) == (state.wanted[0], state.wanted[2])
 
 
-def test_words_say_what_the_network_takes_them_for(formula):
-    words = formula.grid("The dog sees 3 zyzzyva")["words"]
-    assert [word["text"] for word in words] == ["The", "dog", "sees", "3", "zyzzyva"]
-    assert [word["label"] for word in words] == ["the", "dog", "sees", "NUM", "UNK"]
-    assert [word["unknown"] for word in words] == [False, False, False, False, True]
-    assert [word["group"] for word in words] == ["OTHER", "NOUN", "VERB", "OTHER", "OTHER"]
+def test_pandas_is_asked_for_where_it_is_missing(grid, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(RnnlensError, match=r"pip install 'rnnlens\[pandas\]'"):
+        grid.to_pandas()
 
 
-def test_every_label_named_has_its_group(formula):
-    grid = formula.grid(TEXT)
-    states = [state for row in grid["rows"] for state in row]
-    named = {label for state in states for label, _ in state["top"]}
-    named |= {state["wanted"][0] for state in states if state["wanted"]}
-    assert set(grid["labels"]) == named
-    assert set(grid["labels"].values()) <= set(grid["groups"])
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf", "html", "json"])
+def test_saving_goes_by_the_ending(grid, tmp_path, ending):
+    path = grid.save(tmp_path / f"grid.{ending}", kinds=["x", "h2"])
+    assert path.stat().st_size > 1000
+    if ending == "json":
+        assert json.loads(path.read_text()) == json.loads(json.dumps(grid.json))
 
 
-def test_the_golden_grid(formula):
-    """The one grid that Python and JavaScript both assert; RNNLENS_GOLDEN=1 writes it anew."""
-    made = as_json(formula)
-    if os.environ.get("RNNLENS_GOLDEN"):
-        rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in made["rows"])
-        head = json.dumps({**made, "rows": []}, ensure_ascii=False).removesuffix("[]}")
-        GOLDEN.write_text(f"{head}[\n{rows}\n]}}\n", encoding="utf-8")
-    assert_alike(made, json.loads(GOLDEN.read_text(encoding="utf-8")))
+def test_a_figure_grows_with_its_columns(grid):
+    one, all_of_them = grid.figure(kinds=["h2"]), grid.figure(kinds="all")
+    assert all_of_them.get_figwidth() > 3 * one.get_figwidth()
 
 
-def test_the_published_schema_is_that_of_the_grid(formula, formulas):
-    for lens in (formula, *formulas.values()):
-        for text in ("", "the dog sees"):
-            made = as_json(lens, text)
-            Grid.model_validate(made)
-            assert set(made) == {f.alias or n for n, f in Grid.model_fields.items()}
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda grid: grid["q9"], "there is no kind 'q9'; there is x, f1"),
+        (lambda grid: grid["h2"][0].rank("zyzzyva"), "no label is 'zyzzyva'"),
+        (lambda grid: grid.save("grid.gif"), "cannot write grid.gif"),
+        (lambda grid: grid.figure(size=3), "nothing about the look is called 'size'; kinds"),
+        (lambda grid: grid.figure(bars=0), "0 bars: give a number"),
+        (lambda grid: grid.figure(density="loose"), "no density is called 'loose'"),
+        (lambda grid: rnnlens.load("nowhere"), "no run at nowhere"),
+    ],
+)
+def test_bad_questions_are_answered_in_one_line(grid, ask, message):
+    with pytest.raises(RnnlensError) as caught:
+        ask(grid)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_states_of_other_labels_are_not_compared(grid):
+    other = rnnlens.load("english-news")("we")
+    with pytest.raises(RnnlensError, match="different labels"):
+        grid["h2"][0].divergence(other["h2"][0])
+
+
+def test_sentences_of_ones_own_are_measured(formula):
+    scores = formula.evaluate([TEXT, TEXT.split(), ""])
+    assert {score.semantic for score in scores} == set(formula.semantics)
+    again = formula.evaluate([TEXT])
+    for one, two in zip(again, scores, strict=True):
+        assert two.pairs == 2 * one.pairs
+        assert two.perplexity == pytest.approx(one.perplexity, rel=1e-5)
+
+
+def test_names_are_listed_and_found():
+    for name in rnnlens.__all__:
+        assert getattr(rnnlens, name)
+    assert set(dir(rnnlens)) >= {"load", "Lens", "Grid"}
+    with pytest.raises(AttributeError):
+        _ = rnnlens.nothing
+
+
+@pytest.mark.parametrize("module", ["rnnlens", "rnnlens.view.grid"])
+def test_examples_in_docstrings_are_true(module):
+    found = doctest.testmod(__import__(module, fromlist=["_"]), raise_on_error=False)
+    assert found.attempted
+    assert not found.failed

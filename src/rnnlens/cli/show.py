@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.errors import RnnlensError
-from rnnlens.files import write_bytes
 from rnnlens.run import run_at
-from rnnlens.view import figure, terminal
-from rnnlens.view.export import readable, standalone
+from rnnlens.view import saving, terminal
 from rnnlens.view.lens import LONGEST_TEXT, Lens
 
 _HELP = """\
@@ -35,9 +33,7 @@ examples:
   rnnlens show runs/news "we stand in solidarity" --semantic input --palette universal
   head -1 sentences.txt | rnnlens show runs/news - -o figure.png --width 7"""
 
-_ENDINGS = (*figure.ENDINGS, ".html", ".json")
-_MOST_BARS, _MOST_BARS_PAGE = 20, 5
-_FIGURE_WIDTHS = (1.0, 100.0)  # inches
+_WIDEST = 10_000  # columns of a terminal
 
 
 def add_to(verbs: Any) -> None:
@@ -52,7 +48,7 @@ def add_to(verbs: Any) -> None:
                         help="a run folder, or english-news, the bundled one")  # fmt: skip
     parser.add_argument("sentence", metavar="SENTENCE", help='in quotes; "-" reads standard input')
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
-                        help=f"write {' '.join(_ENDINGS)}, by its ending")  # fmt: skip
+                        help=f"write {' '.join(saving.ENDINGS)}, by its ending")  # fmt: skip
     asked = parser.add_argument_group("what is asked")
     asked.add_argument("--semantic", metavar="NAME",
                        help="the label asked about (default: the first fitted)")  # fmt: skip
@@ -85,43 +81,34 @@ def _add_look(look: Any) -> None:
 
 def run_show(args: argparse.Namespace) -> int:
     """Carry out the verb."""
-    check(args)
+    bars = args.bars if args.bars is not None else 3 if args.output else 1
+    density = args.density or "bars"
+    look = saving.Look(args.kinds, bars, density, args.symbols, str(args.title), args.width)
+    if args.output:
+        saving.check(args.output, look)
+    else:
+        _check_terminal(args, look)
     text = sentence(args.sentence)
     lens = Lens.load(args.at, args.colours)
-    columns = chosen([column.to_json(None) for column in lens.columns], args.kinds)
+    columns = saving.chosen([column.to_json(None) for column in lens.columns], args.kinds)
     grid = lens.grid(text, args.semantic, args.palette)
     if not grid["semantics"]:
         path = args.at.path
         print(f"rnnlens: {path} has no probes, so only its own prediction is shown; fit them: "
               f"rnnlens fit {path}", file=sys.stderr)  # fmt: skip
     if args.output:
-        write_bytes(args.output, drawn(grid, columns, args))
+        saving.save(grid, args.output, look)
     else:
         sys.stdout.write(in_terminal(grid, columns, args))
     return 0
 
 
-def check(args: argparse.Namespace) -> None:
-    """Refuse what cannot be, before anything is loaded or computed."""
-    ending = args.output.suffix.lower() if args.output else ""
-    if args.output:
-        if ending not in _ENDINGS:
-            raise RnnlensError(
-                f"cannot write {args.output.name}; give a name ending in {', '.join(_ENDINGS)}"
-            )
-        if not args.output.parent.is_dir():
-            raise RnnlensError(f"there is no folder {args.output.parent}; make it first")
-        if args.output.is_dir():
-            raise RnnlensError(f"{args.output} is a folder; give the name of a file")
-    if ending in figure.ENDINGS:
-        figure.check_matplotlib()
-    most = _MOST_BARS_PAGE if ending == ".html" else _MOST_BARS
-    if args.bars is not None and not 1 <= args.bars <= most:
-        raise RnnlensError(f"--bars {args.bars}: give a number from 1 to {most}")
-    low, high = _FIGURE_WIDTHS if ending else (terminal.NARROWEST, 10_000)
-    if args.width is not None and not low <= args.width <= high:
-        unit = "inches" if ending else "columns"
-        raise RnnlensError(f"--width {args.width:g}: give {low:g} to {high:g} {unit}")
+def _check_terminal(args: argparse.Namespace, look: saving.Look) -> None:
+    saving.check_look(look)
+    if args.width is not None and not terminal.NARROWEST <= args.width <= _WIDEST:
+        raise RnnlensError(
+            f"--width {args.width:g}: give {terminal.NARROWEST:g} to {_WIDEST:,} columns"
+        )
 
 
 def sentence(given: str) -> str:
@@ -140,59 +127,6 @@ def sentence(given: str) -> str:
     if any("\ud800" <= character <= "\udfff" for character in given):  # bytes that are no text
         raise RnnlensError(f"{where} is not UTF-8 text; convert it")
     return given
-
-
-def chosen(columns: list[dict[str, Any]], kinds: str | None) -> list[int]:
-    """Which columns to draw, in the grid's order."""
-    if kinds is None:
-        return [k for k, column in enumerate(columns) if column["shown"]]
-    if kinds == "all":
-        return list(range(len(columns)))
-    if kinds == "outputs":  # of every layer
-        last = {column["layer"]: k for k, column in enumerate(columns)}
-        return list(last.values())
-    wanted = [kind.strip() for kind in kinds.split(",") if kind.strip()]
-    known = {column["id"]: k for k, column in enumerate(columns)}
-    for kind in wanted:
-        if kind not in known:
-            raise RnnlensError(
-                f"--kinds: the run has no {kind!r}; it has {', '.join(known)}; or give all, outputs"
-            )
-    if not wanted:
-        raise RnnlensError(f"--kinds names none; the run has {', '.join(known)}")
-    return sorted({known[kind] for kind in wanted})
-
-
-def drawn(grid: dict[str, Any], columns: list[int], args: argparse.Namespace) -> bytes:
-    """What the file is to hold, by its ending."""
-    ending = args.output.suffix.lower()
-    if ending == ".json":
-        return readable(grid).encode()
-    if ending == ".html":
-        return standalone({"grid": grid, "view": view(grid, columns, args), "bits": []}).encode()
-    compact = args.density == "compact"
-    style = figure.Style(
-        columns, args.bars or 3, compact, args.symbols, args.width, str(args.title)
-    )
-    return figure.draw(grid, ending, style)
-
-
-def view(grid: Mapping[str, Any], columns: list[int], args: argparse.Namespace) -> dict[str, Any]:
-    """How the page is to begin, in the words of address.js."""
-    named = args.kinds in (None, "all", "outputs")
-    return {
-        "run": grid["run"],
-        "text": grid["text"],
-        "semantic": grid["semantic"],
-        "palette": grid["palette"],
-        "density": args.density or "bars",
-        "kinds": args.kinds if named else [grid["columns"][k]["id"] for k in columns],
-        "naming": "symbols" if args.symbols else "both",
-        "bars": args.bars or 3,
-        "pins": [],
-        "focus": None,
-        "page": "grid",
-    }
 
 
 def in_terminal(grid: dict[str, Any], columns: list[int], args: argparse.Namespace) -> str:

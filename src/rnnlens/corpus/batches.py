@@ -1,6 +1,6 @@
 """Encoded sentences, and batches of them: every input word with the word that follows it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,6 +43,12 @@ class Split:
         made = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         places = np.arange(made[-1]) + np.repeat(starts[chosen] - made[:-1], lengths)
         return cls(ids[places], made)
+
+    @classmethod
+    def joined(cls, sentences: Sequence[Sequence[int]]) -> "Split":
+        """Sentences given one by one."""
+        starts = np.cumsum([0, *map(len, sentences)]).astype(np.int64)
+        return cls(np.array([label for s in sentences for label in s], np.int64), starts)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -65,13 +65,16 @@ class _Sums:
 def evaluate(
     probes: Probes,
     network: Network,
-    train: Split,
+    log_prior: Callable[[int], Tensor],
     test: Split,
     device: torch.device,
     states: int = 0,
     advance: Callable[[int], object] = int,
 ) -> Iterator[Score]:
-    """Every kind and semantic; `states` limits how many are looked at, 0 is all of them."""
+    """Every kind and semantic; `states` limits how many are looked at, 0 is all of them.
+
+    `log_prior` gives the labels' log frequencies in training so many words after the one read.
+    """
     last = network.kinds[-1].id
     for semantic in probes.semantics:
         shift = semantics.offset(semantic)
@@ -80,7 +83,7 @@ def evaluate(
         stream = Stream(network, test, shift, device, _CHUNK)
         sums = {kind: _Sums(device) for kind in probes.kinds}
         model, pairs, unigram = _Sums(device), 0, 0.0
-        prior = _log_prior(train, shift, probes.labels)
+        prior = log_prior(shift)
         for chunk in stream.chunks((0,) if states else None):
             own = None
             if semantic == "output":
@@ -109,8 +112,12 @@ def evaluate(
             )
 
 
-def _log_prior(train: Split, shift: int, labels: int) -> Tensor:
-    """Log frequencies of a semantic's labels in training, each counted once more."""
-    found = semantics.labels(train, np.arange(len(train)), shift)
-    counts = np.bincount(found[found >= 0], minlength=labels) + 1.0
-    return torch.from_numpy(np.log(counts / counts.sum()))
+def log_prior_of(train: Split, labels: int) -> Callable[[int], Tensor]:
+    """Log frequencies of labels so many words after the one read, each counted once more."""
+
+    def log_prior(shift: int) -> Tensor:
+        found = semantics.labels(train, np.arange(len(train)), shift)
+        counts = np.bincount(found[found >= 0], minlength=labels) + 1.0
+        return torch.from_numpy(np.log(counts / counts.sum()))
+
+    return log_prior

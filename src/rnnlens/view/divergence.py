@@ -8,9 +8,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.view.grid import OWN, Column
 from rnnlens.view.lens import LONGEST, Lens
-from rnnlens.view.rows import Request
 
 _MOST = 2 * LONGEST  # words of all texts together
 
@@ -35,7 +33,10 @@ def divergences(lens: Lens, pairs: Sequence[tuple[End, End]]) -> list[float]:
             f"the states to compare are of texts with {words:,} words together; compare fewer, "
             f"at most {_MOST:,} words"
         )
-    found = {end: _distribution(lens, texts[end.text, end.semantic], end) for end in ends}
+    found = {
+        end: lens.logits(texts[end.text, end.semantic], end.column, end.row).double().softmax(0)
+        for end in ends
+    }
     return [jensen_shannon(found[a], found[b]) for a, b in pairs]
 
 
@@ -45,25 +46,3 @@ def jensen_shannon(p: Tensor, q: Tensor) -> float:
     entropy = [torch.special.entr(d).sum() for d in (middle, p, q)]
     nats = float(entropy[0] - (entropy[1] + entropy[2]) / 2)
     return min(1.0, max(0.0, nats / math.log(2)))
-
-
-def _distribution(lens: Lens, asked: Request, end: End) -> Tensor:
-    column = next((c for c in lens.columns if c.id == end.column), None)
-    if column is None:
-        there = ", ".join(c.id for c in lens.columns)
-        raise RnnlensError(f"{lens.name} has no column {end.column!r}; it has {there}")
-    if end.row >= len(asked.ids):
-        raise RnnlensError(f"there is no row {end.row}; the text has {len(asked.ids)} words")
-    return _logits(lens, asked, column, end.row).double().softmax(0)
-
-
-def _logits(lens: Lens, asked: Request, column: Column, row: int) -> Tensor:
-    """Of one state, (V,)."""
-    states, before = lens.memory.read(asked.ids, row, row + 1)
-    if column.id == OWN:
-        return lens.network.logits(states[lens.last])[0]
-    kind = column.kind.id
-    state = before[kind] if column.back else states[kind][0]
-    if lens.probes is None:
-        raise RnnlensError(f"{lens.name} has no probes; fit them with: rnnlens fit RUN")
-    return lens.probes.logits(kind, state, asked.semantic)

@@ -5,14 +5,18 @@ in every viewer and typesetting program; a PDF embeds its fonts and its text can
 """
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.pen import SMALL, Pen, fonts, mixed
 from rnnlens.view.visible import printable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ENDINGS = (".svg", ".png", ".pdf")
 DOTS = 200  # of a .png, per inch
@@ -54,18 +58,31 @@ def check_matplotlib() -> None:
         ) from error
 
 
-def draw(grid: Mapping[str, Any], ending: str, style: Style) -> bytes:
-    """The figure's bytes."""
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Ours, whatever the user's own settings say."""
     check_matplotlib()
     import matplotlib as mpl
 
     with mpl.rc_context():
-        mpl.rcdefaults()  # not what the user's own settings say
+        mpl.rcdefaults()
         mpl.rcParams.update(_RC)
+        yield
+
+
+def build(grid: Mapping[str, Any], style: Style, ending: str = ".pdf") -> "Figure":
+    """The figure, refused where a file of this ending could not hold it."""
+    with _settings():
         layout = _Layout(grid, style, Pen(fonts(_characters(grid, style))))
         layout.check(ending)
         layout.place()
-        figure = layout.pen.figure(layout.width, layout.height, layout.scale)
+        return layout.pen.figure(layout.width, layout.height, layout.scale)
+
+
+def draw(grid: Mapping[str, Any], ending: str, style: Style) -> bytes:
+    """The figure's bytes."""
+    figure = build(grid, style, ending)
+    with _settings():
         metadata = dict(_METADATA[ending])
         if ending != ".png":
             metadata["Title"] = printable(style.title or grid["text"])

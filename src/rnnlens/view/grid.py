@@ -1,125 +1,225 @@
-"""The grid of a sentence, as the JSON that everything that draws is given."""
+"""What a lens says of one text: a grid of states, by kind and timestep.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+>>> import rnnlens
+>>> lens = rnnlens.load("english-news")
+>>> grid = lens("we stand in solidarity")
+>>> grid["h2"][3].top(1)[0][0]
+'with'
+"""
 
-from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.model.kinds import Kind
-from rnnlens.view.encoding import Encodings, Integers, Palette, significant
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
-FORMAT, VERSION = "rnnlens-grid", 1
-OWN = "y"  # the column of the model's own prediction
-_ASIDE = frozenset("fiogrzn")  # gates and candidates: shown when asked for
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rnnlens.errors import RnnlensError
+from rnnlens.view import figure, saving
+from rnnlens.view.divergence import jensen_shannon
+from rnnlens.view.saving import Look
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from rnnlens.view.lens import Lens
+
+Label = tuple[str, float]  # and its probability
 
 
-@dataclass(frozen=True)
-class Column:
-    """A kind as it is drawn: at its own timestep, or one back."""
+class State:
+    """One state: a kind at one timestep, and the distribution over labels its probe gives."""
 
-    kind: Kind
-    layer: int
-    back: int = 0
+    def __init__(self, grid: "Grid", column: str, step: int) -> None:
+        self.grid, self.column, self.step = grid, column, step
+        self._drawn: dict[str, Any] = grid.json["rows"][step][grid.kinds.index(column)]
+        self._distribution: NDArray[np.float64] | None = None
 
     @property
-    def id(self) -> str:
-        """Also the name of an edge's source."""
-        return f"{self.kind.id}@-{self.back}" if self.back else self.kind.id
+    def word(self) -> str:
+        """The word read at this step."""
+        return self.grid.words[self.step]
 
-    def to_json(self, perplexity: float | None) -> dict[str, Any]:
-        """What the grid says of it."""
-        kind = self.kind
-        letter = kind.id.removesuffix(str(kind.layer)) if kind.layer else ""
-        return {
-            "id": self.id,
-            "kind": kind.id,
-            "back": self.back,
-            "layer": self.layer,
-            "name": f"previous {kind.name.split()[0]}" if self.back else kind.name,
-            "symbol": kind.symbol,
-            "equation": kind.equation,
-            "shown": letter not in _ASIDE,
-            "perplexity": perplexity,
-        }
+    @property
+    def group(self) -> str:
+        """The dominant group among the top 10% of labels."""
+        return str(self._drawn["group"])
 
+    @property
+    def share(self) -> float:
+        """How much of their probability that group holds."""
+        return float(self._drawn["share"])
 
-def columns_of(kinds: Sequence[Kind], prediction: Kind, probed: Sequence[str]) -> list[Column]:
-    """Every column from input to output: the kinds that have probes, and `y`.
+    @property
+    def colour(self) -> str:
+        """Of the rectangle, #rrggbb."""
+        return str(self._drawn["colour"])
 
-    A kind that others read one step back has a second column before the first of them, where it is
-    not the layer's output: that one stands in the row above for all to see.
-    """
-    made: list[Column] = []
-    last = {kind.layer: kind.id for kind in kinds}
-    by_id = {kind.id: kind for kind in kinds}
-    for kind in kinds:
-        for source in kind.sources:
-            earlier = Column(by_id[source.kind], kind.layer, 1) if source.back else None
-            if earlier and source.kind in probed and source.kind != last[kind.layer]:
-                made += [earlier] if earlier not in made else []
-        if kind.id in probed:
-            made.append(Column(kind, kind.layer))
-    return [*made, Column(prediction, max(last) + 1)]
+    @property
+    def wanted(self) -> tuple[str, float, int] | None:
+        """The label that really came, its probability and its rank; None where the text ends."""
+        found = self._drawn["wanted"]
+        return None if found is None else (found[0], found[1], found[2])
 
+    def distribution(self) -> NDArray[np.float64]:
+        """The probability of every label, in the order of `grid.labels`."""
+        if self._distribution is None:
+            grid = self.grid
+            asked = grid.lens.request(grid.text, grid.semantic, None)
+            logits = grid.lens.logits(asked, self.column, self.step)
+            self._distribution = logits.double().softmax(0).numpy()
+        return self._distribution
 
-def edges_of(kinds: Sequence[Kind], columns: Sequence[Column]) -> list[tuple[str, str]]:
-    """Which columns feed which; a source `K@-1` without a column is K one row up."""
-    there = {column.kind.id for column in columns}
-    return [
-        (source.kind + ("@-1" if source.back else ""), kind.id)
-        for kind in kinds
-        for source in kind.sources
-        if kind.id in there and source.kind in there
-    ]
+    def top(self, k: int = 5) -> list[Label]:
+        """The most probable labels and their probabilities."""
+        p = self.distribution()
+        order = np.argsort(-p, kind="stable")[: max(0, k)]
+        return [(self.grid.labels[i], float(p[i])) for i in order]
 
+    def entropy(self) -> float:
+        """Of the distribution, in bits."""
+        p = self.distribution()
+        return float(-(p[p > 0] * np.log2(p[p > 0])).sum())
 
-def words_json(
-    words: Sequence[str], ids: Sequence[int], vocabulary: Vocabulary, palette: Palette
-) -> list[dict[str, Any]]:
-    """The words of the text and what the network takes them for."""
-    unknown, group_of = vocabulary.unknown, palette.group_of
-    return [
-        {
-            "text": word,
-            "label": vocabulary.labels[label],
-            "unknown": label == unknown,
-            "group": palette.groups[group_of[label]],
-        }
-        for word, label in zip(words, ids, strict=True)
-    ]
+    def probability(self, label: str) -> float:
+        """Of one label."""
+        return float(self.distribution()[self.grid.number(label)])
 
+    def rank(self, label: str) -> int:
+        """Of one label; 1 is the most probable."""
+        p = self.distribution()
+        return int((p > p[self.grid.number(label)]).sum()) + 1
 
-def states_json(
-    made: Encodings, wanted: Integers, labels: Sequence[str], palette: Palette
-) -> list[dict[str, Any]]:
-    """What is drawn for each state."""
-    tops = zip(made.labels.tolist(), significant(made.probabilities), strict=True)
-    outcomes = zip(wanted.tolist(), significant(made.came), made.rank.tolist(), strict=True)
-    return [
-        {
-            "colour": colour,
-            "group": palette.groups[group],
-            "share": share,
-            "entropy": entropy,
-            "top": [(labels[label], p) for label, p in zip(*top, strict=True)],
-            "wanted": None if outcome[0] < 0 else (labels[outcome[0]], *outcome[1:]),
-        }
-        for colour, group, share, entropy, top, outcome in zip(
-            made.colours(palette),
-            made.group.tolist(),
-            significant(made.share),
-            significant(made.entropy),
-            tops,
-            outcomes,
-            strict=True,
-        )
-    ]
+    def divergence(self, other: "State") -> float:
+        """Jensen-Shannon, in bits: 0 is the same prediction, 1 shares nothing with it."""
+        if self.grid.labels != other.grid.labels:
+            raise RnnlensError("states of runs with different labels cannot be compared")
+        mine, theirs = (torch.from_numpy(s.distribution()) for s in (self, other))
+        return jensen_shannon(mine, theirs)
+
+    def __repr__(self) -> str:
+        top = ", ".join(f"{label} {p:.0%}" for label, p in self.top(3))
+        return f"<{self.column} after {self.word!r}: {top}>"
 
 
-def labels_json(
-    made: Encodings, wanted: Integers, labels: Sequence[str], palette: Palette
-) -> dict[str, str]:
-    """The group of every label that a state names."""
-    named = {*made.labels.ravel().tolist(), *wanted[wanted >= 0].tolist()}
-    groups, group_of = palette.groups, palette.group_of
-    return {labels[label]: groups[group_of[label]] for label in sorted(named)}
+class States(Sequence[State]):
+    """All states of one kind, by timestep."""
+
+    def __init__(self, grid: "Grid", column: str) -> None:
+        self.grid, self.column = grid, column
+        self._states = [State(grid, column, step) for step in range(len(grid.words))]
+
+    @overload
+    def __getitem__(self, at: int) -> State: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[State]: ...
+    def __getitem__(self, at: int | slice) -> State | list[State]:
+        return self._states[at]
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def top(self, k: int = 5) -> list[list[Label]]:
+        """Of every timestep."""
+        return [state.top(k) for state in self]
+
+    def entropy(self) -> list[float]:
+        """Of every timestep, in bits."""
+        return [state.entropy() for state in self]
+
+    def rank(self, label: str) -> list[int]:
+        """Of one label at every timestep."""
+        return [state.rank(label) for state in self]
+
+    def divergence(self, other: "States") -> list[float]:
+        """Step by step, in bits; as far as both go."""
+        return [a.divergence(b) for a, b in zip(self, other, strict=False)]
+
+    def __repr__(self) -> str:
+        return f"<{self.column}: {len(self)} states>"
+
+
+class Grid:
+    """Every state of a text: `grid["h2"][3]` is the last output after the fourth word."""
+
+    def __init__(self, lens: "Lens", json: dict[str, Any]) -> None:
+        self.lens, self.json = lens, json
+        self.text, self.semantic = str(json["text"]), str(json["semantic"])
+        self.words = [str(word["text"]) for word in json["words"]]
+        self.kinds = [str(column["id"]) for column in json["columns"]]  # with c1@-1 and y
+        self.labels = lens.vocabulary.labels
+
+    def __getitem__(self, kind: str) -> States:
+        if kind not in self.kinds:
+            raise RnnlensError(f"there is no kind {kind!r}; there is {', '.join(self.kinds)}")
+        return States(self, kind)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kinds)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {label: k for k, label in enumerate(self.labels)}
+
+    def number(self, label: str) -> int:
+        """A label's place in a distribution."""
+        if label not in self._numbers:
+            raise RnnlensError(f"no label is {label!r}; lens.vocabulary.labels has them all")
+        return self._numbers[label]
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A row for every state: step, word, kind, layer, group, share, entropy, top label, ..."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise RnnlensError(
+                "to_pandas needs pandas; install it: pip install 'rnnlens[pandas]'"
+            ) from error
+        rows = []
+        for step, states in enumerate(self.json["rows"]):
+            for column, state in zip(self.json["columns"], states, strict=True):
+                label, probability = state["top"][0]
+                wanted = state["wanted"] or (None, None, None)
+                rows.append(
+                    {
+                        "step": step, "word": self.words[step], "kind": column["id"],
+                        "layer": column["layer"], "group": state["group"],
+                        "share": state["share"], "entropy": state["entropy"],
+                        "label": label, "probability": probability, "wanted": wanted[0],
+                        "wanted_probability": wanted[1], "wanted_rank": wanted[2],
+                    }
+                )  # fmt: skip
+        return pd.DataFrame(rows)
+
+    def figure(self, look: Look | None = None, **changes: Any) -> "Figure":
+        """A matplotlib figure; `kinds`, `bars`, `density`, `symbols`, `title`, `width` as in Look.
+
+        >>> grid.figure(kinds="outputs", bars=2)  # doctest: +SKIP
+        """
+        return figure.build(self.json, saving.style(self.json, _changed(look, changes)))
+
+    def save(self, path: str | Path, look: Look | None = None, **changes: Any) -> Path:
+        """Write it: .svg .png .pdf .html .json, by the ending; options as in `figure`."""
+        saving.save(self.json, Path(path), _changed(look, changes))
+        return Path(path)
+
+    def __repr__(self) -> str:
+        title = self.json["title"]
+        return f"<grid of {len(self)} words x {len(self.kinds)} columns, {title}>"
+
+
+def _changed(look: Look | None, changes: dict[str, Any]) -> Look:
+    known = asdict(Look())
+    for name in changes:
+        if name not in known:
+            raise RnnlensError(f"nothing about the look is called {name!r}; {', '.join(known)} are")
+    made = replace(look or Look(), **changes)
+    saving.check_look(made)
+    return made

@@ -1,22 +1,27 @@
 """A run, ready to be asked about sentences."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
+from rnnlens.corpus.batches import Split
 from rnnlens.corpus.text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.model.network import Network
+from rnnlens.probe.evaluation import Score, evaluate
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import offset
 from rnnlens.run import Run
 from rnnlens.view.colours import palettes
 from rnnlens.view.encoding import Palette
-from rnnlens.view.grid import (
+from rnnlens.view.memory import Memory
+from rnnlens.view.payload import (
     FORMAT,
+    OWN,
     VERSION,
     columns_of,
     edges_of,
@@ -24,10 +29,12 @@ from rnnlens.view.grid import (
     states_json,
     words_json,
 )
-from rnnlens.view.memory import Memory
 from rnnlens.view.reading import Reader
 from rnnlens.view.rows import Request, Rows
 from rnnlens.view.scores import Scores
+
+if TYPE_CHECKING:
+    from rnnlens.view.grid import Grid
 
 LONGEST_TEXT, LONGEST = 20_000, 2_000  # characters, words
 _STEP = 24  # rows at once: memory stays bounded, and others get their turn
@@ -119,6 +126,42 @@ class Lens:
             "examples": self.examples(),
             "probes": self.probes is not None,
         }
+
+    def __call__(
+        self, text: str, semantic: str | None = None, palette: str | None = None
+    ) -> "Grid":
+        """What every state says while the network reads a text."""
+        from rnnlens.view.grid import Grid
+
+        return Grid(self, self.grid(text, semantic, palette))
+
+    def evaluate(self, sentences: Iterable[str | Sequence[str]]) -> list[Score]:
+        """How well each kind predicts on sentences of your own: texts, or lists of words."""
+        if self.probes is None:
+            raise RnnlensError(f"{self.name} has no probes; fit them with: rnnlens fit RUN")
+        words = [self._words(s) if isinstance(s, str) else tuple(s) for s in sentences]
+        split = Split.joined([self.vocabulary.encode(w) for w in words if w])
+        counts = torch.tensor(self.vocabulary.counts, dtype=torch.float64) + 1
+        prior = (counts / counts.sum()).log()
+        device = next(self.network.parameters()).device
+        return list(evaluate(self.probes, self.network, lambda _: prior, split, device))
+
+    @torch.inference_mode()
+    def logits(self, asked: Request, column: str, row: int) -> Tensor:
+        """What one state says of every label, (V,)."""
+        found = next((c for c in self.columns if c.id == column), None)
+        if found is None:
+            there = ", ".join(c.id for c in self.columns)
+            raise RnnlensError(f"{self.name} has no column {column!r}; it has {there}")
+        if row >= len(asked.ids):
+            raise RnnlensError(f"there is no row {row}; the text has {len(asked.ids)} words")
+        states, before = self.memory.read(asked.ids, row, row + 1)
+        if found.id == OWN or self.probes is None:
+            return self.network.logits(states[self.last])[0]
+        kind = found.kind.id
+        return self.probes.logits(
+            kind, before[kind] if found.back else states[kind][0], asked.semantic
+        )
 
     def grid(
         self, text: str, semantic: str | None = None, palette: str | None = None

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from rnnlens.probe.semantics import offset
 from rnnlens.view.encoding import Encodings, Integers, Palette, encode
-from rnnlens.view.grid import OWN, Column
 from rnnlens.view.memory import Memory, prefixes
+from rnnlens.view.payload import OWN, Column
 from rnnlens.view.reading import Piece, Reader
 
 _ROOM = 64 * 2**20  # bytes

@@ -1,0 +1,125 @@
+"""The grid of a sentence, as the JSON that everything that draws is given."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.model.kinds import Kind
+from rnnlens.view.encoding import Encodings, Integers, Palette, significant
+
+FORMAT, VERSION = "rnnlens-grid", 1
+OWN = "y"  # the column of the model's own prediction
+_ASIDE = frozenset("fiogrzn")  # gates and candidates: shown when asked for
+
+
+@dataclass(frozen=True)
+class Column:
+    """A kind as it is drawn: at its own timestep, or one back."""
+
+    kind: Kind
+    layer: int
+    back: int = 0
+
+    @property
+    def id(self) -> str:
+        """Also the name of an edge's source."""
+        return f"{self.kind.id}@-{self.back}" if self.back else self.kind.id
+
+    def to_json(self, perplexity: float | None) -> dict[str, Any]:
+        """What the grid says of it."""
+        kind = self.kind
+        letter = kind.id.removesuffix(str(kind.layer)) if kind.layer else ""
+        return {
+            "id": self.id,
+            "kind": kind.id,
+            "back": self.back,
+            "layer": self.layer,
+            "name": f"previous {kind.name.split()[0]}" if self.back else kind.name,
+            "symbol": kind.symbol,
+            "equation": kind.equation,
+            "shown": letter not in _ASIDE,
+            "perplexity": perplexity,
+        }
+
+
+def columns_of(kinds: Sequence[Kind], prediction: Kind, probed: Sequence[str]) -> list[Column]:
+    """Every column from input to output: the kinds that have probes, and `y`.
+
+    A kind that others read one step back has a second column before the first of them, where it is
+    not the layer's output: that one stands in the row above for all to see.
+    """
+    made: list[Column] = []
+    last = {kind.layer: kind.id for kind in kinds}
+    by_id = {kind.id: kind for kind in kinds}
+    for kind in kinds:
+        for source in kind.sources:
+            earlier = Column(by_id[source.kind], kind.layer, 1) if source.back else None
+            if earlier and source.kind in probed and source.kind != last[kind.layer]:
+                made += [earlier] if earlier not in made else []
+        if kind.id in probed:
+            made.append(Column(kind, kind.layer))
+    return [*made, Column(prediction, max(last) + 1)]
+
+
+def edges_of(kinds: Sequence[Kind], columns: Sequence[Column]) -> list[tuple[str, str]]:
+    """Which columns feed which; a source `K@-1` without a column is K one row up."""
+    there = {column.kind.id for column in columns}
+    return [
+        (source.kind + ("@-1" if source.back else ""), kind.id)
+        for kind in kinds
+        for source in kind.sources
+        if kind.id in there and source.kind in there
+    ]
+
+
+def words_json(
+    words: Sequence[str], ids: Sequence[int], vocabulary: Vocabulary, palette: Palette
+) -> list[dict[str, Any]]:
+    """The words of the text and what the network takes them for."""
+    unknown, group_of = vocabulary.unknown, palette.group_of
+    return [
+        {
+            "text": word,
+            "label": vocabulary.labels[label],
+            "unknown": label == unknown,
+            "group": palette.groups[group_of[label]],
+        }
+        for word, label in zip(words, ids, strict=True)
+    ]
+
+
+def states_json(
+    made: Encodings, wanted: Integers, labels: Sequence[str], palette: Palette
+) -> list[dict[str, Any]]:
+    """What is drawn for each state."""
+    tops = zip(made.labels.tolist(), significant(made.probabilities), strict=True)
+    outcomes = zip(wanted.tolist(), significant(made.came), made.rank.tolist(), strict=True)
+    return [
+        {
+            "colour": colour,
+            "group": palette.groups[group],
+            "share": share,
+            "entropy": entropy,
+            "top": [(labels[label], p) for label, p in zip(*top, strict=True)],
+            "wanted": None if outcome[0] < 0 else (labels[outcome[0]], *outcome[1:]),
+        }
+        for colour, group, share, entropy, top, outcome in zip(
+            made.colours(palette),
+            made.group.tolist(),
+            significant(made.share),
+            significant(made.entropy),
+            tops,
+            outcomes,
+            strict=True,
+        )
+    ]
+
+
+def labels_json(
+    made: Encodings, wanted: Integers, labels: Sequence[str], palette: Palette
+) -> dict[str, str]:
+    """The group of every label that a state names."""
+    named = {*made.labels.ravel().tolist(), *wanted[wanted >= 0].tolist()}
+    groups, group_of = palette.groups, palette.group_of
+    return {labels[label]: groups[group_of[label]] for label in sorted(named)}

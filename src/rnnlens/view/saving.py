@@ -1,0 +1,121 @@
+"""A grid to a file, whose ending says what is written: a figure, the page, or every number."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rnnlens.errors import RnnlensError
+from rnnlens.files import write_bytes
+from rnnlens.view import figure
+from rnnlens.view.export import readable, standalone
+
+ENDINGS = (*figure.ENDINGS, ".html", ".json")
+_MOST_BARS, _MOST_BARS_PAGE = 20, 5
+_WIDTHS = (1.0, 100.0)  # inches
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a grid is to look."""
+
+    kinds: str | Sequence[str] | None = None  # ids, or all, or outputs; None: all but the gates
+    bars: int = 3
+    density: str = "bars"  # or compact
+    symbols: bool = False
+    title: str = ""  # above a figure
+    width: float | None = None  # of a figure, inches
+
+
+def check(path: Path, look: Look) -> None:
+    """Refuse what cannot be, before anything is loaded or computed."""
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise RnnlensError(f"cannot write {path.name}; give a name ending in {', '.join(ENDINGS)}")
+    if not path.parent.is_dir():
+        raise RnnlensError(f"there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise RnnlensError(f"{path} is a folder; give the name of a file")
+    if ending in figure.ENDINGS:
+        figure.check_matplotlib()
+    check_look(look, _MOST_BARS_PAGE if ending == ".html" else _MOST_BARS)
+    if look.width is not None and not _WIDTHS[0] <= look.width <= _WIDTHS[1]:
+        raise RnnlensError(
+            f"a width of {look.width:g}: give {_WIDTHS[0]:g} to {_WIDTHS[1]:g} inches"
+        )
+
+
+def check_look(look: Look, most: int = _MOST_BARS) -> None:
+    """Refuse numbers and names that mean nothing."""
+    if not 1 <= look.bars <= most:
+        raise RnnlensError(f"{look.bars} bars: give a number from 1 to {most}")
+    if look.density not in ("bars", "compact"):
+        raise RnnlensError(f"no density is called {look.density!r}; give bars or compact")
+
+
+def chosen(columns: Sequence[Mapping[str, Any]], kinds: str | Sequence[str] | None) -> list[int]:
+    """Which columns to draw, in the grid's order."""
+    if kinds is None:
+        return [k for k, column in enumerate(columns) if column["shown"]]
+    if kinds == "all":
+        return list(range(len(columns)))
+    if kinds == "outputs":  # of every layer
+        last = {column["layer"]: k for k, column in enumerate(columns)}
+        return list(last.values())
+    given = kinds.split(",") if isinstance(kinds, str) else kinds
+    wanted = [kind.strip() for kind in given if kind.strip()]
+    known = {column["id"]: k for k, column in enumerate(columns)}
+    for kind in wanted:
+        if kind not in known:
+            raise RnnlensError(
+                f"the run has no kind {kind!r}; it has {', '.join(known)}; or give all, outputs"
+            )
+    if not wanted:
+        raise RnnlensError(f"no kinds are named; the run has {', '.join(known)}")
+    return sorted({known[kind] for kind in wanted})
+
+
+def save(grid: dict[str, Any], path: Path, look: Look) -> None:
+    """Write a grid, whole or not at all."""
+    check(path, look)
+    write_bytes(path, drawn(grid, path.suffix.lower(), look))
+
+
+def drawn(grid: dict[str, Any], ending: str, look: Look) -> bytes:
+    """What the file is to hold."""
+    columns = chosen(grid["columns"], look.kinds)
+    if ending == ".json":
+        return readable(grid).encode()
+    if ending == ".html":
+        return standalone({"grid": grid, "view": _view(grid, columns, look), "bits": []}).encode()
+    return figure.draw(grid, ending, style(grid, look))
+
+
+def style(grid: Mapping[str, Any], look: Look) -> figure.Style:
+    """The same for a figure."""
+    return figure.Style(
+        chosen(grid["columns"], look.kinds),
+        look.bars,
+        look.density == "compact",
+        look.symbols,
+        look.width,
+        look.title,
+    )
+
+
+def _view(grid: Mapping[str, Any], columns: Sequence[int], look: Look) -> dict[str, Any]:
+    """How the page is to begin, in the words of address.js."""
+    named = look.kinds in (None, "all", "outputs")
+    return {
+        "run": grid["run"],
+        "text": grid["text"],
+        "semantic": grid["semantic"],
+        "palette": grid["palette"],
+        "density": look.density,
+        "kinds": look.kinds if named else [grid["columns"][k]["id"] for k in columns],
+        "naming": "symbols" if look.symbols else "both",
+        "bars": look.bars,
+        "pins": [],
+        "focus": None,
+        "page": "grid",
+    }

@@ -91,4 +91,5 @@ def test_every_program_of_the_readme_works(folder, monkeypatch, capsys):
         exec(compile(program, "README.md", "exec"), {})
     printed = capsys.readouterr().out
     assert "torch.Size([4, 1, 300])" in printed
-    assert "'h2'" in printed
+    assert "wanted_rank" in printed
+    assert (folder / "figure.svg").read_bytes().startswith(b"<?xml")

@@ -84,7 +84,7 @@ def main() -> None:
     config = FitConfig(epochs=4, batch=16384 if cuda else 4096)
 
     began = wait(device)
-    fitter = Fitter(network, train, valid, "output", config, device)
+    fitter = Fitter.of(network, train, valid, "output", config, device)
     started = wait(device) - began
     whole, extraction = epoch(fitter, device)
     pairs = fitter.pairs * len(fitter.kinds)
@@ -98,7 +98,7 @@ def main() -> None:
         )
         print(f"peak GPU memory {torch.cuda.max_memory_allocated() / 1e9:.2f} GB")
         began = wait(device)
-        fitter = Fitter(network, train, valid, "output", config, device)
+        fitter = Fitter.of(network, train, valid, "output", config, device)
         fitter.run(lambda: False, lambda: None)
         print(f"whole fit, extraction included: {wait(device) - began:.2f} s, "
               f"{fitter.progress.epoch} epochs")  # fmt: skip
@@ -112,7 +112,7 @@ def grow(network: Network, train: Split, config: FitConfig, device: torch.device
     base = None
     for times in (1, 2, 4, 8):
         part = Split.of(train.ids, train.starts, np.arange(len(train) * times // 8))
-        fitter = Fitter(network, part, part, "output", config, device)
+        fitter = Fitter.of(network, part, part, "output", config, device)
         fitter.batch = min(config.batch, 1024 if device.type == "cpu" else config.batch)
         seconds, _ = epoch(fitter, device)
         each = seconds / fitter.pairs

@@ -36,7 +36,7 @@ def part(split: Split, sentences: int) -> Split:
 def ours(network: Network, train: Split, valid: Split) -> tuple[Fitter, list[Moment]]:
     """Our fit of all kinds, and how far it was when: after the closed form, after each epoch."""
     began = time.perf_counter()
-    fitter = Fitter(network, train, valid, "output", FitConfig(epochs=1), CPU)
+    fitter = Fitter.of(network, train, valid, "output", FitConfig(epochs=1), CPU)
     moments: list[Moment] = []
 
     def look() -> None:

@@ -23,7 +23,7 @@ def nothing() -> None:
 
 
 def fitted(network, train, valid, semantic="output", **options):
-    fitter = Fitter(network, train, valid, semantic, FitConfig(**options), CPU)
+    fitter = Fitter.of(network, train, valid, semantic, FitConfig(**options), CPU)
     assert fitter.run(never, nothing)
     return fitter
 
@@ -34,7 +34,7 @@ def best(fitter):
 
 def test_a_long_fit_reaches_the_optimum_of_softmax_regression(network, train):
     # The reference: float64, L-BFGS to the optimum, on the very same states.
-    fitter = Fitter(
+    fitter = Fitter.of(
         network, train, train, "output",
         FitConfig(epochs=150, patience=150, learning_rate=0.1), CPU,
     )  # fmt: skip
@@ -85,7 +85,7 @@ def test_shuffled_labels_leave_nothing_to_learn(network, train, valid):
     a, b = shuffled(train, 0), shuffled(valid, 0)
     assert a.others is not None
     assert sorted(a.others) == sorted(train.ids)
-    fitter = Fitter(network, a, b, "output", FitConfig(epochs=3), CPU, closed_form=False)
+    fitter = Fitter.of(network, a, b, "output", FitConfig(epochs=3), CPU, closed_form=False)
     fitter.run(never, nothing)
     assert best(fitter)["h2"] > 0.9 * 23
 
@@ -93,11 +93,11 @@ def test_shuffled_labels_leave_nothing_to_learn(network, train, valid):
 def test_a_fit_goes_on_where_it_was_saved(network, train, valid, tmp_path):
     whole = fitted(network, train, valid, epochs=3).result()
     config, path = FitConfig(epochs=3), tmp_path / "fit.safetensors"
-    first = Fitter(network, train, valid, "output", config, CPU)
+    first = Fitter.of(network, train, valid, "output", config, CPU)
     calls = iter([False, True])
     assert not first.run(lambda: next(calls), nothing)
     save_fit(path, "me", {}, first)
-    second = Fitter(network, train, valid, "output", config, CPU)
+    second = Fitter.of(network, train, valid, "output", config, CPU)
     SavedFit(path, "me").restore(second)
     assert second.run(never, nothing)
     assert all(torch.equal(whole[name], t) for name, t in second.result().items())
@@ -137,4 +137,4 @@ def test_settings_that_cannot_work_are_refused(options):
 
 def test_a_semantic_no_sentence_reaches_is_refused(network, train, valid):
     with pytest.raises(RnnlensError, match="long enough"):
-        Fitter(network, train, valid, "output+90", FitConfig(), CPU)
+        Fitter.of(network, train, valid, "output+90", FitConfig(), CPU)

@@ -109,7 +109,7 @@ def control(
     splits = {name: shuffled(split, config.seed) for name, split in corpus.splits.items()}
     tensors: dict[str, Tensor] = {}
     for semantic in semantics:
-        fitter = Fitter(
+        fitter = Fitter.of(
             network, splits["train"], splits["valid"], semantic, config, device, closed_form=False
         )
         chunks = config.epochs * len(fitter.train.plan(None))

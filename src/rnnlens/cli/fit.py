@@ -86,7 +86,7 @@ def _fit(
     for semantic in parse(config.semantic):
         if any(name.startswith(f"{semantic}/") for name in done):
             continue
-        fitter = Fitter(network, train, valid, semantic, config, device, group)
+        fitter = Fitter.of(network, train, valid, semantic, config, device, group)
         if saved and saved.semantic == semantic:
             saved.restore(fitter)
         code = _watch(run, fitter, identity, done, seconds)

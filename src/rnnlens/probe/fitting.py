@@ -18,7 +18,7 @@ from rnnlens.probe.families import ALIGN, Family, Linear, Readout, Shared, padde
 from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.probes import FAMILIES
 from rnnlens.probe.start import measure
-from rnnlens.probe.stream import Stream
+from rnnlens.probe.stream import Source, Stream
 
 _STEPS, _SMALLEST = 64, 256  # steps an epoch and states a step, at least
 _BATCH = {"linear": 8192, "shared": 2048}
@@ -83,6 +83,11 @@ class FitProgress:
     waited: int = 0  # epochs in which no kind got better
 
 
+def chunk_size(device: torch.device) -> int:
+    """How many states of every kind are held at once."""
+    return 65536 if device.type == "cuda" else 4096
+
+
 def shuffled(split: Split, seed: int) -> Split:
     """The same sentences to read, with every label exchanged for another's at random."""
     order = np.random.default_rng((seed, 1)).permutation(len(split.ids))
@@ -94,6 +99,42 @@ class Fitter:
 
     def __init__(
         self,
+        train: Source,
+        valid: Source,
+        semantic: str,
+        config: FitConfig,
+        device: torch.device,
+        processes: Processes | None = None,
+        readout: tuple[str, Readout] | None = None,
+    ) -> None:
+        """With a readout, the model's own of some kind's states, fitting starts from that."""
+        config.check()
+        self.config, self.device, self.processes = config, device, processes or Processes()
+        self.train, self.valid, self.semantic = train, valid, semantic
+        self.at_once = 20480 if device.type == "cuda" else 1024  # states whose logits are held
+        self.kinds, self.pairs = train.kinds, train.pairs
+        if not self.pairs or not valid.pairs:
+            raise RnnlensError(
+                f"no sentence is long enough for the semantic {semantic!r}; give a nearer one"
+            )
+        # Small data still gets enough steps to move.
+        usual = _BATCH[config.probe]
+        self.batch = min(config.batch or usual, max(_SMALLEST, self.pairs // _STEPS // 64 * 64))
+        self.progress = FitProgress()
+        # From the prior alone the way is longer.
+        self.closed_form = readout is not None
+        rate = config.learning_rate or _RATE[config.probe]
+        self.rate = rate * (1 if self.closed_form else _LONGER)
+        self.family = self._family(readout)
+        self.first = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
+        self.second = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
+        self.best = {name: w.clone() for name, w in self.family.weights.items()}
+        self.nll = torch.zeros(len(self.kinds), dtype=torch.float64, device=device)
+        self.seen = 0
+
+    @classmethod
+    def of(
+        cls,
         network: Network,
         train: Split,
         valid: Split,
@@ -103,48 +144,30 @@ class Fitter:
         processes: Processes | None = None,
         *,
         closed_form: bool = True,
-    ) -> None:
+    ) -> "Fitter":
+        """For a network of ours on a corpus."""
         config.check()
-        self.closed_form = closed_form and config.closed_form and semantic == "output"
-        self.config, self.device, self.processes = config, device, processes or Processes()
-        self.semantic, shift = semantic, semantics.offset(semantic)
-        size = 65536 if device.type == "cuda" else 4096
-        self.at_once = 20480 if device.type == "cuda" else 1024  # states whose logits are held
-        self.train = Stream(network, train, shift, device, size)
-        self.valid = Stream(network, valid, shift, device, size)
-        self.kinds = tuple(kind.id for kind in network.kinds)
-        self.pairs = semantics.count(train, shift)
-        if not self.pairs or not semantics.count(valid, shift):
-            raise RnnlensError(
-                f"no sentence is long enough for the semantic {semantic!r}; give a nearer one"
-            )
-        # Small data still gets enough steps to move.
-        usual = _BATCH[config.probe]
-        self.batch = min(config.batch or usual, max(_SMALLEST, self.pairs // _STEPS // 64 * 64))
-        self.progress = FitProgress()
-        self.family = self._family(network)
-        self.first = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
-        self.second = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
-        self.best = {name: w.clone() for name, w in self.family.weights.items()}
-        self.nll = torch.zeros(len(self.kinds), dtype=torch.float64, device=device)
-        self.seen = 0
+        size, shift = chunk_size(device), semantics.offset(semantic)
+        learnt, checked = (Stream(network, s, shift, device, size) for s in (train, valid))
+        readout = None
+        if closed_form and config.closed_form and semantic == "output":
+            readout = network.kinds[-1].id, Readout(*network.classifier())
+        return cls(learnt, checked, semantic, config, device, processes, readout)
 
-    def _family(self, network: Network) -> Family:
-        """The family at its closed-form start."""
-        moments = measure(self.train.chunks(self._seed(-1)), self.kinds[-1])
+    def _family(self, readout: tuple[str, Readout] | None) -> Family:
+        """The family at its start."""
+        last = readout[0] if readout else self.kinds[-1]
+        moments = measure(self.train.chunks(self._seed(-1)), last)
         moments.standardise = self.config.standardise
+        labels = self.train.labels
         if self.config.probe == "linear":
-            family: Family = Linear(moments, self.kinds, network.labels, self.device)
+            family: Family = Linear(moments, self.kinds, labels, self.device)
         else:
-            rank = min(self.config.rank, network.labels)
-            family = Shared(moments, self.kinds, network.labels, self.device, rank)
-        readout = Readout(*network.classifier()) if self.closed_form else None
-        # From the prior alone the way is longer.
-        usual = self.config.learning_rate or _RATE[self.config.probe]
-        self.rate = usual * (1 if self.closed_form else _LONGER)
-        counts = np.bincount(self.train.split.ids, minlength=network.labels) + 1.0
+            rank = min(self.config.rank, labels)
+            family = Shared(moments, self.kinds, labels, self.device, rank)
+        counts = self.train.frequencies() + 1.0
         log_prior = torch.from_numpy(np.log(counts / counts.sum())).to(self.device)
-        family.start(readout, log_prior)
+        family.start(readout[1] if readout else None, log_prior)
         return family
 
     def _seed(self, epoch: int) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """States straight from the model: traced chunk by chunk, never written to disk."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,28 +25,66 @@ class Chunk:
     labels: Tensor  # (N,)
 
 
-@dataclass(frozen=True)
-class Stream:
-    """All states of a split with their labels under one semantic."""
+class Source(ABC):
+    """States with the labels they are asked about, in pieces that can be had in any order."""
 
-    network: Network
-    split: Split
-    shift: int
-    device: torch.device
+    kinds: tuple[str, ...]
+    labels: int  # how many there are
     size: int  # states a chunk, about
 
+    @property
+    @abstractmethod
+    def counts(self) -> NDArray[np.int64]:
+        """States of each piece, about."""
+
+    @property
+    @abstractmethod
+    def pairs(self) -> int:
+        """States that have a label."""
+
+    @abstractmethod
+    def frequencies(self) -> NDArray[np.int64]:
+        """How often each label occurs, (V,)."""
+
+    @abstractmethod
+    def chunk(self, chosen: NDArray[np.int64]) -> Chunk:
+        """The states of some pieces."""
+
     def chunks(self, seed: tuple[int, ...] | None = None) -> Iterator[Chunk]:
-        """Every state once: sentences in random order, or in their own without a seed."""
+        """Every state once: pieces in random order, or in their own without a seed."""
         for chosen in self.plan(seed):
             yield self.chunk(chosen)
 
     def plan(self, seed: tuple[int, ...] | None) -> list[NDArray[np.int64]]:
-        """Which sentences make up each chunk."""
-        order = np.arange(len(self.split))
+        """Which pieces make up each chunk."""
+        counts = self.counts
+        order = np.arange(len(counts))
         if seed is not None:
             order = np.random.default_rng(seed).permutation(order)
-        filled = np.cumsum(self.split.lengths[order] - 1) // self.size
+        filled = np.cumsum(counts[order]) // self.size
         return np.split(order, np.flatnonzero(np.diff(filled)) + 1)
+
+
+class Stream(Source):
+    """All states of our network on a split; the pieces are sentences."""
+
+    def __init__(
+        self, network: Network, split: Split, shift: int, device: torch.device, size: int
+    ) -> None:
+        self.network, self.split, self.shift = network, split, shift
+        self.device, self.size = device, size
+        self.kinds, self.labels = tuple(kind.id for kind in network.kinds), network.labels
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        return self.split.lengths - 1
+
+    @property
+    def pairs(self) -> int:
+        return semantics.count(self.split, self.shift)
+
+    def frequencies(self) -> NDArray[np.int64]:
+        return np.bincount(self.split.ids, minlength=self.labels)
 
     @torch.no_grad()
     def chunk(self, chosen: NDArray[np.int64]) -> Chunk:
@@ -61,11 +100,16 @@ class Stream:
             found.append(torch.from_numpy(wanted[wanted >= 0]).to(self.device))
             states, _ = self.network.states(inputs)
             parts.append({kind: v.flatten(0, 1)[keep] for kind, v in states.items()})
-        merged = {kind: torch.cat([part[kind] for part in parts]) for kind in parts[0]}
-        finite = torch.stack([torch.isfinite(v).all() for v in merged.values()])
-        if not finite.all():  # asked once: each answer makes the CPU wait for the GPU
-            kind = list(merged)[int(finite.int().argmin())]
-            raise RnnlensError(
-                f"the model gives states of kind {kind} that are not numbers; train it anew"
-            )
-        return Chunk(merged, torch.cat(found))
+        return joined(parts, found)
+
+
+def joined(parts: list[dict[str, Tensor]], labels: list[Tensor]) -> Chunk:
+    """One chunk of several parts; refused where a state is no number."""
+    merged = {kind: torch.cat([part[kind] for part in parts]) for kind in parts[0]}
+    finite = torch.stack([torch.isfinite(v).all() for v in merged.values()])
+    if not finite.all():  # asked once: each answer makes the CPU wait for the GPU
+        kind = list(merged)[int(finite.int().argmin())]
+        raise RnnlensError(
+            f"the model gives states of kind {kind} that are not numbers; train it anew"
+        )
+    return Chunk(merged, torch.cat(labels))

@@ -14,7 +14,7 @@ import torch
 
 from rnnlens.probe.semantics import offset
 from rnnlens.run import BUNDLED, run_at
-from rnnlens.view.encoding import Palette, faded
+from rnnlens.view.encoding import Palette, faded, top_of
 from rnnlens.view.lens import Lens
 from rnnlens.view.server import use_all_cores
 
@@ -54,7 +54,7 @@ def naive_state(
     p = logits.softmax(0)
     order = p.argsort(descending=True, stable=True).tolist()
     sums = dict.fromkeys(palette.groups, 0.0)
-    for label in order[: max(1, round(0.1 * len(order)))]:
+    for label in order[: top_of(len(order))]:
         sums[palette.groups[palette.group_of[label]]] += float(p[label])
     group = max(sums, key=lambda name: sums[name])
     share = sums[group] / sum(sums.values())

@@ -3,7 +3,7 @@
     python scripts/bundle.py amalgum_news.conllu.gz
 
 Each step is an ordinary rnnlens command and is left out where its result is already there, so that
-an interrupted build continues. A few minutes on one GPU; what is rounded is what probes are fitted
+an interrupted build continues. Two minutes on one GPU; what is rounded is what probes are fitted
 to and what is measured, so every figure in the model card is of the very files that are shipped.
 """
 

@@ -24,7 +24,7 @@ from rnnlens.view.lens import Lens
 
 SENTENCE = "`` we stand in solidarity , '' she emphasized ."  # the paper's
 FIGURE = Path(__file__).parents[1] / "docs/case-study.svg"
-KINDS = "fiolsch"
+KINDS = "lsch"
 _AT_ONCE = 256  # states
 
 
@@ -47,7 +47,7 @@ def layer_report(lens: Lens, probes: Probes, chunk: Chunk, layer: int) -> None:
     total = len(chunk.labels)
     print(f"layer {layer}, {total:,} words")
     print("  mean share of the dominant group: "
-          + ", ".join(f"{kind} {np.mean(share[kind]):.2f}" for kind in "lsch"))  # fmt: skip
+          + ", ".join(f"{kind} {np.mean(share[kind]):.2f}" for kind in KINDS))  # fmt: skip
     apart: Counter[str] = Counter()
     for long, short, cell in zip(said["l"], said["s"], said["c"], strict=True):
         if long != short:

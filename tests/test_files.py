@@ -155,7 +155,16 @@ def test_truncated_tensors_are_named(tmp_path: Path, keep: int):
 
 
 def test_what_a_killed_write_left_is_cleared_by_the_next(tmp_path):
-    (tmp_path / ".a.json.x1y2").write_bytes(b"half")
-    (tmp_path / ".b.json.x1y2").write_bytes(b"of another")
+    (tmp_path / ".a.json.rnnlens-x1y2").write_bytes(b"half")
+    (tmp_path / ".b.json.rnnlens-x1y2").write_bytes(b"of another")
     write_json(tmp_path / "a.json", 1)
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".b.json.x1y2", "a.json"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".b.json.rnnlens-x1y2", "a.json"]
+
+
+def test_files_of_others_are_left_alone(tmp_path):
+    theirs = [".a.json.swp", ".a.json.bak", ".other.json.rnnlens-x"]
+    for name in theirs:
+        (tmp_path / name).write_bytes(b"theirs")
+    write_json(tmp_path / "a.json", 1)
+    write_json(tmp_path / "*.json", 1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*theirs, "a.json", "*.json"])

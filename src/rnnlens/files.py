@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write a temporary neighbour, flush it to disk, and move it into place."""
     handle, name = -1, ""
     try:
-        for left in path.parent.glob(f".{path.name}.*"):  # by a write that was killed
+        prefix = f".{path.name}.rnnlens-"  # nobody else's files are called so
+        for left in path.parent.glob(f"{escape(prefix)}*"):  # by a write that was killed
             left.unlink()
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
@@ -49,16 +51,14 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, (text + "\n").encode())
 
 
-def read_json(path: Path) -> Any:
-    """Read one of a run's JSON files."""
+def read_json(path: Path, remedy: str = "restore it or make the run anew") -> Any:
+    """Read a JSON file, by default one of a run's."""
     try:
         return json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RnnlensError(f"{path} is missing; is {path.parent} a run folder?") from error
-    except (ValueError, OSError) as error:
-        raise RnnlensError(
-            f"{path} is damaged ({error}); restore it or make the run anew"
-        ) from error
+    except (ValueError, OSError, RecursionError) as error:
+        raise RnnlensError(f"{path} is damaged ({error}); {remedy}") from error
 
 
 def write_tensors(

@@ -135,7 +135,7 @@ def formula(tmp_path_factory: pytest.TempPathFactory) -> Lens:
     kinds = run.probes().kinds
     rows = [
         {"semantic": "output", "kind": kind, "perplexity": 20.0 - k, "ratio": 2.0 - k / 20,
-         "accuracy": 0.25, "divergence": 0.5, "calibration": 0.01}
+         "accuracy": 0.25, "divergence": 0.5, "calibration": 0.01, "unigram": 21.0}
         for k, kind in enumerate(kinds)
     ]  # fmt: skip
     own = {"test": {"perplexity": 9.5, "unigram": 21.0}}

@@ -64,7 +64,7 @@ def _add_look(look: Any) -> None:
     """Declare the flags of the drawing."""
     look.add_argument("--kinds", metavar="LIST",
                       help="columns, comma between, such as x,c2@-1,l2,h2; all; or outputs "
-                      "(default: all but the gates)")  # fmt: skip
+                      "(default: all but gates and candidates)")  # fmt: skip
     look.add_argument("--bars", type=int, metavar="N",
                       help="labels of a state (default: 3, in the terminal 1)")  # fmt: skip
     look.add_argument("--density", choices=("bars", "compact"),
@@ -118,6 +118,10 @@ def sentence(given: str) -> str:
         where = "standard input"
         try:
             given = sys.stdin.read(LONGEST_TEXT + 1)
+            if len(given) > LONGEST_TEXT:
+                raise RnnlensError(
+                    f"standard input has more than {LONGEST_TEXT:,} characters; give fewer"
+                )
         except UnicodeDecodeError as error:
             raise RnnlensError(
                 f"standard input is not {error.encoding} text; convert it"

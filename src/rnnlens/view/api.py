@@ -33,7 +33,7 @@ _LENGTH: dict[str, Any] = {"maxLength": LONGEST_TEXT}
 Text = Annotated[
     str, BeforeValidator(_characters), AfterValidator(_short), Field(json_schema_extra=_LENGTH)
 ]
-Name = Annotated[str, BeforeValidator(_characters), Field(max_length=200)]
+Name = Annotated[str, Field(max_length=200), BeforeValidator(_characters)]
 Row = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=1_000_000)]
 Limit = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MOST_ROWS)]
 
@@ -185,4 +185,5 @@ class Accuracy(BaseModel):
     title: str
     own: float
     unigram: float
+    unigrams: dict[str, float] = Field(description="by semantic")
     semantics: dict[str, list[Score]]

@@ -55,7 +55,7 @@ def read_colours(path: Path) -> dict[str, Any]:
         raise RnnlensError(f"no colour mapping at {path}; give a JSON file")
     return {
         "source": f"{path.name}, given by the user",
-        "groupings": {"own": checked(read_json(path), path)},
+        "groupings": {"own": checked(read_json(path, "mend it"), path)},
     }
 
 

@@ -105,7 +105,7 @@ def encode(logits: Tensor, palette: Palette, wanted: Integers, bars: int = BARS)
         raise RnnlensError("the network's numbers are too large to draw; train it anew")
     highest = np.take_along_axis(x, labels[:, :1], 1)[:, 0]
     nats = highest - np.log(values[:, 0]) - torch.linalg.vecdot(p, logits).numpy()
-    sums = palette.members @ among_top(logits, max(1, round(_SHARE * x.shape[1]))).mul_(p).T
+    sums = palette.members @ among_top(logits, top_of(x.shape[1])).mul_(p).T
     dominant, group = sums.max(0)  # of (G, N)
     nothing = np.zeros(len(x))
     made = Encodings(
@@ -118,6 +118,11 @@ def encode(logits: Tensor, palette: Palette, wanted: Integers, bars: int = BARS)
         nothing.astype(np.int64),
     )
     return made.asked_about(logits, wanted)
+
+
+def top_of(labels: int) -> int:
+    """How many labels take part in the rectangle: 10% of them, halves rounded up, at least 1."""
+    return max(1, int(_SHARE * labels + 0.5))
 
 
 def largest(x: Floats, count: int) -> Integers:

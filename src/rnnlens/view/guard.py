@@ -123,6 +123,8 @@ def check_origin(headers: dict[bytes, str]) -> None:
     if name.lower() not in HOSTS:
         raise RefusedError(400, f"this server is not {name[:100]!r}; open it as 127.0.0.1")
     origin = headers.get(b"origin")
+    # `null` is what a browser says of our own page where its settings hide origins. Whoever else
+    # says so gains nothing: they cannot send JSON nor read answers, and no request changes a thing.
     if origin is not None and origin.lower() not in (f"http://{host}".lower(), "null"):
         raise RefusedError(403, f"pages of {origin[:100]!r} may not ask this server")
 

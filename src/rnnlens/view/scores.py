@@ -22,6 +22,7 @@ class Scores:
     own: float | None = None  # the model's own perplexity
     unigram: float | None = None
     semantics: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    unigrams: Mapping[str, float] = field(default_factory=dict)  # of each semantic's labels
 
     @classmethod
     def read(cls, folder: Path) -> "Scores":
@@ -34,16 +35,19 @@ class Scores:
             test = found["model"]["test"]
             own, unigram = _number(test["perplexity"]), _number(test["unigram"])
             semantics: dict[str, list[dict[str, Any]]] = {}
+            unigrams: dict[str, float] = {}
             for score in found.get("probes", ()):
                 row: dict[str, Any] = {"kind": str(score["kind"])}
                 for ours, theirs in _NUMBERS.items():
                     row[ours] = None if score[theirs] is None else _number(score[theirs])
-                semantics.setdefault(str(score["semantic"]), []).append(row)
+                semantic = str(score["semantic"])
+                semantics.setdefault(semantic, []).append(row)
+                unigrams[semantic] = _number(score["unigram"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RnnlensError(
                 f"{path} is damaged ({error!r}); measure again: rnnlens eval {folder}"
             ) from error
-        return cls(own, unigram, semantics)
+        return cls(own, unigram, semantics, unigrams)
 
     def perplexity(self, semantic: str, kind: str) -> float | None:
         """Of a kind under a semantic, or of the model itself."""
@@ -54,7 +58,12 @@ class Scores:
 
     def to_json(self) -> dict[str, Any]:
         """What the accuracy page draws."""
-        return {"own": self.own, "unigram": self.unigram, "semantics": dict(self.semantics)}
+        return {
+            "own": self.own,
+            "unigram": self.unigram,
+            "unigrams": dict(self.unigrams),
+            "semantics": dict(self.semantics),
+        }
 
 
 def _number(value: Any) -> float:

@@ -29,6 +29,7 @@ _TYPES = {
     "png": "image/png", "ico": "image/x-icon",
 }  # fmt: skip
 _MOST_THREADS = 8
+_NO_JSON = "the body is no JSON that can be read; send what /api/openapi.json describes"
 _Written = tuple[str, dict[str, str], str]
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": api.Problem, "description": "what was asked for cannot be given"},
@@ -95,7 +96,7 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, Lens], work: Work) -> None
 
 
 def _add_files(app: FastAPI) -> None:
-    @app.get("/{name:path}", include_in_schema=False)
+    @app.api_route("/{name:path}", methods=["GET", "HEAD"], include_in_schema=False)
     async def file(name: str) -> Response:
         """The page and its modules, by the names they have in the package."""
         found = {item.name: item for item in files("rnnlens.view").joinpath("web").iterdir()}
@@ -113,15 +114,19 @@ def _explain_problems(app: FastAPI) -> None:
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:])
-        if first["type"] == "json_invalid":
-            where = "the body"
-        advice = "" if first["type"] == "long" else "; see /api/openapi.json"
-        message = f"{where}: {first['msg']}{advice}"
-        return _json({"error": " ".join(message.removeprefix(": ").split())}, 422)
+        if first["type"] == "long":  # said for people
+            message = first["msg"]
+        elif first["type"] in ("json_invalid", "model_attributes_type"):
+            message = f"{_NO_JSON}, with content-type application/json"
+        else:
+            message = f"{where}: {first['msg']}; see /api/openapi.json".removeprefix(": ")
+        return _json({"error": " ".join(message.split())}, 422)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
         message = str(error.detail)
+        if "parsing the body" in message:
+            message = _NO_JSON
         if error.status_code == 405:
             message = f"{request.url.path[:100]} is not for {request.method}; see /api/openapi.json"
         return _json({"error": message}, error.status_code, error.headers)

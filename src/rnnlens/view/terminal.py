@@ -71,7 +71,9 @@ def _padded(text: str, width: int) -> str:
 
 def _asked(semantic: str) -> str:
     known = {"output": "the next word", "input": "the word just read"}
-    return f"what each state says of {known.get(semantic, semantic)}"
+    count = semantic.removeprefix("output")[1:]
+    way = f"the next word, {count} {'earlier' if '-' in semantic else 'later'}"
+    return f"what each state says of {known.get(semantic, way)}"
 
 
 def _look(

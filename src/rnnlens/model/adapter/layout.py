@@ -1,0 +1,123 @@
+"""Which axis is time: any tensor of a forward pass brought into the order (T, B, H)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
+
+
+class Arranged(NamedTuple):
+    """A tensor in the order (T, B, H), how well it fits (0 is best), and how surely."""
+
+    values: Tensor
+    doubt: int
+    batch_first: bool | None = None  # the order it came in, where its shape tells
+    other: Tensor | None = None  # had it come in the other order, where its shape does not tell
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The timesteps and sequences of a recurrent part, and in which order the module keeps them."""
+
+    steps: int
+    batch: int
+    batch_first: bool
+    told: bool = True  # whether the module or the user said so; cells do not
+    lengths: Tensor | None = None  # (B,)
+    packed: PackedSequence | None = None  # how the part's input was packed
+
+    def arrange(self, values: Tensor) -> Arranged | None:
+        """(T, B, H), (B, T, H), (T * B, H), packed or, one a sequence, (B, H) -> (T, B, H).
+
+        None where the shape fits none of these.
+        """
+        if values.dim() == 3:
+            return self._arrange_3(values)
+        return self._arrange_2(values) if values.dim() == 2 else None
+
+    def _arrange_3(self, values: Tensor) -> Arranged | None:
+        first, second = values.shape[:2]
+        if first == second == self.batch == self.steps:
+            return self._either(values, values.transpose(0, 1), 0)
+        # Padding past the longest sequence is common, and of no meaning.
+        enough = (lambda n: n >= self.steps) if self.lengths is not None else self.steps.__eq__
+        for order in (self.batch_first, not self.batch_first):
+            batch, steps = (first, second) if order else (second, first)
+            if batch == self.batch and enough(steps):
+                ordered = values.transpose(0, 1) if order else values
+                return Arranged(ordered[: self.steps], 0, order)
+        return None
+
+    def _arrange_2(self, values: Tensor) -> Arranged | None:
+        rows = len(values)
+        if self.packed is not None and self.lengths is not None and rows == len(self.packed.data):
+            return Arranged(pad_packed_sequence(self.packed._replace(data=values))[0], 1)
+        if rows == self.steps * self.batch and self.steps > 1:
+            by_time = values.reshape(self.steps, self.batch, -1)
+            by_batch = values.reshape(self.batch, self.steps, -1).transpose(0, 1)
+            return self._either(by_time, by_batch, 1)
+        return Arranged(values[None], 2) if rows == self.batch else None
+
+    def _either(self, by_time: Tensor, by_batch: Tensor, doubt: int) -> Arranged:
+        """Two readings of one tensor, the likelier first."""
+        if self.batch == 1:
+            return Arranged(by_time, doubt)
+        likely, other = (by_batch, by_time) if self.batch_first else (by_time, by_batch)
+        return Arranged(likely, doubt, other=other)
+
+    def valid(self) -> Tensor | None:
+        """(T, B), true up to each sequence's end; None: everywhere."""
+        if self.lengths is None:
+            return None
+        return torch.arange(self.steps, device=self.lengths.device)[:, None] < self.lengths
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors hold the same states, but for rounding."""
+    return a.shape == b.shape and torch.allclose(a.to(b.dtype), b, rtol=1e-3, atol=1e-4)
+
+
+def tensors(value: object, path: str = "", depth: int = 4) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor in what a module returned, with where it is: `[0]`, `['logits']`, `.logits`."""
+    if depth < 0:
+        return
+    if isinstance(value, Tensor):
+        yield path, value
+    elif isinstance(value, PackedSequence):
+        yield path, pad_packed_sequence(value)[0]
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from tensors(inner, f"{path}[{key!r}]", depth - 1)
+    elif isinstance(value, tuple | list):
+        for at, inner in enumerate(value):
+            yield from tensors(inner, f"{path}[{at}]", depth - 1)
+    else:
+        for name, inner in _members(value):
+            yield from tensors(inner, f"{path}.{name}", depth - 1)
+
+
+def _members(value: object) -> Iterator[tuple[str, object]]:
+    """The fields of a dataclass, or of an object that only holds things."""
+    if is_dataclass(value):
+        yield from ((f.name, getattr(value, f.name)) for f in fields(value))
+    elif hasattr(value, "__dict__") and not callable(value):
+        yield from vars(value).items()
+
+
+def described(value: object, depth: int = 2) -> str:
+    """What came, in few words: `tuple of Tensor 3 x 4, NoneType`."""
+    if isinstance(value, Tensor):
+        shape = " x ".join(map(str, value.shape)) or "single number"
+        return f"{type(value).__name__} {shape} ({str(value.dtype).removeprefix('torch.')})"
+    name = type(value).__name__
+    if isinstance(value, str | int | float | bool | None):
+        return name if value is None else f"{name} {value!r:.40}"
+    inner = list(value.values()) if isinstance(value, Mapping) else None
+    if isinstance(value, tuple | list):
+        inner = list(value)
+    if inner is None or not depth:
+        return name
+    return f"{name} of {', '.join(described(v, depth - 1) for v in inner[:5]) or 'nothing'}"

@@ -1,0 +1,127 @@
+"""Walking a user's module: its recurrent parts, its submodules by name, and what cannot be read."""
+
+import difflib
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from rnnlens.errors import RnnlensError
+
+TORCHS_OWN = tuple(
+    part.forward for part in (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)
+)
+PARTS = (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)
+_NAMES = {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"}
+_COMPILED = "_orig_mod"
+
+
+def unwrapped(module: object) -> nn.Module:
+    """The user's own module, out of what compiles it or spreads it over devices."""
+    if not isinstance(module, nn.Module):
+        raise RnnlensError(
+            f"a {type(module).__name__} is no torch module; give the torch.nn.Module to be read"
+        )
+    inner: nn.Module | None = module
+    while inner is not None:
+        module, children = inner, inner._modules  # noqa: SLF001 - compiled modules hide theirs
+        inner = children[_COMPILED] if _COMPILED in children else None  # noqa: SIM401 - no dict
+        if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
+            inner = module.module
+    return module
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Let compiled submodules run as they were written, so that their parts can be read."""
+    if "torch._dynamo" in sys.modules:  # else nothing is compiled, and importing it takes seconds
+        with torch.compiler.set_stance("force_eager"):
+            yield
+    else:
+        yield
+
+
+def submodules(module: nn.Module) -> dict[str, nn.Module]:
+    """Every submodule by its dotted name, as the user wrote it; the module itself is ''."""
+    found = {}
+    for name, submodule in module.named_modules(remove_duplicate=False):
+        words = [word for word in name.split(".") if word != _COMPILED]
+        found[".".join(words)] = submodule  # the compiled one comes first, its original after it
+    return found
+
+
+def parts(module: nn.Module) -> dict[str, nn.Module]:
+    """The recurrent parts by their dotted names, each once."""
+    found: dict[str, nn.Module] = {}
+    for name, submodule in submodules(module).items():
+        if isinstance(submodule, PARTS) and all(submodule is not other for other in found.values()):
+            found[name] = submodule
+    return found
+
+
+def is_torchs(forward: object) -> bool:
+    """Whether this is torch's own code, bound to a part, and not a subclass's or a wrapper's."""
+    return getattr(forward, "__func__", None) in TORCHS_OWN
+
+
+def called(name: str, module: nn.Module) -> str:
+    """How messages speak of a part."""
+    return f"{name} ({type(module).__name__})" if name else f"the module ({type(module).__name__})"
+
+
+def named(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Module]:
+    """The submodules that the user wants to read."""
+    known = submodules(module)
+    known.pop("", None)
+    found = {}
+    for name in [names] if isinstance(names, str) else names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or list(known)[:5]
+            advice = f"did you mean {' or '.join(near)}?" if near else "it has no submodules"
+            raise RnnlensError(f"the module has no submodule called {name!r}; {advice}")
+        found[name] = known[name]
+    return found
+
+
+def check(module: nn.Module) -> None:
+    """Refuse what cannot be read, by name."""
+    for name, submodule in submodules(module).items():
+        where = called(name, submodule)
+        if isinstance(submodule, torch.jit.ScriptModule):
+            inner = {str(getattr(m, "original_name", "")) for m in submodule.modules()}
+            if not name or inner & _NAMES:
+                raise RnnlensError(
+                    f"{where} is scripted or traced, which hides its states; give the module it "
+                    "was made from"
+                )
+        quantised = any(base.__module__.startswith("torch.ao.") for base in type(submodule).__mro__)
+        if quantised and type(submodule).__name__ in _NAMES:
+            raise RnnlensError(
+                f"{where} is quantised ({type(submodule).__module__}) and keeps no plain weights; "
+                "give the module as it was before quantisation"
+            )
+        spread = isinstance(submodule, nn.DataParallel) and len(submodule.device_ids) > 1
+        if spread:
+            raise RnnlensError(
+                f"{where} spreads a part of the module over several devices; replace it by its own "
+                "`.module` while reading"
+            )
+    lazy = [name for name, p in module.named_parameters() if is_lazy(p)]
+    if lazy:
+        raise RnnlensError(
+            f"{lazy[0]} has no shape yet; run the module once on a batch, then read it"
+        )
+
+
+def devices(module: nn.Module) -> set[torch.device]:
+    """Where the module's weights and buffers are."""
+    return {t.device for t in (*module.parameters(), *module.buffers())}
+
+
+def embedding(module: nn.Module) -> nn.Embedding | None:
+    """The module's embedding, where it has exactly one."""
+    found = [m for m in module.modules() if isinstance(m, nn.Embedding)]
+    return found[0] if len(found) == 1 else None

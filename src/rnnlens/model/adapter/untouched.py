@@ -1,0 +1,135 @@
+"""A user's module in evaluation mode for a while, and afterwards exactly as it was found."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_FORKED = ("cuda", "xpu")  # the devices with random states of their own
+_SMALL = 1000
+
+
+@contextmanager
+def untouched(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
+    """Whatever happens inside, leave the module and torch's random states as they are now.
+
+    Attributes, hooks, buffers, gradients and training flags are put back, so that a module that
+    counts its calls or keeps its last hidden state does not notice that it was read.
+    """
+    modules = list(module.modules())
+    kept = [_Attributes.of(m) for m in modules]
+    modes = [m.training for m in modules]
+    buffers = [(b, b.clone(), _version(b)) for b in module.buffers()]
+    gradients = [(p, p.requires_grad, p.grad) for p in module.parameters()]
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(torch.no_grad())
+            stack.enter_context(_full_precision(devices))
+            _fork_random_states(stack, devices)
+            for m in modules:
+                _set_training(m, mode=False)
+            yield
+    finally:
+        for m, training in zip(modules, modes, strict=True):
+            _set_training(m, training)
+        for attributes in kept:
+            attributes.put_back()
+        _put_back(buffers, gradients)
+
+
+@contextmanager
+def _full_precision(devices: set[torch.device]) -> Iterator[None]:
+    """No TensorFloat-32 in cuDNN's recurrences: it spoils the third digit."""
+    if all(device.type != "cuda" for device in devices):
+        yield
+        return
+    backend: Any = torch.backends.cudnn.rnn
+    before = backend.fp32_precision
+    backend.fp32_precision = "ieee"
+    try:
+        yield
+    finally:
+        backend.fp32_precision = before
+
+
+def _set_training(module: nn.Module, mode: bool) -> None:
+    """Set the flag alone: `train` and `eval` are overridden by modules that freeze or merge."""
+    if isinstance(module, torch.jit.ScriptModule):
+        module.training = mode
+    else:
+        module.__dict__["training"] = mode
+
+
+def _fork_random_states(stack: ExitStack, devices: set[torch.device]) -> None:
+    stack.enter_context(torch.random.fork_rng(devices=[]))
+    for kind in _FORKED:
+        found = [d for d in devices if d.type == kind]
+        if found:
+            stack.enter_context(torch.random.fork_rng(devices=found, device_type=kind))
+
+
+def _version(tensor: Tensor) -> int:
+    """How often a tensor was written to, where torch counts that."""
+    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - the only way
+
+
+def _put_back(
+    buffers: list[tuple[Tensor, Tensor, int]],
+    gradients: list[tuple[nn.Parameter, bool, Tensor | None]],
+) -> None:
+    with torch.no_grad():
+        for buffer, values, version in buffers:
+            # Only where needed: writing would spoil a backward pass that the user has yet to run.
+            if _version(buffer) != version or not torch.equal(buffer, values):
+                buffer.copy_(values)
+    for parameter, required, gradient in gradients:
+        if parameter.requires_grad != required:
+            parameter.requires_grad_(required)
+        if parameter.grad is not gradient:
+            parameter.grad = gradient
+
+
+@dataclass(frozen=True)
+class _Attributes:
+    """One module's attributes, and what its lists and dictionaries held."""
+
+    module: nn.Module
+    values: dict[str, Any]
+    contents: dict[str, Any]
+
+    @classmethod
+    def of(cls, module: nn.Module) -> "_Attributes":
+        values = dict(module.__dict__)
+        contents = {k: v.copy() for k, v in values.items() if _is_small_container(v)}
+        return cls(module, values, contents)
+
+    def put_back(self) -> None:
+        mine = self.module.__dict__
+        for name in [name for name in mine if name not in self.values]:
+            del mine[name]
+        mine.update(self.values)
+        for name, content in self.contents.items():
+            now = self.values[name]
+            if _same(now, content):
+                continue
+            if isinstance(now, list):
+                now[:] = content
+            else:
+                now.clear()
+                now.update(content)
+
+
+def _is_small_container(value: object) -> bool:
+    """Hooks, weights, a list of states; but no vocabulary, which would take long to copy."""
+    return isinstance(value, dict | list | set) and len(value) <= _SMALL
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two containers hold the very same things in the same order."""
+    if len(a) != len(b):
+        return False
+    same = all(x is y for x, y in zip(a, b, strict=True))
+    return same and (not isinstance(a, dict) or _same(list(a.values()), list(b.values())))

@@ -16,6 +16,7 @@ from rnnlens.probe.semantics import offset
 from rnnlens.run import BUNDLED, run_at
 from rnnlens.view.encoding import Palette, faded, top_of
 from rnnlens.view.lens import Lens
+from rnnlens.view.models import NetworkModel
 from rnnlens.view.server import use_all_cores
 
 WORDS = 20
@@ -27,7 +28,8 @@ def naive(lens: Lens, text: str) -> list[list[dict[str, Any]]]:
     """The same rows by the definitions."""
     asked = lens.request(text, None, None)
     palette = lens.palettes[asked.palette]
-    trace = lens.network.trace(torch.tensor(asked.ids)[:, None])
+    assert isinstance(lens.model, NetworkModel)
+    trace = lens.model.network.trace(torch.tensor(asked.ids)[:, None])
     before = {name: torch.zeros(300) for name in trace.states}
     rows = []
     for t in range(len(asked.ids)):
@@ -42,7 +44,7 @@ def naive(lens: Lens, text: str) -> list[list[dict[str, Any]]]:
                 logits = lens.probes.logits(kind, state, asked.semantic)
             when = at + (1 if kind == "y" else offset(asked.semantic))
             wanted = asked.ids[when] if 0 <= when < len(asked.ids) else None
-            row.append(naive_state(logits, palette, lens.vocabulary.labels, wanted))
+            row.append(naive_state(logits, palette, lens.labels, wanted))
         rows.append(row)
     return rows
 
@@ -108,7 +110,7 @@ def measure(lens: Lens, text: str, more: str, rounds: int) -> None:
         lens.grid(text)
 
     held = len(slow) - 1
-    kinds, labels = len(lens.columns), len(lens.vocabulary)
+    kinds, labels = len(lens.columns), len(lens.labels)
     grid = milliseconds(whole, rounds)
     lens.grid(text)
     word = milliseconds(lambda: lens.part(more, previous=text, have=held), rounds)
@@ -132,7 +134,7 @@ def main() -> None:
     lens = Lens.load(run_at(args.run))
     print(f"loading, after torch: {time.perf_counter() - began:.2f} s")
     use_all_cores([lens])
-    known = [label for label in lens.vocabulary.labels if label.isalnum()]
+    known = [label for label in lens.labels if label.isalnum()]
     words = [known[k * 37 % len(known)] for k in range(WORDS + 1)]
     measure(lens, " ".join(words[:-1]), " ".join(words), args.rounds)
 

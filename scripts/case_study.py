@@ -70,12 +70,12 @@ def main() -> None:
     args = parser.parse_args()
     rnnlens(["show", BUNDLED, SENTENCE, "-o", str(FIGURE)])
     run = run_at(BUNDLED)
-    lens, test = Lens.load(run), corpus_of(run, args).splits["test"]
+    lens, network, test = Lens.load(run), run.model(), corpus_of(run, args).splits["test"]
     part = Split.of(test.ids, test.starts, np.arange(min(args.sentences, len(test))))
-    stream = Stream(lens.network, part, 1, torch.device("cpu"), part.pairs + 1)
+    stream = Stream(network, part, 1, torch.device("cpu"), part.pairs + 1)
     with torch.inference_mode():
         for chunk in stream.chunks():
-            for layer in range(1, lens.network.config.layers + 1):
+            for layer in range(1, network.config.layers + 1):
                 layer_report(lens, run.probes(), chunk, layer)
 
 

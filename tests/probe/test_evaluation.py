@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rnnlens.probe.evaluation import evaluate, log_prior_of
+from rnnlens.probe.evaluation import evaluate, log_prior_of, over_corpus
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.stream import Stream
 
@@ -25,11 +25,13 @@ def probes(network) -> Probes:
     return Probes("linear", ("x", "h2"), ("output",), network.labels, tensors)
 
 
+def measured(probes, network, train, test, **options):
+    prior = log_prior_of(train, network.labels)
+    return evaluate(probes, over_corpus(network, test, CPU), prior, **options)
+
+
 def test_the_models_own_classifier_scores_as_the_model(network, probes, train, valid):
-    scores = {
-        s.kind: s
-        for s in evaluate(probes, network, log_prior_of(train, network.labels), valid, CPU)
-    }
+    scores = {s.kind: s for s in measured(probes, network, train, valid)}
     assert scores["h2"].ratio == pytest.approx(1, abs=1e-5)
     assert scores["h2"].divergence == pytest.approx(0, abs=1e-5)
     assert (scores["x"].ratio or 0) > 1
@@ -37,11 +39,7 @@ def test_the_models_own_classifier_scores_as_the_model(network, probes, train, v
 
 
 def test_scores_agree_with_a_plain_float64_computation(network, probes, train, valid):
-    score = next(
-        s
-        for s in evaluate(probes, network, log_prior_of(train, network.labels), valid, CPU)
-        if s.kind == "x"
-    )
+    score = next(s for s in measured(probes, network, train, valid) if s.kind == "x")
     chunk = next(Stream(network, valid, 1, CPU, 10**6).chunks())
     p = probes.logits("x", chunk.states["x"]).double().softmax(-1).numpy()
     own = network.logits(chunk.states["h2"]).double().softmax(-1).numpy()
@@ -62,7 +60,5 @@ def test_scores_agree_with_a_plain_float64_computation(network, probes, train, v
 
 
 def test_a_limit_looks_at_fewer_states(network, probes, train, valid):
-    score = next(
-        iter(evaluate(probes, network, log_prior_of(train, network.labels), valid, CPU, states=1))
-    )
+    score = next(iter(measured(probes, network, train, valid, states=1)))
     assert 0 < score.pairs <= valid.pairs

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 
 import pytest
+from tests.models import fresh
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view import connections
@@ -131,7 +132,12 @@ def test_many_connections_leave_room_for_others(formula, monkeypatch):
 
 def test_those_who_hang_up_are_not_computed_for(formula, monkeypatch):
     """Fifty ask and go; whoever asks then is answered as if they had never been there."""
-    lens = Lens("counted", formula.network, formula.vocabulary, formula.palettes, formula.probes)
+    lens = Lens(
+        "counted",
+        fresh(formula),
+        formula.palettes,
+        formula.probes,
+    )
     steps, calls, first = lens.steps, [], threading.Event()
 
     def counted(**asked):

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.models import fresh
 
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.semantics import offset
@@ -40,8 +41,8 @@ def alike(ours, theirs):
 def test_states_are_what_the_probes_say(formula, formulas, name):
     lens = formula if name == "formula" else formulas[name]
     text = "the dog sees zyzzyva ."
-    ids = lens.vocabulary.encode(text.split())
-    trace = lens.network.trace(torch.tensor(ids)[:, None])
+    ids = lens.model.vocabulary.encode(text.split())
+    trace = lens.model.network.trace(torch.tensor(ids)[:, None])
     for semantic in lens.semantics:
         grid = lens.grid(text, semantic)
         for t, row in enumerate(grid["rows"]):
@@ -56,7 +57,7 @@ def test_states_are_what_the_probes_say(formula, formulas, name):
                 p = logits.double().softmax(0)
                 order = p.argsort(descending=True)[:20].tolist()
                 assert [label for label, _ in state["top"]] == [
-                    lens.vocabulary.labels[k] for k in order
+                    lens.model.vocabulary.labels[k] for k in order
                 ]
                 assert [q for _, q in state["top"]] == pytest.approx(
                     p[order].tolist(), rel=1e-4, abs=1e-7
@@ -64,7 +65,7 @@ def test_states_are_what_the_probes_say(formula, formulas, name):
                 when = at + (1 if kind == "y" else offset(semantic))
                 if 0 <= when < len(ids):
                     label, probability, rank = state["wanted"]
-                    assert label == lens.vocabulary.labels[ids[when]]
+                    assert label == lens.model.vocabulary.labels[ids[when]]
                     assert probability == pytest.approx(float(p[ids[when]]), rel=1e-4)
                     assert rank == 1 + int((p > p[ids[when]]).sum())
                 else:
@@ -122,13 +123,14 @@ def test_increments_give_the_whole_grid(formula, formulas, edits, data):
 
 
 def test_one_more_word_computes_one_row_and_sends_two(formula):
-    lens = Lens("again", formula.network, formula.vocabulary, formula.palettes, formula.probes)
+    model = fresh(formula)
+    lens, memory = Lens("again", model, formula.palettes, formula.probes), model.memory
     text = " ".join(["the dog sees ."] * 50)
     lens.grid(text)
-    read, computed = lens.memory.steps, lens.rows.computed
+    read, computed = memory.steps, lens.rows.computed
     part = lens.part(f"{text} she", previous=text, have=200)
     assert (part["from"], len(part["rows"])) == (199, 2)  # the row before wants another word now
-    assert (lens.memory.steps - read, lens.rows.computed - computed) == (1, 1)
+    assert (memory.steps - read, lens.rows.computed - computed) == (1, 1)
 
 
 def test_an_edit_in_the_middle_sends_only_what_follows(formula):
@@ -197,7 +199,12 @@ def test_pieces_may_be_computed_elsewhere(formula):
         calls.append(list(numbers))
         return [work(k) for k in reversed(calls[-1])][::-1]
 
-    lens = Lens("again", formula.network, formula.vocabulary, formula.palettes, formula.probes)
+    lens = Lens(
+        "again",
+        fresh(formula),
+        formula.palettes,
+        formula.probes,
+    )
     lens.rows.parallel = backwards
     alike(lens.grid("the dog sees .")["rows"], formula.grid("the dog sees .")["rows"])
     assert len(calls[0]) > 1

@@ -10,14 +10,14 @@ from rnnlens.view.reading import Reader
 @pytest.mark.parametrize("rows", [1, 3, 50])
 def test_pieces_are_the_probes_logits(formula, formulas, name, rows):
     lens = formula if name == "formula" else formulas[name]
-    ids = [k % len(lens.vocabulary) for k in range(rows)]
+    ids = [k % len(lens.model.vocabulary) for k in range(rows)]
     with torch.inference_mode():
-        trace = lens.network.trace(torch.tensor(ids)[:, None])
+        trace = lens.model.network.trace(torch.tensor(ids)[:, None])
         states = {kind: values[:, 0] for kind, values in trace.states.items()}
         states["x"] = torch.cat([states["x"], states["x"][:1]])  # kinds may differ in number
-        states["y"] = states[lens.last]
+        states["y"] = states[lens.model.kinds[-1].id]
         for semantic in lens.semantics:
-            reader = Reader.of(lens.network, lens.probes, semantic)
+            reader = Reader.of(lens.model, lens.probes, semantic)
             pieces = reader.pieces(states)
             made = torch.cat([piece.logits() for piece in pieces])
             assert [len(piece.logits()) for piece in pieces] == [piece.count for piece in pieces]
@@ -30,7 +30,7 @@ def test_pieces_are_the_probes_logits(formula, formulas, name, rows):
 def test_pieces_are_bounded(formula):
     counts = {}
     for rows in (2, 500):
-        states = {kind.id: torch.zeros(rows, 4) for kind in formula.network.kinds}
+        states = {kind.id: torch.zeros(rows, 4) for kind in formula.model.network.kinds}
         states |= {"x": torch.zeros(rows, 3), "y": torch.zeros(rows, 4)}
         counts[rows] = [piece.count for piece in formula.readers["output"].pieces(states)]
     assert counts[2] == [34, 2]  # all kinds together, and the model's own

@@ -1,6 +1,7 @@
 """Rows at hand: the last one is not computed again when a word is added."""
 
 import pytest
+from tests.models import fresh
 
 from rnnlens.view.lens import Lens
 from rnnlens.view.rows import Rows
@@ -8,7 +9,12 @@ from rnnlens.view.rows import Rows
 
 @pytest.fixture
 def lens(formula):
-    return Lens("fresh", formula.network, formula.vocabulary, formula.palettes, formula.probes)
+    return Lens(
+        "fresh",
+        fresh(formula),
+        formula.palettes,
+        formula.probes,
+    )
 
 
 def computed(lens, text, **options):
@@ -48,13 +54,13 @@ def test_a_row_at_hand_is_asked_about_the_new_word(lens, formula):
 
 
 def test_what_is_at_hand_is_bounded(lens):
-    row = 4 * len(lens.columns) * lens.network.labels
-    lens.rows = Rows(lens.memory, lens.readers, lens.columns, lens.last, room=2 * row)
+    row = 4 * len(lens.columns) * lens.model.network.labels
+    lens.rows = Rows(lens.model, lens.readers, lens.columns, room=2 * row)
     for text in ("the", "the dog", "a", "a dog"):
         lens.grid(text)
         assert len(lens.rows._recent) <= 2
     assert computed(lens, "a dog sees", previous="a dog", have=2) == 1
     assert computed(lens, "the dog sees", previous="the dog", have=2) == 2
-    lens.rows = Rows(lens.memory, lens.readers, lens.columns, lens.last, room=0)
+    lens.rows = Rows(lens.model, lens.readers, lens.columns, room=0)
     assert computed(lens, "the dog") == 2
     assert computed(lens, "the dog sees", previous="the dog", have=2) == 2

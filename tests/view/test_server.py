@@ -4,6 +4,7 @@ import json
 
 import pytest
 from starlette.testclient import TestClient
+from tests.models import fresh
 
 from rnnlens.view.guard import SAFE
 from rnnlens.view.lens import LONGEST, Lens
@@ -33,7 +34,7 @@ def error(answer, status):
 def test_the_runs_are_listed(client):
     first, second = client.get("/api/runs").json()["runs"]
     assert first == {
-        "id": "formula", "title": "formula · LSTM 4 × 2", "cell": "lstm", "labels": 23,
+        "id": "formula", "title": "formula · LSTM 4 × 2", "labels": 23,
         "semantics": ["output", "input", "output+1"], "palettes": ["coarse", "universal"],
         "examples": ["the dogs near the old house see a bird ."], "probes": True,
     }  # fmt: skip
@@ -189,7 +190,7 @@ def test_the_schema_names_every_question_and_its_problems(client):
 
 
 def test_a_failure_of_ours_is_one_line_and_no_trace(formula, monkeypatch):
-    lens = Lens("broken", formula.network, formula.vocabulary, formula.palettes)
+    lens = Lens("broken", fresh(formula), formula.palettes)
     monkeypatch.setattr(lens, "steps", lambda **_: iter([({"labels": 1 / 3}, 0)]))
     app = application({"broken": lens})
     answer = TestClient(app, "http://127.0.0.1", raise_server_exceptions=False).post(
@@ -200,7 +201,12 @@ def test_a_failure_of_ours_is_one_line_and_no_trace(formula, monkeypatch):
 
 
 def test_threads_of_our_own_give_the_same_grid(formula):
-    lens = Lens("spread", formula.network, formula.vocabulary, formula.palettes, formula.probes)
+    lens = Lens(
+        "spread",
+        fresh(formula),
+        formula.palettes,
+        formula.probes,
+    )
     text = "the dog sees the bird and she said ."
     use_all_cores([lens])
     assert lens.rows.parallel is not map

@@ -17,7 +17,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.distributed import pick_device
 from rnnlens.model.network import Network
 from rnnlens.model.perplexity import model_perplexity, unigram_perplexity
-from rnnlens.probe.evaluation import evaluate, log_prior_of
+from rnnlens.probe.evaluation import evaluate, log_prior_of, over_corpus
 from rnnlens.probe.fitting import Fitter, shuffled
 from rnnlens.probe.probes import Probes
 from rnnlens.run import Run
@@ -91,8 +91,8 @@ def scores(
     train, test = splits["train"], splits["test"]
     size = min(states or test.pairs, test.pairs) * len(probes.semantics)
     with tqdm(total=size, unit="state", disable=None, leave=False) as bar:
-        prior = log_prior_of(train, probes.labels)
-        found = evaluate(probes, network, prior, test, device, states, bar.update)
+        source, prior = over_corpus(network, test, device), log_prior_of(train, probes.labels)
+        found = evaluate(probes, source, prior, states, bar.update)
         return [asdict(score) for score in found]
 
 

@@ -13,7 +13,7 @@ from rnnlens.model.network import Network
 from rnnlens.model.perplexity import perplexity
 from rnnlens.probe import semantics
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.stream import Stream
+from rnnlens.probe.stream import Source, Stream
 
 _BINS = 15  # of confidence, for the calibration error
 _CHUNK = 4096
@@ -64,59 +64,62 @@ class _Sums:
 @torch.no_grad()
 def evaluate(
     probes: Probes,
-    network: Network,
-    log_prior: Callable[[int], Tensor],
-    test: Split,
-    device: torch.device,
+    source_of: Callable[[str], Source],
+    log_prior: Callable[[str], Tensor],
     states: int = 0,
     advance: Callable[[int], object] = int,
 ) -> Iterator[Score]:
     """Every kind and semantic; `states` limits how many are looked at, 0 is all of them.
 
-    `log_prior` gives the labels' log frequencies in training so many words after the one read.
+    By semantic, `source_of` gives the states, `log_prior` the labels' log frequencies in training.
     """
-    last = network.kinds[-1].id
     for semantic in probes.semantics:
-        shift = semantics.offset(semantic)
-        if not semantics.count(test, shift):
+        source, prior = source_of(semantic), log_prior(semantic)
+        if not source.pairs:
             raise RnnlensError(f"no test sentence is long enough for the semantic {semantic!r}")
-        stream = Stream(network, test, shift, device, _CHUNK)
-        sums = {kind: _Sums(device) for kind in probes.kinds}
-        model, pairs, unigram = _Sums(device), 0, 0.0
-        prior = log_prior(shift)
-        for chunk in stream.chunks((0,) if states else None):
-            own = None
-            if semantic == "output":
-                own = network.logits(chunk.states[last]).log_softmax(-1)
+        sums: dict[str, _Sums] = {}
+        model, pairs, unigram = None, 0, 0.0
+        for chunk in source.chunks((0,) if states else None):
+            device, own = chunk.labels.device, source.own(chunk)
+            if own is not None:
+                own = own.log_softmax(-1)
+                model = model or _Sums(device)
                 model.add(own, chunk.labels, None)
             for kind in probes.kinds:
                 log_p = probes.logits(kind, chunk.states[kind], semantic).log_softmax(-1)
-                sums[kind].add(log_p, chunk.labels, own)
+                sums.setdefault(kind, _Sums(device)).add(log_p, chunk.labels, own)
             unigram -= float(prior[chunk.labels.cpu()].sum())
             pairs += len(chunk.labels)
             advance(len(chunk.labels))
             if states and pairs >= states:
                 break
+        own_nll = None if model is None else float(model.nll)
         for kind, found in sums.items():
-            own_nll = float(model.nll)
             yield Score(
                 semantic=semantic,
                 kind=kind,
                 pairs=pairs,
                 perplexity=perplexity(float(found.nll), pairs),
-                ratio=float(np.exp((float(found.nll) - own_nll) / pairs)) if own_nll else None,
+                ratio=None
+                if own_nll is None
+                else float(np.exp((float(found.nll) - own_nll) / pairs)),
                 accuracy=float(found.right) / pairs,
-                divergence=float(found.divergence) / pairs if own_nll else None,
+                divergence=None if own_nll is None else float(found.divergence) / pairs,
                 calibration=found.calibration(),
                 unigram=perplexity(unigram, pairs),
             )
 
 
-def log_prior_of(train: Split, labels: int) -> Callable[[int], Tensor]:
-    """Log frequencies of labels so many words after the one read, each counted once more."""
+def over_corpus(network: Network, test: Split, device: torch.device) -> Callable[[str], Source]:
+    """The states of a network of ours on a split, by semantic."""
+    return lambda semantic: Stream(network, test, semantics.offset(semantic), device, _CHUNK)
 
-    def log_prior(shift: int) -> Tensor:
-        found = semantics.labels(train, np.arange(len(train)), shift)
+
+def log_prior_of(train: Split, labels: int) -> Callable[[str], Tensor]:
+    """Log frequencies of a semantic's labels in training, each counted once more."""
+
+    def log_prior(semantic: str) -> Tensor:
+        found = semantics.labels(train, np.arange(len(train)), semantics.offset(semantic))
         counts = np.bincount(found[found >= 0], minlength=labels) + 1.0
         return torch.from_numpy(np.log(counts / counts.sum()))
 

@@ -14,6 +14,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.network import Network
 from rnnlens.probe import semantics
 
+OWN = "y"  # the model's own prediction, among states
 _SIDE_BY_SIDE = 1024  # sentences traced together
 
 
@@ -45,6 +46,10 @@ class Source(ABC):
     @abstractmethod
     def frequencies(self) -> NDArray[np.int64]:
         """How often each label occurs, (V,)."""
+
+    def own(self, chunk: Chunk) -> Tensor | None:  # noqa: ARG002 - not every source can tell
+        """The model's own logits (N, V) beside a chunk, where it predicts these very labels."""
+        return None
 
     @abstractmethod
     def chunk(self, chosen: NDArray[np.int64]) -> Chunk:
@@ -85,6 +90,9 @@ class Stream(Source):
 
     def frequencies(self) -> NDArray[np.int64]:
         return np.bincount(self.split.ids, minlength=self.labels)
+
+    def own(self, chunk: Chunk) -> Tensor | None:
+        return self.network.logits(chunk.states[self.kinds[-1]]) if self.shift == 1 else None
 
     @torch.no_grad()
     def chunk(self, chosen: NDArray[np.int64]) -> Chunk:

@@ -92,7 +92,6 @@ class RunSummary(BaseModel):
 
     id: str
     title: str
-    cell: str
     labels: int
     semantics: list[str]
     palettes: list[str]

@@ -151,7 +151,7 @@ class Grid:
         self.text, self.semantic = str(json["text"]), str(json["semantic"])
         self.words = [str(word["text"]) for word in json["words"]]
         self.kinds = [str(column["id"]) for column in json["columns"]]  # with c1@-1 and y
-        self.labels = lens.vocabulary.labels
+        self.labels = lens.labels
 
     def __getitem__(self, kind: str) -> States:
         if kind not in self.kinds:
@@ -171,7 +171,7 @@ class Grid:
     def number(self, label: str) -> int:
         """A label's place in a distribution."""
         if label not in self._numbers:
-            raise RnnlensError(f"no label is {label!r}; lens.vocabulary.labels has them all")
+            raise RnnlensError(f"no label is {label!r}; lens.labels has them all")
         return self._numbers[label]
 
     def to_pandas(self) -> "pd.DataFrame":

@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from rnnlens.corpus.batches import Split
-from rnnlens.corpus.text import words_of
-from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.model.network import Network
 from rnnlens.probe.evaluation import Score, evaluate
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import offset
+from rnnlens.probe.stream import OWN
 from rnnlens.run import Run
 from rnnlens.view.colours import palettes
 from rnnlens.view.encoding import Palette
-from rnnlens.view.memory import Memory
+from rnnlens.view.models import Model, NetworkModel
 from rnnlens.view.payload import (
     FORMAT,
-    OWN,
     VERSION,
     columns_of,
     edges_of,
@@ -51,30 +47,27 @@ _EXAMPLE_UNKNOWN = 0.1  # share of words that an example may have
 
 
 class Lens:
-    """A network, its probes and its colours; `grid` is what they say of a sentence."""
+    """A model, its probes and its colours; `grid` is what they say of a sentence."""
 
     def __init__(
         self,
         name: str,
-        network: Network,
-        vocabulary: Vocabulary,
+        model: Model,
         palettes: Mapping[str, Palette],
         probes: Probes | None = None,
         scores: Scores | None = None,
     ) -> None:
-        self.name, self.network, self.vocabulary = name, network, vocabulary
+        self.name, self.model, self.labels = name, model, model.labels
         self.palettes, self.probes, self.scores = dict(palettes), probes, scores or Scores()
-        self.memory = Memory(network)
-        kinds, own = network.kinds, network.prediction
-        self.last = kinds[-1].id  # what the model's own prediction is made from
+        kinds, own = model.kinds, model.prediction
         self.columns = columns_of(kinds, own, probes.kinds if probes else ())
         self.edges = edges_of((*kinds, own), self.columns)
         self.semantics = probes.semantics if probes else ()
         self.readers = {
-            semantic: Reader.of(network, probes, semantic)
+            semantic: Reader.of(model, probes, semantic)
             for semantic in self.semantics or ("output",)
         }
-        self.rows = Rows(self.memory, self.readers, self.columns, self.last)
+        self.rows = Rows(model, self.readers, self.columns)
 
     @classmethod
     def load(cls, run: Run, colours: Path | None = None, name: str = "") -> "Lens":
@@ -94,21 +87,19 @@ class Lens:
         groupings = palettes(run.colours(), run.path / "colours.json", colours)
         made = {key: Palette.of(vocabulary.labels, value) for key, value in groupings.items()}
         name = name or run.path.resolve().name
-        return cls(name, network, vocabulary, made, probes, Scores.read(run.path))
+        return cls(name, NetworkModel(network, vocabulary), made, probes, Scores.read(run.path))
 
     @property
     def title(self) -> str:
         """What the page is headed with."""
-        config = self.network.config
-        return f"{self.name} · {config.cell.upper()} {config.width} × {config.layers}"
+        return f"{self.name} · {self.model.description}"
 
     def examples(self) -> list[str]:
         """Sentences to begin with: those whose words the vocabulary has, else the best of them."""
-        unknown = self.vocabulary.unknown
 
         def strange(text: str) -> float:
-            words = text.split()
-            return self.vocabulary.encode(words).count(unknown) / len(words)
+            numbers = self.model.encode(text.split())
+            return sum(map(self.model.is_unknown, numbers)) / len(numbers)
 
         return [t for t in _EXAMPLES if strange(t) < _EXAMPLE_UNKNOWN] or [
             min(_EXAMPLES, key=strange)
@@ -119,8 +110,7 @@ class Lens:
         return {
             "id": self.name,
             "title": self.title,
-            "cell": self.network.config.cell,
-            "labels": len(self.vocabulary),
+            "labels": len(self.labels),
             "semantics": list(self.semantics),
             "palettes": list(self.palettes),
             "examples": self.examples(),
@@ -135,16 +125,17 @@ class Lens:
 
         return Grid(self, self.grid(text, semantic, palette))
 
-    def evaluate(self, sentences: Iterable[str | Sequence[str]]) -> list[Score]:
-        """How well each kind predicts on sentences of your own: texts, or lists of words."""
+    def evaluate(self, data: Iterable[Any]) -> list[Score]:
+        """How well each kind predicts on data of your own.
+
+        Of a run: sentences, as texts or as lists of words. Of a module: batches, as for `fit`.
+        """
         if self.probes is None:
             raise RnnlensError(f"{self.name} has no probes; fit them with: rnnlens fit RUN")
-        words = [self._words(s) if isinstance(s, str) else tuple(s) for s in sentences]
-        split = Split.joined([self.vocabulary.encode(w) for w in words if w])
-        counts = torch.tensor(self.vocabulary.counts, dtype=torch.float64) + 1
+        counts = torch.tensor(self.model.counts, dtype=torch.float64) + 1
         prior = (counts / counts.sum()).log()
-        device = next(self.network.parameters()).device
-        return list(evaluate(self.probes, self.network, lambda _: prior, split, device))
+        source = self.model.source(list(data))
+        return list(evaluate(self.probes, source, lambda _: prior))
 
     @torch.inference_mode()
     def logits(self, asked: Request, column: str, row: int) -> Tensor:
@@ -155,9 +146,9 @@ class Lens:
             raise RnnlensError(f"{self.name} has no column {column!r}; it has {there}")
         if row >= len(asked.ids):
             raise RnnlensError(f"there is no row {row}; the text has {len(asked.ids)} words")
-        states, before = self.memory.read(asked.ids, row, row + 1)
+        states, before = self.model.read(asked.ids, row, row + 1)
         if found.id == OWN or self.probes is None:
-            return self.network.logits(states[self.last])[0]
+            return self.model.own(states[OWN])[0]
         kind = found.kind.id
         return self.probes.logits(
             kind, before[kind] if found.back else states[kind][0], asked.semantic
@@ -204,6 +195,8 @@ class Lens:
         """
         asked = self.request(text, semantic, palette)
         first = _first_new(asked.ids, self._ids(previous), offset(asked.semantic))
+        if first < len(asked.ids) and not self.model.causal:
+            first = 0
         first = min(first, have, len(asked.ids))
         last = min(len(asked.ids), first + limit) if limit else len(asked.ids)
         head = {**self._head(asked), "from": first}
@@ -231,7 +224,7 @@ class Lens:
                 for column in self.columns
             ],
             "edges": self.edges,
-            "words": words_json(asked.words, asked.ids, self.vocabulary, palette),
+            "words": words_json(asked.words, asked.ids, self.model, palette),
         }
 
     @torch.inference_mode()
@@ -239,7 +232,7 @@ class Lens:
         """The rows first..last-1 and the groups of the labels they name."""
         if first >= last:
             return {"labels": {}, "rows": []}
-        palette, labels = self.palettes[asked.palette], self.vocabulary.labels
+        palette, labels = self.palettes[asked.palette], self.labels
         places, wanted, made = self.rows.encoded(asked, palette, first, last)
         at = dict(zip(places, states_json(made, wanted, labels, palette), strict=True))
         rows = [
@@ -262,19 +255,20 @@ class Lens:
                 f"{self.name} has no palette {palette!r}; it has {', '.join(self.palettes)}"
             )
         words = self._words(text)
-        return Request(text, words, self.vocabulary.encode(words), semantic, palette)
+        ids = self.model.encode(words)
+        came = ids if self.model.follows else [-1] * len(ids)
+        return Request(text, words, ids, came, semantic, palette)
 
     def _words(self, text: str) -> tuple[str, ...]:
         if len(text) > LONGEST_TEXT:
             raise RnnlensError(too_long(text))
-        unknown = self.vocabulary.unknown
-        words = words_of(text, lambda word: self.vocabulary.encode([word]) != [unknown])
+        words = self.model.words(text)
         if len(words) > LONGEST:
             raise RnnlensError(f"{len(words):,} words are too many; give at most {LONGEST:,}")
         return words
 
     def _ids(self, text: str) -> list[int]:
-        return self.vocabulary.encode(self._words(text))
+        return self.model.encode(self._words(text))
 
 
 def too_long(text: str) -> str:

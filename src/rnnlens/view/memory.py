@@ -6,12 +6,14 @@ from hashlib import blake2b
 from threading import Lock
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.model.cells import States
 from rnnlens.model.network import Carried, Network
 
 _ROOM = 64 * 2**20  # bytes
+_FEW = 4  # states
 _ENTRY = 200  # bytes of bookkeeping for each
 
 
@@ -87,3 +89,12 @@ def prefixes(ids: Sequence[int]) -> list[bytes]:
     for label in ids:
         keys.append(blake2b(keys[-1] + label.to_bytes(4, "little"), digest_size=16).digest())
     return keys
+
+
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """X (N, H) @ weight (V, H) transposed + bias, quick for few states too."""
+    if len(x) > _FEW:
+        return F.linear(x, weight, bias)
+    # With the weights as rows they are read at full speed, and few states are all reading.
+    made = (weight @ x.T).T.contiguous()
+    return made if bias is None else made.add_(bias)

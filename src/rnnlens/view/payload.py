@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.kinds import Kind
+from rnnlens.view.colours import OTHER
 from rnnlens.view.encoding import Encodings, Integers, Palette, significant
+from rnnlens.view.models import Model
 
 FORMAT, VERSION = "rnnlens-grid", 1
-OWN = "y"  # the column of the model's own prediction
 _ASIDE = frozenset("fiogrzn")  # gates and candidates: shown when asked for
 
 
@@ -74,18 +74,17 @@ def edges_of(kinds: Sequence[Kind], columns: Sequence[Column]) -> list[tuple[str
 
 
 def words_json(
-    words: Sequence[str], ids: Sequence[int], vocabulary: Vocabulary, palette: Palette
+    words: Sequence[str], ids: Sequence[int], model: Model, palette: Palette
 ) -> list[dict[str, Any]]:
-    """The words of the text and what the network takes them for."""
-    unknown, group_of = vocabulary.unknown, palette.group_of
+    """The words of the text and what the model takes them for."""
     return [
         {
             "text": word,
-            "label": vocabulary.labels[label],
-            "unknown": label == unknown,
-            "group": palette.groups[group_of[label]],
+            "label": model.taken_for(number),
+            "unknown": model.is_unknown(number),
+            "group": palette.groups[palette.group_of[number]] if model.follows else OTHER,
         }
-        for word, label in zip(words, ids, strict=True)
+        for word, number in zip(words, ids, strict=True)
     ]
 
 

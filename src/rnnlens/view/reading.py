@@ -2,16 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.model.cells import States
-from rnnlens.model.network import Network
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.stream import OWN
+from rnnlens.view.memory import product
+from rnnlens.view.models import Model
 
-_FEW = 4  # states
 _PIECE = 40  # states at once: their distributions stay in the processor's cache
 
 
@@ -25,9 +26,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Reader:
-    """The network's own readout and, where there are probes, theirs under one semantic."""
+    """The model's own readout and, where there are probes, theirs under one semantic."""
 
-    network: Network
+    model: Model
     probes: Probes | None
     semantic: str
     kinds: tuple[str, ...]  # that are read
@@ -36,12 +37,12 @@ class Reader:
     labels: Tensor  # (V, r + K); the last K columns are the kinds' biases
 
     @classmethod
-    def of(cls, network: Network, probes: Probes | None, semantic: str) -> "Reader":
+    def of(cls, model: Model, probes: Probes | None, semantic: str) -> "Reader":
         """Lay the maps of shared probes side by side."""
         kinds = probes.kinds if probes else ()
         if probes is None or probes.family != "shared":
             empty = torch.empty(0)
-            return cls(network, probes, semantic, kinds, empty, empty, empty)
+            return cls(model, probes, semantic, kinds, empty, empty, empty)
         tensors = probes.tensors
         weights = [tensors[f"{semantic}/{kind}/weight"] for kind in kinds]  # (r, H) each
         rank, widest = len(weights[0]), max(weight.shape[1] for weight in weights)
@@ -52,7 +53,7 @@ class Reader:
         offsets = torch.cat([offsets, torch.eye(len(kinds))], 1)[:, None]
         biases = torch.stack([tensors[f"{semantic}/{kind}/label_bias"] for kind in kinds], 1)
         labels = torch.cat([tensors[f"{semantic}/labels"], biases], 1)
-        return cls(network, probes, semantic, kinds, maps, offsets, labels)
+        return cls(model, probes, semantic, kinds, maps, offsets, labels)
 
     def pieces(self, states: States) -> list[Piece]:
         """Of states (N, H) by kind: pieces whose logits follow the order of `kinds`, then `y`."""
@@ -64,7 +65,9 @@ class Reader:
                 weight = self.probes.tensors[f"{self.semantic}/{kind}/weight"]
                 bias = self.probes.tensors[f"{self.semantic}/{kind}/bias"]
                 made += [_product(part, weight, bias) for part in states[kind].split(_PIECE)]
-        return made + [self._own(part) for part in states["y"].split(_PIECE)]
+        return made + [
+            Piece(len(part), partial(self.model.own, part)) for part in states[OWN].split(_PIECE)
+        ]
 
     def _narrow(self, states: States) -> Tensor:
         """All kinds' states through their maps at once, (N of all kinds, r + K)."""
@@ -75,19 +78,6 @@ class Reader:
         z = torch.baddbmm(self.offsets, x, self.maps)
         return torch.cat([z[k, :count] for k, count in enumerate(counts)])
 
-    def _own(self, h: Tensor) -> Piece:
-        network = self.network
-        if not network.config.tied:
-            return _product(h, network.readout, network.bias)
-        return _product(F.linear(h, network.readout), network.embedding, network.bias)
-
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Piece:
-    def logits() -> Tensor:
-        if len(x) > _FEW:
-            return F.linear(x, weight, bias)
-        # With the weights as rows they are read at full speed, and few states are all reading.
-        made = (weight @ x.T).T.contiguous()
-        return made if bias is None else made.add_(bias)
-
-    return Piece(len(x), logits)
+    return Piece(len(x), lambda: product(x, weight, bias))

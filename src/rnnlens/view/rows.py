@@ -11,9 +11,11 @@ import torch
 from torch import Tensor
 
 from rnnlens.probe.semantics import offset
+from rnnlens.probe.stream import OWN
 from rnnlens.view.encoding import Encodings, Integers, Palette, encode
-from rnnlens.view.memory import Memory, prefixes
-from rnnlens.view.payload import OWN, Column
+from rnnlens.view.memory import prefixes
+from rnnlens.view.models import Model
+from rnnlens.view.payload import Column
 from rnnlens.view.reading import Piece, Reader
 
 _ROOM = 64 * 2**20  # bytes
@@ -30,6 +32,7 @@ class Request:
     text: str
     words: tuple[str, ...]
     ids: list[int]
+    came: list[int]  # the label each word is, where the text tells what came; else -1
     semantic: str
     palette: str
 
@@ -46,17 +49,17 @@ class Rows:
 
     def __init__(
         self,
-        memory: Memory,
+        model: Model,
         readers: Mapping[str, Reader],
         columns: Sequence[Column],
-        last: str,
         room: int = _ROOM,
     ) -> None:
-        self.memory, self.readers, self.last = memory, readers, last
+        self.model, self.readers = model, readers
         self.earlier = {column.kind.id for column in columns if column.back}
         self.parallel: Parallel = map  # the server spreads pieces over its threads
         self.computed = 0  # rows so far, for those who measure
-        self._most = room // (4 * len(columns) * memory.network.labels)  # rows
+        row = 4 * len(columns) * len(model.labels)  # bytes
+        self._most = room // row if model.causal else 0
         self._recent: OrderedDict[_Key, _Row] = OrderedDict()
         self._lock = Lock()
 
@@ -112,10 +115,9 @@ class Rows:
 
     def _pieces(self, asked: Request, first: int, last: int) -> list[Piece]:
         """How to compute the logits of the states of some rows."""
-        states, before = self.memory.read(asked.ids, first, last)
+        states, before = self.model.read(asked.ids, first, last)
         for kind in self.earlier:
             states[kind] = torch.cat([before[kind][None], states[kind]])
-        states[OWN] = states[self.last]
         return self.readers[asked.semantic].pieces(states)
 
     def _known(self, key: _Key) -> _Row | None:
@@ -135,11 +137,11 @@ class Rows:
         """Have nothing at hand any more."""
         with self._lock:
             self._recent.clear()
-        self.memory.forget()
+        self.model.forget()
 
 
 def _wanted(asked: Request, places: Sequence[Place]) -> Integers:
     """The label each state is asked about, -1 where the text has none."""
-    shift, ids = offset(asked.semantic), asked.ids
+    shift, came = offset(asked.semantic), asked.came
     at = [t + (1 if kind == OWN else shift) for kind, t in places]
-    return np.array([ids[k] if 0 <= k < len(ids) else -1 for k in at], np.int64)
+    return np.array([came[k] if 0 <= k < len(came) else -1 for k in at], np.int64)

@@ -30,6 +30,7 @@ pytest: $(VENV)/test-ready $(VENV)/browser
 bench: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/tracing.py
+	$(BIN)/python benchmarks/adapting.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/fitting.py
 	$(BIN)/python benchmarks/encoding.py

@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rnnlens.errors import RnnlensError
+    from rnnlens.model.adapter import Adapter
     from rnnlens.view.grid import Grid, State, States
     from rnnlens.view.lens import Lens
+    from rnnlens.view.own import fit
 
 __version__ = "0.1.0"
-__all__ = ["Grid", "Lens", "RnnlensError", "State", "States", "load"]
+__all__ = ["Adapter", "Grid", "Lens", "RnnlensError", "State", "States", "fit", "load"]
 
 _FOUND_IN = {
     "Grid": "rnnlens.view.grid", "State": "rnnlens.view.grid", "States": "rnnlens.view.grid",
-    "Lens": "rnnlens.view.lens", "RnnlensError": "rnnlens.errors",
+    "Lens": "rnnlens.view.lens", "RnnlensError": "rnnlens.errors", "fit": "rnnlens.view.own",
+    "Adapter": "rnnlens.model.adapter",
 }  # fmt: skip
 
 

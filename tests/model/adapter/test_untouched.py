@@ -188,7 +188,8 @@ def test_random_states_of_cuda_devices_are_left_as_found():
     module = module_with_a_past().cuda()
     backend: Any = torch.backends.cudnn.rnn
     precision = backend.fp32_precision
+    words = torch.randint(10, (5, 3), device="cuda")
     state = torch.cuda.get_rng_state()
-    Adapter(module).trace(torch.randint(10, (5, 3), device="cuda"))
+    Adapter(module).trace(words)
     assert torch.equal(torch.cuda.get_rng_state(), state)
     assert backend.fp32_precision == precision

@@ -128,8 +128,15 @@ def test_the_accuracy_page_shows_every_kind_and_both_lines(look):
     found = screen.page.request.get(f"{screen.address}api/accuracy?run=grammar").json()
     first = found["semantics"]["output"][0]
     expect(screen.find(".accuracy tbody tr").first).to_contain_text(f"{first['accuracy']:.1%}")
+    expect(screen.find(".accuracy caption")).to_contain_text("the model itself")
+    own = {"output": found["unigram"], "input": 741.6}
+    answer = {**found, "unigrams": own}
+    screen.page.route("**/api/accuracy*", lambda route: route.fulfill(json=answer))
     screen.page.click("text=current word")
     expect(screen.find(".accuracy h2")).to_contain_text("current word")
+    # The model itself predicts another word.
+    expect(screen.find(".accuracy caption")).to_have_text("Perplexity of the unigram baseline 742")
+    expect(screen.find(".limit")).to_have_count(1)
     screen.page.click("text=back to the grid")
     expect(screen.find(".row").first).to_be_visible()
 

@@ -89,7 +89,7 @@ def test_typing_does_not_fill_the_history(look):
 def test_what_a_link_names_and_nobody_has_is_said_and_the_rest_works(look):
     screen = look(
         "#text=the+dog+sees&kinds=x,q9,c2&semantic=output%2B7&palette=neon&run=brown&bars=8"
-        "&pin=c2:2&pin=c2:40&at=q9:1&size=3"
+        "&pin=c2:2&pin=c2:40&pin=q8:1&at=c2:50&size=3"
     )
     screen.drawn(3)
     told = screen.find(".note.link")
@@ -99,6 +99,7 @@ def test_what_a_link_names_and_nobody_has_is_said_and_the_rest_works(look):
         "the link names palette neon, which this run has not",
         "the link names run brown, which is not served here",
         "the link pins word 40, which the text has not",
+        "the link points at word 50, which the text has not",
         "the link says bars=8, which means nothing here",
         "the link says size=3",
     ):
@@ -107,6 +108,13 @@ def test_what_a_link_names_and_nobody_has_is_said_and_the_rest_works(look):
     expect(screen.find(".card")).to_have_count(1)
     screen.page.click("text=compact")
     expect(told).to_be_hidden()
+
+
+def test_what_a_notice_quotes_is_short(look):
+    screen = look("#" + "k" * 50_000)
+    expect(screen.find(".note.link")).to_have_text(
+        f"the link says {'k' * 79}…, which means nothing here"
+    )
 
 
 def test_nonsense_in_the_address_breaks_nothing(look):

@@ -182,15 +182,40 @@ def test_odd_words_are_words(look):
 
 
 def test_too_much_text_is_said_in_one_line_and_what_was_drawn_stays(look):
-    screen = look(quiet=False)  # browsers log every refusal
-    screen.write("the old dog")
-    before = screen.states()
-    for text, told in [("dog " * 10_000, "characters"), ("a " * 2_100, "words")]:
+    for text, told, quiet in [
+        ("dog " * 10_000, "40,000 characters are too many; give at most 20,000", True),
+        ("a " * 2_100, "2,100 words are too many; give at most 2,000", False),
+    ]:
+        screen = look(quiet=quiet)  # browsers log every refusal of the server's
+        screen.write("the old dog")
+        before = screen.states()
         screen.page.fill("#text", text)
-        expect(screen.find(".note.problem")).to_contain_text(told)
+        expect(screen.find(".note.problem")).to_have_text(told)
         assert screen.states() == before
         screen.write("the old dog")
         expect(screen.find(".note.problem")).to_be_hidden()
+
+
+def test_a_refusal_stays_until_the_text_is_another_and_nothing_is_saved_meanwhile(look):
+    screen = look("#text=the+dog", quiet=False)  # browsers log every refusal
+    asked, saved, problem = [], [], screen.find(".note.problem")
+    screen.page.on("download", lambda download: saved.append(download.suggested_filename))
+    screen.page.fill("#text", "dog " * 1000)
+    expect(screen.find(".scroller")).to_have_attribute("aria-rowcount", "1001")
+    screen.page.fill("#text", "dog " * 2001)
+    expect(problem).to_have_text("2,001 words are too many; give at most 2,000")
+    screen.page.on("request", lambda request: asked.append(request.url))
+    screen.page.wait_for_timeout(1500)
+    assert asked == []  # no more of the text before
+    expect(problem).to_have_text("2,001 words are too many; give at most 2,000")
+    for what in ("SVG", "PNG", "HTML"):
+        screen.page.click(".menu.save summary")
+        screen.page.click(f".menu.save .action:has-text('{what}')")
+        told = "nothing was saved: 2,001 words are too many; give at most 2,000"
+        expect(problem).to_have_text(told)
+    assert saved == []
+    screen.write("the old dog")
+    expect(problem).to_be_hidden()
 
 
 def test_a_server_that_is_gone_is_asked_again_and_comes_back_by_itself(look, server, probed_run):

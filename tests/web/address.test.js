@@ -89,10 +89,32 @@ test("kinds and rows that a grid has not are said once and left out", () => {
     pins: [{ column: "q9", row: 0, text: null, semantic: null }, { column: "c1", row: 1, text: null, semantic: null },
       { column: "c1", row: 40, text: null, semantic: null }, { column: "c1", row: 40, text: "another text", semantic: null }] };
   const { view, problems } = fitGrid(asked, grid());
-  assert.deepEqual(problems, ["the link names kind q9, which this run has not", "the link pins word 41, which the text has not"]);
+  assert.deepEqual(problems, ["the link names kind q9, which this run has not",
+    "the link points at word 51, which the text has not", "the link pins word 41, which the text has not"]);
   assert.deepEqual(view.kinds, ["x"]);
   assert.equal(view.focus, null);
   assert.deepEqual(view.pins.map((pin) => pin.row), [1, 40]);
+});
+
+test("pins that the run cannot answer are said once and left out", () => {
+  const pin = { column: "c1", row: 0, text: null, semantic: null };
+  const pins = [{ ...pin, semantic: "zz" }, { ...pin, semantic: "zz", text: "else" }, { ...pin, semantic: "input" },
+    { ...pin, text: "x".repeat(20_001) }];
+  const { view, problems } = fitGrid({ ...plainView(), pins }, grid());
+  assert.deepEqual(view.pins, [pins[2]]);
+  assert.deepEqual(problems, ["the link names semantic zz, which this run has not",
+    "the link pins a word of a text whose 20,001 characters are too many; give at most 20,000"]);
+  const bare = { ...grid(), semantics: [] };
+  assert.deepEqual(fitGrid({ ...plainView(), pins: [{ ...pin, semantic: "output" }] }, bare).problems, []);
+});
+
+test("a notice quotes no more than 80 characters", () => {
+  const long = "k".repeat(50_000), short = `${"k".repeat(79)}…`;
+  assert.deepEqual(decode(long).problems, [`the link says ${short}, which means nothing here`]);
+  assert.deepEqual(fitRun({ ...plainView(), run: long }, { runs: [], semantics: [], palettes: [] }).problems,
+    [`the link names run ${short}, which is not served here`]);
+  assert.deepEqual(fitGrid({ ...plainView(), focus: { column: long, row: 0 } }, grid()).problems,
+    [`the link names kind ${short}, which this run has not`]);
 });
 
 test("a link whose kinds are all unknown shows the usual ones", () => {

@@ -21,9 +21,12 @@ beforeEach(() => {
 
 afterEach(() => Object.assign(globalThis, FOUND));
 
-const made = () => new Client({
+const LULL = 220; // ms after which the rest of a text is surely asked for
+
+const made = (more = {}) => new Client({
   onGrid: (held) => told.grids.push(held), onProblem: (text) => told.problems.push(text),
   onServer: (there) => told.server.push(there), onBusy: (busy) => told.busy.push(busy), inView: () => 30,
+  ...more,
 });
 
 const wish = (text) => ({ run: "tiny", text, semantic: null, palette: null });
@@ -75,6 +78,7 @@ test("long texts come in blocks, and typing interrupts them", async () => {
   client.want(wish(text));
   assert.equal(asked[0].limit, 30);
   await answer(0, { rows: rows.slice(0, 30) });
+  await sleep(LULL);
   assert.deepEqual([asked[1].have, asked[1].limit, asked[1].previous], [30, 100, text]);
   await answer(1, { from: 30, rows: rows.slice(30, 130) });
   assert.equal(told.grids.at(-1).rows.length, 130);
@@ -82,16 +86,100 @@ test("long texts come in blocks, and typing interrupts them", async () => {
   await sleep(5);
   assert.ok(open[2].signal.aborted);
   assert.deepEqual([asked[3].text, asked[3].have], [`${text} so`, 130]);
+  await answer(3, { from: 130, rows: grid(`${text} so`).rows.slice(130, 230) });
   const whole = client.complete();
-  await answer(3, { from: 130, rows: grid(`${text} so`).rows.slice(130) });
+  await sleep(LULL);
+  await answer(4, { from: 230, rows: grid(`${text} so`).rows.slice(230) });
   assert.equal((await whole).rows.length, 251);
+});
+
+test("whoever types does not wait for the rest of a text", async () => {
+  const client = made(), text = Array(60).fill("we").join(" ");
+  client.want(wish(text));
+  await answer(0, { rows: grid(text).rows.slice(0, 30) });
+  await sleep(100);
+  assert.equal(asked.length, 1, "more is not asked for before the next key can come");
+  assert.equal(told.busy.at(-1), true);
+  client.want(wish(`${text} s`));
+  assert.deepEqual(asked.map((one) => one.text), [text, `${text} s`]);
+  await answer(1, { from: 30, rows: grid(`${text} s`).rows.slice(30) });
+  await sleep(LULL);
+  assert.equal(asked.length, 2);
+  assert.equal(told.busy.at(-1), false);
+});
+
+test("an edit asks first for the rows in view from it on, a dozen at least", async () => {
+  const edits = [], client = made({ inView: (row) => { edits.push(row); return 17 - row; } });
+  client.want(wish("we said so we said so"));
+  await answer(0);
+  client.want(wish("we said so he said so"));
+  await answer(1);
+  client.want(wish("we said so he said so we"));
+  await answer(2);
+  client.want({ ...wish("we said so he said so we"), semantic: "input" });
+  assert.deepEqual(edits, [0, 3, 6, 0]);
+  assert.deepEqual(asked.map((one) => one.limit), [17, 14, 12, 17]);
+});
+
+test("after a refusal no more of the old text is loaded, and going back to it goes on", async () => {
+  const client = made(), text = Array(60).fill("we").join(" "), { rows } = grid(text);
+  client.want(wish(text));
+  await answer(0, { rows: rows.slice(0, 30) });
+  assert.ok(client.answered());
+  client.want(wish("too many words"));
+  assert.ok(!client.answered());
+  await answer(1, {}, 400);
+  await sleep(LULL);
+  assert.equal(asked.length, 2);
+  assert.deepEqual([told.problems, told.grids.length, told.busy.at(-1)], [["one line"], 1, false]);
+  client.want(wish(text));
+  assert.deepEqual([asked[2].previous, asked[2].have], [text, 30]);
+  await answer(2, { from: 30, rows: rows.slice(30) });
+  assert.ok(client.answered());
+  assert.equal((await client.complete()).rows.length, 60);
+});
+
+test("what was refused or is still on its way cannot be had whole", async () => {
+  const client = made();
+  client.want(wish("we"));
+  await assert.rejects(client.complete(), /on its way/);
+  await answer(0);
+  client.want(wish("too many words"));
+  await assert.rejects(client.complete(), /on its way/);
+  await answer(1, {}, 400);
+  await assert.rejects(client.complete(), /^Error: one line$/);
+  client.want(wish("we"));
+  await answer(2, { from: 1 });
+  assert.equal((await client.complete()).text, "we");
+});
+
+test("a text that changes while the rest of it is waited for is not had whole", async () => {
+  const client = made(), text = Array(60).fill("we").join(" ");
+  client.want(wish(text));
+  await answer(0, { rows: grid(text).rows.slice(0, 30) });
+  const refused = assert.rejects(client.complete(), /on its way/);
+  client.want(wish("so"));
+  await refused;
+});
+
+test("a text of too many characters is refused without asking, in the server's words", async () => {
+  const client = made(), most = "\u{1f600}".repeat(20_000);
+  client.want(wish("we"));
+  client.want(wish(`${most}x`));
+  await sleep(5);
+  assert.ok(open[0].signal.aborted);
+  assert.deepEqual([asked.length, told.busy.at(-1)], [1, false]);
+  assert.deepEqual(told.problems, ["20,001 characters are too many; give at most 20,000"]);
+  await assert.rejects(client.complete(), /20,001 characters are too many/);
+  client.want(wish(most));
+  assert.equal(asked[1].text, most, "characters are counted, not halves of them");
 });
 
 test("a refusal is said, what is held stays, and the next wish is asked", async () => {
   const client = made();
   client.want(wish("we"));
   await answer(0);
-  client.want(wish("x".repeat(30_000)));
+  client.want(wish("too many words"));
   await answer(1, {}, 400);
   assert.deepEqual(told.problems, ["one line"]);
   assert.equal(client.held.grid.text, "we");
@@ -103,8 +191,10 @@ test("the rest of a text that is refused is asked for once", async () => {
   const client = made(), text = Array(60).fill("we").join(" ");
   client.want(wish(text));
   await answer(0, { rows: grid(text).rows.slice(0, 30) });
+  await sleep(LULL);
   await answer(1, {}, 400);
   assert.equal(asked.length, 2);
+  await assert.rejects(client.complete(), /one line/);
   assert.equal(told.busy.at(-1), false);
 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { plainView } from "../../src/rnnlens/view/web/address.js";
-import { axisEnd, drawAccuracy, ticks } from "../../src/rnnlens/view/web/accuracy.js";
+import { axisEnd, baselines, drawAccuracy, lead, ticks } from "../../src/rnnlens/view/web/accuracy.js";
 import { drawBars, drawHeader, drawRing, drawRow, drawState, drawWord } from "../../src/rnnlens/view/web/draw.js";
 import { drawTop } from "../../src/rnnlens/view/web/detail.js";
 import { estimate, fitted, layOut, placeAt, shownColumns } from "../../src/rnnlens/view/web/layout.js";
@@ -205,6 +205,16 @@ test("accuracy: bars are as long as perplexities, and those past the axis are cu
   const limits = all(drawn, "line", "limit");
   assert.deepEqual(limits.map((line) => line.attributes["data-name"]), ["the model itself", "unigram"]);
   assert.ok(Math.abs(limits[0].attributes.x1 - (190 + (97 / end) * (900 - 190 - 64))) < 0.1);
+});
+
+test("each semantic has its own baseline, and the model itself is compared on the next word alone", () => {
+  const found = { own: 97, unigram: 676.1, unigrams: { output: 676.1, input: 741.6 } };
+  assert.deepEqual(baselines(found, "output"), [["the model itself", 97], ["unigram", 676.1]]);
+  assert.deepEqual(baselines(found, "input"), [["unigram", 741.6]]);
+  assert.deepEqual(baselines(found, "constructor"), [["unigram", 676.1]]);
+  assert.deepEqual(baselines({ own: 97, unigram: 676.1 }, "input"), [["unigram", 676.1]]);
+  assert.equal(lead(baselines(found, "output")), "Perplexity of the model itself 97, of the unigram baseline 676");
+  assert.equal(lead(baselines(found, "input")), "Perplexity of the unigram baseline 742");
 });
 
 test("a baseline far beyond every bar is said to be beyond", () => {

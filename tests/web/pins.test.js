@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { moved } from "../../src/rnnlens/view/web/keys.js";
-import { carried, keep, lives, pinOf, toggled } from "../../src/rnnlens/view/web/pins.js";
-import { embeddable, fileName, standalonePage } from "../../src/rnnlens/view/web/save.js";
+import { carried, comparison, grouped, keep, lives, pinOf, toggled } from "../../src/rnnlens/view/web/pins.js";
+import { embeddable, fileName, savePng, standalonePage } from "../../src/rnnlens/view/web/save.js";
 import { hold, release } from "../../src/rnnlens/view/web/types.js";
 import { plainView } from "../../src/rnnlens/view/web/address.js";
+import { estimate } from "../../src/rnnlens/view/web/layout.js";
 import { grid } from "./sample.js";
 
 const before = hold(grid("we said so"), null);
@@ -43,6 +44,48 @@ test("pins of a link become pins of the grid it opened", () => {
 test("a pin keeps what it shows", () => {
   assert.equal(keep(pins[1], before).after, "said");
   assert.equal(keep({ ...pins[1], row: 9 }, before), null);
+});
+
+const pinned = (row, text = "we said so", semantic = "output") => ({ column: "c1", row, text, semantic });
+const MOST = 256 * 1024; // bytes that the server takes
+const bytes = (group) => new TextEncoder().encode(JSON.stringify(comparison(group))).length;
+
+test("a comparison says the text and semantic that its states share once", () => {
+  const other = { column: "h1", row: 1, text: "else", semantic: "input" };
+  assert.deepEqual(comparison([[pinned(0), pinned(2)], [other, pinned(1)]]), { text: "we said so", semantic: "output",
+    pairs: [{ a: { column: "c1", row: 0 }, b: { column: "c1", row: 2 } }, { a: other, b: { column: "c1", row: 1 } }] });
+});
+
+test("any number of pairs is asked for in groups that the server takes", () => {
+  const many = Array.from({ length: 150 }, (_, k) => [pinned(0), pinned(k)]);
+  assert.deepEqual(grouped(many).map((group) => group.length), [64, 64, 22]);
+  assert.deepEqual(grouped(many).flat(), many);
+  assert.deepEqual(grouped([]), []);
+});
+
+test("long texts are said once where they can, and otherwise a few at a time", () => {
+  const long = (word) => Array(2_000).fill(word).join(" "), here = long("teachers");
+  const same = Array.from({ length: 36 }, (_, k) => [pinned(0, here), pinned(k, here)]);
+  assert.equal(grouped(same).length, 1);
+  assert.ok(bytes(same) < 25_000);
+  const apart = Array.from({ length: 36 }, (_, k) => [pinned(k, long("farmers")), pinned(0, here)]);
+  const each = Array.from({ length: 5 }, (_, k) => [pinned(0, here), pinned(0, long(`${k}`))]);
+  const odd = Array.from({ length: 5 }, (_, k) => [pinned(k, "\u0007".repeat(20_000)), pinned(k, "\u0008".repeat(20_000))]);
+  for (const pairs of [apart, each, odd, [...each, ...apart, ...odd]]) {
+    const groups = grouped(pairs);
+    assert.deepEqual(groups.flat(), pairs);
+    for (const group of groups) {
+      assert.ok(bytes(group) < MOST, `${bytes(group)} bytes`);
+      const texts = new Set(group.flat().map((pin) => pin.text));
+      assert.ok([...texts].reduce((sum, text) => sum + text.split(" ").length, 0) <= 4_000);
+    }
+  }
+  assert.ok(grouped(apart).length <= 6);
+});
+
+test("too many words for a PNG are counted as people read them", async () => {
+  const held = hold(grid(Array(1001).fill("we").join(" ")), null);
+  await assert.rejects(savePng(held, plainView(), estimate), /^Error: 1,001 words are too long for a PNG/);
 });
 
 test("rows before the first that changed are kept, the rest replaced", () => {

@@ -74,8 +74,8 @@ export function drawAccuracy(scores, lines, naming, width) {
     "aria-label": "perplexity per kind; the table below says the same" }, ...axis, ...bars, ...limits);
 }
 
-/** @param {Score[]} scores @param {Accuracy} found @param {Naming} naming */
-function table(scores, found, naming) {
+/** @param {Score[]} scores @param {string} caption @param {Naming} naming */
+function table(scores, caption, naming) {
   const heads = ["kind", "", "perplexity", "× the model's", "accuracy", "KL from the model, bits",
     "calibration error"];
   const head = html("tr", {}, ...heads.map((name) => html("th", { scope: "col" }, name)));
@@ -87,13 +87,25 @@ function table(scores, found, naming) {
       html("td", { class: "name" }, [named.name, named.layer].filter(Boolean).join(", ")),
       ...numbers.map((value) => html("td", {}, value ?? "")));
   });
-  return html("table", {}, html("caption", {}, lead(found)), html("thead", {}, head), html("tbody", {}, ...rows));
+  return html("table", {}, html("caption", {}, caption), html("thead", {}, head), html("tbody", {}, ...rows));
 }
 
-/** @param {Accuracy} found */
-function lead(found) {
-  const { own, unigram } = found;
-  return `Perplexity of the model itself ${perplexity(own)}, of the unigram baseline ${perplexity(unigram)}`;
+/**
+ * What the kinds are measured against under a semantic. The model itself is asked about the next
+ * word, so only there it can be compared.
+ * @param {Accuracy} found @param {string} semantic
+ * @returns {[string, number][]}
+ */
+export function baselines(found, semantic) {
+  const own = found.unigrams && Object.hasOwn(found.unigrams, semantic) ? found.unigrams[semantic] : null;
+  /** @type {[string, number]} */ const unigram = ["unigram", own ?? found.unigram];
+  return semantic === "output" ? [["the model itself", found.own], unigram] : [unigram];
+}
+
+/** @param {[string, number][]} lines */
+export function lead(lines) {
+  const said = lines.map(([name, value]) => `${name === "unigram" ? "the unigram baseline" : name} ${perplexity(value)}`);
+  return `Perplexity of ${said.join(", of ")}`;
 }
 
 /**
@@ -107,11 +119,8 @@ export function accuracyPage(found, semantic, naming, width) {
   const heading = html("h2", {}, `How well each kind predicts the ${semanticName(asked)}`);
   const help = html("p", { class: "soft" }, `${semanticHelp(asked)} `,
     "Perplexity of each kind's probe on the test split: shorter is better.");
+  const lines = baselines(found, asked);
   const todo = "No kind has been measured: fit probes with rnnlens fit, then run rnnlens eval.";
-  if (!scores.length) return [heading, html("p", {}, `${lead(found)}. ${todo}`)];
-  // The model itself is asked about the next word, so only there it can be compared.
-  /** @type {[string, number][]} */
-  const lines = [["the model itself", found.own], ["unigram", found.unigram]];
-  if (asked !== "output") lines.shift();
-  return [heading, help, toDom(drawAccuracy(scores, lines, naming, width)), table(scores, found, naming)];
+  if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`)];
+  return [heading, help, toDom(drawAccuracy(scores, lines, naming, width)), table(scores, lead(lines), naming)];
 }

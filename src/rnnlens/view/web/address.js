@@ -1,6 +1,6 @@
 // The address bar holds the whole view, so a link reproduces it. Short, readable, defaults left out.
 
-import { wellFormed } from "./format.js";
+import { quote, thousands, tooLong, wellFormed } from "./format.js";
 
 /** @typedef {import("./types.js").View} View */
 /** @typedef {import("./types.js").Pin} Pin */
@@ -106,7 +106,8 @@ export function decode(hash) {
   for (const part of hash.replace(/^#/, "").split("&").filter(Boolean)) {
     const [key, ...rest] = part.split("=");
     const raw = rest.join("=");
-    if (!take(view, key, raw)) problems.push(`the link says ${key}=${unquoted(raw)}, which means nothing here`);
+    if (take(view, key, raw)) continue;
+    problems.push(`the link says ${quote(`${key}=${unquoted(raw)}`)}, which means nothing here`);
   }
   return { view, problems };
 }
@@ -168,7 +169,7 @@ export function fitRun(view, has) {
   const check = (key, known, who) => {
     const value = view[key];
     if (value === null || known.includes(value)) return;
-    problems.push(`the link names ${key} ${value}, which ${who}`);
+    problems.push(`the link names ${key} ${quote(value)}, which ${who}`);
     fitted[key] = null;
   };
   check("run", has.runs.map((run) => run.id), "is not served here");
@@ -178,9 +179,9 @@ export function fitRun(view, has) {
 }
 
 /**
- * The view without the columns and rows a grid has not.
+ * The view without the columns and rows a grid has not, nor pins that its run cannot answer.
  * @param {View} view
- * @param {{columns: {id: string}[], words: unknown[]}} grid
+ * @param {{columns: {id: string}[], words: unknown[], semantic: string, semantics: string[]}} grid
  * @returns {{view: View, problems: string[]}}
  */
 export function fitGrid(view, grid) {
@@ -195,11 +196,22 @@ export function fitGrid(view, grid) {
   }
   fitted.pins = view.pins.filter((pin) => known(pin.column));
   if (view.focus && !known(view.focus.column)) fitted.focus = null;
-  const problems = [...missing].map((id) => `the link names kind ${id}, which this run has not`);
+  const problems = [...missing].map((id) => `the link names kind ${quote(id)}, which this run has not`);
   const absent = (/** @type {number} */ row) => row >= grid.words.length;
-  if (fitted.focus && absent(fitted.focus.row)) fitted.focus = null;
-  const beyond = fitted.pins.filter((pin) => pin.text === null && absent(pin.row));
-  for (const pin of beyond) problems.push(`the link pins word ${pin.row + 1}, which the text has not`);
-  fitted.pins = fitted.pins.filter((pin) => !beyond.includes(pin));
-  return { view: fitted, problems };
+  if (fitted.focus && absent(fitted.focus.row)) {
+    problems.push(`the link points at word ${thousands(fitted.focus.row + 1)}, which the text has not`);
+    fitted.focus = null;
+  }
+  const semantics = new Set([grid.semantic, ...grid.semantics]);
+  /** @param {Pin} pin what is wrong with it, as far as that can be known here */
+  const wrong = (pin) => {
+    if (pin.semantic !== null && !semantics.has(pin.semantic)) {
+      return `the link names semantic ${quote(pin.semantic)}, which this run has not`;
+    }
+    if (pin.text !== null) return tooLong(pin.text) && `the link pins a word of a text whose ${tooLong(pin.text)}`;
+    return absent(pin.row) ? `the link pins word ${thousands(pin.row + 1)}, which the text has not` : "";
+  };
+  problems.push(...fitted.pins.map(wrong).filter(Boolean));
+  fitted.pins = fitted.pins.filter((pin) => !wrong(pin));
+  return { view: fitted, problems: [...new Set(problems)] };
 }

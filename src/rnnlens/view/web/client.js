@@ -1,5 +1,6 @@
 // Asking the server: one request for rows at a time, the newest wish next, again when it is gone.
 
+import { tooLong } from "./format.js";
 import { hold } from "./types.js";
 
 /** @typedef {import("./types.js").Held} Held */
@@ -8,10 +9,12 @@ import { hold } from "./types.js";
 /**
  * @typedef {{onGrid: (grid: Held) => void, onProblem: (told: string) => void,
  *   onServer: (there: boolean) => void, onBusy: (busy: boolean) => void,
- *   inView: () => number}} ClientCallbacks
+ *   inView: (row: number) => number}} ClientCallbacks
  */
 
 const BLOCK = 100; // rows in one answer while more is loaded
+const FEWEST = 12; // rows in the first answer to a wish, which is what a key press waits for
+const LULL = 200; // ms after it before more is asked for: whoever types is not to wait for that
 const LATE = 250; // ms after which an answer to an older text is no longer waited for
 const PAUSES = [400, 800, 1600, 3200, 6400]; // ms before a silent server is asked again
 
@@ -45,45 +48,67 @@ function alike(a, b) {
   return a.run === b.run && a.semantic === b.semantic && a.palette === b.palette;
 }
 
+/**
+ * The first row that an edit may have changed, at a guess: words are separated at more than spaces.
+ * @param {Held | null} known @param {string} text
+ */
+function edited(known, text) {
+  if (!known) return 0;
+  let same = 0;
+  while (same < text.length && text[same] === known.text[same]) same++;
+  return text.slice(0, same).split(/\s+/).filter(Boolean).length;
+}
+
 export class Client {
   /** @param {ClientCallbacks} callbacks */
   constructor(callbacks) {
     this.callbacks = callbacks;
     /** @type {{wish: Wish, grid: Held} | null} */ this.held = null;
+    /** @type {Wish | null} */ this.wished = null; // the newest, answered or not
     /** @type {Wish | null} */ this.next = null;
     /** @type {Flight | null} */ this.flight = null;
     this.failures = 0;
-    this.stuck = false; // whether the rest of a text was refused
+    this.refused = ""; // why the newest wish has no answer, or not all of it
     this.timer = 0;
     /** @type {(() => void)[]} */ this.waiting = [];
   }
 
   /** Wish for a grid; an earlier wish that is still unanswered is forgotten. @param {Wish} wish */
   want(wish) {
-    this.next = wish;
-    this.stuck = false;
+    const long = tooLong(wish.text);
+    this.wished = wish;
+    this.next = long ? null : wish;
+    this.refused = long;
     this.callbacks.onBusy(true);
+    if (long) this.callbacks.onProblem(long);
     const { flight } = this;
     if (!flight) {
       clearTimeout(this.timer);
       this.go();
-    } else if (flight.more || !alike(flight.wish, wish) || performance.now() - flight.since > LATE) {
+    } else if (long || flight.more || !alike(flight.wish, wish) || performance.now() - flight.since > LATE) {
       // An answer that is nearly there is let through: its rows begin the next one's.
       flight.stop.abort();
     }
   }
 
-  /** Resolves once every row is here. @returns {Promise<Held>} */
-  async complete() {
-    while (!this.held || this.next || this.flight || this.missing()) {
-      await new Promise((resolve) => this.waiting.push(() => resolve(undefined)));
-    }
-    return this.held.grid;
+  /** Whether what is held is what was wished for last. */
+  answered() {
+    return this.held !== null && this.held.wish === this.wished;
   }
 
+  /** Resolves once every row of the newest wish is here; fails where it has no answer. @returns {Promise<Held>} */
+  async complete() {
+    while (this.held && this.answered() && (this.flight || this.missing())) {
+      await new Promise((resolve) => this.waiting.push(() => resolve(undefined)));
+    }
+    if (this.held && this.answered() && !this.refused) return this.held.grid;
+    throw new Error(this.refused || "the grid of this text is on its way; try again when it is drawn");
+  }
+
+  /** Rows of the newest wish that are still to be asked for; those of an older one are no longer wanted. */
   missing() {
     const { held } = this;
-    return held && !this.stuck ? held.grid.words.length - held.grid.rows.length : 0;
+    return held && this.answered() && !this.refused ? held.grid.words.length - held.grid.rows.length : 0;
   }
 
   go() {
@@ -101,8 +126,9 @@ export class Client {
     this.flight = flight;
     if (!more) this.next = null;
     const known = this.held && alike(this.held.wish, wish) ? this.held.grid : null;
+    const first = () => Math.max(FEWEST, Math.min(BLOCK, this.callbacks.inView(edited(known, wish.text))));
     const body = { ...wish, previous: known?.text ?? "", have: known?.rows.length ?? 0,
-      limit: more ? BLOCK : Math.max(30, Math.min(BLOCK, this.callbacks.inView())) };
+      limit: more ? BLOCK : first() };
     let pause = 0;
     try {
       const answer = await ask("api/grid", body, flight.stop.signal);
@@ -112,6 +138,7 @@ export class Client {
       this.failures = 0;
       this.callbacks.onServer(true);
       this.callbacks.onGrid(grid);
+      if (!more && !this.next && this.missing()) pause = LULL;
     } catch (error) {
       pause = this.failed(error, wish, more);
     }
@@ -128,8 +155,11 @@ export class Client {
     const refused = error instanceof Refusal;
     if (refused && error.status !== 503) {
       this.callbacks.onServer(true);
-      this.callbacks.onProblem(error.message);
-      this.stuck = more;
+      // A newer wish is not refused with it.
+      if (wish === this.wished) {
+        this.refused = error.message;
+        this.callbacks.onProblem(error.message);
+      }
       return 0;
     }
     if (!refused && !(error instanceof TypeError && this.flight && !this.flight.answered)) {

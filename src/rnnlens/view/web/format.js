@@ -28,6 +28,23 @@ export function thousands(n) {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+const LONGEST_TEXT = 20_000; // characters that the server takes
+const LONGEST_QUOTE = 80;
+
+/** What is wrong with a text of too many characters, as the server says it. @param {string} text */
+export function tooLong(text) {
+  const { length } = [...text];
+  const most = thousands(LONGEST_TEXT);
+  return length > LONGEST_TEXT ? `${thousands(length)} characters are too many; give at most ${most}` : "";
+}
+
+/** What was given, as a notice quotes it. @param {string} given */
+export function quote(given) {
+  const characters = [...visible(given)];
+  if (characters.length <= LONGEST_QUOTE) return characters.join("");
+  return `${characters.slice(0, LONGEST_QUOTE - 1).join("")}…`;
+}
+
 /** @param {number | null} value */
 export function perplexity(value) {
   if (value === null || !Number.isFinite(value)) return "not measured";

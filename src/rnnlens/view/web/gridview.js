@@ -289,8 +289,11 @@ export class GridView {
     this.draw();
   }
 
-  /** How many rows a window holds. */
-  rowsInView() {
-    return this.layout ? Math.ceil(this.room.height / this.layout.row) + SPARE : 40;
+  /** How many rows are in view from one on, and the one before it; a windowful where it is not in view. @param {number} from */
+  rowsInView(from) {
+    if (!this.layout) return 20;
+    const { row, header } = this.layout;
+    const first = Math.floor(this.top / row), count = Math.ceil((this.room.height - header) / row) + 1;
+    return from < first ? count : Math.min(count, first + count - from + 1);
   }
 }

@@ -6,7 +6,7 @@ import { flow, neighbours } from "./flow.js";
 import { GridView } from "./gridview.js";
 import { shownColumns } from "./layout.js";
 import { html } from "./markup.js";
-import { carried, drawPins, keep, lives, pinKey, pinOf, toggled } from "./pins.js";
+import { carried, drawPins, grouped, keep, lives, pinKey, pinOf, toggled } from "./pins.js";
 
 /** @typedef {import("./types.js").Divergence} Divergence */
 /** @typedef {import("./types.js").Held} Held */
@@ -15,9 +15,12 @@ import { carried, drawPins, keep, lives, pinKey, pinOf, toggled } from "./pins.j
 /** @typedef {import("./types.js").Place} Place */
 /** @typedef {import("./types.js").View} View */
 /**
+ * `lookUp` gives null for a state that there is not; its pin is dropped. `onProblem` is given what
+ * went wrong with comparing pins, or null once nothing does.
  * @typedef {{onView: (change: Partial<View>) => void,
  *   divergence: (pairs: [Pin, Pin][]) => Promise<(Divergence | null)[]>,
- *   lookUp: (pin: Pin) => Promise<Kept | null>}} LensCallbacks
+ *   lookUp: (pin: Pin) => Promise<Kept | null>,
+ *   onProblem?: (error: unknown) => void}} LensCallbacks
  */
 
 const SETTLED = 70; // ms a state is in view before its divergence is asked for
@@ -30,7 +33,9 @@ export class Lens {
     /** @type {View | null} */ this.view = null;
     /** @type {Map<string, Kept>} */ this.kept = new Map();
     /** @type {Map<string, Divergence | null>} */ this.between = new Map();
+    /** @type {Set<string>} */ this.fetching = new Set(); // pins that are looked up
     this.asking = 0;
+    this.asked = 0; // how often divergences were asked for
     this.wide = 0; // of the panel, kept for the same reason as the grid's
     this.hinted = ""; // the run whose hint is shown
     this.bright = false; // whether the flow stands out and the rest steps back
@@ -87,15 +92,38 @@ export class Lens {
     this.between.clear();
   }
 
-  /** Fetch what pins of other texts show. @param {Pin[]} pins */
+  /** Whether a pin's state is known to be there. @param {Pin} pin */
+  there(pin) {
+    return this.kept.has(pinKey(pin)) || (this.grid !== null && lives(pin, this.grid));
+  }
+
+  /** Fetch what pins of other texts show, and drop those of states that there are not. @param {Pin[]} pins */
   async lookUp(pins) {
-    const { grid } = this;
-    for (const pin of pins) {
-      if (!grid || this.kept.has(pinKey(pin)) || lives(pin, grid)) continue;
-      const found = await this.callbacks.lookUp(pin).catch(() => null);
-      if (found && this.grid?.run === grid.run) this.kept.set(pinKey(pin), found);
+    const run = this.grid?.run;
+    const open = pins.filter((pin) => !this.there(pin) && !this.fetching.has(pinKey(pin)));
+    if (!open.length) return;
+    for (const pin of open) this.fetching.add(pinKey(pin));
+    /** @type {Set<string>} */ const absent = new Set();
+    for (const pin of open) {
+      const key = pinKey(pin);
+      const found = await this.callbacks.lookUp(pin).catch((error) => this.failed(error));
+      this.fetching.delete(key);
+      if (this.grid?.run !== run) continue;
+      if (found) this.kept.set(key, found);
+      else if (found === null) absent.add(key);
     }
-    if (pins.length) this.refreshPins();
+    const left = (this.view?.pins ?? []).filter((pin) => !absent.has(pinKey(pin)));
+    if (absent.size) this.change({ pins: left });
+    else this.refresh();
+  }
+
+  /** @param {unknown} error @returns {undefined} */
+  failed(error) {
+    this.callbacks.onProblem?.(error);
+  }
+
+  succeeded() {
+    if (this.view?.pins.every((pin) => this.there(pin))) this.callbacks.onProblem?.(null);
   }
 
   /** @param {Place} place @param {boolean} bright */
@@ -171,25 +199,31 @@ export class Lens {
   /** Ask for the divergences that are not known yet, once the view has settled. */
   ask() {
     clearTimeout(this.asking);
-    const pins = this.view?.pins ?? [], focus = this.inView();
-    if (!pins.length) return;
+    const pins = (this.view?.pins ?? []).filter((pin) => this.there(pin)), focus = this.inView();
     /** @type {[Pin, Pin][]} */ const wanted = [];
     pins.forEach((pin, k) => {
       if (focus && pinKey(focus) !== pinKey(pin)) wanted.push([pin, focus]);
       if (k > 0) wanted.push([pins[0], pin]);
     });
     const open = wanted.filter(([a, b]) => !this.between.has(pairKey(a, b)));
-    if (!open.length) return;
-    this.asking = setTimeout(() => this.answer(open), SETTLED);
+    if (!open.length) this.succeeded();
+    else this.asking = setTimeout(() => this.answer(open), SETTLED);
   }
 
   /** @param {[Pin, Pin][]} pairs */
   async answer(pairs) {
-    const found = await this.callbacks.divergence(pairs).catch(() => []);
-    found.forEach((divergence, k) => {
-      if (divergence) this.between.set(pairKey(...pairs[k]), divergence);
-    });
-    if (found.length) this.refreshPins();
+    const turn = ++this.asked;
+    let failed = false;
+    for (const group of grouped(pairs)) {
+      if (turn !== this.asked) return; // asked again meanwhile, for what is still open
+      const found = await this.callbacks.divergence(group).catch((error) => this.failed(error));
+      failed ||= !found;
+      found?.forEach((divergence, k) => {
+        if (divergence) this.between.set(pairKey(...group[k]), divergence);
+      });
+      if (found) this.refreshPins();
+    }
+    if (!failed) this.succeeded();
   }
 
   /**

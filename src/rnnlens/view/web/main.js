@@ -4,11 +4,11 @@ import { accuracyPage } from "./accuracy.js";
 import { decode, encode, fitGrid, fitRun, plainView } from "./address.js";
 import { ask, Client, Refusal } from "./client.js";
 import { Controls, legend } from "./controls.js";
-import { lastLayer, layerName, thousands, visible } from "./format.js";
+import { lastLayer, layerName, quote, thousands, visible } from "./format.js";
 import { Lens } from "./lens.js";
 import { html } from "./markup.js";
 import { action, list, menu } from "./menus.js";
-import { keep } from "./pins.js";
+import { comparison, keep } from "./pins.js";
 import { savePng, saveSvg, saveHtml, standalonePage } from "./save.js";
 import { growing, skeleton } from "./skeleton.js";
 import { hold } from "./types.js";
@@ -38,13 +38,17 @@ class Page {
       onView: (change) => this.change(change),
       divergence: (pairs) => this.divergence(pairs),
       lookUp: (pin) => this.lookUp(pin),
+      onProblem: (error) => this.say("pins", error === null ? "" : `pins could not be compared: ${reason(error)}`),
     }, root);
     this.client = new Client({
       onGrid: (grid) => this.arrived(grid),
-      onProblem: (told) => this.say("problem", told),
+      onProblem: (told) => {
+        this.say("problem", told);
+        this.say("loading", "");
+      },
       onServer: (there) => this.say("server", there ? "" : "the server does not answer; it is asked again"),
       onBusy: (busy) => this.lens.gridView.scroller.setAttribute("aria-busy", String(busy)),
-      inView: () => this.lens.gridView.rowsInView(),
+      inView: (row) => this.lens.gridView.rowsInView(row),
     });
     this.controls = new Controls(place.controls, (change) => this.change(change), { semantic: true });
     place.controls.append(menu("save", "save",
@@ -144,13 +148,14 @@ class Page {
 
   /** @param {Held} grid */
   arrived(grid) {
-    this.say("problem", "");
+    const answered = this.client.answered();
+    if (answered) this.say("problem", "");
     if (this.unchecked) {
+      if (!answered) return; // a link is checked against its own text
       this.unchecked = false;
       const { view, problems } = fitGrid(this.view, grid);
       this.view = view;
-      const said = this.place.notes.link.textContent;
-      if (problems.length) this.say("link", [said, ...problems].filter(Boolean).join("; "));
+      this.add(problems);
     }
     const first = this.grid?.run !== grid.run;
     this.draw(grid);
@@ -179,12 +184,18 @@ class Page {
 
   /**
    * One line that says something; nothing hides it.
-   * @param {"problem" | "server" | "link" | "loading" | "empty"} what @param {string} told
+   * @param {"problem" | "server" | "link" | "pins" | "loading" | "empty"} what @param {string} told
    */
   say(what, told) {
     const line = this.place.notes[what];
     if (line.textContent !== told) line.textContent = told;
     line.hidden = !told;
+  }
+
+  /** Say more of what is wrong with the link. @param {string[]} problems */
+  add(problems) {
+    const said = this.place.notes.link.textContent;
+    if (problems.length) this.say("link", [said, ...problems].filter(Boolean).join("; "));
   }
 
   /** Keep the address up to date; `step`: so that going back undoes it. @param {boolean} step */
@@ -221,8 +232,7 @@ class Page {
       const semantic = this.view.semantic ?? this.grid?.semantic ?? null;
       place.accuracy.replaceChildren(...accuracyPage(found, semantic, (kind) => this.named(kind), width));
     } catch (error) {
-      const told = error instanceof Refusal ? error.message : "the server does not answer";
-      place.accuracy.replaceChildren(html("h2", {}, "How well each kind predicts"), html("p", {}, told));
+      place.accuracy.replaceChildren(html("h2", {}, "How well each kind predicts"), html("p", {}, reason(error)));
     }
   }
 
@@ -236,17 +246,23 @@ class Page {
 
   /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./types.js").Divergence[]>} */
   async divergence(pairs) {
-    const end = (/** @type {Pin} */ { column, row, text, semantic }) => ({ column, row, text, semantic });
-    const { bits } = await ask("api/divergence", { run: this.run().id, text: this.grid?.text ?? "",
-      semantic: this.grid?.semantic ?? null, pairs: pairs.map(([a, b]) => ({ a: end(a), b: end(b) })) });
+    const { bits } = await ask("api/divergence", { run: this.run().id, ...comparison(pairs) });
     return bits.map((/** @type {number} */ value) => ({ bits: value, exact: true }));
   }
 
   /** @param {Pin} pin */
   async lookUp(pin) {
-    const { text, semantic, row } = pin;
+    const { text, semantic, row } = pin, word = `the link pins word ${thousands(row + 1)} of “${quote(text ?? "")}”`;
     const found = await ask("api/grid", { run: this.run().id, text, semantic, palette: this.view.palette,
-      previous: text, have: row, limit: 1 });
+      previous: text, have: row, limit: 1 }).catch((error) => {
+      if (!(error instanceof Refusal) || error.status === 503) throw error;
+      this.add([`${word}: ${error.message}`]);
+    });
+    if (!found) return null;
+    if (row >= found.words.length) {
+      this.add([`${word}, which that text has not`]);
+      return null;
+    }
     const rows = [...Array(found.from), ...found.rows];
     return keep(pin, { ...hold({ ...found, rows: [] }, null), rows });
   }
@@ -254,7 +270,9 @@ class Page {
   /** @param {"svg" | "png" | "html"} as */
   async save(as) {
     try {
-      const grid = await this.client.complete(), { measure } = this.lens.gridView;
+      const grid = await this.client.complete().catch((error) => {
+        throw new Error(`nothing was saved: ${reason(error)}`);
+      }), { measure } = this.lens.gridView;
       if (as === "svg") saveSvg(grid, this.view, measure);
       else if (as === "png") await savePng(grid, this.view, measure);
       else {
@@ -268,6 +286,12 @@ class Page {
       this.say("problem", error instanceof TypeError ? "the server does not answer; nothing was saved" : told);
     }
   }
+}
+
+/** What went wrong, in words. @param {unknown} error */
+function reason(error) {
+  if (error instanceof TypeError) return "the server does not answer";
+  return error instanceof Error ? error.message : String(error);
 }
 
 new Page(document.body).begin();

@@ -69,6 +69,58 @@ export function keep(pin, grid) {
   return { state, after: wordAfter(grid, grid.columns[index], pin.row), labels: grid.labels };
 }
 
+const PAIRS = 64; // that the server compares at once
+const BYTES = 120_000; // of texts that are spelled out, so that a request stays small
+const WORDS = 4_000; // of different texts together; there are at most as many as characters
+
+/** @param {string | null} text what it weighs in a request */
+function weight(text) {
+  return new TextEncoder().encode(JSON.stringify(text)).length;
+}
+
+/**
+ * Pairs in groups that can each be asked for at once.
+ * @param {[Pin, Pin][]} pairs
+ * @returns {[Pin, Pin][][]}
+ */
+export function grouped(pairs) {
+  /** @type {[Pin, Pin][][]} */ const groups = [];
+  let bytes = 0;
+  /** @type {Map<string, number>} */ let texts = new Map();
+  for (const pair of pairs) {
+    const group = groups[groups.length - 1];
+    /** @param {Pin} first */
+    const spelled = (first) => pair.reduce((sum, { text }) => sum + (text === first.text ? 0 : weight(text)), 0);
+    const own = pair.map(({ text, semantic }) =>
+      /** @type {[string, number]} */ ([JSON.stringify([semantic, text]), text?.length ?? 0]));
+    const together = new Map([...texts, ...own]);
+    const words = [...together.values()].reduce((sum, length) => sum + length, 0);
+    if (group && group.length < PAIRS && bytes + spelled(group[0][0]) <= BYTES
+      && (together.size <= 2 || words <= WORDS)) {
+      bytes += spelled(group[0][0]);
+      texts = together;
+      group.push(pair);
+    } else {
+      bytes = spelled(pair[0]);
+      texts = new Map(own);
+      groups.push([pair]);
+    }
+  }
+  return groups;
+}
+
+/**
+ * A group of pairs as the server is asked for it: what the first pin has is said once.
+ * @param {[Pin, Pin][]} pairs
+ */
+export function comparison(pairs) {
+  const { text, semantic } = pairs[0][0];
+  /** @param {Pin} pin */
+  const end = (pin) => ({ column: pin.column, row: pin.row, ...(pin.text === text ? {} : { text: pin.text }),
+    ...(pin.semantic === semantic ? {} : { semantic: pin.semantic }) });
+  return { text: text ?? "", semantic, pairs: pairs.map(([a, b]) => ({ a: end(a), b: end(b) })) };
+}
+
 /**
  * The pinned states, side by side.
  * @param {Held} grid

@@ -1,5 +1,6 @@
 // Saving what is drawn: SVG, PNG, or a page of its own.
 
+import { thousands } from "./format.js";
 import { toText } from "./markup.js";
 import { drawSheet } from "./sheet.js";
 import { release } from "./types.js";
@@ -35,7 +36,8 @@ export function saveSvg(grid, view, measure) {
 export async function savePng(grid, view, measure) {
   const { drawing, width, height } = drawSheet(grid, view, measure);
   const scale = Math.min(2, LARGEST / height, LARGEST / width);
-  if (scale < 0.5) throw new Error(`${grid.words.length} words are too long for a PNG; save as SVG, or draw compact`);
+  const long = `${thousands(grid.words.length)} words are too long for a PNG; save as SVG, or draw compact`;
+  if (scale < 0.5) throw new Error(long);
   const image = new Image(width, height);
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(toText(drawing))}`;
   await image.decode();

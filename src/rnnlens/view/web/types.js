@@ -31,8 +31,9 @@
  *   palettes: string[], examples: string[], probes: boolean}} RunInfo
  * @typedef {{kind: string, perplexity: number, ratio: number, accuracy: number, kl: number,
  *   calibration: number}} Score
+ * `unigrams` per semantic, where the server gives them.
  * @typedef {{run: string, title: string, own: number, unigram: number,
- *   semantics: Record<string, Score[]>}} Accuracy
+ *   unigrams?: Record<string, number>, semantics: Record<string, Score[]>}} Accuracy
  *
  * Jensen-Shannon divergence; `exact` is false where it is a lower bound.
  * @typedef {{bits: number, exact: boolean}} Divergence

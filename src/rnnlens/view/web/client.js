@@ -46,9 +46,10 @@ function alike(a, b) {
 }
 
 export class Client {
-  /** @param {ClientCallbacks} callbacks */
-  constructor(callbacks) {
+  /** @param {ClientCallbacks} callbacks @param {typeof ask} asks who is asked: a server, or a kernel */
+  constructor(callbacks, asks = ask) {
     this.callbacks = callbacks;
+    this.asks = asks;
     /** @type {{wish: Wish, grid: Held} | null} */ this.held = null;
     /** @type {Wish | null} */ this.next = null;
     /** @type {Flight | null} */ this.flight = null;
@@ -71,6 +72,13 @@ export class Client {
       // An answer that is nearly there is let through: its rows begin the next one's.
       flight.stop.abort();
     }
+  }
+
+  /** Begin with a grid that is at hand; rows it lacks are asked for. @param {Wish} wish @param {Held} grid */
+  begin(wish, grid) {
+    this.held = { wish, grid };
+    this.callbacks.onGrid(grid);
+    this.go();
   }
 
   /** Resolves once every row is here. @returns {Promise<Held>} */
@@ -105,7 +113,7 @@ export class Client {
       limit: more ? BLOCK : Math.max(30, Math.min(BLOCK, this.callbacks.inView())) };
     let pause = 0;
     try {
-      const answer = await ask("api/grid", body, flight.stop.signal);
+      const answer = await this.asks("api/grid", body, flight.stop.signal);
       flight.answered = true;
       const grid = hold(answer, known);
       this.held = { wish, grid };

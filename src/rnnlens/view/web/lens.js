@@ -185,7 +185,11 @@ export class Lens {
 
   /** @param {[Pin, Pin][]} pairs */
   async answer(pairs) {
-    const found = await this.callbacks.divergence(pairs).catch(() => []);
+    this.learn(pairs, await this.callbacks.divergence(pairs).catch(() => []));
+  }
+
+  /** Take in divergences, which may also come later or better. @param {[Pin, Pin][]} pairs @param {(Divergence | null)[]} found */
+  learn(pairs, found) {
     found.forEach((divergence, k) => {
       if (divergence) this.between.set(pairKey(...pairs[k]), divergence);
     });

@@ -69,8 +69,9 @@ def test_files_stay_short():
     assert long == {}
 
 
-def test_importing_rnnlens_loads_no_server_and_no_plotting():
-    heavy = "starlette fastapi pydantic uvicorn matplotlib IPython nltk textblob".split()
+def test_importing_rnnlens_loads_no_server_no_plotting_and_no_notebook():
+    heavy = """starlette fastapi pydantic uvicorn matplotlib nltk textblob
+        IPython anywidget ipywidgets traitlets""".split()
     code = f"import rnnlens, sys; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60

@@ -210,6 +210,12 @@ class Grid:
         saving.save(self.json, Path(path), _changed(look, changes))
         return Path(path)
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002
+        """What a notebook shows: the live grid, and a table that stays."""
+        from rnnlens.view.notebook import shown_grid
+
+        return shown_grid(self)
+
     def __repr__(self) -> str:
         title = self.json["title"]
         return f"<grid of {len(self)} words x {len(self.kinds)} columns, {title}>"

@@ -125,6 +125,12 @@ class Lens:
 
         return Grid(self, self.grid(text, semantic, palette))
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002
+        """What a notebook shows: the live grid with a field for texts, and a table that stays."""
+        from rnnlens.view.notebook import shown_lens
+
+        return shown_lens(self)
+
     def evaluate(self, data: Iterable[Any]) -> list[Score]:
         """How well each kind predicts on data of your own.
 

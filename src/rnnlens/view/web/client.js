@@ -60,9 +60,10 @@ function edited(known, text) {
 }
 
 export class Client {
-  /** @param {ClientCallbacks} callbacks */
-  constructor(callbacks) {
+  /** @param {ClientCallbacks} callbacks @param {typeof ask} asks who is asked: a server, or a kernel */
+  constructor(callbacks, asks = ask) {
     this.callbacks = callbacks;
+    this.asks = asks;
     /** @type {{wish: Wish, grid: Held} | null} */ this.held = null;
     /** @type {Wish | null} */ this.wished = null; // the newest, answered or not
     /** @type {Wish | null} */ this.next = null;
@@ -89,6 +90,14 @@ export class Client {
       // An answer that is nearly there is let through: its rows begin the next one's.
       flight.stop.abort();
     }
+  }
+
+  /** Begin with a grid that is at hand; rows it lacks are asked for. @param {Wish} wish @param {Held} grid */
+  begin(wish, grid) {
+    this.held = { wish, grid };
+    this.wished = wish;
+    this.callbacks.onGrid(grid);
+    this.go();
   }
 
   /** Whether what is held is what was wished for last. */
@@ -131,7 +140,7 @@ export class Client {
       limit: more ? BLOCK : first() };
     let pause = 0;
     try {
-      const answer = await ask("api/grid", body, flight.stop.signal);
+      const answer = await this.asks("api/grid", body, flight.stop.signal);
       flight.answered = true;
       const grid = hold(answer, known);
       this.held = { wish, grid };

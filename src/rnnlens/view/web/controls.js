@@ -15,7 +15,8 @@ export class Controls {
   /**
    * @param {HTMLElement} root
    * @param {OnView} onView
-   * @param {{semantic: boolean}} can what can be changed here: a file holds one semantic
+   * @param {{semantic: boolean, theme?: boolean}} can what can be changed here: a file holds one semantic,
+   *   and a notebook has a theme of its own
    */
   constructor(root, onView, can) {
     this.onView = onView;
@@ -35,9 +36,11 @@ export class Controls {
     this.theme = segments("theme", ["auto", "light", "dark"].map((value) => ({ value, text: value })), "auto",
       setTheme);
     this.kinds = html("div", { class: "kinds" });
+    const themes = can.theme === false ? [] : [field("theme", this.theme)];
     const look = menu("look", "look", field("headings", this.naming), field("bars", this.bars), this.palettes,
-      field("theme", this.theme));
+      ...themes);
     root.append(this.semantics, this.density, menu("kinds", "choose", this.kinds), look);
+    if (can.theme === false) return;
     setTheme(storedTheme());
     take(this.theme, storedTheme());
     this.theme.addEventListener("click", () => take(this.theme, storedTheme()));

@@ -218,12 +218,17 @@ export class Lens {
       if (turn !== this.asked) return; // asked again meanwhile, for what is still open
       const found = await this.callbacks.divergence(group).catch((error) => this.failed(error));
       failed ||= !found;
-      found?.forEach((divergence, k) => {
-        if (divergence) this.between.set(pairKey(...group[k]), divergence);
-      });
-      if (found) this.refreshPins();
+      if (found) this.learn(group, found);
     }
     if (!failed) this.succeeded();
+  }
+
+  /** Take in divergences, which may also come later or better. @param {[Pin, Pin][]} pairs @param {(Divergence | null)[]} found */
+  learn(pairs, found) {
+    found.forEach((divergence, k) => {
+      if (divergence) this.between.set(pairKey(...pairs[k]), divergence);
+    });
+    if (found.length) this.refreshPins();
   }
 
   /**

@@ -72,7 +72,7 @@ export function menu(name, kind, ...inside) {
     const over = Math.max(0, 8 - box.left) - Math.max(0, box.right - document.documentElement.clientWidth + 8);
     sheet.style.transform = `translateX(${over}px)`; // into the window
     const outside = (/** @type {Event} */ event) => {
-      if (event.target instanceof Node && made.contains(event.target)) return;
+      if (event.composedPath().includes(made)) return; // a target inside a shadow is not told outside it
       made.open = false;
       document.removeEventListener("pointerdown", outside);
     };

@@ -32,8 +32,9 @@ export function skeleton(root) {
  * A field of one line that grows with what it holds.
  * @param {HTMLTextAreaElement} field
  * @param {(text: string) => void} onText
+ * @param {AbortSignal} [until] when the field is gone
  */
-export function growing(field, onText) {
+export function growing(field, onText, until) {
   const grow = () => {
     if (CSS.supports("field-sizing", "content")) return;
     field.style.height = "auto";
@@ -46,7 +47,7 @@ export function growing(field, onText) {
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter") event.preventDefault();
   });
-  window.addEventListener("resize", grow);
+  window.addEventListener("resize", grow, until ? { signal: until } : {});
   return {
     focus: () => field.focus({ preventScroll: true }),
     /** @param {string} text */

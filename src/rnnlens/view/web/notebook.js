@@ -1,0 +1,186 @@
+// A grid or a lens in a notebook: the same view, with the kernel for a server.
+
+import { plainView } from "./address.js";
+import { Client } from "./client.js";
+import { Controls, legend } from "./controls.js";
+import { lowerBound } from "./divergence.js";
+import { semanticName, thousands, visible } from "./format.js";
+import { Kernel } from "./kernel.js";
+import { Lens } from "./lens.js";
+import { html } from "./markup.js";
+import { action, menu } from "./menus.js";
+import { keep, lives, pinKey } from "./pins.js";
+import { savePng, saveSvg } from "./save.js";
+import { growing, skeleton } from "./skeleton.js";
+import { followTheme } from "./theme.js";
+import { hold } from "./types.js";
+
+/** @typedef {import("./types.js").Divergence} Divergence */
+/** @typedef {import("./types.js").Held} Held */
+/** @typedef {import("./types.js").Pin} Pin */
+/** @typedef {import("./types.js").View} View */
+/**
+ * What a view begins with; `typing`: whether it has a field for texts.
+ * @typedef {{grid: import("./types.js").Grid, typing: boolean, examples: string[]}} Start
+ */
+
+const PATIENCE = 1500; // ms before a lower bound stands in for a divergence
+const GONE = "the kernel does not answer: it is busy, or it was restarted; then run the cell again";
+
+class Notebook {
+  /** @param {HTMLElement} root @param {Start} start @param {import("./kernel.js").Model} model */
+  constructor(root, start, model) {
+    this.place = skeleton(root);
+    this.root = root;
+    this.gone = new AbortController();
+    /** @type {Held} */ this.grid = hold(start.grid, null);
+    /** @type {View} */ this.view = { ...plainView(), text: this.grid.text };
+    this.kernel = new Kernel(model, (silent) => this.say("server", silent ? GONE : ""));
+    this.lens = new Lens(this.place.stage, {
+      onView: (change) => { this.view = { ...this.view, ...change }; },
+      divergence: (pairs) => this.divergence(pairs),
+      lookUp: async () => null, // pins are of texts that were shown here
+    }, root);
+    this.client = new Client({
+      onGrid: (grid) => this.draw(grid),
+      onProblem: (told) => this.say("problem", told),
+      onServer: () => {}, // the kernel's silence is told of above
+      onBusy: (busy) => this.lens.gridView.scroller.setAttribute("aria-busy", String(busy)),
+      inView: (row) => this.lens.gridView.rowsInView(row),
+    }, (path, body) => this.kernel.ask(path, body));
+    this.controls = new Controls(this.place.controls, (change) => this.change(change),
+      { semantic: start.typing, theme: false });
+    this.furnish(start);
+    const { run, text, semantic, palette } = this.grid;
+    this.client.begin({ run, text, semantic: start.typing ? null : semantic, palette: start.typing ? null : palette },
+      this.grid);
+  }
+
+  /** @param {Start} start */
+  furnish(start) {
+    const { place } = this, { measure } = this.lens.gridView;
+    place.accuracy.remove();
+    place.work.setAttribute("role", "group"); // the notebook is the page's main part
+    const save = async (/** @type {(grid: Held, view: View, measure: any) => unknown} */ as) => {
+      try {
+        const whole = this.grid.rows.length === this.grid.words.length;
+        await as(whole ? this.grid : await this.client.complete(), this.view, measure);
+      } catch (error) {
+        this.say("problem", error instanceof Error ? error.message : String(error));
+      }
+    };
+    place.controls.append(menu("save", "save", action("SVG, a drawing", () => save(saveSvg)),
+      action("PNG, a picture", () => save(savePng))));
+    if (!start.typing) {
+      place.title.append(`${visible(this.grid.title)} · ${semanticName(this.grid.semantic)}`);
+      place.text.parentElement?.remove(); // the words stand beside their rows, the sentence in the cell above
+      return;
+    }
+    place.title.append(visible(this.grid.title));
+    const text = growing(place.text, (typed) => this.change({ text: typed }), this.gone.signal);
+    text.set(this.grid.text);
+    const examples = start.examples.map((example) => action(visible(example), () => {
+      text.set(example);
+      this.change({ text: example, focus: null });
+    }));
+    if (examples.length) place.examples.append(menu("examples", "examples", ...examples));
+  }
+
+  /** @param {Partial<View>} change */
+  change(change) {
+    this.view = { ...this.view, ...change };
+    const { text, semantic, palette } = this.view;
+    if (["text", "semantic", "palette"].some((key) => key in change)) {
+      this.client.want({ run: this.grid.run, text: text ?? "", semantic, palette });
+    } else this.draw(this.grid);
+  }
+
+  /** @param {Held} grid */
+  draw(grid) {
+    this.say("problem", "");
+    this.grid = grid;
+    this.place.legend.replaceChildren(...legend(grid));
+    this.lens.show(grid, this.view);
+    this.controls.show(grid, this.view);
+    this.root.classList.toggle("compact", this.view.density === "compact");
+    const { rows, words } = grid;
+    this.say("loading", rows.length < words.length
+      ? `${thousands(rows.length)} of ${thousands(words.length)} words are here` : "");
+    const none = this.lens.gridView.layout?.slots.length ? "" : "no kind is chosen; take some from the menu";
+    this.say("empty", words.length ? none : "type a sentence, or take one of the examples");
+  }
+
+  /** @param {"problem" | "server" | "loading" | "empty"} what @param {string} told */
+  say(what, told) {
+    const line = this.place.notes[what];
+    if (line.textContent !== told) line.textContent = told;
+    line.hidden = !told;
+  }
+
+  /**
+   * Exactly, from the kernel; while it says nothing, at least.
+   * @param {[Pin, Pin][]} pairs @returns {Promise<(Divergence | null)[]>}
+   */
+  async divergence(pairs) {
+    const { text, semantic } = this.grid;
+    const asked = { text, semantic, pairs: pairs.map(([a, b]) => ({ a, b })) };
+    /** @type {Promise<Divergence[]>} */
+    const exact = this.kernel.ask("api/divergence", asked)
+      .then(({ bits }) => bits.map((/** @type {number} */ value) => ({ bits: value, exact: true })));
+    const late = new Promise((resolve) => setTimeout(() => resolve(null), PATIENCE));
+    const found = await Promise.race([exact, late]).catch(() => null);
+    if (found) return found;
+    exact.then((better) => this.lens.learn(pairs, better)).catch(() => {});
+    return pairs.map(([a, b]) => this.atLeast(a, b));
+  }
+
+  /** @param {Pin} a @param {Pin} b @returns {Divergence | null} */
+  atLeast(a, b) {
+    const top = (/** @type {Pin} */ pin) =>
+      ((lives(pin, this.grid) && keep(pin, this.grid)) || this.lens.kept.get(pinKey(pin)))?.state.top;
+    const p = top(a), q = top(b);
+    return p && q ? { bits: lowerBound(p, q), exact: false } : null;
+  }
+
+  close() {
+    this.gone.abort();
+    this.kernel.close();
+  }
+}
+
+/**
+ * What anywidget calls for each place the widget is shown in.
+ * @param {{model: import("./kernel.js").Model, el: HTMLElement}} given
+ * @param {string} style
+ */
+export function render({ model, el }, style) {
+  // In a shadow, so that neither the notebook's style reaches the grid nor the grid's the notebook.
+  const host = html("div", {});
+  const shadow = host.attachShadow({ mode: "open" });
+  const sheet = new CSSStyleSheet(), root = html("div", {});
+  sheet.replaceSync(style);
+  shadow.adoptedStyleSheets = [sheet];
+  shadow.append(root);
+  el.append(host);
+  const shown = new Notebook(root, JSON.parse(model.get("start")), model);
+  // JupyterLab takes keys before they arrive here, unless it is told not to; saving stays its own.
+  window.addEventListener("keydown", (event) => {
+    const saves = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "s";
+    host.toggleAttribute("data-lm-suppress-shortcuts", !saves);
+  }, { capture: true, signal: shown.gone.signal });
+  const hidden = hideTable(model.get("table"));
+  const unfollow = followTheme(host, (theme) => { root.dataset.theme = theme; });
+  return () => {
+    unfollow();
+    shown.close();
+    document.adoptedStyleSheets = document.adoptedStyleSheets.filter((one) => one !== hidden);
+  };
+}
+
+/** Hide the table that stands in for the widget wherever it is not alive. @param {string} name its class */
+function hideTable(name) {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(`.jp-OutputArea-child:has(.${name}), .${name} { display: none; }`);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  return sheet;
+}

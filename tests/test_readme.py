@@ -31,7 +31,7 @@ def commands() -> list[str]:
 def folder(tmp_path_factory) -> Path:
     made: Path = tmp_path_factory.mktemp("readme")
     with gzip.open(made / "news.conllu.gz", "wt", encoding="utf-8") as file:
-        file.write(conllu(120))
+        file.write(conllu(40))
     return made
 
 

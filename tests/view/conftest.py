@@ -16,11 +16,11 @@ import torch
 from playwright.sync_api import (
     Browser,
     BrowserContext,
-    Locator,
     Page,
     expect,
     sync_playwright,
 )
+from tests.view.screen import Screen
 
 from rnnlens.cli import main
 from rnnlens.corpus.vocabulary import Vocabulary
@@ -51,27 +51,10 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def demo_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """`rnnlens demo`, the real command, on a port of its own choice."""
-    cache: Path = tmp_path_factory.mktemp("cache")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rnnlens", "demo", "--no-browser"],
-        env={**os.environ, "XDG_CACHE_HOME": str(cache)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout
-    try:
-        for line in process.stdout:
-            if " at http://" in line:
-                yield line.split(" at ")[1].split()[0]
-                break
-        else:
-            pytest.fail("the demo ended without serving")
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-        process.stdout.close()
+def demo_address() -> Iterator[str]:
+    """`rnnlens demo` on a port of its own choice."""
+    with started("demo") as address:
+        yield address
 
 
 WORDS = {
@@ -159,13 +142,18 @@ def formulas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Lens]:
 # What the tests of the page share. RNNLENS_PAGE_RUN names another run with probes to look at.
 
 
+def serving(*runs: Path, port: int = 0) -> contextlib.AbstractContextManager[str]:
+    """`rnnlens view`; gives its address."""
+    return started("view", *map(str, runs), "--port", str(port))
+
+
 @contextlib.contextmanager
-def serving(*runs: Path, port: int = 0) -> Iterator[str]:
-    """`rnnlens view`, the real command; gives its address."""
-    command = [sys.executable, "-m", "rnnlens", "view", *map(str, runs), "--no-browser"]
+def started(*words: str) -> Iterator[str]:
+    """A real command that serves, until it is no longer needed; gives its address."""
     process = subprocess.Popen(
-        [*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+        [sys.executable, "-m", "rnnlens", *words, "--no-browser"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
     assert process.stdout
     said = []
     try:
@@ -209,76 +197,6 @@ def address(
     (new / "evaluation.json").unlink()
     with serving(probed_run, trained_run, new) as served:
         yield served
-
-
-class Screen:
-    """The page, as a user sees and handles it."""
-
-    def __init__(self, page: Page, address: str) -> None:
-        self.page, self.address = page, address
-
-    def find(self, selector: str) -> Locator:
-        return self.page.locator(selector)
-
-    def write(self, text: str, words: int | None = None) -> None:
-        """Put a text into the field and wait until all of it is drawn."""
-        self.page.fill("#text", text)
-        self.settled()
-        self.drawn(len(text.split()) if words is None else words)
-
-    def drawn(self, words: int) -> None:
-        expect(self.find(".scroller")).to_have_attribute("aria-rowcount", str(words + 1))
-        self.settled()
-
-    def settled(self) -> None:
-        """Wait until nothing more is on its way."""
-        expect(self.find(".scroller")).to_have_attribute("aria-busy", "false")
-
-    def words(self) -> list[str]:
-        return self._labels(".row [role=rowheader]")
-
-    def states(self) -> list[str]:
-        """What every state in view says."""
-        return self._labels(".row .state")
-
-    def _labels(self, selector: str) -> list[str]:
-        script = "all => all.map(one => one.getAttribute('aria-label'))"
-        found: list[str] = self.find(selector).evaluate_all(script)
-        return found
-
-    def state(self, row: int, column: str) -> Locator:
-        """A state, by its row and its column's name."""
-        heads = self._labels(".head g[role=columnheader]")
-        return self.find(f".row[aria-rowindex='{row + 2}'] .state").nth(heads.index(column))
-
-    def point(self, row: int, column: str) -> None:
-        """Move the pointer onto a state."""
-        mark = self.state(row, column).locator(".mark")
-        mark.scroll_into_view_if_needed()
-        box = mark.bounding_box()
-        assert box
-        self.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-
-    def pin(self, row: int, column: str) -> None:
-        self.point(row, column)
-        self.page.mouse.down()
-        self.page.mouse.up()
-
-    def rings(self, kind: str) -> list[tuple[int, int]]:
-        """Row and place of the states that are ringed in a way."""
-        script = """(rings) => rings.map((ring) => {
-            const states = [...ring.parentNode.querySelectorAll(".state")];
-            const x = Number(ring.getAttribute("x"));
-            const left = (state) => state.transform.baseVal[0].matrix.e;
-            const at = states.findIndex((state) => Math.abs(left(state) - x) < 5);
-            return [Number(ring.closest(".row").getAttribute("aria-rowindex")) - 2, at];
-        })"""
-        found = self.find(f".ring.{kind}").evaluate_all(script)
-        return sorted((row, at) for row, at in found)
-
-    def ask(self, path: str, body: dict[str, Any]) -> Any:
-        """Ask the server directly."""
-        return self.page.request.post(self.address + path, data=body).json()
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.grammar import conllu, sentences
 
-from rnnlens.corpus.corpus import SPLITS, Corpus, CorpusConfig, load_corpus
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
+from rnnlens.corpus.tokens import SPLITS
 from rnnlens.corpus.vocabulary import UNK
 from rnnlens.errors import RnnlensError
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, collect, prepare
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, prepare
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
+from rnnlens.corpus.tokens import collect
 from rnnlens.corpus.vocabulary import NUM, UNK
 from rnnlens.errors import RnnlensError
 
@@ -62,7 +63,7 @@ def naive(parts: Parts, config: CorpusConfig) -> list[list[list[str]]]:
 
 
 def prepared(parts: Parts, config: CorpusConfig) -> Corpus:
-    return prepare("name", "text", collect([*parts], config), config)
+    return prepare("name", "text", collect([*parts], config.lowercase), config)
 
 
 def decoded(corpus: Corpus, split: str) -> list[list[str]]:
@@ -192,6 +193,8 @@ def test_the_pieces_of_a_sentence_stay_in_one_split():
 
 
 def test_sentences_of_a_single_word_are_left_out_and_counted():
-    tokens = collect([[sentence("yes"), sentence(""), sentence("a b"), sentence("no")]], GIVEN)
+    tokens = collect(
+        [[sentence("yes"), sentence(""), sentence("a b"), sentence("no")]], GIVEN.lowercase
+    )
     assert (tokens.short, len(tokens.part)) == (3, 1)
     assert tokens.forms == ["a", "b"]

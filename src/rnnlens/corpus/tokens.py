@@ -1,0 +1,174 @@
+"""All sentences of a corpus as numbers, and which of them are for training, validation and test.
+
+Every token is held once, as the number of its form and of its tag, so memory grows with the corpus
+and not with a multiple of it, and everything after reading is a few array operations.
+"""
+
+import hashlib
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnlens.corpus.formats import FORMATS, read, recognise
+from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.tags import UNIVERSAL
+from rnnlens.corpus.vocabulary import NUM, UNK
+from rnnlens.errors import RnnlensError
+
+SPLITS = ("train", "valid", "test")
+TAG_IDS = {tag: i for i, tag in enumerate(UNIVERSAL)}
+NO_TAG = len(UNIVERSAL)
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ReadingConfig:
+    """How a corpus is read and split; the defaults are the paper's."""
+
+    format: str = field(default="auto", metadata={"help": "auto, text, raw, conllu or brackets"})
+    encoding: str = field(default="utf-8", metadata={"help": "encoding of text files"})
+    valid: str = field(default="", metadata={"help": "a corpus of its own for validation"})
+    test: str = field(default="", metadata={"help": "a corpus of its own for testing"})
+    valid_share: float = field(
+        default=0.1, metadata={"help": "share of sentences for validation, without --valid"}
+    )
+    test_share: float = field(
+        default=0.1, metadata={"help": "share of sentences for testing, without --test"}
+    )
+    split_seed: int = field(default=0, metadata={"help": "seed of the random split"})
+    longest: int = field(
+        default=200, metadata={"help": "cut longer sentences into pieces of this many words"}
+    )
+
+    def check(self) -> None:
+        """Refuse values that cannot work."""
+        if self.format not in FORMATS:
+            raise RnnlensError(f"no format is called {self.format!r}; choose {', '.join(FORMATS)}")
+        shares = self.valid_share, self.test_share
+        if not all(0 < share < 1 for share in shares) or sum(shares) >= 1:
+            raise RnnlensError(
+                f"shares of {self.valid_share} and {self.test_share} leave no training data; "
+                "give --valid-share and --test-share between 0 and 1, together below 1"
+            )
+        # Pieces of at most 2 words would leave single words, which predict nothing.
+        for name, least in self._least().items():
+            if not least <= getattr(self, name) < 2**31:
+                flag = name.replace("_", "-")
+                raise RnnlensError(f"--{flag} {getattr(self, name)}: give at least {least}")
+
+    def _least(self) -> dict[str, int]:
+        return {"split_seed": 0, "longest": 3}
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """All sentences end to end: form and tag numbers, where each sentence starts."""
+
+    forms: list[str]
+    words: Ints  # (N,) number of the form
+    tags: Ints  # (N,) number of the tag in UNIVERSAL, or NO_TAG
+    starts: Ints  # (S + 1,)
+    part: Ints  # (S,) which source the sentence came from, a place in SPLITS
+    short: int  # sentences left out because they have a single word
+
+    @property
+    def hash(self) -> str:
+        """Identifies what was read, wherever it was read from."""
+        made = hashlib.sha256("\n".join(self.forms).encode("utf-8", "surrogatepass"))
+        for numbers in (self.words, self.tags, self.starts, self.part):
+            made.update(numbers.tobytes())
+        return made.hexdigest()
+
+
+def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple[str, Tokens]:
+    """Read a corpus and those given for validation and test; its format and what it holds."""
+    config.check()
+    format_ = config.format if config.format != "auto" else recognise(source, config.encoding)
+    parts: list[Iterable[Sentence]] = [read(source, config.format, config.encoding)]
+    parts += [
+        read(s, config.format, config.encoding) if s else () for s in (config.valid, config.test)
+    ]
+    tokens = collect(parts, lowercase)
+    for which, given in ((1, config.valid), (2, config.test)):
+        if given and not (tokens.part == which).any():
+            raise RnnlensError(f"{given} holds no sentence of two words or more; give another")
+    if not (tokens.part == 0).any():
+        what = f"only {tokens.short} sentences of a single word" if tokens.short else "no sentence"
+        raise RnnlensError(
+            f"{source} holds {what}; a language model needs sentences of at least two words"
+        )
+    return format_, tokens
+
+
+def collect(parts: list[Iterable[Sentence]], lowercase: bool) -> Tokens:
+    """Number the forms and tags of a stream of sentences."""
+    numbers: dict[str, int] = {}
+    words, tags, starts, part = array("q"), array("q"), array("q", [0]), array("q")
+    short = 0
+    for which, sentences in enumerate(parts):
+        for sentence in sentences:
+            size = len(sentence.words)
+            if size < 2:
+                short += 1
+                continue
+            folded = map(_fold, sentence.words) if lowercase else sentence.words
+            words.extend(numbers.setdefault(word, len(numbers)) for word in folded)
+            tags.extend(
+                (TAG_IDS[tag] for tag in sentence.tags) if sentence.tags else [NO_TAG] * size
+            )
+            starts.append(starts[-1] + size)
+            part.append(which)
+    return Tokens(
+        forms=list(numbers),
+        words=np.array(words),
+        tags=np.array(tags),
+        starts=np.array(starts),
+        part=np.array(part),
+        short=short,
+    )
+
+
+def _fold(word: str) -> str:
+    """Lower case; NUM and UNK are what they are."""
+    return word if word in (NUM, UNK) else word.lower()
+
+
+def cuts(size: int, longest: int) -> list[int]:
+    """Lengths of the pieces of a sentence, as even as can be, so that none is a single word."""
+    pieces = -(-size // longest)
+    return [size * (k + 1) // pieces - size * k // pieces for k in range(pieces)]
+
+
+def cut(starts: Ints, longest: int) -> tuple[Ints, Ints]:
+    """Where pieces start, with the sentences longer than `longest` cut; and each one's sentence."""
+    pieces = np.maximum(1, -(-np.diff(starts) // longest))
+    inner = [
+        starts[s] + np.cumsum(cuts(int(starts[s + 1] - starts[s]), longest))[:-1]
+        for s in np.flatnonzero(pieces > 1)
+    ]
+    return np.sort(np.concatenate([starts, *inner])), np.repeat(np.arange(len(pieces)), pieces)
+
+
+def split(part: Ints, config: ReadingConfig) -> Ints:
+    """Which of SPLITS each sentence belongs to: as given, the rest of them at random."""
+    made = part.copy()
+    free = np.random.default_rng(config.split_seed).permutation(np.flatnonzero(part == 0))
+    taken = 0
+    for which, given, share in (
+        (1, config.valid, config.valid_share),
+        (2, config.test, config.test_share),
+    ):
+        if not given:
+            size = max(1, round(len(free) * share))
+            made[free[taken : taken + size]] = which
+            taken += size
+    for which, name in enumerate(SPLITS):
+        if not (made == which).any():
+            raise RnnlensError(
+                f"{len(part)} sentences leave none for the {name} part; give more text"
+            )
+    return made

@@ -16,6 +16,7 @@ from rnnlens.corpus.batches import Split
 from rnnlens.model.distributed import pick_device
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.fitting import FitConfig, Fitter
+from rnnlens.probe.subject import NetworkSubject
 
 LABELS = 14_787
 
@@ -82,9 +83,10 @@ def main() -> None:
     train, valid = corpus(args.sentences or (54_020 if cuda else 200)), corpus(60)
     network = Network(NetworkConfig(), LABELS).initialise(0).eval().requires_grad_(False).to(device)
     config = FitConfig(epochs=4, batch=16384 if cuda else 4096)
+    subject = NetworkSubject(network, {"train": train, "valid": valid}, device)
 
     began = wait(device)
-    fitter = Fitter.of(network, train, valid, "output", config, device)
+    fitter = Fitter.of(subject, "output", config)
     started = wait(device) - began
     whole, extraction = epoch(fitter, device)
     pairs = fitter.pairs * len(fitter.kinds)
@@ -98,7 +100,7 @@ def main() -> None:
         )
         print(f"peak GPU memory {torch.cuda.max_memory_allocated() / 1e9:.2f} GB")
         began = wait(device)
-        fitter = Fitter.of(network, train, valid, "output", config, device)
+        fitter = Fitter.of(subject, "output", config)
         fitter.run(lambda: False, lambda: None)
         print(f"whole fit, extraction included: {wait(device) - began:.2f} s, "
               f"{fitter.progress.epoch} epochs")  # fmt: skip
@@ -112,7 +114,8 @@ def grow(network: Network, train: Split, config: FitConfig, device: torch.device
     base = None
     for times in (1, 2, 4, 8):
         part = Split.of(train.ids, train.starts, np.arange(len(train) * times // 8))
-        fitter = Fitter.of(network, part, part, "output", config, device)
+        subject = NetworkSubject(network, {"train": part, "valid": part}, device)
+        fitter = Fitter.of(subject, "output", config)
         fitter.batch = min(config.batch, 1024 if device.type == "cpu" else config.batch)
         seconds, _ = epoch(fitter, device)
         each = seconds / fitter.pairs

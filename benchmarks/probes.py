@@ -15,10 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnlens.cli.evaluate import corpus_of
+from rnnlens.cli.subject import corpus_of
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network
 from rnnlens.probe.fitting import FitConfig, Fitter
+from rnnlens.probe.subject import NetworkSubject
 from rnnlens.run import Run
 
 CPU = torch.device("cpu")
@@ -36,7 +37,8 @@ def part(split: Split, sentences: int) -> Split:
 def ours(network: Network, train: Split, valid: Split) -> tuple[Fitter, list[Moment]]:
     """Our fit of all kinds, and how far it was when: after the closed form, after each epoch."""
     began = time.perf_counter()
-    fitter = Fitter.of(network, train, valid, "output", FitConfig(epochs=1), CPU)
+    subject = NetworkSubject(network, {"train": train, "valid": valid}, CPU)
+    fitter = Fitter.of(subject, "output", FitConfig(epochs=1))
     moments: list[Moment] = []
 
     def look() -> None:

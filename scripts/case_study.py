@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from rnnlens.cli import main as rnnlens
-from rnnlens.cli.evaluate import corpus_of
+from rnnlens.cli.subject import corpus_of
 from rnnlens.corpus.batches import Split
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.stream import Chunk, Stream

@@ -14,7 +14,8 @@ from tests import grammar
 
 from rnnlens.cli import main
 from rnnlens.corpus.batches import Split
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, collect, prepare
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, prepare
+from rnnlens.corpus.tokens import collect
 
 
 class Answer(NamedTuple):
@@ -47,7 +48,9 @@ def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def corpus() -> Corpus:
     """Enough sentences to learn the grammar from."""
     config = CorpusConfig(min_count=1)
-    return prepare("grammar", "generated", collect([grammar.sentences(300)], config), config)
+    return prepare(
+        "grammar", "generated", collect([grammar.sentences(300)], config.lowercase), config
+    )
 
 
 @pytest.fixture(scope="session")

@@ -14,31 +14,34 @@ if TYPE_CHECKING:
 
     from rnnlens.errors import RnnlensError
     from rnnlens.model.adapter import Adapter
+    from rnnlens.model.own import OwnModel
     from rnnlens.view.grid import Grid, State, States
     from rnnlens.view.lens import Lens
     from rnnlens.view.own import fit
 
 __version__ = "0.1.0"
-__all__ = ["Adapter", "Grid", "Lens", "RnnlensError", "State", "States", "fit", "load"]
+__all__ = ["Adapter", "Grid", "Lens", "OwnModel", "RnnlensError", "State", "States", "fit", "load"]
 
 _FOUND_IN = {
     "Grid": "rnnlens.view.grid", "State": "rnnlens.view.grid", "States": "rnnlens.view.grid",
     "Lens": "rnnlens.view.lens", "RnnlensError": "rnnlens.errors", "fit": "rnnlens.view.own",
-    "Adapter": "rnnlens.model.adapter",
+    "Adapter": "rnnlens.model.adapter", "OwnModel": "rnnlens.model.own",
 }  # fmt: skip
 
 
-def load(run: "str | Path", colours: "str | Path | None" = None) -> "Lens":
+def load(run: "str | Path", colours: "str | Path | None" = None, model: Any = None) -> "Lens":
     """The lens of a run folder, or of `english-news`, which comes with the package.
 
-    `colours` is a JSON file with a grouping of your own.
+    `colours` is a JSON file with a grouping of your own. A run of a module of your own knows where
+    its code is, or else is given it: `model` is the module, an `OwnModel`, or
+    "package.module:factory". The code is needed for new texts only.
     """
     from pathlib import Path
 
     from rnnlens.run import run_at
-    from rnnlens.view.lens import Lens
+    from rnnlens.view.runs import opened
 
-    return Lens.load(run_at(str(run)), None if colours is None else Path(colours))
+    return opened(run_at(str(run)), None if colours is None else Path(colours), model=model)
 
 
 def __getattr__(name: str) -> Any:

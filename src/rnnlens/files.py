@@ -65,10 +65,19 @@ def write_tensors(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any] | None = None
 ) -> str:
     """Write tensors as safetensors, with JSON `metadata` in the header; return the SHA-256."""
-    ready = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
-    data = save(ready, {"rnnlens": json.dumps(metadata)} if metadata is not None else None)
+    data = _packed(tensors, metadata)
     write_bytes(path, data)
     return hashlib.sha256(data).hexdigest()
+
+
+def digest(tensors: Mapping[str, Tensor]) -> str:
+    """The SHA-256 of the file that `write_tensors` would write."""
+    return hashlib.sha256(_packed(tensors)).hexdigest()
+
+
+def _packed(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any] | None = None) -> bytes:
+    ready = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
+    return save(ready, {"rnnlens": json.dumps(metadata)} if metadata is not None else None)
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], Any]:

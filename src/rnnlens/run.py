@@ -1,17 +1,20 @@
 """The run folder: a model, its vocabulary and colours, its probes and their evaluation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import rnnlens
+from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.files import read_json, read_tensors, sha256, write_json, write_tensors
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.own import Example, OwnRecord
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Probes
 
@@ -57,8 +60,7 @@ class Run:
                 f"{self.path} was made by rnnlens {made_by} in a format that rnnlens "
                 f"{rnnlens.__version__} does not read; train it anew or use that version"
             )
-        parts = [found.get(part) for part in ("corpus", "network", "training")]
-        if "status" not in found or not all(isinstance(part, dict) for part in parts):
+        if "status" not in found or not isinstance(found.get("corpus"), dict):
             raise RnnlensError(
                 f"{self.path / 'run.json'} is damaged (parts are missing); "
                 "restore it or make the run anew"
@@ -71,13 +73,17 @@ class Run:
             self.path / "run.json", {"format": FORMAT, "version": rnnlens.__version__, **record}
         )
 
-    def write_vocabulary(self, vocabulary: Vocabulary) -> None:
+    def write_vocabulary(self, vocabulary: Vocabulary | OwnVocabulary) -> None:
         """Write vocabulary.json."""
         write_json(self.path / "vocabulary.json", vocabulary.to_json())
 
     def vocabulary(self) -> Vocabulary:
         """Read vocabulary.json."""
         return Vocabulary.from_json(read_json(self.path / "vocabulary.json"))
+
+    def own_vocabulary(self) -> OwnVocabulary:
+        """Read vocabulary.json of somebody's own module."""
+        return OwnVocabulary.from_json(read_json(self.path / "vocabulary.json"))
 
     def write_colours(self, colours: Mapping[str, Any]) -> None:
         """Write colours.json."""
@@ -169,18 +175,27 @@ class Run:
         described = {**asdict(network.config), "labels": network.labels, "sha256": digest}
         write_json(self.path / "model.json", described)
 
-    def model(self) -> Network:
-        """The trained network, ready to trace."""
+    def _finished(self) -> None:
         if self.record()["status"] != TRAINED:
             raise RnnlensError(
                 f"the training in {self.path} has not finished; "
-                "give the same rnnlens train command again to continue it"
+                "give the same command again to continue it"
             )
+
+    def _weights(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """What model.json says, and the weights it says it of."""
+        self._finished()
         described = read_json(self.path / "model.json")
         path = self.path / "model.safetensors"
         weights, _ = read_tensors(path)
         if not isinstance(described, dict) or sha256(path) != described.pop("sha256", None):
             raise RnnlensError(f"{path} is damaged or of another model; restore it or train anew")
+        return described, weights
+
+    def model(self) -> Network:
+        """The trained network, ready to trace."""
+        described, weights = self._weights()
+        path = self.path / "model.safetensors"
         try:
             labels = described.pop("labels")
             network = Network(NetworkConfig(**described), labels)
@@ -190,6 +205,49 @@ class Run:
         if not all(torch.isfinite(w).all() for w in network.state_dict().values()):
             raise RnnlensError(f"{path} holds weights that are not numbers; train anew")
         return network.eval().requires_grad_(False)
+
+    def is_own(self) -> bool:
+        """Whether its model is a module of somebody's own."""
+        self._finished()
+        described = read_json(self.path / "model.json")
+        return isinstance(described, dict) and "kinds" in described
+
+    def write_own(self, about: OwnRecord, weights: Mapping[str, Tensor]) -> None:
+        """Write a module's weights, then model.json with their hash."""
+        found = write_tensors(self.path / "model.safetensors", weights)
+        write_json(self.path / "model.json", {**asdict(about), "sha256": found})
+
+    def own(self) -> OwnRecord:
+        """What is known of somebody's own module without its code."""
+        self._finished()
+        return OwnRecord.from_json(read_json(self.path / "model.json"), self.path)
+
+    def own_weights(self) -> dict[str, Tensor]:
+        """The weights of somebody's own module."""
+        return self._weights()[1]
+
+    def write_examples(self, examples: Sequence[Example]) -> None:
+        """Write the states of some texts, which can then be shown without the module's code."""
+        told = [(e.text, e.words, e.ids) for e in examples]
+        states = {f"{k}/{kind}": v for k, e in enumerate(examples) for kind, v in e.states.items()}
+        write_tensors(self.path / "examples.safetensors", states, {"examples": told})
+
+    def examples(self) -> list[Example]:
+        """What `write_examples` wrote."""
+        path = self.path / "examples.safetensors"
+        if not path.exists():
+            return []
+        tensors, told = read_tensors(path)
+        try:
+            return [
+                Example(str(text), tuple(words), tuple(ids), {
+                    name.partition("/")[2]: t
+                    for name, t in tensors.items() if name.startswith(f"{k}/")
+                })
+                for k, (text, words, ids) in enumerate(told["examples"])
+            ]  # fmt: skip
+        except (KeyError, TypeError, ValueError) as error:
+            raise RnnlensError(f"{path} is damaged ({error!r}); delete it") from error
 
 
 def run_at(name: str) -> Run:

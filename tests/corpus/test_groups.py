@@ -3,9 +3,10 @@ from collections.abc import Iterable
 import pytest
 from tests.grammar import sentences
 
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, collect, prepare
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, prepare
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.tokens import collect
 
 GERMAN = """
 der hund und die katze sind nicht in dem haus
@@ -29,11 +30,16 @@ RARE = "abacus badger cactus dahlia easel falcon gazebo heron iguana jackal kaya
 def encoded(train: Iterable[Sentence], min_count: int = 1) -> Corpus:
     config = CorpusConfig(valid="given", test="given", min_count=min_count)
     other = [Sentence(("any", "words"))]
-    return prepare("name", "text", collect([train, other, other], config), config)
+    return prepare("name", "text", collect([train, other, other], config.lowercase), config)
+
+
+def told(corpus: Corpus) -> tuple[list[str] | None, str]:
+    vocabulary = corpus.vocabulary
+    return parts_of_speech(vocabulary.labels, vocabulary.counts, corpus.tag_counts)
 
 
 def parts(corpus: Corpus) -> dict[str, str]:
-    found, _ = parts_of_speech(corpus)
+    found, _ = told(corpus)
     assert found is not None
     return dict(zip(corpus.vocabulary.labels, found, strict=True))
 
@@ -42,14 +48,14 @@ def test_tagged_words_have_their_most_frequent_tag():
     seen = ("NOUN", "VERB", "VERB", "ADJ")
     corpus = encoded([Sentence(("the", "play"), ("DET", tag)) for tag in seen])
     assert parts(corpus) == {"the": "DET", "play": "VERB", "UNK": "X"}
-    assert parts_of_speech(corpus)[1] == "each word's most frequent tag in the corpus"
+    assert told(corpus)[1] == "each word's most frequent tag in the corpus"
 
 
 def test_only_training_data_decides_the_tag():
     config = CorpusConfig(valid="given", test="given", min_count=1)
     train = [Sentence(("the", "play"), ("DET", "NOUN"))]
     other = [Sentence(("the", "play"), ("DET", "VERB"))] * 5
-    corpus = prepare("name", "text", collect([train, other, other], config), config)
+    corpus = prepare("name", "text", collect([train, other, other], config.lowercase), config)
     assert parts(corpus)["play"] == "NOUN"
 
 
@@ -74,12 +80,12 @@ def test_untagged_english_goes_by_the_lexicon_and_by_endings_and_says_so():
     expected |= {"blorfness": "NOUN", "blorfly": "ADV", "blorfed": "VERB", "--": "PUNCT"}
     expected |= {"NUM": "NUM", "UNK": "NOUN"}
     assert {word: found[word] for word in expected} == expected
-    assert "English lexicon" in parts_of_speech(corpus)[1]
+    assert "English lexicon" in told(corpus)[1]
 
 
 def test_the_share_that_went_by_its_ending_is_told():
     train = [Sentence(("the", "dog", "sees", "blorfness"))]
-    assert "by their ending 25% of the words" in parts_of_speech(encoded(train))[1]
+    assert "by their ending 25% of the words" in told(encoded(train))[1]
 
 
 def test_english_of_many_rare_words_is_english_still():
@@ -93,7 +99,7 @@ def test_english_of_many_rare_words_is_english_still():
 @pytest.mark.parametrize("min_count", [1, 2])
 def test_another_language_without_tags_has_no_parts_of_speech_and_says_why(text, min_count):
     train = [Sentence(tuple(line.split())) for line in text.strip().splitlines()]
-    found, why = parts_of_speech(encoded(train, min_count))
+    found, why = told(encoded(train, min_count))
     assert found is None
     assert "give a tagged corpus" in why
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from rnnlens.probe.evaluation import evaluate, log_prior_of, over_corpus
+from rnnlens.probe.evaluation import evaluate
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.stream import Stream
+from rnnlens.probe.subject import NetworkSubject
 
 CPU = torch.device("cpu")
 
@@ -26,8 +27,8 @@ def probes(network) -> Probes:
 
 
 def measured(probes, network, train, test, **options):
-    prior = log_prior_of(train, network.labels)
-    return evaluate(probes, over_corpus(network, test, CPU), prior, **options)
+    subject = NetworkSubject(network, {"train": train, "test": test}, CPU)
+    return evaluate(probes, lambda s: subject.source("test", s), subject.log_prior, **options)
 
 
 def test_the_models_own_classifier_scores_as_the_model(network, probes, train, valid):

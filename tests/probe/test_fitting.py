@@ -8,8 +8,9 @@ import torch.nn.functional as F
 from rnnlens.errors import RnnlensError
 from rnnlens.model.perplexity import unigram_perplexity
 from rnnlens.probe.checkpoint import SavedFit, save_fit
-from rnnlens.probe.fitting import FitConfig, Fitter, shuffled
+from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.subject import NetworkSubject
 
 CPU = torch.device("cpu")
 
@@ -22,8 +23,12 @@ def nothing() -> None:
     pass
 
 
+def subject(network, train, valid):
+    return NetworkSubject(network, {"train": train, "valid": valid}, CPU)
+
+
 def fitted(network, train, valid, semantic="output", **options):
-    fitter = Fitter.of(network, train, valid, semantic, FitConfig(**options), CPU)
+    fitter = Fitter.of(subject(network, train, valid), semantic, FitConfig(**options))
     assert fitter.run(never, nothing)
     return fitter
 
@@ -35,8 +40,8 @@ def best(fitter):
 def test_a_long_fit_reaches_the_optimum_of_softmax_regression(network, train):
     # The reference: float64, L-BFGS to the optimum, on the very same states.
     fitter = Fitter.of(
-        network, train, train, "output",
-        FitConfig(epochs=150, patience=150, learning_rate=0.1), CPU,
+        subject(network, train, train), "output",
+        FitConfig(epochs=150, patience=150, learning_rate=0.1),
     )  # fmt: skip
     fitter.run(never, nothing)
     chunks = list(fitter.train.chunks())
@@ -82,10 +87,11 @@ def test_the_same_seed_gives_the_same_probes(network, train, valid):
 
 
 def test_shuffled_labels_leave_nothing_to_learn(network, train, valid):
-    a, b = shuffled(train, 0), shuffled(valid, 0)
-    assert a.others is not None
-    assert sorted(a.others) == sorted(train.ids)
-    fitter = Fitter.of(network, a, b, "output", FitConfig(epochs=3), CPU, closed_form=False)
+    mixed = subject(network, train, valid).shuffled(0)
+    others = mixed.splits["train"].others
+    assert others is not None
+    assert sorted(others) == sorted(train.ids)
+    fitter = Fitter.of(mixed, "output", FitConfig(epochs=3), closed_form=False)
     fitter.run(never, nothing)
     assert best(fitter)["h2"] > 0.9 * 23
 
@@ -93,11 +99,11 @@ def test_shuffled_labels_leave_nothing_to_learn(network, train, valid):
 def test_a_fit_goes_on_where_it_was_saved(network, train, valid, tmp_path):
     whole = fitted(network, train, valid, epochs=3).result()
     config, path = FitConfig(epochs=3), tmp_path / "fit.safetensors"
-    first = Fitter.of(network, train, valid, "output", config, CPU)
+    first = Fitter.of(subject(network, train, valid), "output", config)
     calls = iter([False, True])
     assert not first.run(lambda: next(calls), nothing)
     save_fit(path, "me", {}, first)
-    second = Fitter.of(network, train, valid, "output", config, CPU)
+    second = Fitter.of(subject(network, train, valid), "output", config)
     SavedFit(path, "me").restore(second)
     assert second.run(never, nothing)
     assert all(torch.equal(whole[name], t) for name, t in second.result().items())
@@ -127,7 +133,7 @@ def test_half_precision_costs_next_to_nothing(network, train, valid):
 
 @pytest.mark.parametrize(
     "options",
-    [{"probe": "mlp"}, {"rank": 0}, {"batch": -1}, {"epochs": -1}, {"learning_rate": math.nan},
+    [{"probe": "mlp"}, {"rank": 0}, {"batch": -1}, {"epochs": -2}, {"learning_rate": math.nan},
      {"semantic": "later"}, {"weight_decay": -1.0}],
 )  # fmt: skip
 def test_settings_that_cannot_work_are_refused(options):
@@ -137,4 +143,4 @@ def test_settings_that_cannot_work_are_refused(options):
 
 def test_a_semantic_no_sentence_reaches_is_refused(network, train, valid):
     with pytest.raises(RnnlensError, match="long enough"):
-        Fitter.of(network, train, valid, "output+90", FitConfig(), CPU)
+        Fitter.of(subject(network, train, valid), "output+90", FitConfig())

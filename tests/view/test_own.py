@@ -197,7 +197,7 @@ def without_logits(model):
         ({"semantic": "output+40"}, "no states to fit to"),
         ({"semantic": "later"}, "'later' is no semantic"),
         ({"speed": 3}, "fit has no setting 'speed'; it has probe"),
-        ({"epochs": -1}, "--epochs -1"),
+        ({"epochs": -2}, "--epochs -2"),
         ({"kinds": ["embeddings"]}, "embedding"),
         ({"module": nn.Linear(3, 3)}, "no recurrent part"),
         ({"module": without_logits(LanguageModel())}, "logits"),

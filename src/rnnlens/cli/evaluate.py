@@ -3,23 +3,19 @@
 import argparse
 import json
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from rnnlens.corpus.batches import Split
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
+from rnnlens.cli.subject import add_corpus_flags, subject_of
 from rnnlens.errors import RnnlensError
-from rnnlens.model.distributed import pick_device
-from rnnlens.model.network import Network
-from rnnlens.model.perplexity import model_perplexity, unigram_perplexity
-from rnnlens.probe.evaluation import evaluate, log_prior_of, over_corpus
-from rnnlens.probe.fitting import Fitter, shuffled
+from rnnlens.probe.evaluation import evaluate
+from rnnlens.probe.fitting import Fitter, run_quietly
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.subject import Subject
 from rnnlens.run import Run
 from rnnlens.view.accuracy import check_figure, write_figure
 
@@ -65,15 +61,14 @@ def run_eval(args: argparse.Namespace) -> int:
         raise RnnlensError(f"--states {args.states}: give a number from 0 up")
     if args.figure:
         check_figure(args.figure)
-    run, device = Run(args.path), pick_device(args.device)
-    network = run.model().to(device)
-    corpus = corpus_of(run, args)
-    probes = run.probes().to(device) if run.has_probes() else None
-    found: dict[str, Any] = {"model": measure(network, corpus, device)}
+    run = Run(args.path)
+    subject = subject_of(run, args)
+    probes = run.probes().to(subject.device) if run.has_probes() else None
+    found: dict[str, Any] = {"model": subject.measured()}
     if probes:
-        found["probes"] = scores(probes, network, corpus.splits, device, args.states)
+        found["probes"] = scores(probes, subject, args.states)
     if probes and args.control:
-        found["control"] = control(run, probes.semantics, network, corpus, device, args.states)
+        found["control"] = control(run, probes.semantics, subject, args.states)
     try:
         run.write_evaluation(found)
     except RnnlensError as error:  # a run of somebody else's is still worth measuring
@@ -84,43 +79,30 @@ def run_eval(args: argparse.Namespace) -> int:
     return 0
 
 
-def scores(
-    probes: Probes, network: Network, splits: dict[str, Split], device: torch.device, states: int
-) -> list[dict[str, Any]]:
+def scores(probes: Probes, subject: Subject, states: int) -> list[dict[str, Any]]:
     """Every kind and semantic on the test split."""
-    train, test = splits["train"], splits["test"]
-    size = min(states or test.pairs, test.pairs) * len(probes.semantics)
+    pairs = subject.source("test", probes.semantics[0]).pairs
+    size = min(states or pairs, pairs) * len(probes.semantics)
     with tqdm(total=size, unit="state", disable=None, leave=False) as bar:
-        source, prior = over_corpus(network, test, device), log_prior_of(train, probes.labels)
-        found = evaluate(probes, source, prior, states, bar.update)
+        found = evaluate(
+            probes, lambda semantic: subject.source("test", semantic), subject.log_prior, states,
+            bar.update,
+        )  # fmt: skip
         return [asdict(score) for score in found]
 
 
 def control(
-    run: Run,
-    semantics: tuple[str, ...],
-    network: Network,
-    corpus: Corpus,
-    device: torch.device,
-    states: int,
+    run: Run, semantics: tuple[str, ...], subject: Subject, states: int
 ) -> list[dict[str, Any]]:
     """The same fit and evaluation on shuffled labels: how much of a score is the probe's memory."""
     config = run.fit_config()
-    splits = {name: shuffled(split, config.seed) for name, split in corpus.splits.items()}
+    mixed = subject.shuffled(config.seed)
     tensors: dict[str, Tensor] = {}
     for semantic in semantics:
-        fitter = Fitter.of(
-            network, splits["train"], splits["valid"], semantic, config, device, closed_form=False
-        )
-        chunks = config.epochs * len(fitter.train.plan(None))
-        with tqdm(
-            total=chunks, unit="chunk", desc=f"shuffled {semantic}", disable=None, leave=False
-        ) as bar:
-            fitter.run(lambda: bool(bar.update()) and False, lambda: None)
-        tensors |= fitter.result()
-    kinds = tuple(kind.id for kind in network.kinds)
-    probes = Probes(config.probe, kinds, semantics, network.labels, tensors)
-    return scores(probes, network, splits, device, states)
+        fitter = Fitter.of(mixed, semantic, config, closed_form=False)
+        tensors |= run_quietly(fitter, f"shuffled {semantic}")
+    probes = Probes(config.probe, subject.kinds, semantics, subject.labels, tensors)
+    return scores(probes.to(subject.device), mixed, states)
 
 
 def tables(found: dict[str, Any]) -> list[str]:
@@ -146,58 +128,13 @@ def tables(found: dict[str, Any]) -> list[str]:
     return made
 
 
-def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
-    """Where the run's corpus is now, if it has moved since training."""
-    for name, what in (("corpus", "corpus"), ("valid", "validation"), ("test", "test corpus")):
-        parser.add_argument(f"--{name}", metavar="CORPUS", help=f"where the run's {what} is now")
-
-
-def corpus_of(run: Run, args: argparse.Namespace) -> Corpus:
-    """The corpus a run was trained on, read again and checked."""
-    record = dict(run.record()["corpus"])
-    try:
-        source, digest, config = record.pop("source"), record.pop("hash"), CorpusConfig(**record)
-        config.check()
-    except (KeyError, TypeError) as error:
-        raise RnnlensError(
-            f"{run.path / 'run.json'} is damaged ({error}); restore it or make the run anew"
-        ) from error
-    for flag, was in (("corpus", source), ("valid", config.valid), ("test", config.test)):
-        here = getattr(args, flag) or not was or was.startswith("nltk:") or Path(was).exists()
-        if not here:
-            raise RnnlensError(
-                f"the corpus of {run.path} was at {was} and is not there now; say where it is: "
-                f"--{flag}"
-            )
-    source = args.corpus or source
-    config = replace(config, valid=args.valid or config.valid, test=args.test or config.test)
-    corpus = load_corpus(source, config)
-    if corpus.hash != digest or corpus.vocabulary != run.vocabulary():
-        raise RnnlensError(
-            f"{corpus.name} is not what {run.path} was trained on; say where that is: --corpus"
-        )
-    return corpus
-
-
-def measure(network: Network, corpus: Corpus, device: torch.device) -> dict[str, dict[str, float]]:
-    """Perplexity of the model and of the unigram baseline on each split."""
-    return {
-        name: {
-            "sentences": len(split),
-            "pairs": split.pairs,
-            "perplexity": model_perplexity(network, split, device),
-            "unigram": unigram_perplexity(corpus.vocabulary.counts, split),
-        }
-        for name, split in corpus.splits.items()
-    }
-
-
 def table(measured: dict[str, dict[str, float]]) -> str:
     """The same for people."""
-    lines = [f"{'':<8}{'sentences':>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"]
+    counted = next(iter(measured["train"]))  # sentences, or batches of somebody's own
+    lines = [f"{'':<8}{counted:>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"]
     for name, row in measured.items():
         lines.append(
-            f"{name:<8}{row['sentences']:>12,}{row['pairs']:>14,}"
+            f"{name:<8}{row[counted]:>12,}{row['pairs']:>14,}"
             f"{row['perplexity']:>14.2f}{row['unigram']:>12.2f}"
         )
     return "\n".join(lines)

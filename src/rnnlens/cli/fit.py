@@ -3,25 +3,25 @@
 import argparse
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from rnnlens.cli.evaluate import add_corpus_flags, corpus_of
+from rnnlens.cli.own import OwnRun
+from rnnlens.cli.subject import subject_of
 from rnnlens.cli.watch import Watch, check_seconds
-from rnnlens.corpus.corpus import Corpus
+from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import add_flags, from_flags
-from rnnlens.model.distributed import Processes, pick_device, processes
-from rnnlens.model.network import Network
+from rnnlens.model.distributed import Processes, processes
 from rnnlens.model.perplexity import perplexity
 from rnnlens.probe.checkpoint import SavedFit, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import parse
+from rnnlens.probe.subject import Subject
 from rnnlens.run import Run
 
 _HELP = """\
@@ -32,28 +32,42 @@ It starts from a closed form, the best linear guess of the network's last output
 network's own readout, and goes on by gradient steps over states streamed from the model. The
 validation sentences decide when to stop; the test sentences are never looked at.
 
+With --model the run is of a torch module of your own: package.module:factory is a function without
+arguments that returns the trained module and the names of its labels (or rnnlens.OwnModel, which
+says more). Its weights are kept in the run; its code is needed again only for new texts.
+
 examples:
   rnnlens fit runs/news
   rnnlens fit runs/news --probe shared --semantic output,input,output+2
   rnnlens fit runs/news --epochs 0            the closed form alone, in one pass
+  rnnlens fit --model mine:trained --corpus news.txt -o runs/mine
 
 Ctrl-C stops; the same command continues where it stopped."""
+_LINES = 12  # about epochs
 
 
 def add_to(verbs: Any) -> None:
     """Declare the verb."""
     parser = verbs.add_parser(
         "fit",
-        help="fit the probes of a run",
+        help="fit the probes of a run, or of a module of your own",
         description=_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("path", metavar="RUN", type=Path, help="a run folder")
-    add_corpus_flags(parser)
+    parser.add_argument("path", metavar="RUN", type=Path, nargs="?", help="a run folder")
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
     parser.add_argument("--checkpoint-seconds", type=float, default=300.0, metavar="X",
                         help="save this often, in case of a crash (default: 300)")  # fmt: skip
     add_flags(parser, FitConfig, "fit")
+    own = parser.add_argument_group("a module of your own")
+    own.add_argument("--model", metavar="PACKAGE.MODULE:FACTORY",
+                     help="a function that returns the module")  # fmt: skip
+    own.add_argument("-o", "--output", metavar="RUN", type=Path, help="the run folder to make")
+    own.add_argument("--colours", type=Path, metavar="FILE",
+                     help="JSON with your own groups of labels and their colours")  # fmt: skip
+    own.add_argument("--corpus", metavar="CORPUS",
+                     help="what it reads; of a run, where its corpus is now")  # fmt: skip
+    add_flags(parser, ReadingConfig, "its corpus (of a run: --valid and --test, if moved)")
     parser.set_defaults(run=run_fit)
 
 
@@ -62,31 +76,48 @@ def run_fit(args: argparse.Namespace) -> int:
     config = from_flags(FitConfig, args)
     config.check()
     check_seconds(args.checkpoint_seconds)
-    run, device = Run(args.path), pick_device(args.device)
-    network = run.model().to(device)
-    with processes(device) as group:
-        corpus = corpus_of(run, args)
-        return _fit(run, network, corpus, config, device, group, args.checkpoint_seconds)
+    _check_asked(args)
+    run = Run(args.output if args.model else args.path)
+    made = OwnRun.asked_for(run, args) if args.model else None
+    subject = made.found.subject if made else subject_of(run, args)
+    with processes(subject.device) as group:
+        group.any(False)  # nobody writes before everybody has looked
+        if made and group.first:
+            made.write()
+        group.any(False)  # nor reads before it is written
+        return _fit(run, subject, config, group, args.checkpoint_seconds)
 
 
-def _fit(
-    run: Run,
-    network: Network,
-    corpus: Corpus,
-    config: FitConfig,
-    device: torch.device,
-    group: Processes,
-    seconds: float,
-) -> int:
+def _check_asked(args: argparse.Namespace) -> None:
+    """Refuse flags that do not go together."""
+    if args.model and (args.path or not args.output or not args.corpus):
+        raise RnnlensError(
+            "a module of your own takes: rnnlens fit --model package.module:factory --corpus "
+            "CORPUS -o RUN"
+        )
+    if args.model:
+        return
+    if not args.path:
+        raise RnnlensError("give a run folder to fit, or a module of your own with --model")
+    moved = ("valid", "test")
+    other = {f.name for f in fields(ReadingConfig) if getattr(args, f.name) != f.default}
+    for name in ("output", "colours", *sorted(other - {*moved})):
+        if getattr(args, name) is not None:
+            raise RnnlensError(
+                f"--{name.replace('_', '-')} goes with --model; a run's corpus is read as it was "
+                "for training"
+            )
+
+
+def _fit(run: Run, subject: Subject, config: FitConfig, group: Processes, seconds: float) -> int:
     identity = json.dumps([run.model_hash(), asdict(config)], sort_keys=True)
     saved = SavedFit(run.fit_checkpoint, identity) if run.fit_checkpoint.exists() else None
     group.any(False)  # nobody writes before everybody has read
     done = saved.done if saved else {}
-    train, valid = corpus.splits["train"], corpus.splits["valid"]
     for semantic in parse(config.semantic):
         if any(name.startswith(f"{semantic}/") for name in done):
             continue
-        fitter = Fitter.of(network, train, valid, semantic, config, device, group)
+        fitter = Fitter.of(subject, semantic, config, group)
         if saved and saved.semantic == semantic:
             saved.restore(fitter)
         code = _watch(run, fitter, identity, done, seconds)
@@ -95,8 +126,7 @@ def _fit(
         done |= {name: t.cpu() for name, t in fitter.result().items()}
         if group.first:
             save_fit(run.fit_checkpoint, identity, done)
-    kinds = tuple(kind.id for kind in network.kinds)
-    probes = Probes(config.probe, kinds, parse(config.semantic), network.labels, done)
+    probes = Probes(config.probe, subject.kinds, parse(config.semantic), subject.labels, done)
     if group.first:
         run.write_probes(probes, asdict(config))
         run.fit_checkpoint.unlink(missing_ok=True)
@@ -119,8 +149,10 @@ def _watch(run: Run, fitter: Fitter, identity: str, done: dict[str, Tensor], sec
         return f"{fitter.semantic}, epoch {fitter.progress.epoch + 1}, mean perplexity {mean:.1f}"
 
     def after_epoch() -> None:
-        best = fitter.progress.best
-        name = f"epoch {fitter.progress.epoch}" if fitter.progress.epoch else "start"
+        epoch, best = fitter.progress.epoch, fitter.progress.best
+        if epoch % (1 + fitter.epochs // _LINES) and not fitter.finished:
+            return
+        name = f"epoch {epoch}" if epoch else "start"
         mean = perplexity(sum(best), len(best))
         watch.say(
             f"{fitter.semantic:<10} {name:<9} validation perplexity: mean of kinds {mean:8.2f}, "
@@ -130,7 +162,7 @@ def _watch(run: Run, fitter: Fitter, identity: str, done: dict[str, Tensor], sec
     with Watch(
         run,
         fitter.processes,
-        total=fitter.config.epochs * chunks,
+        total=fitter.epochs * chunks,
         done=fitter.progress.epoch * chunks + fitter.progress.chunk,
         unit="chunk",
         seconds=seconds,

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rnnlens.cli.own import lens_of
 from rnnlens.errors import RnnlensError
 from rnnlens.run import run_at
 from rnnlens.view import saving, terminal
-from rnnlens.view.lens import LONGEST_TEXT, Lens
+from rnnlens.view.lens import LONGEST_TEXT
 
 _HELP = """\
 Show what every hidden state of a run's network says while it reads a sentence: a row for each word,
@@ -89,7 +90,7 @@ def run_show(args: argparse.Namespace) -> int:
     else:
         _check_terminal(args, look)
     text = sentence(args.sentence)
-    lens = Lens.load(args.at, args.colours)
+    lens = lens_of(args.at, args.colours)
     columns = saving.chosen([column.to_json(None) for column in lens.columns], args.kinds)
     grid = lens.grid(text, args.semantic, args.palette)
     if not grid["semantics"]:

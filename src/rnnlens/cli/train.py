@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from rnnlens.cli.evaluate import measure, table
+from rnnlens.cli.evaluate import table
 from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
 from rnnlens.corpus.groups import parts_of_speech
@@ -21,6 +21,7 @@ from rnnlens.model.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.distributed import Processes, pick_device, processes
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.training import Trainer, TrainingConfig
+from rnnlens.probe.subject import NetworkSubject
 from rnnlens.run import TRAINED, TRAINING, Run
 from rnnlens.view.colours import default_colours, read_colours
 
@@ -63,6 +64,10 @@ class Order:
 
     def refuse_other(self, run: Run, before: dict[str, Any]) -> None:
         """Refuse to write over a run that was asked for in other words."""
+        if "network" not in before:
+            raise RnnlensError(
+                f"{run.path} holds the run of a module of your own; choose another folder with -o"
+            )
         for part in ("corpus", "network", "training"):
             for name, value in asdict(getattr(self, part)).items():
                 was = before.get(part, {}).get(name)
@@ -125,7 +130,10 @@ def run_train(args: argparse.Namespace) -> int:
                 run.write_colours(own_colours)
             say(f"{run.path} is trained already; see it with: rnnlens eval {run.path}")
             return 0
-        colours = own_colours or default_colours(corpus.vocabulary.labels, *parts_of_speech(corpus))
+        labels, counts = corpus.vocabulary.labels, corpus.vocabulary.counts
+        colours = own_colours or default_colours(
+            labels, *parts_of_speech(labels, counts, corpus.tag_counts)
+        )
         say(f"{describe(corpus)}\ncolours     {colours['source']}")
         _refuse_too_large(order.network, len(corpus.vocabulary))
         record = order.record(corpus, args.words)
@@ -162,7 +170,7 @@ def _train(
         for name, p in trainer.average.named_parameters():
             p.copy_(trainer.best[name])
     run.write_model(trainer.average)
-    measured = measure(trainer.average, corpus, device)
+    measured = NetworkSubject(trainer.average, corpus.splits, device).measured()
     run.write_evaluation({"model": measured})
     history = {"epochs": trainer.progress.epoch, "best_epoch": trainer.progress.best_epoch}
     run.write_record({**record, "status": TRAINED, "metrics": {**history, "perplexity": measured}})

@@ -48,7 +48,7 @@ def add_to(verbs: Any) -> None:
 
 def run_view(args: argparse.Namespace) -> int:
     """Serve runs until Ctrl-C."""
-    from rnnlens.view.lens import Lens
+    from rnnlens.cli.own import lens_of
     from rnnlens.view.server import serve
 
     def ready(address: str) -> None:
@@ -59,7 +59,7 @@ def run_view(args: argparse.Namespace) -> int:
 
     names = unique_names(args.runs)
     lenses = {
-        name: Lens.load(run, args.colours, name) for name, run in zip(names, args.runs, strict=True)
+        name: lens_of(run, args.colours, name) for name, run in zip(names, args.runs, strict=True)
     }
     serve(lenses, args.port, ready)
     return 0

@@ -1,30 +1,33 @@
 """The part of speech of every label: what colours stand for by default."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from rnnlens.corpus.corpus import Corpus
 from rnnlens.corpus.lexicon import by_suffix, coverage, load_lexicon
+from rnnlens.corpus.own import UNKNOWN
 from rnnlens.corpus.tags import UNIVERSAL
-from rnnlens.corpus.vocabulary import NUM, UNK
+from rnnlens.corpus.tokens import Ints
+from rnnlens.corpus.vocabulary import NUM
 
 _ENGLISH = 0.6  # share of running words the lexicon must know
+# Most rare words of English text are nouns.
+_SPECIAL = {NUM: "NUM", **dict.fromkeys(UNKNOWN, "NOUN")}
 
 
-def parts_of_speech(corpus: Corpus) -> tuple[list[str] | None, str]:
-    """Each label's universal part of speech, or None; and one line on where it comes from."""
-    if corpus.is_tagged:
-        best = corpus.tag_counts.argmax(1)
-        tagged = corpus.tag_counts.sum(1) > 0
+def parts_of_speech(
+    labels: Sequence[str], counts: Sequence[int], tag_counts: Ints | None = None
+) -> tuple[list[str] | None, str]:
+    """Each label's universal part of speech, or None; and one line on where it comes from.
+
+    `tag_counts`, (V, len(UNIVERSAL)), is how often each label has each tag in the corpus.
+    """
+    if tag_counts is not None and tag_counts.any():
+        best, tagged = tag_counts.argmax(1), tag_counts.sum(1) > 0
         parts = [UNIVERSAL[k] if known else "X" for k, known in zip(best, tagged, strict=True)]
         return parts, "each word's most frequent tag in the corpus"
-    vocabulary = corpus.vocabulary
     lexicon = load_lexicon()
-    special = {NUM: "NUM", UNK: "NOUN"}  # most rare words of English text are nouns
-    words = [
-        (label, count)
-        for label, count in zip(vocabulary.labels, vocabulary.counts, strict=True)
-        if label not in special
-    ]
+    words = [pair for pair in zip(labels, counts, strict=True) if pair[0] not in _SPECIAL]
     known = coverage(words, lexicon)
     if known < _ENGLISH:
         return None, (
@@ -32,8 +35,8 @@ def parts_of_speech(corpus: Corpus) -> tuple[list[str] | None, str]:
             "give a tagged corpus or a mapping of your own"
         )
     parts = [
-        special.get(label) or lexicon.get(label.lower()) or by_suffix(label.lower())
-        for label in vocabulary.labels
+        _SPECIAL.get(label) or lexicon.get(label.lower()) or by_suffix(label.lower())
+        for label in labels
     ]
     missing = np.mean([word.lower() not in lexicon for word, _ in words])
     return parts, (

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -49,19 +48,6 @@ class Trace:
     states: States  # kind -> (T, B, H)
     logits: Tensor  # (T, B, V)
     last: Carried  # after each sequence's last word
-
-
-class Traceable(Protocol):
-    """What everything below model/ sees of a network."""
-
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """Every kind, from input to output."""
-
-    def trace(
-        self, inputs: Tensor, lengths: Tensor | None = None, state: Carried | None = None
-    ) -> Trace:
-        """Read a batch (T, B) of sequences, each `lengths` long, from `state` on."""
 
 
 class Network(nn.Module):

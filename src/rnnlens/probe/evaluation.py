@@ -7,16 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnlens.corpus.batches import Split
 from rnnlens.errors import RnnlensError
-from rnnlens.model.network import Network
 from rnnlens.model.perplexity import perplexity
-from rnnlens.probe import semantics
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.stream import Source, Stream
+from rnnlens.probe.stream import Source
 
 _BINS = 15  # of confidence, for the calibration error
-_CHUNK = 4096
 
 
 @dataclass(frozen=True)
@@ -108,19 +104,3 @@ def evaluate(
                 calibration=found.calibration(),
                 unigram=perplexity(unigram, pairs),
             )
-
-
-def over_corpus(network: Network, test: Split, device: torch.device) -> Callable[[str], Source]:
-    """The states of a network of ours on a split, by semantic."""
-    return lambda semantic: Stream(network, test, semantics.offset(semantic), device, _CHUNK)
-
-
-def log_prior_of(train: Split, labels: int) -> Callable[[str], Tensor]:
-    """Log frequencies of a semantic's labels in training, each counted once more."""
-
-    def log_prior(semantic: str) -> Tensor:
-        found = semantics.labels(train, np.arange(len(train)), semantics.offset(semantic))
-        counts = np.bincount(found[found >= 0], minlength=labels) + 1.0
-        return torch.from_numpy(np.log(counts / counts.sum()))
-
-    return log_prior

@@ -8,21 +8,22 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from tqdm import tqdm
 
-from rnnlens.corpus.batches import Split
 from rnnlens.errors import RnnlensError
 from rnnlens.model.distributed import Processes
-from rnnlens.model.network import Network
 from rnnlens.probe import semantics
 from rnnlens.probe.families import ALIGN, Family, Linear, Readout, Shared, padded
 from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.probes import FAMILIES
 from rnnlens.probe.start import measure
-from rnnlens.probe.stream import Source, Stream
+from rnnlens.probe.stream import Source, chunk_size
+from rnnlens.probe.subject import Subject
 
 _STEPS, _SMALLEST = 64, 256  # steps an epoch and states a step, at least
 _BATCH = {"linear": 8192, "shared": 2048}
 _RATE = {"linear": 1e-3, "shared": 7e-4}
+_EPOCHS, _MOST_EPOCHS, _ENOUGH = 4, 60, 400_000  # passes, and states in all of them
 _LONGER = 5  # times the learning rate, where there is no closed form to start from
 
 
@@ -35,7 +36,10 @@ class FitConfig:
         default="output", metadata={"help": "output, input, output+N, output-N; comma between"}
     )
     rank: int = field(default=128, metadata={"help": "of the shared label matrix"})
-    epochs: int = field(default=4, metadata={"help": "passes over the states, at most"})
+    epochs: int = field(
+        default=-1,
+        metadata={"help": "passes over the states, at most; -1: 4, and more where they are few"},
+    )
     patience: int = field(
         default=2, metadata={"help": "stop after so many epochs in which no kind got better"}
     )
@@ -60,7 +64,7 @@ class FitConfig:
         if self.probe not in FAMILIES:
             raise RnnlensError(f"no probe is called {self.probe!r}; choose {' or '.join(FAMILIES)}")
         semantics.parse(self.semantic)
-        limits = {"rank": (1, 65536), "epochs": (0, 10**6), "patience": (1, 10**6),
+        limits = {"rank": (1, 65536), "epochs": (-1, 10**6), "patience": (1, 10**6),
                   "batch": (0, 10**7), "states": (0, 10**12), "seed": (0, 2**62)}  # fmt: skip
         for name, (least, most) in limits.items():
             if not least <= getattr(self, name) <= most:
@@ -81,17 +85,6 @@ class FitProgress:
     step: int = 0  # of AdamW, in all
     best: list[float] = field(default_factory=list)  # validation NLL of each kind
     waited: int = 0  # epochs in which no kind got better
-
-
-def chunk_size(device: torch.device) -> int:
-    """How many states of every kind are held at once."""
-    return 65536 if device.type == "cuda" else 4096
-
-
-def shuffled(split: Split, seed: int) -> Split:
-    """The same sentences to read, with every label exchanged for another's at random."""
-    order = np.random.default_rng((seed, 1)).permutation(len(split.ids))
-    return Split(split.ids, split.starts, split.ids[order])
 
 
 class Fitter:
@@ -120,6 +113,8 @@ class Fitter:
         # Small data still gets enough steps to move.
         usual = _BATCH[config.probe]
         self.batch = min(config.batch or usual, max(_SMALLEST, self.pairs // _STEPS // 64 * 64))
+        few = min(_MOST_EPOCHS, max(_EPOCHS, round(_ENOUGH / self.pairs)))
+        self.epochs = few if config.epochs < 0 else config.epochs
         self.progress = FitProgress()
         # From the prior alone the way is longer.
         self.closed_form = readout is not None
@@ -135,24 +130,20 @@ class Fitter:
     @classmethod
     def of(
         cls,
-        network: Network,
-        train: Split,
-        valid: Split,
+        subject: Subject,
         semantic: str,
         config: FitConfig,
-        device: torch.device,
         processes: Processes | None = None,
         *,
         closed_form: bool = True,
     ) -> "Fitter":
-        """For a network of ours on a corpus."""
+        """For a model on its training and validation data."""
         config.check()
-        size, shift = chunk_size(device), semantics.offset(semantic)
-        learnt, checked = (Stream(network, s, shift, device, size) for s in (train, valid))
-        readout = None
-        if closed_form and config.closed_form and semantic == "output":
-            readout = network.kinds[-1].id, Readout(*network.classifier())
-        return cls(learnt, checked, semantic, config, device, processes, readout)
+        size = chunk_size(subject.device)
+        train, valid = (subject.source(split, semantic, size) for split in ("train", "valid"))
+        start = closed_form and config.closed_form and semantic == "output"
+        readout = subject.readout() if start else None
+        return cls(train, valid, semantic, config, subject.device, processes, readout)
 
     def _family(self, readout: tuple[str, Readout] | None) -> Family:
         """The family at its start."""
@@ -176,10 +167,7 @@ class Fitter:
     @property
     def finished(self) -> bool:
         """Whether all epochs are done or nothing gets better any more."""
-        return (
-            self.progress.epoch >= self.config.epochs
-            or self.progress.waited >= self.config.patience
-        )
+        return self.progress.epoch >= self.epochs or self.progress.waited >= self.config.patience
 
     def run(self, stop: Callable[[], bool], after_epoch: Callable[[], None]) -> bool:
         """Fit from wherever progress stands; returns whether it came to its end."""
@@ -209,7 +197,7 @@ class Fitter:
     def steps(self) -> int:
         """Steps of the whole fit, about: what the schedule runs over."""
         states = min(self.config.states or self.pairs, self.pairs)
-        return max(1, self.config.epochs * states // self.batch)
+        return max(1, self.epochs * states // self.batch)
 
     def _learn(self, chosen: np.ndarray, number: int) -> None:
         chunk = self.train.chunk(chosen)
@@ -276,3 +264,12 @@ class Fitter:
     def result(self) -> dict[str, Tensor]:
         """The best probes, for plain states, under the names Probes uses."""
         return self.family.folded(self.best, self.semantic)
+
+
+def run_quietly(fitter: Fitter, name: str = "") -> dict[str, Tensor]:
+    """Fit to the end, with nothing but a bar that goes; the probes."""
+    chunks = fitter.epochs * len(fitter.train.plan(None))
+    told = name or fitter.semantic
+    with tqdm(total=chunks, unit="chunk", desc=told, disable=None, leave=False) as bar:
+        fitter.run(lambda: bool(bar.update()) and False, lambda: None)
+    return {name: t.cpu() for name, t in fitter.result().items()}

@@ -1,6 +1,6 @@
 """States of a user's own module, batch by batch, with the labels they are asked about."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,7 @@ class ModuleStates(Source):
     def follows(self, inputs: Any, targets: Tensor, traced: Traced) -> bool:
         """Whether the targets of a batch are the words that come next in it."""
         try:
-            read = self._in_time(_words(inputs, targets), traced)
+            read = self._in_time(words_of(inputs, targets), traced)
         except RnnlensError:
             return False
         wanted = self._in_time(targets, traced)
@@ -93,32 +93,28 @@ class ModuleStates(Source):
         right = (wanted[:-1] == read[1:])[there].float()
         return bool(len(right) and right.mean() > _MOSTLY)
 
-    def preparer(self, inputs: Any, traced: Traced) -> Callable[[list[int]], Any]:
-        """How the words of one sequence are fed, going by how a batch was."""
+    def fed(self, inputs: Any, traced: Traced) -> tuple[int, ...] | None:
+        """The shape in which the numbers of one sequence are fed, going by how a batch was.
+
+        None where a batch is more, or something else, than one tensor of whole numbers.
+        """
         steps, batch, _ = next(iter(traced.states.values())).shape
-        if isinstance(inputs, Tensor) and not inputs.is_floating_point():
-            if inputs.dim() == 1:
-                return inputs.new_tensor
-            if tuple(inputs.shape) in ((steps, batch), (batch, steps)):
-                first = tuple(inputs.shape) == (batch, steps)
-                if steps == batch:
-                    first = bool(self._sequences_first)
-                shape = (1, -1) if first else (-1, 1)
-                return lambda ids: inputs.new_tensor(ids).reshape(shape)
-
-        def unprepared(_: list[int]) -> Any:
-            raise RnnlensError(
-                "how a text is fed to the module is not known; give prepare= a function from the "
-                "numbers of its words to what the module takes"
-            )
-
-        return unprepared
+        if not isinstance(inputs, Tensor) or inputs.is_floating_point():
+            return None
+        if inputs.dim() == 1:
+            return (-1,)
+        if tuple(inputs.shape) not in ((steps, batch), (batch, steps)):
+            return None
+        first = tuple(inputs.shape) == (batch, steps)
+        if steps == batch:
+            first = bool(self._sequences_first)
+        return (1, -1) if first else (-1, 1)
 
     def _wanted(self, inputs: Any, targets: Tensor, traced: Traced) -> Tensor:
         """The label of every state, (T, B); negative where there is none."""
         found = self._in_time(targets, traced)
         if self.shift is None:
-            read = self._in_time(_words(inputs, targets), traced)
+            read = self._in_time(words_of(inputs, targets), traced)
             found = torch.where(found >= 0, read, _NONE)
         elif self.shift:
             moved = torch.full_like(found, _NONE)
@@ -181,7 +177,21 @@ def _likelier_turned(targets: Tensor, traced: Traced) -> bool:
     return bool(turned < straight)
 
 
-def _words(inputs: Any, targets: Tensor) -> Tensor:
+def check_batches(batches: Sequence[Any]) -> None:
+    """Refuse what is no batch."""
+    for batch in batches:
+        if not (isinstance(batch, tuple | list) and len(batch) == 2 and _are_targets(batch[1])):
+            raise RnnlensError(
+                "every batch must be a pair: what the module is fed, and a tensor of targets as "
+                f"whole numbers; one is {type(batch).__name__}"
+            )
+
+
+def _are_targets(value: Any) -> bool:
+    return isinstance(value, Tensor) and not value.is_floating_point() and value.dim() in (1, 2)
+
+
+def words_of(inputs: Any, targets: Tensor) -> Tensor:
     """The words a batch reads: a tensor of whole numbers, shaped as its targets."""
     given = inputs.values() if isinstance(inputs, dict) else inputs
     for one in [given] if isinstance(given, Tensor) else given:

@@ -26,6 +26,11 @@ class Chunk:
     labels: Tensor  # (N,)
 
 
+def chunk_size(device: torch.device) -> int:
+    """How many states of every kind are held at once."""
+    return 65536 if device.type == "cuda" else 4096
+
+
 class Source(ABC):
     """States with the labels they are asked about, in pieces that can be had in any order."""
 

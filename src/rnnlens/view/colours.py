@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnlens.corpus.tags import coarse
+from rnnlens.corpus.groups import parts_of_speech
+from rnnlens.corpus.tags import UNIVERSAL, coarse
+from rnnlens.corpus.tokens import Ints
 from rnnlens.errors import RnnlensError
 from rnnlens.files import read_json
 
@@ -47,6 +49,27 @@ def default_colours(
             "groups": {label: part for label, part in pairs if part in UNIVERSAL_COLOURS},
         }
     return {"source": source, "groupings": groupings}
+
+
+def colours_of(
+    labels: Sequence[str], counts: Sequence[int], tag_counts: Ints | None = None
+) -> dict[str, Any]:
+    """What colours.json holds for labels of any sort: few have a colour each, words go by their
+    part of speech, and anything else is one group.
+    """
+    shades = [shade for group, shade in UNIVERSAL_COLOURS.items() if group != OTHER]
+    if set(labels) <= set(UNIVERSAL):  # a tagger's: readers know their colours
+        each, groups = (
+            UNIVERSAL_COLOURS,
+            {label: label for label in labels if label in UNIVERSAL_COLOURS},
+        )
+    elif len(labels) <= len(shades):
+        each = {**dict(zip(labels, shades, strict=False)), OTHER: UNIVERSAL_COLOURS[OTHER]}
+        groups = {label: label for label in labels}
+    else:
+        return default_colours(labels, *parts_of_speech(labels, counts, tag_counts))
+    grouping = {"colours": each, "groups": groups}
+    return {"source": "a colour for each label", "groupings": {"labels": grouping}}
 
 
 def read_colours(path: Path) -> dict[str, Any]:

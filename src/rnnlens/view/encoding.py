@@ -45,6 +45,14 @@ class Palette:
         members[torch.from_numpy(group_of), torch.arange(len(labels))] = 1
         return cls(groups, tuple(grouping["colours"].values()), group_of, members)
 
+    def grouping(self, labels: Sequence[str]) -> dict[str, dict[str, str]]:
+        """The inverse of `of`: what colours.json holds."""
+        named = {label: self.groups[k] for label, k in zip(labels, self.group_of, strict=True)}
+        return {
+            "colours": dict(zip(self.groups, self.colours, strict=True)),
+            "groups": {label: group for label, group in named.items() if group != OTHER},
+        }
+
     @property
     def channels(self) -> NDArray[np.float64]:
         """Red, green and blue of each group, (G, 3)."""

@@ -13,9 +13,8 @@ from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import offset
 from rnnlens.probe.stream import OWN
 from rnnlens.run import Run
-from rnnlens.view.colours import palettes
 from rnnlens.view.encoding import Palette
-from rnnlens.view.models import Model, NetworkModel
+from rnnlens.view.models import Model
 from rnnlens.view.payload import (
     FORMAT,
     VERSION,
@@ -56,7 +55,12 @@ class Lens:
         palettes: Mapping[str, Palette],
         probes: Probes | None = None,
         scores: Scores | None = None,
+        *,
+        made: Mapping[str, Any] | None = None,
+        run: Run | None = None,
     ) -> None:
+        """`made`: how the probes were fitted; `run`: where all of it comes from, if from a run."""
+        self.made, self.run = dict(made or {}), run
         self.name, self.model, self.labels = name, model, model.labels
         self.palettes, self.probes, self.scores = dict(palettes), probes, scores or Scores()
         kinds, own = model.kinds, model.prediction
@@ -72,22 +76,19 @@ class Lens:
     @classmethod
     def load(cls, run: Run, colours: Path | None = None, name: str = "") -> "Lens":
         """Everything a run holds; `colours` is a file with the user's own grouping."""
-        network, vocabulary = run.model(), run.vocabulary()
-        if network.labels != len(vocabulary):
-            raise RnnlensError(
-                f"the model in {run.path} has {network.labels} labels and its vocabulary "
-                f"{len(vocabulary)}; restore both"
-            )
-        probes = run.probes() if run.has_probes() else None
-        if probes and probes.labels != network.labels:
-            raise RnnlensError(
-                f"the probes in {run.path} have {probes.labels} labels and its model "
-                f"{network.labels}; fit them anew: rnnlens fit {run.path}"
-            )
-        groupings = palettes(run.colours(), run.path / "colours.json", colours)
-        made = {key: Palette.of(vocabulary.labels, value) for key, value in groupings.items()}
-        name = name or run.path.resolve().name
-        return cls(name, NetworkModel(network, vocabulary), made, probes, Scores.read(run.path))
+        from rnnlens.view.runs import opened
+
+        return opened(run, colours, name)
+
+    def save(self, path: str | Path, model: str = "") -> Path:
+        """Write everything as a run, which `rnnlens.load` and every command can open.
+
+        For a lens of your own module, `model` is `package.module:factory`, which gives the module
+        back when a new text is to be read; without it, hand the module to `rnnlens.load`.
+        """
+        from rnnlens.view.runs import written
+
+        return written(self, Path(path), model).path
 
     @property
     def title(self) -> str:
@@ -95,7 +96,9 @@ class Lens:
         return f"{self.name} · {self.model.description}"
 
     def examples(self) -> list[str]:
-        """Sentences to begin with: those whose words the vocabulary has, else the best of them."""
+        """Texts to begin with: the model's own, else those whose words the vocabulary has."""
+        if self.model.examples is not None:
+            return list(self.model.examples) or [""]
 
         def strange(text: str) -> float:
             numbers = self.model.encode(text.split())
@@ -135,13 +138,17 @@ class Lens:
         """How well each kind predicts on data of your own.
 
         Of a run: sentences, as texts or as lists of words. Of a module: batches, as for `fit`.
+        Where nothing was measured before, grids tell these perplexities from then on.
         """
         if self.probes is None:
             raise RnnlensError(f"{self.name} has no probes; fit them with: rnnlens fit RUN")
         counts = torch.tensor(self.model.counts, dtype=torch.float64) + 1
         prior = (counts / counts.sum()).log()
         source = self.model.source(list(data))
-        return list(evaluate(self.probes, source, lambda _: prior))
+        found = list(evaluate(self.probes, source, lambda _: prior))
+        if not self.scores.semantics:
+            self.scores = Scores.of(found)
+        return found
 
     @torch.inference_mode()
     def logits(self, asked: Request, column: str, row: int) -> Tensor:

@@ -13,8 +13,8 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.network import Network
-from rnnlens.probe.evaluation import over_corpus
 from rnnlens.probe.stream import OWN, Source
+from rnnlens.probe.subject import NetworkSubject
 from rnnlens.view.memory import Memory, product
 
 
@@ -27,6 +27,7 @@ class Model(ABC):
     counts: tuple[int, ...]  # of each label in training
     description: str  # such as LSTM 300 × 2
     causal: bool  # whether a row depends on nothing after it
+    examples: tuple[str, ...] | None = None  # texts to begin with; None: whatever it knows
     follows: bool  # whether labels are the words that follow, so that a text tells what came
 
     @abstractmethod
@@ -102,7 +103,8 @@ class NetworkModel(Model):
     def source(self, data: list[Any]) -> Callable[[str], Source]:
         words = [self.words(given) if isinstance(given, str) else given for given in data]
         split = Split.joined([self.encode(some) for some in words if some])
-        return over_corpus(self.network, split, self.network.bias.device)
+        subject = NetworkSubject(self.network, {"test": split}, self.network.bias.device)
+        return lambda semantic: subject.source("test", semantic)
 
     def forget(self) -> None:
         self.memory.forget()

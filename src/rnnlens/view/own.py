@@ -1,128 +1,28 @@
 """A lens for a module of the user's own: probes fitted to its states, and grids of new text."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
-from rnnlens.corpus.lexicon import by_suffix, coverage, load_lexicon
+from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.model.adapter import Adapter, Traced, readout
-from rnnlens.model.cells import States
-from rnnlens.model.kinds import output
-from rnnlens.probe.families import Readout
-from rnnlens.probe.fitting import FitConfig, Fitter, chunk_size
-from rnnlens.probe.module_states import Batch, ModuleStates
+from rnnlens.model.adapter import Adapter
+from rnnlens.model.own import OwnModel, OwnRecord
+from rnnlens.probe.fitting import FitConfig, Fitter, run_quietly
+from rnnlens.probe.module_states import Batch, ModuleStates, check_batches, words_of
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import parse
-from rnnlens.probe.stream import OWN, Source
-from rnnlens.view.colours import OTHER, UNIVERSAL_COLOURS, checked, default_colours
+from rnnlens.probe.subject import ModuleSubject
+from rnnlens.view.colours import checked, colours_of
 from rnnlens.view.encoding import Palette
 from rnnlens.view.lens import Lens
-from rnnlens.view.models import Model
+from rnnlens.view.module_model import Live, ModuleModel, own_logits
 
-_UNKNOWN = ("<unk>", "<UNK>", "[UNK]", "UNK", "unk")
 _HELD_OUT = 10  # every so manieth batch decides when to stop, where no others are given
-_ENOUGH, _MOST_EPOCHS = 400_000, 60  # states in all, passes over them
-_FEW = 16  # labels that can each have a colour of their own
-_ENGLISH = 0.6  # share of the labels that an English lexicon must know
-
-
-class ModuleModel(Model):
-    """A user's module behind its adapter."""
-
-    causal = False  # nothing is known of what it does between its parts
-
-    def __init__(
-        self,
-        adapter: Adapter,
-        labels: Sequence[str],
-        counts: Sequence[int],
-        inputs: Sequence[str],
-        words: Callable[[str], Iterable[str]],
-        prepare: Callable[[list[int]], Any],
-        *,
-        follows: bool,
-    ) -> None:
-        self.adapter, self.kinds = adapter, adapter.kinds
-        self.prediction = output(self.kinds[-1].id)
-        self.labels, self.counts = tuple(labels), tuple(counts)
-        self.description, self.follows = described(adapter.module), follows
-        self._inputs, self._words, self._prepare = tuple(inputs), words, prepare
-        self._numbers = {word: k for k, word in enumerate(inputs)}
-        self._unknown = next((self._numbers[u] for u in _UNKNOWN if u in self._numbers), None)
-        self._last: tuple[tuple[int, ...], Traced] | None = None
-
-    def words(self, text: str) -> tuple[str, ...]:
-        return tuple(self._words(text))
-
-    def encode(self, words: Iterable[str]) -> list[int]:
-        found = []
-        for word in words:
-            number = self._numbers.get(word, self._unknown)
-            if number is None:
-                raise RnnlensError(
-                    f"the module has no word {word!r} and none for unknown words "
-                    f"({', '.join(_UNKNOWN)}); use words it knows"
-                )
-            found.append(number)
-        return found
-
-    def is_unknown(self, number: int) -> bool:
-        return number == self._unknown
-
-    def taken_for(self, number: int) -> str:
-        return self._inputs[number]
-
-    def read(self, ids: Sequence[int], first: int, last: int) -> tuple[States, States]:
-        traced = self._traced(tuple(ids))
-        states = {kind: v[:, 0].float().cpu() for kind, v in traced.states.items()}  # (T, H)
-        before = {
-            kind: v[first - 1] if first else torch.zeros_like(v[0]) for kind, v in states.items()
-        }
-        logits = own_logits(traced)[:, 0].float().cpu()
-        states[OWN] = logits.expand(len(next(iter(states.values()))), -1)
-        return {kind: v[first:last] for kind, v in states.items()}, before
-
-    def own(self, y: Tensor) -> Tensor:
-        return y.contiguous()  # they are the module's logits already
-
-    def source(self, data: list[Any]) -> Callable[[str], Source]:
-        check_batches(data)
-        size = chunk_size(torch.device("cpu"))
-        return lambda semantic: ModuleStates(
-            self.adapter, data, semantic, len(self.labels), size, with_own=True
-        )
-
-    def forget(self) -> None:
-        self._last = None
-
-    def _traced(self, ids: tuple[int, ...]) -> Traced:
-        last = self._last
-        if last is None or last[0] != ids:
-            last = self._last = ids, self.adapter.trace(self._prepare(list(ids)))
-        return last[1]
-
-
-def described(module: nn.Module) -> str:
-    """Its recurrent parts, such as GRU 300 × 2; without any, its class."""
-    parts = [m for m in module.modules() if isinstance(m, nn.RNNBase | nn.RNNCellBase)]
-    said = [f"{type(m).__name__} {m.hidden_size} × {getattr(m, 'num_layers', 1)}" for m in parts]
-    return ", ".join(said) or type(module).__name__
-
-
-def own_logits(traced: Traced) -> Tensor:
-    """The module's own prediction, (T, B, V) or (1, B, V)."""
-    if traced.logits is None:
-        raise RnnlensError(
-            "the module's logits were not found in what it returns; give logits= a function that "
-            "picks them"
-        )
-    return traced.logits
+EXAMPLES, SHORT, LONG = 3, 4, 12  # texts that are kept, and their words
 
 
 def fit(
@@ -151,31 +51,63 @@ def fit(
     {"colours": {group: "#rrggbb"}, "groups": {label: group}}. Further settings are those of
     `rnnlens fit`: semantic="output,output+2", probe="shared", epochs=8, ...
     """
+    own = OwnModel(module, labels, inputs, words, prepare, tuple(kinds), feed, logits, batch_first)
     train, held = _split(batches, valid)
-    config = _config({"epochs": _epochs(train), **settings})
-    adapter = Adapter(module, kinds, feed, logits, batch_first=batch_first)
-    traced = adapter.trace(train[0][0])
-    names = _names(labels, own_logits(traced).shape[-1])
-    found = readout(adapter, train[0][0])
-    tensors: dict[str, Tensor] = {}
-    for semantic in parse(config.semantic):
-        tensors |= _fitted(adapter, train, held, semantic, config, len(names), found)
-    ids = tuple(kind.id for kind in adapter.kinds)
-    probes = Probes(config.probe, ids, parse(config.semantic), len(names), tensors)
-    whole = ModuleStates(adapter, train, "output", len(names), 1)
-    follows = whole.follows(*train[0], traced)
-    counts = whole.frequencies().tolist()
-    model = ModuleModel(
-        adapter, names, counts, _read_names(inputs, names, follows=follows), words,
-        prepare or whole.preparer(train[0][0], traced), follows=follows,
+    config = _config(settings)
+    found = study(own, {"train": train, "valid": held})
+    probes = Probes(
+        config.probe, found.subject.kinds, parse(config.semantic), found.subject.labels,
+        _fitted(found.subject, config),
     )  # fmt: skip
-    return Lens(name or type(module).__name__, model, _palettes(names, counts, colours), probes)
+    model = found.model()
+    model.examples = tuple(_texts(found, held[0]))
+    made = checked(colours, Path("colours=")) if colours is not None else None
+    groupings = {"own": made} if made else colours_of(model.labels, model.counts)["groupings"]
+    palettes = {key: Palette.of(model.labels, value) for key, value in groupings.items()}
+    return Lens(
+        name or type(found.adapter.module).__name__, model, palettes, probes, made=asdict(config)
+    )
 
 
-def _epochs(train: Sequence[Batch]) -> int:
-    """Passes over the states: little data needs more for the same number of steps."""
-    pairs = sum(int((targets >= 0).sum()) for _, targets in train)
-    return min(_MOST_EPOCHS, max(FitConfig.epochs, round(_ENOUGH / max(1, pairs))))
+@dataclass(frozen=True)
+class Found:
+    """What a module and its batches tell of themselves."""
+
+    own: OwnModel
+    adapter: Adapter
+    subject: ModuleSubject
+    about: OwnRecord
+    vocabulary: OwnVocabulary
+
+    def model(self) -> ModuleModel:
+        """For a lens."""
+        live = Live(self.own, self.adapter, self.about.fed)
+        return ModuleModel(self.about, self.vocabulary, lambda: live)
+
+
+def study(own: OwnModel, batches: Mapping[str, Sequence[Batch]]) -> Found:
+    """Trace a batch, and tell the labels, the kinds, and how a text is fed."""
+    adapter = own.adapter()
+    inputs, targets = batches["train"][0]
+    traced = adapter.trace(inputs)
+    labels = _names(own.labels, own_logits(traced).shape[-1])
+    whole = ModuleStates(adapter, batches["train"], "output", len(labels), 1)
+    follows = whole.follows(inputs, targets, traced)
+    read = tuple(map(str, own.inputs)) if own.inputs is not None else labels if follows else ()
+    vocabulary = OwnVocabulary(labels, tuple(whole.frequencies().tolist()), read)
+    fed = None if own.prepare else whole.fed(inputs, traced)
+    about = OwnRecord(
+        own.where, described(adapter.module), follows, fed, adapter.kinds, len(labels)
+    )
+    subject = ModuleSubject(adapter, batches, len(labels), reads_labels=read == labels)
+    return Found(own, adapter, subject, about, vocabulary)
+
+
+def described(module: nn.Module) -> str:
+    """Its recurrent parts, such as GRU 300 × 2; without any, its class."""
+    parts = [m for m in module.modules() if isinstance(m, nn.RNNBase | nn.RNNCellBase)]
+    said = [f"{type(m).__name__} {m.hidden_size} × {getattr(m, 'num_layers', 1)}" for m in parts]
+    return ", ".join(said) or type(module).__name__
 
 
 def _config(settings: Mapping[str, Any]) -> FitConfig:
@@ -205,20 +137,6 @@ def _split(
     return train, held
 
 
-def check_batches(batches: Sequence[Any]) -> None:
-    """Refuse what is no batch."""
-    for batch in batches:
-        if not (isinstance(batch, tuple | list) and len(batch) == 2 and _are_targets(batch[1])):
-            raise RnnlensError(
-                "every batch must be a pair: what the module is fed, and a tensor of targets as "
-                f"whole numbers; one is {type(batch).__name__}"
-            )
-
-
-def _are_targets(value: Any) -> bool:
-    return isinstance(value, Tensor) and not value.is_floating_point() and value.dim() in (1, 2)
-
-
 def _names(labels: Sequence[str] | None, count: int) -> tuple[str, ...]:
     names = tuple(map(str, range(count) if labels is None else labels))
     if len(names) != count:
@@ -230,52 +148,28 @@ def _names(labels: Sequence[str] | None, count: int) -> tuple[str, ...]:
     return names
 
 
-def _read_names(
-    inputs: Sequence[str] | None, labels: tuple[str, ...], *, follows: bool
-) -> tuple[str, ...]:
-    if inputs is not None:
-        return tuple(map(str, inputs))
-    return labels if follows else ()
+def _fitted(subject: ModuleSubject, config: FitConfig) -> dict[str, Tensor]:
+    """The probes of every semantic."""
+    tensors: dict[str, Tensor] = {}
+    for semantic in parse(config.semantic):
+        tensors |= run_quietly(Fitter.of(subject, semantic, config))
+    return tensors
 
 
-def _fitted(
-    adapter: Adapter,
-    train: list[Batch],
-    held: list[Batch],
-    semantic: str,
-    config: FitConfig,
-    labels: int,
-    found: tuple[str, Tensor, Tensor] | None,
-) -> dict[str, Tensor]:
-    """The probes of one semantic."""
-    device = next(iter(adapter.trace(train[0][0]).states.values())).device
-    size = chunk_size(device)
-    sources = [ModuleStates(adapter, part, semantic, labels, size) for part in (train, held)]
-    start = None
-    if found and config.closed_form and semantic == "output":
-        start = found[0], Readout(found[1].float(), found[2].float())
-    fitter = Fitter(sources[0], sources[1], semantic, config, device, readout=start)
-    chunks = config.epochs * len(sources[0].plan(None))
-    with tqdm(total=chunks, unit="chunk", desc=semantic, disable=None, leave=False) as bar:
-        fitter.run(lambda: bool(bar.update()) and False, lambda: None)
-    return {name: t.cpu() for name, t in fitter.result().items()}
-
-
-def _palettes(
-    labels: tuple[str, ...], counts: Sequence[int], colours: Mapping[str, Any] | None
-) -> dict[str, Palette]:
-    """The user's own grouping; else few labels have a colour each, English words go by their
-    part of speech, and anything else is one group.
-    """
-    if colours is not None:
-        return {"own": Palette.of(labels, checked(colours, Path("colours=")))}
-    if len(labels) <= _FEW:
-        shades = [shade for group, shade in UNIVERSAL_COLOURS.items() if group != OTHER]
-        each = dict(zip(labels, shades, strict=False)) | {OTHER: UNIVERSAL_COLOURS[OTHER]}
-        groups = {label: label for label in labels}
-        return {"labels": Palette.of(labels, {"colours": each, "groups": groups})}
-    lexicon = load_lexicon()
-    known = coverage(list(zip(labels, counts, strict=True)), lexicon)
-    parts = [lexicon.get(label.lower()) or by_suffix(label.lower()) for label in labels]
-    found = default_colours(labels, parts if known >= _ENGLISH else None, "an English lexicon")
-    return {key: Palette.of(labels, value) for key, value in found["groupings"].items()}
+def _texts(found: Found, batch: Batch) -> list[str]:
+    """Some sequences of a batch as texts, where text is what the module's words come from."""
+    inputs, own = found.vocabulary.inputs, found.own
+    try:
+        read = words_of(*batch)
+    except RnnlensError:
+        return []
+    rows = read if found.about.fed != (-1, 1) else read.T
+    made: list[str] = []
+    for row in rows.tolist() if rows.dim() == 2 else [rows.tolist()]:
+        if all(0 <= number < len(inputs) for number in row):
+            names = [inputs[number] for number in row[:LONG]]
+            texts = (" ".join(names), "".join(names))
+            made += [text for text in texts if [*own.words(text)] == names and text not in made][:1]
+        if len(made) == EXAMPLES:
+            break
+    return made

@@ -1,13 +1,14 @@
 """How well each kind predicts: what a run's evaluation.json says."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rnnlens.errors import RnnlensError
 from rnnlens.files import read_json
+from rnnlens.probe.evaluation import Score
 
 _NUMBERS = {  # ours -> evaluation.json's
     "perplexity": "perplexity", "ratio": "ratio", "accuracy": "accuracy", "kl": "divergence",
@@ -33,7 +34,10 @@ class Scores:
         found = read_json(path)
         try:
             test = found["model"]["test"]
-            own, unigram = _number(test["perplexity"]), _number(test["unigram"])
+            own, unigram = (
+                None if test[name] is None else _number(test[name])
+                for name in ("perplexity", "unigram")
+            )
             semantics: dict[str, list[dict[str, Any]]] = {}
             unigrams: dict[str, float] = {}
             for score in found.get("probes", ()):
@@ -48,6 +52,30 @@ class Scores:
                 f"{path} is damaged ({error!r}); measure again: rnnlens eval {folder}"
             ) from error
         return cls(own, unigram, semantics, unigrams)
+
+    @classmethod
+    def of(cls, scores: Sequence[Score]) -> "Scores":
+        """What was just measured."""
+        semantics: dict[str, list[dict[str, Any]]] = {}
+        for score in scores:
+            row = {ours: getattr(score, theirs) for ours, theirs in _NUMBERS.items()}
+            semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
+        own = next((s.perplexity / s.ratio for s in scores if s.ratio), None)
+        unigrams = {score.semantic: score.unigram for score in scores}
+        return cls(own, unigrams.get("output"), semantics, unigrams)
+
+    def evaluation(self) -> dict[str, Any]:
+        """What evaluation.json holds."""
+        theirs = [
+            {"semantic": semantic, "kind": row["kind"], "unigram": self.unigrams[semantic]}
+            | {name: row[ours] for ours, name in _NUMBERS.items()}
+            for semantic, rows in self.semantics.items()
+            for row in rows
+        ]
+        return {
+            "model": {"test": {"perplexity": self.own, "unigram": self.unigram}},
+            "probes": theirs,
+        }
 
     def perplexity(self, semantic: str, kind: str) -> float | None:
         """Of a kind under a semantic, or of the model itself."""

@@ -1,0 +1,135 @@
+"""A run for a module of somebody's own: the first part of `rnnlens fit --model`."""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rnnlens.corpus.corpus import tag_counts_of
+from rnnlens.corpus.own import OwnCorpus, OwnVocabulary, numbered
+from rnnlens.corpus.tokens import Ints, ReadingConfig
+from rnnlens.errors import RnnlensError
+from rnnlens.files import digest
+from rnnlens.flags import as_flag, from_flags
+from rnnlens.model.distributed import pick_device
+from rnnlens.model.own import OwnModel, own_model_at
+from rnnlens.probe.own_batches import batches_of
+from rnnlens.run import TRAINED, Run
+from rnnlens.view.colours import colours_of, read_colours
+from rnnlens.view.lens import Lens
+from rnnlens.view.own import EXAMPLES, LONG, SHORT, Found, study
+from rnnlens.view.runs import keep
+
+
+def lens_of(run: Run, colours: Path | None, name: str = "") -> Lens:
+    """The lens of a run; code that is here can be imported, should it be a run of that."""
+    if run.is_own():
+        on_path()
+    return Lens.load(run, colours, name)
+
+
+def on_path() -> None:
+    """Let modules of the folder at hand be imported, after everything that is installed."""
+    if (here := os.getcwd()) not in sys.path:  # noqa: PTH109 - sys.path holds strings
+        sys.path.append(here)
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """A module, its corpus, and the run that is to be made of them."""
+
+    run: Run
+    record: Mapping[str, Any]
+    colours: Mapping[str, Any]
+    found: Found
+    texts: tuple[str, ...]
+
+    @classmethod
+    def asked_for(cls, run: Run, args: argparse.Namespace) -> "OwnRun":
+        """Get the module, read the corpus, and refuse a folder that holds another run."""
+        config = from_flags(ReadingConfig, args)
+        config.check()
+        colours = read_colours(args.colours) if args.colours else None
+        on_path()
+        own = own_model_at(args.model)
+        if args.device != "auto":
+            own.module.to(pick_device(args.device))
+        corpus = OwnCorpus.read(args.corpus, config)
+        record: dict[str, Any] = {
+            "command": shlex.join(["rnnlens", *args.words]),
+            "corpus": {"source": corpus.name, "hash": corpus.hash, **asdict(config)},
+        }
+        if run.exists():
+            _refuse_other(run, record["corpus"], own)
+        vocabulary = _vocabulary(own)
+        found = study(own, batches_of(own, vocabulary, corpus, config.longest))
+        counted = _tag_counts(own, vocabulary, corpus, config.longest)
+        labels, counts = found.vocabulary.labels, found.vocabulary.counts
+        texts = _texts(corpus) if found.about.fed or own.prepare else ()
+        return cls(run, record, colours or colours_of(labels, counts, counted), found, texts)
+
+    def write(self) -> None:
+        """Make the folder, unless an earlier command has."""
+        if self.run.exists() and self.run.record()["status"] == TRAINED:
+            return
+        model = self.found.model()
+        model.examples = self.texts if self.found.vocabulary.inputs else ()
+        keep(self.run, self.record, self.found.about, model, self.colours)
+        self.run.write_record({**self.record, "status": TRAINED})
+
+
+def _refuse_other(run: Run, corpus: Mapping[str, Any], own: OwnModel) -> None:
+    """Refuse to write over a run that is not what was asked for."""
+    before = run.record()
+    if "network" in before:
+        raise RnnlensError(f"{run.path} holds a run that was trained; choose another with -o")
+    for name, value in corpus.items():
+        was = before["corpus"].get(name)
+        if name == "hash" and was != value:
+            raise RnnlensError(
+                f"{corpus['source']} is not the corpus that {run.path} was begun with; choose "
+                "another folder with -o"
+            )
+        if name not in ("hash", "source") and was != value:
+            raise RnnlensError(
+                f"{run.path} holds another run, made with {as_flag(name, was)}, not "
+                f"{as_flag(name, value)}; give the same flags to continue it, or another folder"
+            )
+    if before["status"] == TRAINED and run.model_hash() != digest(own.weights()):
+        raise RnnlensError(
+            f"{own.where} gives other weights than those {run.path} was made with; choose another "
+            "folder with -o, or see to it that the same weights are loaded each time"
+        )
+
+
+def _vocabulary(own: OwnModel) -> OwnVocabulary:
+    """The names of what is read and predicted, as the module's owner gives them."""
+    if own.labels is None and own.batches is None:
+        raise RnnlensError(
+            f"{own.where} does not name the labels of its module; return (module, labels)"
+        )
+    labels = tuple(map(str, own.labels or ()))
+    inputs = labels if own.inputs is None else tuple(map(str, own.inputs))
+    return OwnVocabulary(labels, (0,) * len(labels), inputs)
+
+
+def _tag_counts(
+    own: OwnModel, vocabulary: OwnVocabulary, corpus: OwnCorpus, longest: int
+) -> Ints | None:
+    """How often each label has each tag in training, where labels are the words of the corpus."""
+    if own.batches or vocabulary.inputs != vocabulary.labels:
+        return None
+    train, tags = numbered(corpus.sentences("train"), vocabulary, own.words, longest)
+    return tag_counts_of(train.ids, tags, len(vocabulary.labels))
+
+
+def _texts(corpus: OwnCorpus) -> tuple[str, ...]:
+    """Some sentences that had no part in fitting, neither short nor long."""
+    kept = [s.words for s in corpus.sentences("test")]
+    fitting = [words for words in kept if SHORT <= len(words) <= LONG]
+    chosen = fitting or sorted(kept, key=len)
+    return tuple(dict.fromkeys(" ".join(words) for words in chosen))[:EXAMPLES]

@@ -1,0 +1,201 @@
+"""A module of somebody's own: all that has to be said about it, and how to get it back."""
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torch import Tensor, nn
+
+from rnnlens.corpus.sentence import Sentence
+from rnnlens.errors import RnnlensError
+from rnnlens.model.adapter import Adapter
+from rnnlens.model.adapter.capture import Capture
+from rnnlens.model.cells import States
+from rnnlens.model.kinds import Kind, Source
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class OwnModel:
+    """A trained module and how it is read: what the factory of `rnnlens fit --model` returns.
+
+    A language model needs `module` and `labels`, the words it predicts, in order. `inputs` are the
+    names of what it reads, where these are not the labels. `words` splits a text into them,
+    `prepare` turns the numbers of one text's words into what the module is fed; without it that is
+    one tensor of numbers. `kinds`, `feed`, `logits` and `batch_first` are as for `Adapter`.
+
+    `batches` makes pairs (what the module is fed, its targets) of a list of sentences, each with
+    `words` and, where the corpus has them, `tags`. Without it, a module whose labels are its words
+    is asked for the next word, and one whose labels are universal parts of speech for a word's tag.
+    """
+
+    module: nn.Module
+    labels: Sequence[str] | None = None
+    inputs: Sequence[str] | None = None
+    words: Callable[[str], Iterable[str]] = str.split
+    prepare: Callable[[list[int]], Any] | None = None
+    kinds: Iterable[str] = ()
+    feed: Callable[[nn.Module, Any], Any] | None = None
+    logits: Callable[[Any], Any] | None = None
+    batch_first: bool | None = None
+    batches: Callable[[list[Sentence]], Iterable[tuple[Any, Tensor]]] | None = None
+    where: str = ""  # package.module:factory, where it came from there
+
+    def adapter(self) -> Adapter:
+        """The module with every kind readable."""
+        sort = _Guarded if self.where else Adapter
+        return sort(
+            self.module, tuple(self.kinds), self.feed, self.logits, batch_first=self.batch_first
+        )
+
+    def weights(self) -> dict[str, Tensor]:
+        """Everything its module has learnt, by name; tied tensors are there under each name."""
+        state = self.module.state_dict()
+        return {name: t.detach().clone() for name, t in state.items() if isinstance(t, Tensor)}
+
+    def put(self, weights: Mapping[str, Tensor]) -> None:
+        """Put weights into the module, that must have just these."""
+        mine = self.weights()
+        missing, extra = sorted(mine.keys() - weights.keys()), sorted(weights.keys() - mine.keys())
+        other = [n for n in mine if n in weights and mine[n].shape != weights[n].shape]
+        if missing or extra or other:
+            name = (missing or extra or other)[0]
+            how = "is new" if missing else "is missing" if extra else "has another shape"
+            raise RnnlensError(
+                f"{self.where or 'the module'} is not what the run was made with: the weight "
+                f"{name} {how}; restore the code of that time, or fit anew"
+            )
+        self.module.load_state_dict(dict(weights), strict=False)
+
+
+@dataclass(frozen=True)
+class OwnRecord:
+    """What model.json says of somebody's own module: all that can be known without its code."""
+
+    factory: str  # package.module:factory, which gives the module; empty where nobody said
+    description: str  # such as LSTM 300 × 2
+    follows: bool  # whether its labels are the words that follow
+    fed: tuple[int, ...] | None  # the shape of one text's numbers; None: the code prepares them
+    kinds: tuple[Kind, ...]
+    labels: int
+
+    @classmethod
+    def from_json(cls, value: Any, path: Path) -> "OwnRecord":
+        """The inverse of `asdict`."""
+        try:
+            kinds = tuple(
+                Kind(**{**kind, "sources": tuple(Source(**s) for s in kind["sources"])})
+                for kind in value["kinds"]
+            )
+            fed = None if value["fed"] is None else tuple(map(int, value["fed"]))
+            factory, described = str(value["factory"]), str(value["description"])
+            follows, labels = bool(value["follows"]), int(value["labels"])
+            return cls(factory, described, follows, fed, kinds, labels)
+        except (KeyError, TypeError, ValueError) as error:
+            raise RnnlensError(
+                f"{path / 'model.json'} is damaged ({error!r}); restore it or make the run anew"
+            ) from error
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text whose states are at hand."""
+
+    text: str
+    words: tuple[str, ...]
+    ids: tuple[int, ...]
+    states: States  # kind -> (T, H), and the module's logits as `y`
+
+
+class _Guarded(Adapter):
+    """Tells what goes wrong in a module's own code in one line: there is no notebook to show it."""
+
+    def _run(self, capture: Capture, batch: Any) -> Any:
+        with users_code(f"the forward of {type(self.module).__name__}"):
+            return super()._run(capture, batch)
+
+
+def own_model(given: Any, what: str) -> OwnModel:
+    """Of what somebody gives: an OwnModel, a pair (module, labels), a module, or what makes one."""
+    if callable(given) and not isinstance(given, nn.Module):
+        given = given()
+    if isinstance(given, nn.Module):
+        return OwnModel(given)
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], nn.Module):
+        return OwnModel(*given)
+    if not isinstance(given, OwnModel):
+        raise RnnlensError(
+            f"{what} gave {type(given).__name__}; give a module, a pair (module, labels) or "
+            "rnnlens.OwnModel, or a function that returns one"
+        )
+    return given
+
+
+def own_model_at(where: str) -> OwnModel:
+    """What `package.module:factory` gives; errors in its code are told in one line."""
+    found = _found(where)
+    with users_code(where):
+        made = own_model(found, where)
+    return replace(
+        made,
+        where=where,
+        words=_guarded(_listed(made.words), f"words= of {where}"),
+        prepare=made.prepare and _guarded(made.prepare, f"prepare= of {where}"),
+        logits=made.logits and _guarded(made.logits, f"logits= of {where}"),
+        batches=made.batches and _guarded(_listed(made.batches), f"batches= of {where}"),
+    )
+
+
+def _found(where: str) -> Any:
+    package, _, name = where.partition(":")
+    if not package or not name:
+        raise RnnlensError(f"{where!r} names no model; write package.module:factory")
+    try:
+        with users_code(package, ImportError):
+            found = import_module(package)
+    except ImportError as error:
+        raise RnnlensError(
+            f"cannot import {package} ({error}); run this where it is, or put its folder on "
+            "PYTHONPATH"
+        ) from error
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise RnnlensError(f"{package} has no {name}; name a function that is there")
+        found = getattr(found, part)
+    return found
+
+
+def _listed(function: Callable[..., Iterable[Result]]) -> Callable[..., list[Result]]:
+    """The same at once: a generator would raise later, outside of any guard."""
+    return lambda given: list(function(given))
+
+
+def _guarded(function: Callable[..., Result], what: str) -> Callable[..., Result]:
+    """The same function; whatever it raises is told in one line."""
+
+    def called(*given: Any) -> Result:
+        with users_code(what):
+            return function(*given)
+
+    return called
+
+
+@contextmanager
+def users_code(what: str, but: type[Exception] = RnnlensError) -> Iterator[None]:
+    """Tell what goes wrong in somebody's code in one line: what, where and why."""
+    try:
+        yield
+    except (RnnlensError, but):
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        said = " ".join(str(error).split()) or "no reason given"
+        raise RnnlensError(
+            f"{what} failed: {type(error).__name__}: {said} ({last.filename}, line {last.lineno}); "
+            "mend it there"
+        ) from error

@@ -1,0 +1,134 @@
+"""Batches for somebody's own module, made from the sentences of a corpus."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rnnlens.corpus.batches import Split
+from rnnlens.corpus.own import OwnCorpus, OwnVocabulary, equally_long, numbered
+from rnnlens.corpus.tags import UNIVERSAL
+from rnnlens.corpus.tokens import SPLITS, Ints
+from rnnlens.errors import RnnlensError
+from rnnlens.model.own import OwnModel
+from rnnlens.probe.module_states import Batch, check_batches
+from rnnlens.probe.subject import ModuleSubject
+
+_SIDE_BY_SIDE = 32  # sentences
+_TRIED = 4  # batches that tell how words are fed
+_NONE = -1
+
+Fed = tuple[int, ...] | None
+
+
+def batches_of(
+    own: OwnModel, vocabulary: OwnVocabulary, corpus: OwnCorpus, longest: int, fed: Fed = None
+) -> dict[str, list[Batch]]:
+    """The batches of every split: as the module's owner makes them, else the words of the corpus.
+
+    `fed` is the shape of one sentence's numbers, where that is known already.
+    """
+    if own.batches:
+        made = {name: list(own.batches([*corpus.sentences(name)])) for name in SPLITS}
+        for name, some in made.items():
+            check_batches(some)
+            if not some:
+                raise RnnlensError(f"batches= made none of the sentences for {name}; mend it")
+        return made
+    label_of = _label_of_tags(vocabulary)
+    texts = {
+        name: Texts(*numbered(corpus.sentences(name), vocabulary, own.words, longest), label_of)
+        for name in SPLITS
+    }
+    if label_of is not None and not any((t.targets >= 0).any() for t in texts.values()):
+        raise RnnlensError(
+            f"{corpus.name} has no tags among the module's labels "
+            f"({', '.join(vocabulary.labels[:3])}, ...); give a tagged corpus"
+        )
+    if own.prepare:
+        return {name: _one_by_one(own.prepare, some) for name, some in texts.items()}
+    first = fed == (1, -1) if fed else _sequences_first(own, texts["train"], vocabulary)
+    return {name: _side_by_side(own, some, first) for name, some in texts.items()}
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Numbered sentences, and what they are asked: the next word, or each word's label."""
+
+    split: Split
+    tags: Ints
+    label_of: Ints | None  # of each tag
+
+    @property
+    def targets(self) -> Ints:
+        """Of every word, where it is asked for its tag."""
+        return self.tags if self.label_of is None else self.label_of[self.tags]
+
+    def rows(self, chosen: Ints) -> tuple[Tensor, Tensor]:
+        """What sentences of one length read and are asked, (B, T)."""
+        places = self.split.starts[chosen][:, None] + np.arange(self.split.lengths[chosen[0]])
+        words = torch.from_numpy(self.split.ids[places])
+        if self.label_of is None:
+            return words[:, :-1], words[:, 1:]
+        return words, torch.from_numpy(self.targets[places])
+
+
+def _label_of_tags(vocabulary: OwnVocabulary) -> Ints | None:
+    """The label of each tag and of none, where labels are tags; None where they are words."""
+    if vocabulary.inputs == vocabulary.labels:
+        return None
+    if not set(vocabulary.labels) <= set(UNIVERSAL):
+        raise RnnlensError(
+            "the module's labels are neither the words it reads nor universal parts of speech; "
+            "give OwnModel batches= a function that makes batches of sentences"
+        )
+    number = {label: k for k, label in enumerate(vocabulary.labels)}
+    return np.array([number.get(tag, _NONE) for tag in UNIVERSAL] + [_NONE])
+
+
+def _one_by_one(prepare: Callable[[list[int]], Any], texts: Texts) -> list[Batch]:
+    made = []
+    for number in np.flatnonzero(texts.split.lengths > 1):
+        words, targets = texts.rows(np.array([number]))
+        made.append((prepare(words[0].tolist()), targets[0]))
+    return made
+
+
+def _side_by_side(own: OwnModel, texts: Texts, first: bool, most: int | None = None) -> list[Batch]:
+    """Sentences of one length together; no module has to know of padding."""
+    parameter = next(own.module.parameters(), None)
+    device = parameter.device if parameter is not None else torch.device("cpu")
+    made: list[Batch] = []
+    for chosen in equally_long(texts.split, _SIDE_BY_SIDE):
+        words, targets = texts.rows(chosen)
+        if not first:
+            words, targets = words.T.contiguous(), targets.T.contiguous()
+        made.append((words.to(device), targets))
+        if most and len(made) == most:
+            break
+    return made
+
+
+def _sequences_first(own: OwnModel, texts: Texts, vocabulary: OwnVocabulary) -> bool:
+    """Whether sentences are rows or columns of what the module is fed.
+
+    Nothing in a module tells for sure, but read across the sentences it predicts badly.
+    """
+    if own.batch_first is not None:
+        return own.batch_first
+    losses: dict[bool, float] = {}
+    labels = len(vocabulary.labels)
+    wrong: RnnlensError | None = None
+    for first in (True, False):
+        try:
+            batches = _side_by_side(own, texts, first, _TRIED)
+            subject = ModuleSubject(own.adapter(), {"train": batches}, labels, reads_labels=False)
+            losses[first] = subject.measured()["train"]["perplexity"]
+        except RnnlensError as error:
+            wrong = wrong or error
+    if not losses:
+        raise wrong or RnnlensError("there is no sentence of two words or more; give more text")
+    return min(losses, key=lambda first: losses[first])

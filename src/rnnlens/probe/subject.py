@@ -1,0 +1,189 @@
+"""What probes are fitted to and measured on: a model, ours or somebody's own, and its data."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rnnlens.corpus.batches import Split
+from rnnlens.errors import RnnlensError
+from rnnlens.model.adapter import Adapter, readout
+from rnnlens.model.network import Network
+from rnnlens.model.perplexity import model_perplexity, perplexity, unigram_perplexity
+from rnnlens.probe import semantics
+from rnnlens.probe.families import Readout
+from rnnlens.probe.module_states import Batch, ModuleStates
+from rnnlens.probe.stream import OWN, Source, Stream
+
+NO_LOGITS = (
+    "the module's logits were not found in what it returns; give logits= a function that picks them"
+)
+CHUNK = 4096  # states of every kind that measuring holds at once
+
+
+class Subject(ABC):
+    """A model and its data, in the splits train, valid and test."""
+
+    kinds: tuple[str, ...]
+    labels: int
+    device: torch.device
+
+    @abstractmethod
+    def source(self, split: str, semantic: str, size: int = CHUNK) -> Source:
+        """The states of a split, `size` at once, with the labels they are asked about."""
+
+    @abstractmethod
+    def readout(self) -> tuple[str, Readout] | None:
+        """The kind that the model's own prediction is a linear map of, and that map."""
+
+    @abstractmethod
+    def log_prior(self, semantic: str) -> Tensor:
+        """Log frequencies of a semantic's labels in training, each counted once more, (V,)."""
+
+    @abstractmethod
+    def shuffled(self, seed: int) -> "Subject":
+        """The same to read, with every label exchanged for another's at random."""
+
+    @abstractmethod
+    def measured(self) -> dict[str, dict[str, float]]:
+        """Perplexity of the model itself and of the unigram baseline on each split."""
+
+
+class NetworkSubject(Subject):
+    """A network of ours on an encoded corpus."""
+
+    def __init__(self, network: Network, splits: Mapping[str, Split], device: torch.device) -> None:
+        self.network, self.splits, self.device = network, splits, device
+        self.kinds, self.labels = tuple(kind.id for kind in network.kinds), network.labels
+
+    def source(self, split: str, semantic: str, size: int = CHUNK) -> Source:
+        shift = semantics.offset(semantic)
+        return Stream(self.network, self.splits[split], shift, self.device, size)
+
+    def readout(self) -> tuple[str, Readout] | None:
+        return self.kinds[-1], Readout(*self.network.classifier())
+
+    def log_prior(self, semantic: str) -> Tensor:
+        train = self.splits["train"]
+        found = semantics.labels(train, np.arange(len(train)), semantics.offset(semantic))
+        return _log_prior(np.bincount(found[found >= 0], minlength=self.labels))
+
+    def shuffled(self, seed: int) -> "NetworkSubject":
+        splits = {name: _mixed(split, seed) for name, split in self.splits.items()}
+        return NetworkSubject(self.network, splits, self.device)
+
+    def measured(self) -> dict[str, dict[str, float]]:
+        counts = np.bincount(self.splits["train"].targets(), minlength=self.labels)
+        return {
+            name: {
+                "sentences": len(split),
+                "pairs": split.pairs,
+                "perplexity": model_perplexity(self.network, split, self.device),
+                "unigram": unigram_perplexity(counts.tolist(), split),
+            }
+            for name, split in self.splits.items()
+        }
+
+
+class ModuleSubject(Subject):
+    """Somebody's own module on its batches."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        batches: Mapping[str, Sequence[Batch]],
+        labels: int,
+        *,
+        reads_labels: bool,
+    ) -> None:
+        """`reads_labels`: whether what it reads are the labels, so that `input` can be asked."""
+        self.adapter, self.batches, self.labels = adapter, batches, labels
+        self.reads_labels = reads_labels
+        states = adapter.trace(self._first).states
+        self.kinds = tuple(kind.id for kind in adapter.kinds)
+        self.device = next(iter(states.values())).device
+
+    @property
+    def _first(self) -> Any:
+        return self.batches["train"][0][0]
+
+    def source(
+        self, split: str, semantic: str, size: int = CHUNK, *, with_own: bool | None = None
+    ) -> ModuleStates:
+        if semantic == "input" and not self.reads_labels:
+            raise RnnlensError(
+                "the semantic input asks for the word that was read, and the module's labels are "
+                "other than its words; leave input out"
+            )
+        own = split == "test" if with_own is None else with_own
+        return ModuleStates(
+            self.adapter, self.batches[split], semantic, self.labels, size, with_own=own
+        )
+
+    @cached_property
+    def _readout(self) -> tuple[str, Readout] | None:
+        found = readout(self.adapter, self._first)
+        return found and (found[0], Readout(found[1].float(), found[2].float()))
+
+    def readout(self) -> tuple[str, Readout] | None:
+        return self._readout
+
+    def frequencies(self) -> Tensor:
+        """How often each label is a target in training, (V,)."""
+        return torch.from_numpy(self.source("train", "output").frequencies())
+
+    def log_prior(self, semantic: str) -> Tensor:  # noqa: ARG002 - but at sequences' ends the same
+        return _log_prior(self.frequencies().numpy())
+
+    def shuffled(self, seed: int) -> "ModuleSubject":
+        made = {name: _exchanged(some, seed) for name, some in self.batches.items()}
+        return ModuleSubject(self.adapter, made, self.labels, reads_labels=self.reads_labels)
+
+    @torch.no_grad()
+    def measured(self) -> dict[str, dict[str, float]]:
+        prior, found = self.log_prior("output"), {}
+        for name, batches in self.batches.items():
+            source = self.source(name, "output", with_own=True)
+            own = unigram = 0.0
+            for chunk in source.chunks():
+                logits = chunk.states.get(OWN)
+                if logits is None:
+                    raise RnnlensError(NO_LOGITS)
+                own += float(F.cross_entropy(logits, chunk.labels, reduction="sum"))
+                unigram -= float(prior[chunk.labels.cpu()].sum())
+            found[name] = {
+                "batches": len(batches),
+                "pairs": source.pairs,
+                "perplexity": perplexity(own, source.pairs),
+                "unigram": perplexity(unigram, source.pairs),
+            }
+        return found
+
+
+def _log_prior(counts: np.ndarray) -> Tensor:
+    smoothed = counts + 1.0
+    return torch.from_numpy(np.log(smoothed / smoothed.sum()))
+
+
+def _mixed(split: Split, seed: int) -> Split:
+    order = np.random.default_rng((seed, 1)).permutation(len(split.ids))
+    return Split(split.ids, split.starts, split.ids[order])
+
+
+def _exchanged(batches: Sequence[Batch], seed: int) -> list[Batch]:
+    """Targets exchanged among all places that have one."""
+    there = [targets >= 0 for _, targets in batches]
+    labels = torch.cat([t[where] for (_, t), where in zip(batches, there, strict=True)])
+    order = np.random.default_rng((seed, 1)).permutation(len(labels))
+    parts = labels[torch.from_numpy(order)].split([int(where.sum()) for where in there])
+    made = []
+    for (inputs, targets), where, part in zip(batches, there, parts, strict=True):
+        changed = targets.clone()
+        changed[where] = part
+        made.append((inputs, changed))
+    return made

@@ -186,7 +186,7 @@ def without_logits(model):
     ("change", "message"),
     [
         ({"labels": ["a", "b"]}, "predicts 6 labels and 2 are named"),
-        ({"labels": ["a"] * 6}, "two labels have the same name"),
+        ({"labels": ["a"] * 6}, "two names of labels= are 'a'"),
         ({"batches": []}, "too few batches"),
         ({"batches": batches(count=1)}, "too few batches"),
         ({"batches": [torch.zeros(3)] * 4}, "every batch must be a pair"),

@@ -13,6 +13,7 @@ const around = (column, row, shown = IDS, rows = 3) => {
 test("an id says how far back it points", () => {
   assert.deepEqual(parted("c1@-1"), ["c1", 1]);
   assert.deepEqual(parted("h1<"), ["h1<", 0]);
+  assert.deepEqual(parted("h1<@+1"), ["h1<", -1]);
   assert.deepEqual(parted("encoder.cell@-12"), ["encoder.cell", 12]);
 });
 

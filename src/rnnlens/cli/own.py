@@ -21,6 +21,7 @@ from rnnlens.probe.own_batches import batches_of
 from rnnlens.run import TRAINED, Run
 from rnnlens.view.colours import colours_of, read_colours
 from rnnlens.view.lens import Lens
+from rnnlens.view.module_model import ModuleModel
 from rnnlens.view.own import EXAMPLES, LONG, SHORT, Found, study
 from rnnlens.view.runs import keep
 
@@ -46,7 +47,7 @@ class OwnRun:
     record: Mapping[str, Any]
     colours: Mapping[str, Any]
     found: Found
-    texts: tuple[str, ...]
+    model: ModuleModel
 
     @classmethod
     def asked_for(cls, run: Run, args: argparse.Namespace) -> "OwnRun":
@@ -68,17 +69,17 @@ class OwnRun:
         vocabulary = _vocabulary(own)
         found = study(own, batches_of(own, vocabulary, corpus, config.longest))
         counted = _tag_counts(own, vocabulary, corpus, config.longest)
-        labels, counts = found.vocabulary.labels, found.vocabulary.counts
-        texts = _texts(corpus) if found.about.fed or own.prepare else ()
-        return cls(run, record, colours or colours_of(labels, counts, counted), found, texts)
+        model = found.model()
+        if found.inputs and (found.about.fed or own.prepare):
+            model.examples = _texts(corpus)
+        colours = colours or colours_of(model.labels, model.counts, counted)
+        return cls(run, record, colours, found, model)
 
     def write(self) -> None:
         """Make the folder, unless an earlier command has."""
         if self.run.exists() and self.run.record()["status"] == TRAINED:
             return
-        model = self.found.model()
-        model.examples = self.texts if self.found.vocabulary.inputs else ()
-        keep(self.run, self.record, self.found.about, model, self.colours)
+        keep(self.run, self.record, self.found.about, self.model, self.colours)
         self.run.write_record({**self.record, "status": TRAINED})
 
 
@@ -112,8 +113,8 @@ def _vocabulary(own: OwnModel) -> OwnVocabulary:
         raise RnnlensError(
             f"{own.where} does not name the labels of its module; return (module, labels)"
         )
-    labels = tuple(map(str, own.labels or ()))
-    inputs = labels if own.inputs is None else tuple(map(str, own.inputs))
+    labels = tuple(own.labels or ())
+    inputs = labels if own.inputs is None else tuple(own.inputs)
     return OwnVocabulary(labels, (0,) * len(labels), inputs)
 
 

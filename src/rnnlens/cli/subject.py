@@ -12,8 +12,9 @@ from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
 from rnnlens.model.distributed import pick_device
 from rnnlens.probe.own_batches import batches_of
-from rnnlens.probe.subject import ModuleSubject, NetworkSubject, Subject
+from rnnlens.probe.subject import NetworkSubject, Subject
 from rnnlens.run import Run
+from rnnlens.view.own import study
 from rnnlens.view.runs import module_of
 
 Config = TypeVar("Config", bound=ReadingConfig)
@@ -42,7 +43,7 @@ def corpus_of(run: Run, args: argparse.Namespace) -> Corpus:
     return corpus
 
 
-def own_subject_of(run: Run, args: argparse.Namespace) -> ModuleSubject:
+def own_subject_of(run: Run, args: argparse.Namespace) -> Subject:
     """Somebody's own module, made by its code, on the corpus that the run names."""
     source, digest, config = _recorded(run, args, ReadingConfig)
     corpus = OwnCorpus.read(source, config)
@@ -53,8 +54,7 @@ def own_subject_of(run: Run, args: argparse.Namespace) -> ModuleSubject:
     if args.device != "auto":
         own.module.to(pick_device(args.device))
     batches = batches_of(own, vocabulary, corpus, config.longest, run.own().fed)
-    reads_labels = vocabulary.inputs == vocabulary.labels
-    return ModuleSubject(own.adapter(), batches, len(vocabulary.labels), reads_labels=reads_labels)
+    return study(own, batches).subject
 
 
 def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:

@@ -37,6 +37,6 @@ BELOW = "below"  # stands for the layer's input in a cell's declarations
 EMBEDDING = Kind("x", "embedding", "x", "x = E[word]")
 
 
-def output(last: str) -> Kind:
-    """The model's own prediction."""
-    return Kind("y", "prediction", "y", "y = softmax(W h + b)", (Source(last),))
+def output(*last: str) -> Kind:
+    """The model's own prediction, from its last output or, of two directions, from both."""
+    return Kind("y", "prediction", "y", "y = softmax(W h + b)", tuple(map(Source, last)))

@@ -1,7 +1,9 @@
 """A module of somebody's own: all that has to be said about it, and how to get it back."""
 
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -46,12 +48,24 @@ class OwnModel:
     batches: Callable[[list[Sentence]], Iterable[tuple[Any, Tensor]]] | None = None
     where: str = ""  # package.module:factory, where it came from there
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", tuple(self.kinds))  # it may be one that ends
+        for name in ("labels", "inputs"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, names_of(getattr(self, name), f"{name}="))
+        for name in ("words", "prepare", "feed", "logits", "batches"):
+            given = getattr(self, name)
+            if not (callable(given) or (given is None and name != "words")):
+                raise RnnlensError(f"{name}= is {type(given).__name__}; give a function")
+
     def adapter(self) -> Adapter:
         """The module with every kind readable."""
         sort = _Guarded if self.where else Adapter
+        labels = None if self.labels is None else len(self.labels)
         return sort(
-            self.module, tuple(self.kinds), self.feed, self.logits, batch_first=self.batch_first
-        )
+            self.module, self.kinds, self.feed, self.logits, batch_first=self.batch_first,
+            labels=labels,
+        )  # fmt: skip
 
     def weights(self) -> dict[str, Tensor]:
         """Everything its module has learnt, by name; tied tensors are there under each name."""
@@ -118,6 +132,25 @@ class _Guarded(Adapter):
     def _run(self, capture: Capture, batch: Any) -> Any:
         with users_code(f"the forward of {type(self.module).__name__}"):
             return super()._run(capture, batch)
+
+
+def names_of(given: Any, what: str) -> tuple[str, ...]:
+    """Names in the order of their numbers, from a list or from a mapping either way round."""
+    if isinstance(given, Mapping):
+        for names, numbers in ((given.keys(), given.values()), (given.values(), given.keys())):
+            if set(numbers) == set(range(len(given))):
+                given = [name for _, name in sorted(zip(numbers, names, strict=True))]
+                break
+    if isinstance(given, str | Mapping | AbstractSet) or not isinstance(given, Iterable):
+        raise RnnlensError(
+            f"{what} is {type(given).__name__}; give the names as a list, in the order of their "
+            "numbers"
+        )
+    found = tuple(map(str, given))
+    twice = next((name for name, count in Counter(found).items() if count > 1), None)
+    if twice is not None:
+        raise RnnlensError(f"two names of {what} are {twice!r}; give each its own")
+    return found
 
 
 def own_model(given: Any, what: str) -> OwnModel:

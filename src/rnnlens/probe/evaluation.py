@@ -89,6 +89,8 @@ def evaluate(
             advance(len(chunk.labels))
             if states and pairs >= states:
                 break
+        if not pairs:
+            raise RnnlensError(f"no test sentence is long enough for the semantic {semantic!r}")
         own_nll = None if model is None else float(model.nll)
         for kind, found in sums.items():
             yield Score(

@@ -108,7 +108,7 @@ class Linear(Family):
 
     def _start_at_zero(self) -> dict[str, Tensor]:
         shape = (len(self.kinds), self.rows, self.columns)
-        return {"weight": torch.zeros(shape, device=self.device)}
+        return {"weight": torch.zeros(shape, dtype=torch.float32, device=self.device)}
 
     def start(self, readout: Readout | None, log_prior: Tensor) -> None:
         for weight, kind in zip(self.weights["weight"], self.kinds, strict=True):
@@ -155,17 +155,22 @@ class Shared(Family):
         super().__init__(moments, kinds, labels, device)
 
     def _start_at_zero(self) -> dict[str, Tensor]:
-        maps = torch.zeros(len(self.kinds), self.inner, self.columns, device=self.device)
+        maps = torch.zeros(
+            len(self.kinds), self.inner, self.columns, dtype=torch.float32, device=self.device
+        )
         for k, kind in enumerate(self.kinds):
             maps[k, self.rank + k, len(self.moments.mean(kind))] = 1
-        return {"labels": torch.zeros(self.rows, self.inner, device=self.device), "map": maps}
+        return {
+            "labels": torch.zeros(self.rows, self.inner, dtype=torch.float32, device=self.device),
+            "map": maps,
+        }
 
     def start(self, readout: Readout | None, log_prior: Tensor) -> None:
         labels, maps = self.weights["labels"], self.weights["map"]
         if readout is None:
             generator = torch.Generator(self.device).manual_seed(0)
             shape = (len(maps), self.rank, self.columns)
-            noise = torch.randn(shape, generator=generator, device=self.device)
+            noise = torch.randn(shape, generator=generator, dtype=torch.float32, device=self.device)
             width = torch.tensor([float(len(self.moments.mean(k))) for k in self.kinds])
             maps[:, : self.rank] = noise / width.sqrt().to(self.device)[:, None, None]
             labels[: self.labels, self.biases] = log_prior[:, None].float()

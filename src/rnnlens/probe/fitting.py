@@ -20,7 +20,7 @@ from rnnlens.probe.start import measure
 from rnnlens.probe.stream import Source, chunk_size
 from rnnlens.probe.subject import Subject
 
-_STEPS, _SMALLEST = 64, 256  # steps an epoch and states a step, at least
+_STEPS, _SMALLEST = 64, 64  # steps an epoch and states a step, at least
 _BATCH = {"linear": 8192, "shared": 2048}
 _RATE = {"linear": 1e-3, "shared": 7e-4}
 _EPOCHS, _MOST_EPOCHS, _ENOUGH = 4, 60, 400_000  # passes, and states in all of them
@@ -201,6 +201,8 @@ class Fitter:
 
     def _learn(self, chosen: np.ndarray, number: int) -> None:
         chunk = self.train.chunk(chosen)
+        if not len(chunk.labels):
+            return  # sequences too short for the semantic
         x = {kind: self.family.prepare(kind, chunk.states.pop(kind)) for kind in self.kinds}
         seed = hash((*self._seed(self.progress.epoch), number)) % 2**62
         order = torch.randperm(len(chunk.labels), generator=torch.Generator().manual_seed(seed))
@@ -252,6 +254,11 @@ class Fitter:
                 pieces = zip(x.split(self.at_once), chunk.labels.split(self.at_once), strict=True)
                 for some, wanted in pieces:
                     total[k] += self.family.nll(k, some, wanted).sum()
+        if not count:
+            raise RnnlensError(
+                f"no validation data is long enough for the semantic {self.semantic!r}; give more, "
+                "or a nearer one"
+            )
         mean = total / count
         best = torch.tensor(self.progress.best or [math.inf] * len(self.kinds), device=self.device)
         better = mean < best

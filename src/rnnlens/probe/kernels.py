@@ -17,7 +17,7 @@ _BETAS, _EPSILON = (0.9, 0.99), 1e-8
 def softmax_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float) -> Tensor:
     """Turn logits (N, padded V) into scale * (softmax - one-hot) in place; return the NLL, (N,)."""
     if logits.is_cuda:
-        nll = torch.empty(len(logits), device=logits.device)
+        nll = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
         _triton().softmax_gradient(logits, targets, nll, labels, scale)
         return nll
     real = logits[:, :labels]

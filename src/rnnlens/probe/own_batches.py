@@ -14,7 +14,7 @@ from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import SPLITS, Ints
 from rnnlens.errors import RnnlensError
 from rnnlens.model.own import OwnModel
-from rnnlens.probe.module_states import Batch, check_batches
+from rnnlens.probe.arrangement import Batch, arrange, check_batches
 from rnnlens.probe.subject import ModuleSubject
 
 _SIDE_BY_SIDE = 32  # sentences
@@ -32,9 +32,8 @@ def batches_of(
     `fed` is the shape of one sentence's numbers, where that is known already.
     """
     if own.batches:
-        made = {name: list(own.batches([*corpus.sentences(name)])) for name in SPLITS}
+        made = {name: check_batches(own.batches([*corpus.sentences(name)])) for name in SPLITS}
         for name, some in made.items():
-            check_batches(some)
             if not some:
                 raise RnnlensError(f"batches= made none of the sentences for {name}; mend it")
         return made
@@ -125,7 +124,9 @@ def _sequences_first(own: OwnModel, texts: Texts, vocabulary: OwnVocabulary) -> 
     for first in (True, False):
         try:
             batches = _side_by_side(own, texts, first, _TRIED)
-            subject = ModuleSubject(own.adapter(), {"train": batches}, labels, reads_labels=False)
+            adapter = own.adapter()
+            told = arrange(adapter, batches[0])
+            subject = ModuleSubject(adapter, told, {"train": batches}, labels, reads_labels=False)
             losses[first] = subject.measured()["train"]["perplexity"]
         except RnnlensError as error:
             wrong = wrong or error

@@ -74,7 +74,9 @@ class Probes:
             for semantic in made.semantics:
                 for kind in made.kinds:
                     width = made.tensors[f"{semantic}/{kind}/weight"].shape[1]
-                    shape = made.logits(kind, torch.zeros(1, width), semantic).shape
+                    shape = made.logits(
+                        kind, torch.zeros(1, width, dtype=torch.float32), semantic
+                    ).shape
                     if shape != (1, made.labels):
                         raise ValueError(f"{semantic}/{kind} gives {tuple(shape)}")  # noqa: TRY301
         except (KeyError, TypeError, ValueError, RuntimeError) as error:

@@ -3,11 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.corpus.batches import Split
@@ -16,8 +16,9 @@ from rnnlens.model.adapter import Adapter, readout
 from rnnlens.model.network import Network
 from rnnlens.model.perplexity import model_perplexity, perplexity, unigram_perplexity
 from rnnlens.probe import semantics
+from rnnlens.probe.arrangement import Arrangement, Batch
 from rnnlens.probe.families import Readout
-from rnnlens.probe.module_states import Batch, ModuleStates
+from rnnlens.probe.module_states import ModuleStates
 from rnnlens.probe.stream import OWN, Source, Stream
 
 NO_LOGITS = (
@@ -96,21 +97,17 @@ class ModuleSubject(Subject):
     def __init__(
         self,
         adapter: Adapter,
+        arrangement: Arrangement,
         batches: Mapping[str, Sequence[Batch]],
         labels: int,
         *,
         reads_labels: bool,
     ) -> None:
         """`reads_labels`: whether what it reads are the labels, so that `input` can be asked."""
-        self.adapter, self.batches, self.labels = adapter, batches, labels
-        self.reads_labels = reads_labels
-        states = adapter.trace(self._first).states
-        self.kinds = tuple(kind.id for kind in adapter.kinds)
-        self.device = next(iter(states.values())).device
-
-    @property
-    def _first(self) -> Any:
-        return self.batches["train"][0][0]
+        self.adapter, self.arrangement, self.batches = adapter, arrangement, batches
+        self.labels, self.reads_labels, self.kinds = labels, reads_labels, arrangement.kinds
+        self.device = adapter.device
+        self._tallies: dict[tuple[str, str], dict[int, Tensor]] = {}
 
     def source(
         self, split: str, semantic: str, size: int = CHUNK, *, with_own: bool | None = None
@@ -118,31 +115,36 @@ class ModuleSubject(Subject):
         if semantic == "input" and not self.reads_labels:
             raise RnnlensError(
                 "the semantic input asks for the word that was read, and the module's labels are "
-                "other than its words; leave input out"
+                "not the words it reads; leave input out"
             )
-        own = split == "test" if with_own is None else with_own
         return ModuleStates(
-            self.adapter, self.batches[split], semantic, self.labels, size, with_own=own
-        )
+            self.adapter, self.arrangement, self.batches[split], semantic, self.labels, size,
+            with_own=split == "test" if with_own is None else with_own,
+            tally=self._tallies.setdefault((split, semantic), {}),
+        )  # fmt: skip
 
     @cached_property
     def _readout(self) -> tuple[str, Readout] | None:
-        found = readout(self.adapter, self._first)
-        return found and (found[0], Readout(found[1].float(), found[2].float()))
+        found = readout(self.adapter, self.batches["train"][0][0])
+        if found is None or found[0] not in self.kinds:
+            return None
+        return found[0], Readout(found[1].float(), found[2].float())
 
     def readout(self) -> tuple[str, Readout] | None:
         return self._readout
 
-    def frequencies(self) -> Tensor:
-        """How often each label is a target in training, (V,)."""
-        return torch.from_numpy(self.source("train", "output").frequencies())
+    def frequencies(self, semantic: str = "output") -> NDArray[np.int64]:
+        """How often each label is to be predicted in training, (V,)."""
+        return self.source("train", semantic).frequencies()
 
-    def log_prior(self, semantic: str) -> Tensor:  # noqa: ARG002 - but at sequences' ends the same
-        return _log_prior(self.frequencies().numpy())
+    def log_prior(self, semantic: str) -> Tensor:
+        return _log_prior(self.frequencies(semantic))
 
     def shuffled(self, seed: int) -> "ModuleSubject":
         made = {name: _exchanged(some, seed) for name, some in self.batches.items()}
-        return ModuleSubject(self.adapter, made, self.labels, reads_labels=self.reads_labels)
+        return ModuleSubject(
+            self.adapter, self.arrangement, made, self.labels, reads_labels=self.reads_labels
+        )
 
     @torch.no_grad()
     def measured(self) -> dict[str, dict[str, float]]:
@@ -150,17 +152,19 @@ class ModuleSubject(Subject):
         for name, batches in self.batches.items():
             source = self.source(name, "output", with_own=True)
             own = unigram = 0.0
+            pairs = 0
             for chunk in source.chunks():
                 logits = chunk.states.get(OWN)
                 if logits is None:
                     raise RnnlensError(NO_LOGITS)
                 own += float(F.cross_entropy(logits, chunk.labels, reduction="sum"))
                 unigram -= float(prior[chunk.labels.cpu()].sum())
+                pairs += len(chunk.labels)
             found[name] = {
                 "batches": len(batches),
-                "pairs": source.pairs,
-                "perplexity": perplexity(own, source.pairs),
-                "unigram": perplexity(unigram, source.pairs),
+                "pairs": pairs,
+                "perplexity": perplexity(own, pairs),
+                "unigram": perplexity(unigram, pairs),
             }
         return found
 

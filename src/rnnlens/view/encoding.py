@@ -41,7 +41,7 @@ class Palette:
             raise RnnlensError(f"the colours have no group {OTHER}; restore colours.json")
         listed = grouping["groups"]
         group_of = np.array([number[listed.get(label, OTHER)] for label in labels], np.int64)
-        members = torch.zeros(len(groups), len(labels))
+        members = torch.zeros(len(groups), len(labels), dtype=torch.float32)
         members[torch.from_numpy(group_of), torch.arange(len(labels))] = 1
         return cls(groups, tuple(grouping["colours"].values()), group_of, members)
 

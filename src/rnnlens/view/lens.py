@@ -128,6 +128,9 @@ class Lens:
 
         return Grid(self, self.grid(text, semantic, palette))
 
+    def __repr__(self) -> str:
+        return f"<lens {self.title}>"
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002
         """What a notebook shows: the live grid with a field for texts, and a table that stays."""
         from rnnlens.view.notebook import shown_lens
@@ -145,7 +148,8 @@ class Lens:
         counts = torch.tensor(self.model.counts, dtype=torch.float64) + 1
         prior = (counts / counts.sum()).log()
         source = self.model.source(list(data))
-        found = list(evaluate(self.probes, source, lambda _: prior))
+        probes = self.probes.to(self.model.device)
+        found = list(evaluate(probes, source, lambda _: prior))
         if not self.scores.semantics:
             self.scores = Scores.of(found)
         return found
@@ -273,6 +277,8 @@ class Lens:
         return Request(text, words, ids, came, semantic, palette)
 
     def _words(self, text: str) -> tuple[str, ...]:
+        if not isinstance(text, str):
+            raise RnnlensError(f"a text is wanted, and {type(text).__name__} given; give a str")
         if len(text) > LONGEST_TEXT:
             raise RnnlensError(too_long(text))
         words = self.model.words(text)

@@ -30,6 +30,11 @@ class Model(ABC):
     examples: tuple[str, ...] | None = None  # texts to begin with; None: whatever it knows
     follows: bool  # whether labels are the words that follow, so that a text tells what came
 
+    @property
+    def device(self) -> torch.device:
+        """Where the states of `source` are."""
+        return torch.device("cpu")
+
     @abstractmethod
     def words(self, text: str) -> tuple[str, ...]:
         """The words of a text somebody typed."""

@@ -12,11 +12,11 @@ from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.model.adapter import Adapter, Traced
 from rnnlens.model.cells import States
-from rnnlens.model.kinds import output
+from rnnlens.model.kinds import Kind, output
 from rnnlens.model.own import Example, OwnModel, OwnRecord
-from rnnlens.probe.module_states import ModuleStates, check_batches
+from rnnlens.probe.arrangement import arrange, check_batches
 from rnnlens.probe.stream import OWN, Source
-from rnnlens.probe.subject import CHUNK, NO_LOGITS
+from rnnlens.probe.subject import NO_LOGITS, ModuleSubject
 from rnnlens.view.models import Model
 
 
@@ -26,24 +26,42 @@ class Live:
 
     own: OwnModel
     adapter: Adapter
+    kinds: tuple[str, ...]  # those that are shown
     fed: tuple[int, ...] | None  # the shape of a text's numbers, where that is all it takes
+
+    @classmethod
+    def of(cls, own: OwnModel, about: OwnRecord, adapter: Adapter | None = None) -> "Live":
+        """A module of which it is known how it is read."""
+        kinds = tuple(kind.id for kind in about.kinds)
+        return cls(own, adapter or own.adapter(), kinds, about.fed)
 
     def states(self, ids: Sequence[int]) -> States:
         """States (T, H) of every kind after each word, and the module's own logits as `y`."""
         traced = self.adapter.trace(self._prepared(list(ids)))
-        steps, batch, _ = next(iter(traced.states.values())).shape
+        steps, batch, _ = traced.states[self.kinds[-1]].shape
+        if traced.lengths is not None and steps > len(ids):  # past its end a text is padded
+            steps = int(traced.lengths.max())
         if (steps, batch) != (len(ids), 1):
             raise RnnlensError(
                 f"a text of {len(ids)} words was read as {batch} sequences of {steps} timesteps; "
-                "give prepare= a function that makes one sequence of it"
+                "give prepare= a function that makes one sequence of just these words"
             )
-        states = {kind: v[:, 0].float().cpu() for kind, v in traced.states.items()}
-        states[OWN] = own_logits(traced)[:, 0].float().cpu().expand(len(ids), -1)
+        states = {kind: traced.states[kind][:steps, 0].float().cpu() for kind in self.kinds}
+        for kind, values in states.items():
+            if len(values) != steps:
+                raise RnnlensError(
+                    f"of a text of {steps} words {kind} has {len(values)} states; give prepare= a "
+                    "function after which each word has one"
+                )
+        states[OWN] = own_logits(traced)[:steps, 0].float().cpu().expand(len(ids), -1)
         return states
 
     def _prepared(self, ids: list[int]) -> Any:
         if self.own.prepare:
-            return self.own.prepare(ids)
+            made = self.own.prepare(ids)
+            if made is None:
+                raise RnnlensError("prepare= gave nothing; return what the module is fed")
+            return made
         if self.fed is None:
             raise RnnlensError(
                 "how a text is fed to the module is not known; give prepare= a function from the "
@@ -67,7 +85,7 @@ class ModuleModel(Model):
         examples: Sequence[Example] = (),
     ) -> None:
         self.about, self.vocabulary = about, vocabulary
-        self.kinds, self.prediction = about.kinds, output(about.kinds[-1].id)
+        self.kinds, self.prediction = about.kinds, output(*_last(about.kinds))
         self.labels, self.counts = vocabulary.labels, vocabulary.counts
         self.description, self.follows = about.description, about.follows
         self.examples: tuple[str, ...] = tuple(example.text for example in examples)
@@ -90,7 +108,15 @@ class ModuleModel(Model):
         if not text.strip():
             return ()
         with self._lock:
-            return tuple(map(str, self.live.own.words(text)))
+            found = self.live.own.words(text)
+        words = tuple(found) if isinstance(found, Iterable) else (found,)
+        if strange := [word for word in words if not isinstance(word, str)]:
+            raise RnnlensError(f"words= gave {strange[0]!r}; give a function from a text to words")
+        return words
+
+    @property
+    def device(self) -> torch.device:
+        return self.live.adapter.device
 
     def encode(self, words: Iterable[str]) -> list[int]:
         return self.vocabulary.encode(words)
@@ -110,7 +136,7 @@ class ModuleModel(Model):
     def read(self, ids: Sequence[int], first: int, last: int) -> tuple[States, States]:
         states = self._states(tuple(ids))
         before = {
-            kind: v[first - 1] if first else torch.zeros_like(v[0]) for kind, v in states.items()
+            kind: v[first - 1] if first else _start(kind, states) for kind, v in states.items()
         }
         return {kind: v[first:last] for kind, v in states.items()}, before
 
@@ -118,11 +144,15 @@ class ModuleModel(Model):
         return y.contiguous()  # they are the module's logits already
 
     def source(self, data: list[Any]) -> Callable[[str], Source]:
-        check_batches(data)
+        batches = check_batches(data)
+        if not batches:
+            raise RnnlensError("there are no batches to measure on; give some")
         adapter = self.live.adapter
-        return lambda semantic: ModuleStates(
-            adapter, data, semantic, len(self.labels), CHUNK, with_own=True
-        )
+        subject = ModuleSubject(
+            adapter, arrange(adapter, batches[0]), {"test": batches}, len(self.labels),
+            reads_labels=self.vocabulary.inputs == self.labels,
+        )  # fmt: skip
+        return lambda semantic: subject.source("test", semantic)
 
     def forget(self) -> None:
         self._last = None
@@ -134,6 +164,22 @@ class ModuleModel(Model):
             if self._last is None or self._last[0] != ids:
                 self._last = ids, self.live.states(ids)
             return self._last[1]
+
+
+def _start(kind: str, states: States) -> Tensor:
+    """A state before the first word: zeros, but for a cell what the forget gate was given."""
+    part, dot, name = kind.rpartition(".")
+    kept, gate = (states.get(f"{part}{dot}{letter}{name[1:]}") for letter in "lf")
+    if name[0] != "c" or kept is None or gate is None:
+        return torch.zeros_like(states[kind][0])
+    return torch.where(gate[0] > 0, kept[0] / gate[0], 0)  # l = f * c, so c = l / f
+
+
+def _last(kinds: Sequence[Kind]) -> list[str]:
+    """What the prediction is made of: the last output, and that of the other direction."""
+    last = kinds[-1].id
+    beside = [kind.id for kind in kinds if f"{kind.id}<" == last]
+    return [*beside, last]
 
 
 def own_logits(traced: Traced) -> Tensor:

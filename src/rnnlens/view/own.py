@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.model.adapter import Adapter
+from rnnlens.model.adapter import Adapter, modules
 from rnnlens.model.own import OwnModel, OwnRecord
+from rnnlens.probe.arrangement import Batch, arrange, check_batches, words_of
 from rnnlens.probe.fitting import FitConfig, Fitter, run_quietly
-from rnnlens.probe.module_states import Batch, ModuleStates, check_batches, words_of
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import parse
 from rnnlens.probe.subject import ModuleSubject
@@ -51,22 +51,21 @@ def fit(
     {"colours": {group: "#rrggbb"}, "groups": {label: group}}. Further settings are those of
     `rnnlens fit`: semantic="output,output+2", probe="shared", epochs=8, ...
     """
-    own = OwnModel(module, labels, inputs, words, prepare, tuple(kinds), feed, logits, batch_first)
+    own = OwnModel(module, labels, inputs, words, prepare, kinds, feed, logits, batch_first)
     train, held = _split(batches, valid)
     config = _config(settings)
+    chosen = None if colours is None else {"own": checked(colours, Path("colours="))}
     found = study(own, {"train": train, "valid": held})
     probes = Probes(
         config.probe, found.subject.kinds, parse(config.semantic), found.subject.labels,
         _fitted(found.subject, config),
     )  # fmt: skip
     model = found.model()
-    model.examples = tuple(_texts(found, held[0]))
-    made = checked(colours, Path("colours=")) if colours is not None else None
-    groupings = {"own": made} if made else colours_of(model.labels, model.counts)["groupings"]
+    model.examples = tuple(_texts(model, found, held[0]))
+    groupings = chosen or colours_of(model.labels, model.counts)["groupings"]
     palettes = {key: Palette.of(model.labels, value) for key, value in groupings.items()}
-    return Lens(
-        name or type(found.adapter.module).__name__, model, palettes, probes, made=asdict(config)
-    )
+    name = name or type(found.subject.adapter.module).__name__
+    return Lens(name, model, palettes, probes, made=asdict(config))
 
 
 @dataclass(frozen=True)
@@ -74,33 +73,43 @@ class Found:
     """What a module and its batches tell of themselves."""
 
     own: OwnModel
-    adapter: Adapter
     subject: ModuleSubject
     about: OwnRecord
-    vocabulary: OwnVocabulary
+    labels: tuple[str, ...]
+    inputs: tuple[str, ...]
 
     def model(self) -> ModuleModel:
-        """For a lens."""
-        live = Live(self.own, self.adapter, self.about.fed)
-        return ModuleModel(self.about, self.vocabulary, lambda: live)
+        """For a lens; counts the labels."""
+        live = Live.of(self.own, self.about, self.subject.adapter)
+        counts = tuple(self.subject.frequencies().tolist())
+        vocabulary = OwnVocabulary(self.labels, counts, self.inputs)
+        return ModuleModel(self.about, vocabulary, lambda: live)
 
 
 def study(own: OwnModel, batches: Mapping[str, Sequence[Batch]]) -> Found:
     """Trace a batch, and tell the labels, the kinds, and how a text is fed."""
     adapter = own.adapter()
-    inputs, targets = batches["train"][0]
-    traced = adapter.trace(inputs)
-    labels = _names(own.labels, own_logits(traced).shape[-1])
-    whole = ModuleStates(adapter, batches["train"], "output", len(labels), 1)
-    follows = whole.follows(inputs, targets, traced)
-    read = tuple(map(str, own.inputs)) if own.inputs is not None else labels if follows else ()
-    vocabulary = OwnVocabulary(labels, tuple(whole.frequencies().tolist()), read)
-    fed = None if own.prepare else whole.fed(inputs, traced)
-    about = OwnRecord(
-        own.where, described(adapter.module), follows, fed, adapter.kinds, len(labels)
-    )
-    subject = ModuleSubject(adapter, batches, len(labels), reads_labels=read == labels)
-    return Found(own, adapter, subject, about, vocabulary)
+    told = arrange(adapter, batches["train"][0])
+    traced = adapter.trace(batches["train"][0][0])
+    labels = _labels(own, own_logits(traced).shape[-1])
+    inputs = labels if told.follows else ()
+    if own.inputs is not None:
+        inputs = tuple(own.inputs)
+    _check_embedding(adapter, inputs)
+    kinds = tuple(kind for kind in adapter.kinds if kind.id in told.kinds)
+    fed = None if own.prepare else told.fed
+    about = OwnRecord(own.where, described(adapter.module), told.follows, fed, kinds, len(labels))
+    subject = ModuleSubject(adapter, told, batches, len(labels), reads_labels=inputs == labels)
+    return Found(own, subject, about, labels, inputs)
+
+
+def _check_embedding(adapter: Adapter, inputs: Sequence[str]) -> None:
+    embedding = modules.embedding(adapter.module)
+    if embedding is not None and len(inputs) > embedding.num_embeddings:
+        raise RnnlensError(
+            f"inputs= names {len(inputs)} words and the module's embedding has "
+            f"{embedding.num_embeddings}; name what it has"
+        )
 
 
 def described(module: nn.Module) -> str:
@@ -115,6 +124,13 @@ def _config(settings: Mapping[str, Any]) -> FitConfig:
     for setting in settings:
         if setting not in known:
             raise RnnlensError(f"fit has no setting {setting!r}; it has {', '.join(known)}")
+        wanted = type(getattr(FitConfig(), setting))
+        allowed = (int, float) if wanted is float else wanted
+        if not isinstance(settings[setting], allowed) or isinstance(settings[setting], bool) != (
+            wanted is bool
+        ):
+            given = type(settings[setting]).__name__
+            raise RnnlensError(f"{setting}= is {given}; give {wanted.__name__}")
     config = FitConfig(**settings)
     config.check()
     return config
@@ -124,9 +140,10 @@ def _split(
     batches: Iterable[Batch], valid: Iterable[Batch] | None
 ) -> tuple[list[Batch], list[Batch]]:
     """Batches to learn from, and others that decide when to stop."""
-    train, held = list(batches), list(valid or ())
-    check_batches([*train, *held])
-    if not held:
+    train = check_batches(batches)
+    if valid is not None:
+        held = check_batches(valid, "valid=")
+    else:
         held = train[::_HELD_OUT]
         train = [batch for k, batch in enumerate(train) if k % _HELD_OUT]
     if not train or not held:
@@ -137,14 +154,17 @@ def _split(
     return train, held
 
 
-def _names(labels: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    names = tuple(map(str, range(count) if labels is None else labels))
+def _labels(own: OwnModel, count: int) -> tuple[str, ...]:
+    names = tuple(map(str, range(count) if own.labels is None else own.labels))
     if len(names) != count:
-        raise RnnlensError(
-            f"the module predicts {count} labels and {len(names)} are named; name every one"
+        remedy = (
+            "name every one, or give logits= a function that picks the logits"
+            if count > 1
+            else "of one number make two: logits=lambda z: torch.stack([0 * z, z], -1)"
         )
-    if len(set(names)) != count:
-        raise RnnlensError("two labels have the same name; give each its own")
+        raise RnnlensError(
+            f"the module predicts {count} labels and {len(names)} are named; {remedy}"
+        )
     return names
 
 
@@ -156,20 +176,18 @@ def _fitted(subject: ModuleSubject, config: FitConfig) -> dict[str, Tensor]:
     return tensors
 
 
-def _texts(found: Found, batch: Batch) -> list[str]:
-    """Some sequences of a batch as texts, where text is what the module's words come from."""
-    inputs, own = found.vocabulary.inputs, found.own
-    try:
-        read = words_of(*batch)
-    except RnnlensError:
+def _texts(model: ModuleModel, found: Found, batch: Batch) -> list[str]:
+    """Some sequences of a batch as texts, where a text is what its words come from."""
+    words = words_of(*batch)
+    if words is None or not found.inputs:
         return []
-    rows = read if found.about.fed != (-1, 1) else read.T
+    rows = words.T if found.subject.arrangement.sequences_first is False else words
     made: list[str] = []
     for row in rows.tolist() if rows.dim() == 2 else [rows.tolist()]:
-        if all(0 <= number < len(inputs) for number in row):
-            names = [inputs[number] for number in row[:LONG]]
-            texts = (" ".join(names), "".join(names))
-            made += [text for text in texts if [*own.words(text)] == names and text not in made][:1]
+        if all(0 <= number < len(found.inputs) for number in row):
+            names = [found.inputs[number] for number in row[:LONG]]
+            texts = [t for t in (" ".join(names), "".join(names)) if [*model.words(t)] == names]
+            made += [text for text in texts if text not in made][:1]
         if len(made) == EXAMPLES:
             break
     return made

@@ -51,11 +51,12 @@ def columns_of(kinds: Sequence[Kind], prediction: Kind, probed: Sequence[str]) -
     """
     made: list[Column] = []
     last = {kind.layer: kind.id for kind in kinds}
+    outputs = {id_ for one in last.values() for id_ in (one, one.removesuffix("<"))}
     by_id = {kind.id: kind for kind in kinds}
     for kind in kinds:
         for source in kind.sources:
-            earlier = Column(by_id[source.kind], kind.layer, 1) if source.back else None
-            if earlier and source.kind in probed and source.kind != last[kind.layer]:
+            earlier = Column(by_id[source.kind], kind.layer, 1) if source.back > 0 else None
+            if earlier and source.kind in probed and source.kind not in outputs:
                 made += [earlier] if earlier not in made else []
         if kind.id in probed:
             made.append(Column(kind, kind.layer))
@@ -63,10 +64,12 @@ def columns_of(kinds: Sequence[Kind], prediction: Kind, probed: Sequence[str]) -
 
 
 def edges_of(kinds: Sequence[Kind], columns: Sequence[Column]) -> list[tuple[str, str]]:
-    """Which columns feed which; a source `K@-1` without a column is K one row up."""
+    """Which columns feed which; a source `K@-1` without a column is K one row up, `K@+1` K one row
+    down, which a layer that is read backwards has come from.
+    """
     there = {column.kind.id for column in columns}
     return [
-        (source.kind + ("@-1" if source.back else ""), kind.id)
+        (source.kind + (f"@{-source.back:+d}" if source.back else ""), kind.id)
         for kind in kinds
         for source in kind.sources
         if kind.id in there and source.kind in there

@@ -46,11 +46,11 @@ class Reader:
         tensors = probes.tensors
         weights = [tensors[f"{semantic}/{kind}/weight"] for kind in kinds]  # (r, H) each
         rank, widest = len(weights[0]), max(weight.shape[1] for weight in weights)
-        maps = torch.zeros(len(kinds), widest, rank + len(kinds))
+        maps = torch.zeros(len(kinds), widest, rank + len(kinds), dtype=torch.float32)
         for k, weight in enumerate(weights):
             maps[k, : weight.shape[1], :rank] = weight.T
         offsets = torch.stack([tensors[f"{semantic}/{kind}/bias"] for kind in kinds])
-        offsets = torch.cat([offsets, torch.eye(len(kinds))], 1)[:, None]
+        offsets = torch.cat([offsets, torch.eye(len(kinds), dtype=torch.float32)], 1)[:, None]
         biases = torch.stack([tensors[f"{semantic}/{kind}/label_bias"] for kind in kinds], 1)
         labels = torch.cat([tensors[f"{semantic}/labels"], biases], 1)
         return cls(model, probes, semantic, kinds, maps, offsets, labels)
@@ -72,7 +72,7 @@ class Reader:
     def _narrow(self, states: States) -> Tensor:
         """All kinds' states through their maps at once, (N of all kinds, r + K)."""
         counts = [len(states[kind]) for kind in self.kinds]
-        x = torch.zeros(len(self.kinds), max(counts), self.maps.shape[1])
+        x = torch.zeros(len(self.kinds), max(counts), self.maps.shape[1], dtype=torch.float32)
         for k, kind in enumerate(self.kinds):
             x[k, : counts[k], : states[kind].shape[1]] = states[kind]
         z = torch.baddbmm(self.offsets, x, self.maps)

@@ -99,7 +99,7 @@ class Rows:
         starts = np.concatenate([[0], np.cumsum([piece.count for piece in pieces])])
         number = {place: k for k, place in enumerate(places)}
         keep = np.array([number[place] for place in self.places(asked.semantic, last - 1, last)])
-        kept = torch.empty(len(keep), palette.members.shape[1])
+        kept = torch.empty(len(keep), palette.members.shape[1], dtype=torch.float32)
 
         def work(k: int) -> Encodings:
             a, b = starts[k], starts[k + 1]

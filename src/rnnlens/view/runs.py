@@ -58,8 +58,7 @@ def _live(run: Run, given: Any) -> Callable[[], Live]:
     """The module of a run with the run's weights, once it is asked for."""
 
     def made() -> Live:
-        own = module_of(run, given)
-        return Live(own, own.adapter(), run.own().fed)
+        return Live.of(module_of(run, given), run.own())
 
     return made
 
@@ -134,7 +133,7 @@ def _check_factory(factory: str, model: ModuleModel) -> None:
     """Refuse a factory whose module does not read as the one at hand does."""
     own = own_model_at(factory)
     own.put(model.live.own.weights())
-    again = Live(own, own.adapter(), model.about.fed)
+    again = Live.of(own, model.about)
     for text in model.examples:
         example = model.example(text)
         there = again.states(model.encode(own.words(text)))

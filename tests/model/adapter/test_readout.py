@@ -40,6 +40,7 @@ LINEAR = {
     "projected": lambda m, o, h, c: m.linear(m.project(o)),
     "projected and tied": lambda m, o, h, c: m.project(o) @ m.embedding.weight.T + m.bias,
     "log-probabilities": lambda m, o, h, c: m.linear(o).log_softmax(-1),
+    "probabilities": lambda m, o, h, c: m.linear(o).softmax(-1),
     "last": lambda m, o, h, c: m.linear(o[-1]),
 }
 OTHER = {
@@ -47,7 +48,6 @@ OTHER = {
     "tanh": lambda m, o, h, c: m.linear(m.project(o).tanh()),
     "twice": lambda m, o, h, c: m.linear(o) * 2,
     "residual": lambda m, o, h, c: m.linear(o + m.project(o)),
-    "probabilities": lambda m, o, h, c: m.linear(o).softmax(-1),
     "sums": lambda m, o, h, c: m.linear(o.cumsum(0)),
     "states": lambda m, o, h, c: o,
 }

@@ -42,7 +42,8 @@ class Adapter:
     `kinds` names further submodules whose outputs are kinds; of a recurrent part with a forward of
     its own, which need not do what torch's does, the output is then all that is read. `feed` says
     how a batch is given to the module, `logits` picks the logits from what it returns, and
-    `batch_first` says whether sequences or timesteps come first where nothing else tells.
+    `batch_first` says whether sequences or timesteps come first where nothing else tells, `labels`
+    how many there are, where several tensors could be the logits.
     """
 
     def __init__(
@@ -53,20 +54,21 @@ class Adapter:
         logits: Callable[[Any], Any] | None = None,
         debug: bool = False,
         batch_first: bool | None = None,
+        labels: int | None = None,
     ) -> None:
         self.module = modules.unwrapped(module)
         modules.check(self.module)
         self.debug = debug
         self._feed = feed or _fed
         self._logits = logits
-        self._batch_first = batch_first
+        self._batch_first, self._labels = batch_first, labels
         self._named = modules.named(self.module, kinds)
         self._parts = {
             name: part
             for name, part in modules.parts(self.module).items()
             if name not in self._named or modules.is_torchs(part.forward)
         }
-        self._orders = Orders()
+        self.orders = Orders()
         self._structure: Structure | None = None
         self._difference = 0.0
         if not self._parts and not self._named:
@@ -81,6 +83,19 @@ class Adapter:
         if self._structure is None:
             raise RnnlensError("the kinds are known once a batch has been traced; call trace first")
         return self._structure.kinds
+
+    @property
+    def device(self) -> torch.device:
+        """Where the module is; one without weights is read on the CPU."""
+        return next(iter(modules.devices(self.module)), torch.device("cpu"))
+
+    def beside(self, kinds: Iterable[str]) -> frozenset[str]:
+        """These kinds, and all others of the same recurrent parts."""
+        wanted = set(kinds)
+        parts = (
+            [set(ids.values()) for ids in self._structure.ids.values()] if self._structure else []
+        )
+        return frozenset(wanted.union(*(ids for ids in parts if ids & wanted)))
 
     @torch.no_grad()
     def trace(self, batch: Any) -> Traced:
@@ -108,7 +123,7 @@ class Adapter:
     ) -> tuple[Tensor | None, Tensor | None]:
         """The logits in what the module returned, and how long its sequences are."""
         own = [tensor for item in heard.values() for tensor in (*item.part.returned, item.output)]
-        found = finding.logits(output, layouts, own, self._logits)
+        found = finding.logits(output, layouts, own, self._logits, self._labels)
         if found is None:
             return None, layouts[0].lengths
         fit, layout = found
@@ -120,7 +135,8 @@ class Adapter:
             with untouched(self.module, modules.devices(self.module)):
                 return linear.explained(self.module, beside, logits, layout.valid())
 
-        return self._orders.settle("logits", fit, layout, explained), layout.lengths
+        logits = self.orders.settle("logits", fit, layout, explained)
+        return finding.as_logits(logits, layout.valid()), layout.lengths
 
     def _run(self, capture: Capture, batch: Any) -> Any:
         """The module's forward pass, listened to."""
@@ -164,7 +180,7 @@ class Adapter:
             )
         order = layouts[0].batch_first if layouts else self._order()
         return {
-            name: self._orders.settle(name, *finding.assembled(name, values, layouts, order))
+            name: self.orders.settle(name, *finding.assembled(name, values, layouts, order))
             for name, values in capture.outputs.items()
         }
 

@@ -22,6 +22,7 @@ def logits(
     layouts: list[Layout],
     states: list[Tensor],
     chosen: Callable[[Any], Any] | None,
+    labels: int | None = None,
 ) -> tuple[Arranged, Layout] | None:
     """The logits (T, B, V) in what a module returned, with the layout they share.
 
@@ -33,23 +34,37 @@ def logits(
             return None
         if not isinstance(picked, Tensor):
             raise RnnlensError(f"logits= gave {described(picked)} and not a tensor; {_ADVICE}")
-        return _best([("", picked)], layouts, output)
+        return _best([("", picked)], layouts, output, None)
     found = [(p, t) for p, t in tensors(output) if t.is_floating_point() and t.dim() in (2, 3)]
     others = [(path, t) for path, t in found if not _is_state(t, layouts, states)]
     if found and not others:
         return None
-    return _best(others, layouts, output)
+    return _best(others, layouts, output, labels)
+
+
+def as_logits(values: Tensor, valid: Tensor | None) -> Tensor:
+    """Logits as they are, -inf as what can be reckoned with; probabilities as their logarithms."""
+    rows = values if valid is None or valid.shape != values.shape[:2] else values[valid]
+    sums = rows.sum(-1, dtype=torch.float32)
+    if bool((torch.isnan(rows) | torch.isposinf(rows)).any()):
+        raise RnnlensError(
+            "the module's logits are NaN or infinite; look at its readout's weights for the cause"
+        )
+    if rows.numel() and bool((rows >= 0).all()) and bool(((sums - 1).abs() < 1e-3).all()):
+        values = values.log()
+    return values.clamp_min(torch.finfo(values.dtype).min)
 
 
 def _best(
-    found: list[tuple[str, Tensor]], layouts: list[Layout], output: object
+    found: list[tuple[str, Tensor]], layouts: list[Layout], output: object, labels: int | None
 ) -> tuple[Arranged, Layout]:
-    """The first of the tensors that fit best, one that is called logits before all others."""
-    fitting: list[tuple[tuple[bool, int], Arranged, Layout]] = []
+    """The first of the tensors that fit best: called logits, or as wide as there are labels."""
+    fitting: list[tuple[tuple[bool, bool, int], Arranged, Layout]] = []
     for path, values in found:
         fits = _fits(values, layouts)
         if fits is not None:
-            fitting.append((("logits" not in path, fits[0].doubt), *fits))
+            other = labels is not None and values.shape[-1] != labels
+            fitting.append((("logits" not in path, other, fits[0].doubt), *fits))
     if not fitting:
         sizes = " or ".join(f"{n.steps} timesteps of {n.batch} sequences" for n in layouts[:2])
         raise RnnlensError(

@@ -1,6 +1,7 @@
 """Which axis is time where a shape does not tell: as many timesteps as sequences, or flat rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from torch import Tensor
 
@@ -13,6 +14,21 @@ class Orders:
 
     def __init__(self) -> None:
         self._batch_first: dict[str, bool | None] = {}  # None: looked into, in vain
+        self._assumed: bool | None = None
+        self.doubtful: set[str] = set()  # that were met in shapes which do not tell
+
+    @contextmanager
+    def assumed(self, batch_first: bool) -> Iterator[None]:
+        """Read everything in doubt in one order, for a while."""
+        self._assumed = batch_first
+        try:
+            yield
+        finally:
+            self._assumed = None
+
+    def learn(self, name: str, batch_first: bool) -> None:
+        """From now on that is the order of a tensor where its shape does not tell."""
+        self._batch_first[name] = batch_first
 
     def settle(
         self,
@@ -29,6 +45,9 @@ class Orders:
             self._batch_first[name] = fit.batch_first
         if fit.other is None or layout is None:
             return fit.values
+        self.doubtful.add(name)
+        if self._assumed is not None:
+            return fit.values if self._assumed is layout.batch_first else fit.other
         if name not in self._batch_first:
             readings = ((layout.batch_first, fit.values), (not layout.batch_first, fit.other))
             right = [order for order, values in readings if explained and explained(values)]

@@ -1,10 +1,12 @@
 """A user's module in evaluation mode for a while, and afterwards exactly as it was found."""
 
+import random
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -14,7 +16,7 @@ _SMALL = 1000
 
 @contextmanager
 def untouched(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
-    """Whatever happens inside, leave the module and torch's random states as they are now.
+    """Whatever happens inside, leave the module and all random states as they are now.
 
     Attributes, hooks, buffers, gradients and training flags are put back, so that a module that
     counts its calls or keeps its last hidden state does not notice that it was read.
@@ -29,6 +31,8 @@ def untouched(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
             stack.enter_context(torch.no_grad())
             stack.enter_context(_full_precision(devices))
             _fork_random_states(stack, devices)
+            stack.callback(random.setstate, random.getstate())
+            stack.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002 - theirs
             for m in modules:
                 _set_training(m, mode=False)
             yield

@@ -3,13 +3,13 @@
 /** @typedef {import("./types.js").Place} Place */
 
 /**
- * How far back an id points: "c1@-1" is c1, one row up.
+ * How far up an id points: "c1@-1" is c1 one row up, "c1<@+1" is c1< one row down.
  * @param {string} id
  * @returns {[string, number]}
  */
 export function parted(id) {
-  const found = /^(.*)@-(\d+)$/.exec(id);
-  return found ? [found[1], Number(found[2])] : [id, 0];
+  const found = /^(.*)@([+-]\d+)$/.exec(id);
+  return found ? [found[1], -Number(found[2])] : [id, 0];
 }
 
 /**

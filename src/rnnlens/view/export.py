@@ -109,6 +109,19 @@ def bundle(entry: str, web: Traversable = WEB) -> str:
     return "".join(['(() => {\n"use strict";\nconst bundled$ = {};\n', *parts, "})();\n"])
 
 
+def compact(script: str) -> str:
+    """The same script without its comments and indents."""
+    made = [""]
+    for start, end, is_code in _pieces(script):
+        piece = script[start:end]
+        if piece.isspace() or (not is_code and piece.startswith(("//", "/*"))):
+            piece = "\n" if "\n" in piece else " "  # the end of a line can end a statement
+            if made[-1] in {" ", "\n"}:
+                piece = "\n" if "\n" in (piece, made.pop()) else " "
+        made.append(piece)
+    return "".join(made)
+
+
 def _collect(
     name: str, web: Traversable, made: dict[str, _Module], path: tuple[str, ...]
 ) -> _Module:

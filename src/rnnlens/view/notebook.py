@@ -11,7 +11,7 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from rnnlens.errors import RnnlensError
-from rnnlens.view.export import WEB, bundle
+from rnnlens.view.export import WEB, bundle, compact
 from rnnlens.view.visible import clip
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def _widget_class() -> Any:
 def module() -> str:
     """The ES module that anywidget loads: the page's own modules and their style."""
     inside = bundle("notebook.js").removeprefix("(() => {\n").removesuffix("})();\n")
+    inside = compact(inside)  # a notebook that keeps the state of widgets keeps it for each
     given = f'bundled$["notebook.js"].render(given, {json.dumps(style())})'
     return f"{inside}export default {{ render: (given) => {given} }};\n"
 

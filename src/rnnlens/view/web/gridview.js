@@ -258,7 +258,7 @@ export class GridView {
   key(event) {
     const { grid, layout, marks } = this;
     if (!grid || !layout || !layout.slots.length || !grid.rows.length || event.altKey || event.metaKey) return;
-    if ((event.key === "Enter" || event.key === " ") && marks.focus) {
+    if ((event.key === "Enter" || event.key === " ") && marks.focus && !event.ctrlKey) {
       event.preventDefault();
       this.callbacks.onPin(marks.focus);
       return;

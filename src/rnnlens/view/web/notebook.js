@@ -5,6 +5,7 @@ import { Client } from "./client.js";
 import { Controls, legend } from "./controls.js";
 import { lowerBound } from "./divergence.js";
 import { semanticName, thousands, visible } from "./format.js";
+import { keepToItself } from "./guest.js";
 import { Kernel } from "./kernel.js";
 import { Lens } from "./lens.js";
 import { html } from "./markup.js";
@@ -163,11 +164,7 @@ export function render({ model, el }, style) {
   shadow.append(root);
   el.append(host);
   const shown = new Notebook(root, JSON.parse(model.get("start")), model);
-  // JupyterLab takes keys before they arrive here, unless it is told not to; saving stays its own.
-  window.addEventListener("keydown", (event) => {
-    const saves = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "s";
-    host.toggleAttribute("data-lm-suppress-shortcuts", !saves);
-  }, { capture: true, signal: shown.gone.signal });
+  keepToItself(host, shown.gone.signal);
   const hidden = hideTable(model.get("table"));
   const unfollow = followTheme(host, (theme) => { root.dataset.theme = theme; });
   return () => {

@@ -21,7 +21,10 @@ function download(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
+  link.hidden = true;
+  document.body.append(link); // VS Code saves what is clicked on its page, and nothing else
   link.click();
+  link.remove();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 

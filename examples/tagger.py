@@ -1,6 +1,10 @@
-"""A bidirectional LSTM that tags words: what does each direction know about a word's tag?"""
+"""A bidirectional LSTM that tags words: what does each direction know about a word's tag?
+
+Given the name of a file, `python examples/tagger.py tags.svg`, it also draws the grid.
+"""
 
 import random
+import sys
 
 import torch
 from torch import nn
@@ -9,7 +13,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 import rnnlens
 
 WORDS = "<pad> <unk> the a old dog dogs man boats run runs fast slowly".split()
-TAGS = ["DET", "ADJ", "NOUN", "VERB", "ADV"]
+COLOURS = {
+    "DET": "#e8c93c", "ADJ": "#0072b2", "NOUN": "#009e73", "VERB": "#cc79a7", "ADV": "#d55e00",
+}  # fmt: skip
+TAGS = list(COLOURS)
 NUMBER = {word: k for k, word in enumerate(WORDS)}
 PADDING = -1
 
@@ -72,11 +79,14 @@ def main() -> None:
 
     lens = rnnlens.fit(
         model, batches, TAGS, inputs=WORDS,
+        colours={"colours": COLOURS, "groups": {tag: tag for tag in TAGS}},
         prepare=lambda numbers: (torch.tensor([numbers]), torch.tensor([len(numbers)])),
     )  # fmt: skip
     grid = lens("the old man the boats")
     for kind in ("x", "h1", "h1<", "y"):
         print(kind, grid[kind][1])
+    if len(sys.argv) > 1:
+        grid.save(sys.argv[1], kinds=["x", "h1", "h1<", "y"])
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ _FOUND_IN = {
 def load(run: "str | Path", colours: "str | Path | None" = None) -> "Lens":
     """The lens of a run folder, or of `english-news`, which comes with the package.
 
-    `colours` is a JSON file with a grouping of your own.
+    `colours` is a JSON file with a grouping of your own, which then is the first of the palettes:
+    `{"colours": {"ANIMAL": "#009e73"}, "groups": {"dog": "ANIMAL"}}`.
     """
     from pathlib import Path
 

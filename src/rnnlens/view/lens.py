@@ -47,7 +47,11 @@ _EXAMPLE_UNKNOWN = 0.1  # share of words that an example may have
 
 
 class Lens:
-    """A model, its probes and its colours; `grid` is what they say of a sentence."""
+    """A model, its probes and its colours. Call it with a text to get a `Grid`.
+
+    `labels` are the names of all labels, `semantics` what there are probes for, `palettes` the
+    groupings of labels by name, and `name` is that of the run.
+    """
 
     def __init__(
         self,
@@ -120,7 +124,10 @@ class Lens:
     def __call__(
         self, text: str, semantic: str | None = None, palette: str | None = None
     ) -> "Grid":
-        """What every state says while the network reads a text."""
+        """What every state says while the network reads a text.
+
+        `semantic` and `palette` are names; without them, the first of each that there is.
+        """
         from rnnlens.view.grid import Grid
 
         return Grid(self, self.grid(text, semantic, palette))

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 TSC := node_modules/.bin/tsc
 
-.PHONY: demo test lint types javascript pytest bench clean
+.PHONY: demo test lint types javascript pytest docs bench clean
 
 demo: $(VENV)/installed
 	@$(BIN)/rnnlens demo $(ARGS)
@@ -26,6 +26,10 @@ javascript: $(TSC)
 pytest: $(VENV)/test-ready $(VENV)/browser $(TSC)
 	$(BIN)/python -m pytest --cov $(ARGS)
 
+docs: $(VENV)/docs-ready
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --nitpicky docs docs/_build/html
+	@echo "the site is at docs/_build/html/index.html"
+
 # With CORPUS=amalgum_news.conllu.gz also the bundled model's probes on its own corpus.
 bench: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/reading.py
@@ -38,7 +42,7 @@ bench: $(VENV)/bench-ready
 	$(if $(CORPUS),$(BIN)/python benchmarks/probes.py --corpus $(CORPUS))
 
 clean:
-	rm -rf $(VENV) node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) node_modules docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -50,6 +54,10 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 $(VENV)/bench-ready: $(VENV)/installed
 	@$(PIP) --editable ".[bench]"
+	@touch $@
+
+$(VENV)/docs-ready: $(VENV)/installed
+	@$(PIP) --editable ".[docs]"
 	@touch $@
 
 $(VENV)/test-ready: $(VENV)/installed

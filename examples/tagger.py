@@ -1,6 +1,10 @@
-"""A bidirectional LSTM that tags words: what does each direction know about a word's tag?"""
+"""A bidirectional LSTM that tags words: what does each direction know about a word's tag?
+
+Given the name of a file, `python examples/tagger.py tags.svg`, it also draws the grid.
+"""
 
 import random
+import sys
 
 import torch
 from torch import nn
@@ -77,6 +81,8 @@ def main() -> None:
     grid = lens("the old man the boats")
     for kind in ("x", "h1", "h1<", "y"):
         print(kind, grid[kind][1])
+    if len(sys.argv) > 1:
+        grid.save(sys.argv[1], kinds=["x", "h1", "h1<", "y"])
 
 
 if __name__ == "__main__":

@@ -32,9 +32,10 @@ _FOUND_IN = {
 def load(run: "str | Path", colours: "str | Path | None" = None, model: Any = None) -> "Lens":
     """The lens of a run folder, or of `english-news`, which comes with the package.
 
-    `colours` is a JSON file with a grouping of your own. A run of a module of your own knows where
-    its code is, or else is given it: `model` is the module, an `OwnModel`, or
-    "package.module:factory". The code is needed for new texts only.
+    `colours` is a JSON file with a grouping of your own, which then is the first of the palettes:
+    `{"colours": {"ANIMAL": "#009e73"}, "groups": {"dog": "ANIMAL"}}`. A run of a module of your own
+    knows where its code is, or else is given it: `model` is the module, an `OwnModel`, or
+    `"package.module:factory"`. The code is needed for new texts only.
     """
     from pathlib import Path
 

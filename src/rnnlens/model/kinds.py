@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 class Source:
     """A kind that another is computed from, so many timesteps back."""
 
-    kind: str
-    back: int = 0
+    kind: str  #: Its id.
+    back: int = 0  #: Timesteps; negative in a layer that reads backwards.
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,12 @@ class Kind:
     Cells declare their kinds without a layer (`l`); `in_layer` places them in a network (`l2`).
     """
 
-    id: str
-    name: str
-    symbol: str
-    equation: str
-    sources: tuple[Source, ...] = ()
-    layer: int = 0  # 0: outside the recurrent layers
+    id: str  #: Such as `l2`.
+    name: str  #: Such as long-term memory.
+    symbol: str  #: As in an equation.
+    equation: str  #: What it is computed by.
+    sources: tuple[Source, ...] = ()  #: What it is computed from.
+    layer: int = 0  #: 0: outside the recurrent layers.
 
     def in_layer(self, layer: int, below: str) -> "Kind":
         """The same kind in layer 1, 2, ... of a stack, where `below` is the layer's input."""

@@ -17,19 +17,18 @@ _BINS = 15  # of confidence, for the calibration error
 
 @dataclass(frozen=True)
 class Score:
-    """One kind under one semantic."""
+    """How well one kind predicts under one semantic."""
 
-    semantic: str
-    kind: str
-    pairs: int
-    perplexity: float
-    ratio: (
-        float | None
-    )  # to the model's own perplexity; None where the model predicts another label
-    accuracy: float  # of the most probable label
-    divergence: float | None  # mean KL divergence of the probe from the model's own, in bits
-    calibration: float  # expected calibration error: mean gap of confidence and accuracy
-    unigram: float  # perplexity of the labels' frequencies in training
+    semantic: str  #: What was asked.
+    kind: str  #: Its id.
+    pairs: int  #: States that were looked at.
+    perplexity: float  #: Of the probe.
+    #: To the model's own perplexity; None where the model predicts another label.
+    ratio: float | None
+    accuracy: float  #: How often the most probable label is right.
+    divergence: float | None  #: Mean KL divergence of the probe from the model's own, in bits.
+    calibration: float  #: Expected calibration error: mean gap of confidence and accuracy.
+    unigram: float  #: Perplexity of the labels' frequencies in training.
 
 
 class _Sums:

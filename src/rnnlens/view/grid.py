@@ -32,7 +32,15 @@ Label = tuple[str, float]  # and its probability
 
 
 class State:
-    """One state: a kind at one timestep, and the distribution over labels its probe gives."""
+    """One state: a kind at one timestep, and the distribution over labels its probe gives.
+
+    >>> import rnnlens
+    >>> state = rnnlens.load("english-news")("we stand in solidarity")["h2"][3]
+    >>> state.word, state.wanted, state.group
+    ('solidarity', None, 'OTHER')
+    >>> state.rank("with"), round(state.probability("with"), 2), round(state.entropy(), 1)
+    (1, 0.91, 0.8)
+    """
 
     def __init__(self, grid: "Grid", column: str, step: int) -> None:
         self.grid, self.column, self.step = grid, column, step
@@ -107,7 +115,7 @@ class State:
 
 
 class States(Sequence[State]):
-    """All states of one kind, by timestep."""
+    """All states of one kind, by timestep: a sequence of `State`."""
 
     def __init__(self, grid: "Grid", column: str) -> None:
         self.grid, self.column = grid, column
@@ -144,7 +152,19 @@ class States(Sequence[State]):
 
 
 class Grid:
-    """Every state of a text: `grid["h2"][3]` is the last output after the fourth word."""
+    """Every state of a text: `grid["h2"][3]` is the last output after the fourth word.
+
+    `words` are those of the text, `kinds` the ids of the columns (with `c1@-1`, the cell one step
+    back, and `y`, the model's own prediction), `labels` the names of all labels, `json` everything
+    that is drawn. The length of a grid is its number of words; iterating gives its kinds.
+
+    >>> import rnnlens
+    >>> grid = rnnlens.load("english-news")("we stand in solidarity")
+    >>> len(grid), grid.words[1]
+    (4, 'stand')
+    >>> [states[0][0] for states in grid["h2"].top(1)]
+    ['have', 'up', 'the', 'with']
+    """
 
     def __init__(self, lens: "Lens", json: dict[str, Any]) -> None:
         self.lens, self.json = lens, json
@@ -175,7 +195,11 @@ class Grid:
         return self._numbers[label]
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A row for every state: step, word, kind, layer, group, share, entropy, top label, ..."""
+        """A row for every state; needs pandas.
+
+        Columns: step, word, kind, layer; group, share and entropy; label and probability, of the
+        most probable one; wanted, wanted_probability and wanted_rank, of the label that came.
+        """
         try:
             import pandas as pd
         except ImportError as error:
@@ -199,14 +223,17 @@ class Grid:
         return pd.DataFrame(rows)
 
     def figure(self, look: Look | None = None, **changes: Any) -> "Figure":
-        """A matplotlib figure; `kinds`, `bars`, `density`, `symbols`, `title`, `width` as in Look.
+        """A matplotlib figure of it. `changes` are fields of `Look`.
 
         >>> grid.figure(kinds="outputs", bars=2)  # doctest: +SKIP
         """
         return figure.build(self.json, saving.style(self.json, _changed(look, changes)))
 
     def save(self, path: str | Path, look: Look | None = None, **changes: Any) -> Path:
-        """Write it: .svg .png .pdf .html .json, by the ending; options as in `figure`."""
+        """Write it and return the path. The ending says what: .svg .png .pdf .html .json.
+
+        `changes` are fields of `Look`: `grid.save("figure.pdf", kinds="outputs", bars=5)`.
+        """
         saving.save(self.json, Path(path), _changed(look, changes))
         return Path(path)
 

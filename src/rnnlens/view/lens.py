@@ -14,6 +14,7 @@ from rnnlens.probe.semantics import offset
 from rnnlens.probe.stream import OWN
 from rnnlens.run import Run
 from rnnlens.view.encoding import Palette
+from rnnlens.view.examples import examples_of
 from rnnlens.view.models import Model
 from rnnlens.view.payload import (
     FORMAT,
@@ -33,20 +34,14 @@ if TYPE_CHECKING:
 
 LONGEST_TEXT, LONGEST = 20_000, 2_000  # characters, words
 _STEP = 24  # rows at once: memory stays bounded, and others get their turn
-_EXAMPLES = (
-    "`` we stand in solidarity , '' she emphasized .",  # the paper's
-    "the president said that the government will not change the law .",
-    "many people in the city were not able to leave their homes .",
-    "he was the first man who walked on the moon .",
-    "if you want to know more about the company , visit their website .",
-    "`` the old teacher follows the birds , '' she said .",  # of the demo's grammar
-    "the dogs near the old house see a bird .",
-)
-_EXAMPLE_UNKNOWN = 0.1  # share of words that an example may have
 
 
 class Lens:
-    """A model, its probes and its colours; `grid` is what they say of a sentence."""
+    """A model, its probes and its colours. Call it with a text to get a `Grid`.
+
+    `labels` are the names of all labels, `semantics` what there are probes for, `palettes` the
+    groupings of labels by name, and `name` is that of the run.
+    """
 
     def __init__(
         self,
@@ -96,17 +91,8 @@ class Lens:
         return f"{self.name} · {self.model.description}"
 
     def examples(self) -> list[str]:
-        """Texts to begin with: the model's own, else those whose words the vocabulary has."""
-        if self.model.examples is not None:
-            return list(self.model.examples) or [""]
-
-        def strange(text: str) -> float:
-            numbers = self.model.encode(text.split())
-            return sum(map(self.model.is_unknown, numbers)) / len(numbers)
-
-        return [t for t in _EXAMPLES if strange(t) < _EXAMPLE_UNKNOWN] or [
-            min(_EXAMPLES, key=strange)
-        ]
+        """Texts to begin with."""
+        return examples_of(self.model)
 
     def summary(self) -> dict[str, Any]:
         """What a list of runs says of this one."""
@@ -123,7 +109,10 @@ class Lens:
     def __call__(
         self, text: str, semantic: str | None = None, palette: str | None = None
     ) -> "Grid":
-        """What every state says while the network reads a text."""
+        """What every state says while the network reads a text.
+
+        `semantic` and `palette` are names; without them, the first of each that there is.
+        """
         from rnnlens.view.grid import Grid
 
         return Grid(self, self.grid(text, semantic, palette))

@@ -35,7 +35,7 @@ class Column:
             "kind": kind.id,
             "back": self.back,
             "layer": self.layer,
-            "name": f"previous {kind.name.split()[0]}" if self.back else kind.name,
+            "name": f"previous {kind.name.removesuffix(' state')}" if self.back else kind.name,
             "symbol": kind.symbol,
             "equation": kind.equation,
             "shown": letter not in _ASIDE,

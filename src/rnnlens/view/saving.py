@@ -19,12 +19,13 @@ _WIDTHS = (1.0, 100.0)  # inches
 class Look:
     """How a grid is to look."""
 
-    kinds: str | Sequence[str] | None = None  # ids, or all, or outputs; None: all but the gates
-    bars: int = 3
-    density: str = "bars"  # or compact
-    symbols: bool = False
-    title: str = ""  # above a figure
-    width: float | None = None  # of a figure, inches
+    #: Ids of columns, or "all", or "outputs"; None: all but gates and candidates.
+    kinds: str | Sequence[str] | None = None
+    bars: int = 3  #: Labels of each state.
+    density: str = "bars"  #: Or "compact": rectangles only.
+    symbols: bool = False  #: Head columns with symbols only.
+    title: str = ""  #: Above a figure.
+    width: float | None = None  #: Of a figure, in inches.
 
 
 def check(path: Path, look: Look) -> None:

@@ -26,10 +26,10 @@ _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, tor
 class Traced:
     """Every kind's states for a batch, and the module's own logits."""
 
-    states: States  # kind -> (T, B, H)
-    lengths: Tensor | None  # (B,); None: all sequences are as long as T
-    logits: Tensor | None  # (T, B, V), or (1, B, V) where each sequence has one prediction
-    difference: float  # the largest between recomputed and real outputs, when last checked
+    states: States  #: Of each kind, (T, B, H): time first.
+    lengths: Tensor | None  #: (B,); None: all sequences are as long as T.
+    logits: Tensor | None  #: (T, B, V), or (1, B, V) where each sequence has one prediction.
+    difference: float  #: The largest between recomputed and real outputs, when last checked.
 
 
 class Adapter:

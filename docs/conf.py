@@ -1,0 +1,52 @@
+"""The documentation site: `make docs`."""
+
+import builtins
+import sys
+from pathlib import Path
+from typing import Any
+
+import rnnlens
+
+sys.path.insert(0, str(Path(__file__).parent))  # the directives that are ours
+
+project, author = "rnnlens", "The rnnlens developers"
+project_copyright = author
+version = release = rnnlens.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "_commands"]
+exclude_patterns = ["_build"]
+myst_heading_anchors = 3
+highlight_language = "text"
+smartquotes = False  # they would make -- of a flag a dash
+default_role = "literal"  # docstrings have `code` in single backticks
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+nitpicky = True
+# Types of others have no page here: builtins and what other packages define.
+_OTHERS = "collections|contextlib|numpy|pathlib|torch|matplotlib|pandas|typing"
+nitpick_ignore_regex = [("py:.*", rf"({_OTHERS})\..*")]
+nitpick_ignore = [("py:class", name) for name in (*dir(builtins), "Path", "Figure", "pd.DataFrame")]
+# Made by the package, not by its users: how to construct them is nobody's concern.
+_MADE = {"Lens", "Grid", "States", "State", "Score", "Traced", "Kind", "Source"}
+
+html_theme = "furo"
+html_title = f"rnnlens {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_copyright = False
+
+
+def _without_constructor(
+    _app: Any, what: str, name: str, _obj: Any, _options: Any, signature: Any, returned: Any
+) -> tuple[Any, Any]:
+    """Classes that users are given have no signature."""
+    made = what == "class" and name.rpartition(".")[2] in _MADE
+    return ("", None) if made else (signature, returned)
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-signature", _without_constructor)

@@ -1,0 +1,89 @@
+"""What the pages of docs/ show, run as shown; and what they say a command prints, compared."""
+
+import gzip
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.grammar import conllu
+from tests.shown import ROOT, SERVERS, blocks, run
+
+from rnnlens.cli import main
+from rnnlens.cli.evaluate import tables
+from rnnlens.corpus.formats import READERS, read, recognise
+from rnnlens.run import run_at
+
+DOCS = ROOT / "docs"
+ELSEWHERE = {
+    "gallery.md",  # tests/test_gallery.py
+    "own-model.md",  # its programs need a module of the reader's own
+}
+RUN = ("sh", "console", "python")
+PAGES = [
+    path
+    for path in sorted(DOCS.glob("*.md"))
+    if path.name not in ELSEWHERE and blocks(path.read_text(encoding="utf-8"), *RUN)
+]
+CORPUS = (DOCS / "corpus.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    """What a reader has: a corpus and, of corpus.md, a file of colours."""
+    with gzip.open(tmp_path / "news.conllu.gz", "wt", encoding="utf-8") as file:
+        file.write(conllu(40))
+    (tmp_path / "mine.json").write_text(blocks(CORPUS, "json")[0].text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+def sessions(text: str) -> list[tuple[str, str]]:
+    """The commands of a console block, each with what it prints."""
+    parts = re.split(r"^\$ (.+)\n", text, flags=re.MULTILINE)[1:]
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_what_a_page_shows_works(page, folder, capsys):
+    space: dict[str, object] = {}
+    for language, text in blocks(page.read_text(encoding="utf-8"), *RUN):
+        if language == "python":
+            exec(compile(text, page.name, "exec"), space)
+        elif language == "console":
+            for command, printed in sessions(text):
+                capsys.readouterr()
+                main(shlex.split(command)[1:])
+                seen = capsys.readouterr()
+                assert seen.out + seen.err == printed, command
+        else:
+            for command in text.splitlines():
+                if command.startswith(SERVERS):
+                    run(command, folder)
+                else:
+                    assert main(shlex.split(command)[1:]) == 0, capsys.readouterr().err
+
+
+def test_pages_are_found():
+    assert {path.name for path in PAGES} >= {"quick-start.md", "corpus.md", "notebook.md"}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_the_sample_of_each_format_is_of_that_format(name, tmp_path):
+    section = CORPUS.split(f": `{name}`\n")[1]
+    path = tmp_path / "sample"
+    path.write_text(blocks(section, "text")[0].text, encoding="utf-8")
+    assert recognise(str(path)) == name
+    sentences = list(read(str(path)))
+    assert sentences
+    assert all(len(sentence.words) > 2 for sentence in sentences)
+    assert all(bool(s.tags) is (name in ("conllu", "brackets")) for s in sentences)
+
+
+def test_the_tables_are_the_bundled_models():
+    found = json.loads((run_at("english-news").path / "evaluation.json").read_text("utf-8"))
+    real = {line for table in tables(found) for line in table.splitlines()}
+    shown = blocks(CORPUS.split("## Measure\n")[1], "text")[:2]
+    assert all(set(block.text.splitlines()) <= real for block in shown)

@@ -3,3 +3,7 @@
 
 class RnnlensError(Exception):
     """What was given, what is wrong with it, and what to do next, in one line."""
+
+
+class RnnlensWarning(UserWarning):
+    """Something was left out, and the rest goes on."""

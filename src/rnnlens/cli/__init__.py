@@ -3,11 +3,13 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NoReturn
 
 from rnnlens import __version__
-from rnnlens.errors import RnnlensError
+from rnnlens.errors import RnnlensError, RnnlensWarning
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
@@ -40,9 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; anything a user can mend is one line and exit code 2."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        args = parser().parse_args(words)
-        args.words = words
-        return int(args.run(args))
+        with warnings.catch_warnings():
+            warnings.simplefilter("once", RnnlensWarning)
+            shown = warnings.showwarning
+            warnings.showwarning = partial(_warn, shown)
+            args = parser().parse_args(words)
+            args.words = words
+            return int(args.run(args))
     except RnnlensError as error:
         print("rnnlens:", *str(error).splitlines(), file=sys.stderr)
         return BAD_INPUT
@@ -60,6 +66,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print("rnnlens: out of memory; give a smaller --batch or --width", file=sys.stderr)
         return BAD_INPUT
+
+
+def _warn(shown: Callable[..., None], message: Warning | str, *about: Any, **more: Any) -> None:
+    """Our own warnings as a line like any other; those of others as they are."""
+    if isinstance(message, RnnlensWarning):
+        print(f"rnnlens: {message}", file=sys.stderr)
+    else:
+        shown(message, *about, **more)
 
 
 def _is_memory(error: Exception) -> bool:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rnnlens.errors import RnnlensError
+from rnnlens.errors import RnnlensError, RnnlensWarning
 from rnnlens.model.adapter import Adapter, Alignment, Traced, aligned
 
 Batch = tuple[Any, Tensor]  # what the module is fed, and its targets; negative: none
@@ -100,7 +100,9 @@ def _beside(adapter: Adapter, traced: Traced, astray: frozenset[str]) -> tuple[s
     if left:
         shown = ", ".join(left[:8]) + (", ..." if len(left) > 8 else "")
         warnings.warn(
-            f"left out, as their states are not beside the module's targets: {shown}", stacklevel=2
+            f"left out, as their states are not beside the module's targets: {shown}",
+            RnnlensWarning,
+            stacklevel=2,
         )
     return kept
 
@@ -122,9 +124,10 @@ def _likelier(targets: Tensor, traced: Traced, steps: int, sequences: int) -> bo
 
 def _follow(made: Arrangement, words: Tensor, targets: Tensor, traced: Traced) -> bool:
     """Whether the targets of a batch are the words that come next in it."""
-    if words.shape != targets.shape:
+    try:
+        wanted, read = made.in_time(targets, traced), made.in_time(words, traced)
+    except RnnlensError:  # words of something else; wrong targets are told when they are asked for
         return False
-    wanted, read = made.in_time(targets, traced), made.in_time(words, traced)
     there = (wanted[:-1] >= 0) & (wanted[1:] >= 0)  # after the last word comes what is not there
     right = (wanted[:-1] == read[1:])[there].float()
     return bool(len(right) and right.mean() > _MOSTLY)

@@ -15,7 +15,6 @@ from rnnlens.corpus.tokens import SPLITS, Ints
 from rnnlens.errors import RnnlensError
 from rnnlens.model.own import OwnModel
 from rnnlens.probe.arrangement import Batch, arrange, check_batches
-from rnnlens.probe.subject import ModuleSubject
 
 _SIDE_BY_SIDE = 32  # sentences
 _TRIED = 4  # batches that tell how words are fed
@@ -33,10 +32,20 @@ def batches_of(
     """
     if own.batches:
         made = {name: check_batches(own.batches([*corpus.sentences(name)])) for name in SPLITS}
-        for name, some in made.items():
-            if not some:
-                raise RnnlensError(f"batches= made none of the sentences for {name}; mend it")
-        return made
+    else:
+        made = _made(own, vocabulary, corpus, longest, fed)
+    for name, some in made.items():
+        if not some:
+            raise RnnlensError(
+                f"the {name} part of {corpus.name} gives no batch; give more text, or sentences of "
+                "two words or more"
+            )
+    return made
+
+
+def _made(
+    own: OwnModel, vocabulary: OwnVocabulary, corpus: OwnCorpus, longest: int, fed: Fed
+) -> dict[str, list[Batch]]:
     label_of = _label_of_tags(vocabulary)
     texts = {
         name: Texts(*numbered(corpus.sentences(name), vocabulary, own.words, longest), label_of)
@@ -49,7 +58,7 @@ def batches_of(
         )
     if own.prepare:
         return {name: _one_by_one(own.prepare, some) for name, some in texts.items()}
-    first = fed == (1, -1) if fed else _sequences_first(own, texts["train"], vocabulary)
+    first = fed == (1, -1) if fed else _sequences_first(own, texts["train"])
     return {name: _side_by_side(own, some, first) for name, some in texts.items()}
 
 
@@ -111,25 +120,21 @@ def _side_by_side(own: OwnModel, texts: Texts, first: bool, most: int | None = N
     return made
 
 
-def _sequences_first(own: OwnModel, texts: Texts, vocabulary: OwnVocabulary) -> bool:
-    """Whether sentences are rows or columns of what the module is fed.
-
-    Nothing in a module tells for sure, but read across the sentences it predicts badly.
-    """
-    if own.batch_first is not None:
-        return own.batch_first
-    losses: dict[bool, float] = {}
-    labels = len(vocabulary.labels)
+def _sequences_first(own: OwnModel, texts: Texts) -> bool:
+    """Whether sentences are rows or columns of what the module is fed: it is tried."""
     wrong: RnnlensError | None = None
     for first in (True, False):
-        try:
-            batches = _side_by_side(own, texts, first, _TRIED)
-            adapter = own.adapter()
-            told = arrange(adapter, batches[0])
-            subject = ModuleSubject(adapter, told, {"train": batches}, labels, reads_labels=False)
-            losses[first] = subject.measured()["train"]["perplexity"]
-        except RnnlensError as error:
-            wrong = wrong or error
-    if not losses:
-        raise wrong or RnnlensError("there is no sentence of two words or more; give more text")
-    return min(losses, key=lambda first: losses[first])
+        for batch in _side_by_side(own, texts, first, _TRIED):
+            try:
+                told = arrange(own.adapter(), batch).sequences_first
+            except RnnlensError as error:
+                wrong = wrong or error
+                break
+            if told is not None:
+                return told
+    if own.batch_first is not None and not wrong:
+        return own.batch_first
+    raise wrong or RnnlensError(
+        "nothing tells whether sequences or timesteps come first in what the module is fed; give "
+        "batch_first=True or False"
+    )

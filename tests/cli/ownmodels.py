@@ -1,0 +1,111 @@
+"""A user's own code: what `rnnlens fit --model ownmodels:NAME` may meet."""
+
+import json
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import rnnlens
+
+NAMES = json.loads(Path(__file__).with_name("names.json").read_text())
+WORDS, TAGS = NAMES["words"], NAMES["tags"]
+
+
+class Model(nn.Module):
+    def __init__(self, labels=0, both=False, first=True):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding = nn.Embedding(len(WORDS), 6)
+        self.recurrence = nn.LSTM(6, 8, batch_first=first, bidirectional=both)
+        self.readout = nn.Linear(16 if both else 8, labels or len(WORDS))
+
+    def forward(self, words):
+        return self.readout(self.recurrence(self.embedding(words))[0])
+
+
+def language():
+    return Model(), WORDS
+
+
+def turned():
+    return Model(first=False), WORDS
+
+
+def tagger():
+    return rnnlens.OwnModel(Model(len(TAGS), both=True), TAGS, WORDS)
+
+
+def prepared():
+    return rnnlens.OwnModel(Model(), WORDS, prepare=lambda ids: torch.tensor([ids]))
+
+
+def batched():
+    number = {word: k for k, word in enumerate(WORDS)}
+
+    def batches(some):
+        for sentence in some:
+            ids = torch.tensor([[number[word] for word in sentence.words]])
+            yield ids[:, :-1], ids[:, 1:]
+
+    return rnnlens.OwnModel(Model(), WORDS, batches=batches)
+
+
+def other():
+    torch.manual_seed(1)
+    model = Model()
+    nn.init.normal_(model.readout.weight)
+    return model, WORDS
+
+
+def unnamed():
+    return Model()
+
+
+def nothing():
+    return None
+
+
+def broken():
+    raise ValueError("the weights\nare not there")
+
+
+class Stuck(Model):
+    def forward(self, words):
+        raise RuntimeError("shapes do not fit")
+
+
+def stuck():
+    return Stuck(), WORDS
+
+
+def nan():
+    model = Model()
+    nn.init.constant_(next(model.recurrence.parameters()), torch.nan)
+    return model, WORDS
+
+
+class TwoWays(Model):
+    def __init__(self):
+        super().__init__()
+        self.back = nn.LSTM(6, 8, batch_first=True)
+
+    def forward(self, words):
+        read = self.embedding(words)
+        return self.readout(self.recurrence(read)[0] + self.back(read.flip(1))[0].flip(1))
+
+
+def two_ways():
+    return TwoWays(), WORDS
+
+
+def few():
+    return Model(), WORDS[:3]
+
+
+def bad_words():
+    def words(text):
+        yield from text.split()
+        raise KeyError(text)
+
+    return rnnlens.OwnModel(Model(), WORDS, words=words)

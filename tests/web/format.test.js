@@ -33,6 +33,10 @@ test("a state has read the word of its own timestep", () => {
 
 test("what really came is introduced by what was asked, and the prediction is always asked about the next word", () => {
   const { columns } = grid(), own = columns.at(-1);
+  assert.equal(format.semanticName("output", false), "label");
+  assert.equal(format.semanticName("output+2", false), "label 2 words later");
+  assert.match(format.semanticHelp("output", false), /the label of its word/);
+  assert.match(format.semanticHelp("output-1", false), /the label 1 before its own/);
   assert.equal(format.wantedName("input", columns[0]), "really was read");
   assert.equal(format.wantedName("input", own), "really came next");
   assert.equal(format.wantedName("output+2", columns[0]), "really came 2 words later");

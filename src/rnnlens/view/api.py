@@ -147,6 +147,7 @@ class Grid(BaseModel):
     run: str
     title: str
     text: str
+    follows: bool = Field(description="whether labels are the words that follow")
     semantic: str
     semantics: list[str]
     palette: str
@@ -182,6 +183,7 @@ class Accuracy(BaseModel):
 
     run: str
     title: str
+    follows: bool
     own: float
     unigram: float
     unigrams: dict[str, float] = Field(description="by semantic")

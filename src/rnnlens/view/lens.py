@@ -220,6 +220,7 @@ class Lens:
             "run": self.name,
             "title": self.title,
             "text": asked.text,
+            "follows": self.model.follows,
             "semantic": asked.semantic,
             "semantics": list(self.semantics),
             "palette": asked.palette,

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.export import WEB, bundle, compact
+from rnnlens.view.payload import asked_for
 from rnnlens.view.visible import clip
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def table(grid: Mapping[str, Any], hint: str = "", mark: str = "rnnlens") -> str
     lines = [
         # Neither dollars nor anything else in a word is mathematics.
         f'<div class="{mark} mathjax_ignore tex2jax_ignore">',
-        f"<p><b>{_safe(grid['title'])}</b> · {_asked(grid['semantic'])}</p>",
+        f"<p><b>{_safe(grid['title'])}</b> · what each state says of {asked_for(grid)}</p>",
         '<table style="font-size:12px"><thead>',
         *_headings(grid, columns),
         "</thead><tbody>",
@@ -193,11 +194,6 @@ def _isolated(text: str) -> str:
 
 def _percent(probability: float) -> str:
     return f"{probability:.0%}" if probability >= 0.005 else "&lt;1%"
-
-
-def _asked(semantic: str) -> str:
-    known = {"output": "the next word", "input": "the word just read"}
-    return f"what each state says of {known.get(semantic) or _safe(semantic)}"
 
 
 def _headings(grid: Mapping[str, Any], columns: Iterable[int]) -> Iterator[str]:

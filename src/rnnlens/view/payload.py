@@ -1,6 +1,6 @@
 """The grid of a sentence, as the JSON that everything that draws is given."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,15 @@ class Column:
             "shown": letter not in _ASIDE,
             "perplexity": perplexity,
         }
+
+
+def asked_for(grid: Mapping[str, Any]) -> str:
+    """What its states are asked about, in words."""
+    semantic, label = str(grid["semantic"]), "next word" if grid.get("follows", True) else "label"
+    if semantic in ("output", "input"):
+        return f"the {label}" if semantic == "output" else "the word just read"
+    count, way = semantic.removeprefix("output")[1:], "earlier" if "-" in semantic else "later"
+    return f"the {label}, {count} {way}"
 
 
 def columns_of(kinds: Sequence[Kind], prediction: Kind, probed: Sequence[str]) -> list[Column]:

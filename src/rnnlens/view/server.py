@@ -87,7 +87,8 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, Lens], work: Work) -> None
         lens = chosen(run)
         if lens.scores.own is None:
             raise HTTPException(404, f"{lens.name} was not measured yet; run: rnnlens eval RUN")
-        return _json({"run": lens.name, "title": lens.title, **lens.scores.to_json()})
+        about = {"run": lens.name, "title": lens.title, "follows": lens.model.follows}
+        return _json({**about, **lens.scores.to_json()})
 
     @app.get("/api/standalone", response_class=HTMLResponse, responses=_PAGE)
     async def standalone(request: Request) -> Response:

@@ -6,6 +6,7 @@ from functools import cache
 from itertools import groupby, product
 from typing import Any
 
+from rnnlens.view.payload import asked_for
 from rnnlens.view.visible import clip, printable, width_of
 
 NARROWEST = 20  # columns a terminal must have
@@ -50,7 +51,7 @@ def draw(
     letters = _letters(grid["groups"])
     margin = _margin(grid, width)
     look = _look(grid, columns, width - margin, (colours, bars, density, symbols))
-    lines = [clip(f"{grid['title']} · {_asked(grid['semantic'])}", width), ""]
+    lines = [clip(f"{grid['title']} · what each state says of {asked_for(grid)}", width), ""]
     for panel in _panels(grid, columns, width - margin, look):
         lines += _headings(grid, panel, look, margin)
         for row, word in enumerate(grid["words"]):
@@ -67,13 +68,6 @@ def draw(
 def _padded(text: str, width: int) -> str:
     shown = clip(text, width)
     return shown + " " * (width - width_of(shown))
-
-
-def _asked(semantic: str) -> str:
-    known = {"output": "the next word", "input": "the word just read"}
-    count = semantic.removeprefix("output")[1:]
-    way = f"the next word, {count} {'earlier' if '-' in semantic else 'later'}"
-    return f"what each state says of {known.get(semantic, way)}"
 
 
 def _look(

@@ -116,8 +116,8 @@ export function accuracyPage(found, semantic, naming, width) {
   const measured = semantic !== null && Object.hasOwn(found.semantics, semantic);
   const asked = measured ? semantic : Object.keys(found.semantics)[0] ?? "output";
   const scores = Object.hasOwn(found.semantics, asked) ? found.semantics[asked] : [];
-  const heading = html("h2", {}, `How well each kind predicts the ${semanticName(asked)}`);
-  const help = html("p", { class: "soft" }, `${semanticHelp(asked)} `,
+  const heading = html("h2", {}, `How well each kind predicts the ${semanticName(asked, found.follows)}`);
+  const help = html("p", { class: "soft" }, `${semanticHelp(asked, found.follows)} `,
     "Perplexity of each kind's probe on the test split: shorter is better.");
   const lines = baselines(found, asked);
   const todo = "No kind has been measured: fit probes with rnnlens fit, then run rnnlens eval.";

@@ -69,7 +69,8 @@ export class Controls {
   offer(grid) {
     this.semantics.replaceChildren();
     this.palettes.replaceChildren();
-    const choices = grid.semantics.map((value) => ({ value, text: semanticName(value), title: semanticHelp(value) }));
+    const choices = grid.semantics.map((value) => ({ value, text: semanticName(value, grid.follows),
+      title: semanticHelp(value, grid.follows) }));
     const choose = (/** @type {string} */ semantic) => this.onView({ semantic });
     if (this.can.semantic && choices.length > 1) {
       const control = choices.length > MANY ? list : segments;

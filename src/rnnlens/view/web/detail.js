@@ -63,7 +63,7 @@ function facts(grid, column, state) {
     const [name, p, rank] = state.wanted;
     list.append(...fact(wantedName(grid.semantic, column), bdi(visible(name))),
       ...fact("probability, rank", `${probability(p)}, ${ordinal(rank)}`));
-  } else list.append(...fact(wantedName(grid.semantic, column), html("span", { class: "soft" }, "nothing yet")));
+  } else if (grid.follows !== false) list.append(...fact(wantedName(grid.semantic, column), html("span", { class: "soft" }, "nothing yet")));
   list.append(...fact("entropy", `${state.entropy.toFixed(1)} bits`),
     ...fact("dominant group", `${groupName(state.group)}, ${percent(state.share)}`));
   if (column.perplexity !== null) {

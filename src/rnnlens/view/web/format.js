@@ -75,24 +75,29 @@ export function wellFormed(text) {
   return text.replace(/[\ud800-\udfff]/gu, "\ufffd");
 }
 
-/** What a semantic asks for. @param {string} semantic */
-export function semanticName(semantic) {
-  if (semantic === "output") return "next word";
+/**
+ * What a semantic asks for; of a model that predicts no words, its label.
+ * @param {string} semantic @param {boolean} [follows]
+ */
+export function semanticName(semantic, follows = true) {
+  if (semantic === "output") return follows ? "next word" : "label";
   if (semantic === "input") return "current word";
   const found = /^output([+-])(\d+)$/.exec(semantic);
   if (!found) return visible(semantic);
   const words = found[2] === "1" ? "1 word" : `${found[2]} words`;
-  return `${words} ${found[1] === "+" ? "later" : "earlier"}`;
+  return `${follows ? "" : "label "}${words} ${found[1] === "+" ? "later" : "earlier"}`;
 }
 
-/** What a semantic asks for, in a sentence. @param {string} semantic */
-export function semanticHelp(semantic) {
-  if (semantic === "output") return "What does each state say about the word that comes next?";
+/** What a semantic asks for, in a sentence. @param {string} semantic @param {boolean} [follows] */
+export function semanticHelp(semantic, follows = true) {
+  const asked = follows ? "the word that comes next" : "the label of its word";
+  if (semantic === "output") return `What does each state say about ${asked}?`;
   if (semantic === "input") return "What does each state still say about the word just read?";
   const found = /^output([+-])(\d+)$/.exec(semantic);
   if (!found) return `What does each state say about ${visible(semantic)}?`;
   const where = found[1] === "+" ? "after" : "before";
-  return `What does each state say about the word ${found[2]} ${where} the next one?`;
+  const own = follows ? `the word ${found[2]} ${where} the next one` : `the label ${found[2]} ${where} its own`;
+  return `What does each state say about ${own}?`;
 }
 
 /** How what really came is introduced. @param {string} semantic @param {Column} column */

@@ -168,7 +168,7 @@ function drawCard(grid, pin, kept, k, how) {
     html("header", {}, symbol(column, pin.row, lastLayer(grid.columns)),
       html("span", { class: "after" }, "after ", html("b", {}, bdi(kept ? kept.after : "…"))), remove));
   if (!kept) return card;
-  if (pin.semantic !== grid.semantic) card.append(html("p", { class: "origin" }, semanticName(pin.semantic ?? "")));
+  if (pin.semantic !== grid.semantic) card.append(html("p", { class: "origin" }, semanticName(pin.semantic ?? "", grid.follows)));
   const text = visible(pin.text ?? "");
   if (pin.text !== grid.text) card.append(html("p", { class: "origin", title: text }, bdi(text)));
   const known = { ...grid, labels: kept.labels };

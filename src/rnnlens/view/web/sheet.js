@@ -38,7 +38,7 @@ export function drawSheet(grid, view, measure) {
     return shape("g", { transform: `translate(${EDGE} ${y})` }, drawWord(grid, row, layout),
       shape("g", { transform: `translate(${layout.words} 0)` }, drawRow(grid, row, layout, () => "")));
   });
-  const told = `${visible(grid.title)} · ${semanticName(grid.semantic)}`;
+  const told = `${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}`;
   const drawing = shape("svg", { xmlns: "http://www.w3.org/2000/svg", width, height,
     viewBox: `0 0 ${width} ${height}`, ...textStyle() },
     shape("title", {}, `${told}: ${visible(grid.text)}`),

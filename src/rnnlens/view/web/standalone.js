@@ -59,7 +59,7 @@ function showEmbedded(root, embedded) {
   };
   const drawing = action("SVG, a drawing", () => saveSvg(grid, view, lens.gridView.measure));
   place.controls.append(menu("save", "save", drawing));
-  place.title.append(`${visible(grid.title)} · ${semanticName(grid.semantic)}`);
+  place.title.append(`${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}`);
   place.text.replaceWith(html("p", { class: "sentence", dir: "auto" }, visible(grid.text)));
   place.legend.replaceChildren(...legend(grid));
   document.title = `rnnlens · ${visible(grid.text)}`;

@@ -7,7 +7,7 @@
  * @typedef {{colour: string, group: string, share: number, entropy: number,
  *   top: [string, number][], wanted: [string, number, number] | null}} State
  * @typedef {{format: string, version: number, run: string, title: string, text: string,
- *   semantic: string, semantics: string[], palette: string, palettes: string[],
+ *   follows?: boolean, semantic: string, semantics: string[], palette: string, palettes: string[],
  *   groups: Record<string, string>, columns: Column[], edges: [string, string][], words: Word[],
  *   labels: Record<string, string>, from: number, rows: State[][]}} Grid
  *
@@ -33,7 +33,7 @@
  *   calibration: number}} Score
  * `unigrams` per semantic, where the server gives them.
  * @typedef {{run: string, title: string, own: number, unigram: number,
- *   unigrams?: Record<string, number>, semantics: Record<string, Score[]>}} Accuracy
+ *   follows?: boolean, unigrams?: Record<string, number>, semantics: Record<string, Score[]>}} Accuracy
  *
  * Jensen-Shannon divergence; `exact` is false where it is a lower bound.
  * @typedef {{bits: number, exact: boolean}} Divergence

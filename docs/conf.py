@@ -28,8 +28,8 @@ nitpicky = True
 _OTHERS = "collections|contextlib|numpy|pathlib|torch|matplotlib|pandas|typing"
 nitpick_ignore_regex = [("py:.*", rf"({_OTHERS})\..*")]
 nitpick_ignore = [("py:class", name) for name in (*dir(builtins), "Path", "Figure", "pd.DataFrame")]
-# Made by the package, not by its users: how to construct them is nobody's concern.
-_MADE = {"Lens", "Grid", "States", "State", "Score", "Traced", "Kind", "Source"}
+# Made by the package, or described by their fields: their constructors say nothing more.
+_MADE = set("OwnModel Sentence Lens Grid States State Score Traced Kind Source".split())
 
 html_theme = "furo"
 html_title = f"rnnlens {version}"

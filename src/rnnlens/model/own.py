@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,25 +26,31 @@ Result = TypeVar("Result")
 class OwnModel:
     """A trained module and how it is read: what the factory of `rnnlens fit --model` returns.
 
-    A language model needs `module` and `labels`, the words it predicts, in order. `inputs` are the
-    names of what it reads, where these are not the labels. `words` splits a text into them,
-    `prepare` turns the numbers of one text's words into what the module is fed; without it that is
-    one tensor of numbers. `kinds`, `feed`, `logits` and `batch_first` are as for `Adapter`.
-
-    `batches` makes pairs (what the module is fed, its targets) of a list of sentences, each with
-    `words` and, where the corpus has them, `tags`. Without it, a module whose labels are its words
-    is asked for the next word, and one whose labels are universal parts of speech for a word's tag.
+    A language model needs `module` and `labels`, the words it predicts.
     """
 
+    #: Trained, on whatever device.
     module: nn.Module
+    #: Names of what it predicts, in the order of their numbers.
     labels: Sequence[str] | None = None
+    #: Names of what it reads, where these are not the labels.
     inputs: Sequence[str] | None = None
-    words: Callable[[str], Iterable[str]] = str.split
+    #: Splits a text into these; `str.split` unless another is given.
+    words: Callable[[str], Iterable[str]] = field(default_factory=lambda: str.split)
+    #: From the numbers of a text's words to what the module is fed, where that is more than one
+    #: tensor of them.
     prepare: Callable[[list[int]], Any] | None = None
+    #: As for `Adapter`.
     kinds: Iterable[str] = ()
+    #: As for `Adapter`.
     feed: Callable[[nn.Module, Any], Any] | None = None
+    #: As for `Adapter`.
     logits: Callable[[Any], Any] | None = None
+    #: As for `Adapter`.
     batch_first: bool | None = None
+    #: Makes pairs (what the module is fed, its targets) of sentences. Without it, a module whose
+    #: labels are its words is asked for the next word, and one whose labels are universal parts of
+    #: speech for a word's tag.
     batches: Callable[[list[Sentence]], Iterable[tuple[Any, Tensor]]] | None = None
     where: str = ""  # package.module:factory, where it came from there
 

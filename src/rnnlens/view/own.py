@@ -45,11 +45,16 @@ def fit(
     """Fit probes to every kind of a module of your own, and look through them.
 
     `batches` are pairs (what the module is fed, its targets); a negative target is none. `labels`
-    are the targets' names. `inputs` are the names of what it reads, where these are others than the
-    labels; `words` splits a text into them, `prepare` turns their numbers into what the module is
-    fed. `kinds`, `feed`, `logits` and `batch_first` are as for `Adapter`. `colours` is
-    {"colours": {group: "#rrggbb"}, "groups": {label: group}}. Further settings are those of
-    `rnnlens fit`: semantic="output,output+2", probe="shared", epochs=8, ...
+    are the targets' names, in the order of their numbers. `valid` are batches that decide when to
+    stop; without them every tenth of `batches` does.
+
+    `inputs` are the names of what the module reads, where these are others than the labels; `words`
+    splits a text into them, and `prepare` turns their numbers into what the module is fed.
+    `kinds`, `feed`, `logits` and `batch_first` are as for `Adapter`.
+
+    `colours` is `{"colours": {group: "#rrggbb"}, "groups": {label: group}}`; `name` heads the page.
+    Further settings are those of `rnnlens fit`: `semantic="output,output+2"`, `probe="shared"`,
+    `epochs=8`, ...
     """
     own = OwnModel(module, labels, inputs, words, prepare, kinds, feed, logits, batch_first)
     train, held = _split(batches, valid)

@@ -32,6 +32,7 @@ docs: $(VENV)/docs-ready
 
 # With CORPUS=amalgum_news.conllu.gz also the bundled model's probes on its own corpus.
 bench: $(VENV)/bench-ready
+	$(BIN)/python benchmarks/importing.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/tracing.py
 	$(BIN)/python benchmarks/adapting.py

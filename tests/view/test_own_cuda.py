@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import rnnlens
+from rnnlens import Adapter
 from rnnlens.errors import RnnlensError
 
 WORDS = ["<unk>", "a", "b", "c", "d", "e"]
@@ -37,7 +38,12 @@ def test_a_lens_on_a_gpu_says_what_one_on_the_cpu_says(probe, tmp_path):
     here = LanguageModel()
     there = LanguageModel().cuda()
     there.load_state_dict(here.state_dict())
-    asked: dict[str, Any] = {"semantic": "output,input", "probe": probe, "epochs": 20}
+    asked: dict[str, Any] = {
+        "semantic": "output,input",
+        "probe": probe,
+        "epochs": 200,
+        "patience": 20,
+    }
     a = rnnlens.fit(here, batches("cpu"), WORDS, **asked)
     b = rnnlens.fit(there, batches("cuda"), WORDS, **asked)
     for semantic in ("output", "input"):
@@ -58,3 +64,19 @@ def test_a_lens_on_a_gpu_says_what_one_on_the_cpu_says(probe, tmp_path):
 def test_a_batch_on_another_device_is_named():
     with pytest.raises(RnnlensError, match=r"the batch is on cpu and the module on cuda:0"):
         rnnlens.fit(LanguageModel().cuda(), batches("cpu"), WORDS)
+
+
+@pytest.mark.parametrize("precision", ["highest", "high"])
+def test_rounded_products_of_the_users_do_not_spoil_what_is_recomputed(precision):
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        torch.manual_seed(0)
+        part = nn.LSTM(300, 300, num_layers=2).cuda()
+        for weight in part.parameters():
+            nn.init.normal_(weight, std=0.1)
+        traced = Adapter(part, debug=True).trace(torch.randn(25, 64, 300, device="cuda"))
+        assert traced.difference < 1e-5
+        assert torch.get_float32_matmul_precision() == precision
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -46,17 +46,21 @@ def untouched(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
 
 @contextmanager
 def _full_precision(devices: set[torch.device]) -> Iterator[None]:
-    """No TensorFloat-32 in cuDNN's recurrences: it spoils the third digit."""
+    """No TensorFloat-32, neither in cuDNN's recurrences nor in products: it spoils the third digit,
+    and what is recomputed is to be what the module computes.
+    """
     if all(device.type != "cuda" for device in devices):
         yield
         return
-    backend: Any = torch.backends.cudnn.rnn
-    before = backend.fp32_precision
-    backend.fp32_precision = "ieee"
+    backends: list[Any] = [torch.backends.cudnn.rnn, torch.backends.cuda.matmul]
+    before = [backend.fp32_precision for backend in backends]
     try:
+        for backend in backends:
+            backend.fp32_precision = "ieee"
         yield
     finally:
-        backend.fp32_precision = before
+        for backend, precision in zip(backends, before, strict=True):
+            backend.fp32_precision = precision
 
 
 def _set_training(module: nn.Module, mode: bool) -> None:

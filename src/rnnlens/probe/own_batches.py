@@ -14,11 +14,9 @@ from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import SPLITS, Ints
 from rnnlens.errors import RnnlensError
 from rnnlens.model.own import OwnModel
-from rnnlens.probe.arrangement import Batch, arrange, check_batches
-from rnnlens.probe.subject import ModuleSubject
+from rnnlens.probe.arrangement import Batch, arrange, check_batches, largest
 
 _SIDE_BY_SIDE = 32  # sentences
-_TRIED = 4  # batches that tell how words are fed
 _NONE = -1
 
 Fed = tuple[int, ...] | None
@@ -33,10 +31,20 @@ def batches_of(
     """
     if own.batches:
         made = {name: check_batches(own.batches([*corpus.sentences(name)])) for name in SPLITS}
-        for name, some in made.items():
-            if not some:
-                raise RnnlensError(f"batches= made none of the sentences for {name}; mend it")
-        return made
+    else:
+        made = _made(own, vocabulary, corpus, longest, fed)
+    for name, some in made.items():
+        if not some:
+            raise RnnlensError(
+                f"the {name} part of {corpus.name} gives no batch; give more text, or sentences of "
+                "two words or more"
+            )
+    return made
+
+
+def _made(
+    own: OwnModel, vocabulary: OwnVocabulary, corpus: OwnCorpus, longest: int, fed: Fed
+) -> dict[str, list[Batch]]:
     label_of = _label_of_tags(vocabulary)
     texts = {
         name: Texts(*numbered(corpus.sentences(name), vocabulary, own.words, longest), label_of)
@@ -49,7 +57,7 @@ def batches_of(
         )
     if own.prepare:
         return {name: _one_by_one(own.prepare, some) for name, some in texts.items()}
-    first = fed == (1, -1) if fed else _sequences_first(own, texts["train"], vocabulary)
+    first = fed == (1, -1) if fed else _sequences_first(own, texts["train"])
     return {name: _side_by_side(own, some, first) for name, some in texts.items()}
 
 
@@ -71,7 +79,7 @@ class Texts:
         places = self.split.starts[chosen][:, None] + np.arange(self.split.lengths[chosen[0]])
         words = torch.from_numpy(self.split.ids[places])
         if self.label_of is None:
-            return words[:, :-1], words[:, 1:]
+            return words[:, :-1].contiguous(), words[:, 1:].contiguous()
         return words, torch.from_numpy(self.targets[places])
 
 
@@ -96,7 +104,7 @@ def _one_by_one(prepare: Callable[[list[int]], Any], texts: Texts) -> list[Batch
     return made
 
 
-def _side_by_side(own: OwnModel, texts: Texts, first: bool, most: int | None = None) -> list[Batch]:
+def _side_by_side(own: OwnModel, texts: Texts, first: bool) -> list[Batch]:
     """Sentences of one length together; no module has to know of padding."""
     parameter = next(own.module.parameters(), None)
     device = parameter.device if parameter is not None else torch.device("cpu")
@@ -106,30 +114,24 @@ def _side_by_side(own: OwnModel, texts: Texts, first: bool, most: int | None = N
         if not first:
             words, targets = words.T.contiguous(), targets.T.contiguous()
         made.append((words.to(device), targets))
-        if most and len(made) == most:
-            break
     return made
 
 
-def _sequences_first(own: OwnModel, texts: Texts, vocabulary: OwnVocabulary) -> bool:
-    """Whether sentences are rows or columns of what the module is fed.
-
-    Nothing in a module tells for sure, but read across the sentences it predicts badly.
-    """
-    if own.batch_first is not None:
-        return own.batch_first
-    losses: dict[bool, float] = {}
-    labels = len(vocabulary.labels)
+def _sequences_first(own: OwnModel, texts: Texts) -> bool:
+    """Whether sentences are rows or columns of what the module is fed: it is tried."""
     wrong: RnnlensError | None = None
     for first in (True, False):
+        batches = _side_by_side(own, texts, first)
         try:
-            batches = _side_by_side(own, texts, first, _TRIED)
-            adapter = own.adapter()
-            told = arrange(adapter, batches[0])
-            subject = ModuleSubject(adapter, told, {"train": batches}, labels, reads_labels=False)
-            losses[first] = subject.measured()["train"]["perplexity"]
+            told = arrange(own.adapter(), largest(batches)).sequences_first if batches else None
         except RnnlensError as error:
             wrong = wrong or error
-    if not losses:
-        raise wrong or RnnlensError("there is no sentence of two words or more; give more text")
-    return min(losses, key=lambda first: losses[first])
+            continue
+        if told is not None:
+            return told
+    if own.batch_first is not None and not wrong:
+        return own.batch_first
+    raise wrong or RnnlensError(
+        "nothing tells whether sequences or timesteps come first in what the module is fed; give "
+        "batch_first=True or False"
+    )

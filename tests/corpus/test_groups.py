@@ -1,11 +1,13 @@
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 from tests.grammar import sentences
 
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, prepare
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import collect
 
 GERMAN = """
@@ -107,3 +109,15 @@ def test_another_language_without_tags_has_no_parts_of_speech_and_says_why(text,
 def test_another_language_with_tags_has_them():
     found = parts(encoded([Sentence(("der", "hund"), ("DET", "NOUN"))]))
     assert found == {"der": "DET", "hund": "NOUN", "UNK": "X"}
+
+
+def test_labels_of_any_case_go_by_the_lexicon_and_unknown_words_are_nouns():
+    labels = ["The", "dog", "<unk>", "[UNK]", "NUM"]
+    for tag_counts in (None, np.zeros((5, len(UNIVERSAL)), np.int64)):
+        found, why = parts_of_speech(labels, [9, 5, 80, 80, 1], tag_counts)
+        assert found == ["DET", "NOUN", "NOUN", "NOUN", "NUM"]
+        assert "by their ending 0% of the words" in why
+
+
+def test_what_the_module_takes_for_unknown_does_not_make_a_language():
+    assert parts_of_speech(["der", "hund", "<unk>"], [5, 5, 1000])[0] is None

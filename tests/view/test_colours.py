@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.errors import RnnlensError
 from rnnlens.run import Run
 from rnnlens.view.colours import (
@@ -12,6 +14,7 @@ from rnnlens.view.colours import (
     OTHER,
     UNIVERSAL_COLOURS,
     checked,
+    colours_of,
     default_colours,
     palettes,
     read_colours,
@@ -81,3 +84,39 @@ def test_a_damaged_grouping_of_the_run_is_said(tmp_path):
 def test_a_grouping_may_name_other_itself():
     value = {"colours": {OTHER: "#000000"}, "groups": {}}
     assert checked(value, Path("x"))["colours"] == {OTHER: "#000000"}
+
+
+def test_a_taggers_labels_have_the_colours_that_readers_know():
+    found = colours_of(["VERB", "NOUN", "X"], [1, 1, 1])
+    assert list(found["groupings"]) == ["labels"]
+    made = found["groupings"]["labels"]
+    assert made["groups"] == {"VERB": "VERB", "NOUN": "NOUN"}  # X is as good as any other
+    assert made["colours"]["VERB"] == UNIVERSAL_COLOURS["VERB"]
+    assert checked(made, Path("x")) == made
+
+
+@pytest.mark.parametrize("count", [2, len(UNIVERSAL_COLOURS) - 1])
+def test_few_labels_have_a_colour_each(count):
+    labels = [f"l{k}" for k in range(count)]
+    made = colours_of(labels, [1] * count)["groupings"]["labels"]
+    assert made["groups"] == {label: label for label in labels}
+    assert len({made["colours"][label] for label in [*labels, OTHER]}) == count + 1
+    assert checked(made, Path("x")) == made
+
+
+def test_many_labels_go_by_their_part_of_speech_if_they_are_words():
+    words = "the a dog dogs cat house river see sees said old young red often never in with she"
+    found = colours_of(words.split(), [1] * 18)
+    assert list(found["groupings"]) == ["coarse", "universal"]
+    assert found["groupings"]["coarse"]["groups"]["dogs"] == "NOUN"
+    assert "lexicon" in found["source"]
+    names = [f"q{k}" for k in range(18)]
+    assert list(colours_of(names, [1] * 18)["groupings"]) == ["none"]
+
+
+def test_the_tags_of_a_corpus_count_more_than_a_lexicon():
+    names = [f"q{k}" for k in range(18)]
+    counts = np.zeros((18, len(UNIVERSAL)), np.int64)
+    counts[:, UNIVERSAL.index("VERB")] = 1
+    found = colours_of(names, [1] * 18, counts)
+    assert found["groupings"]["coarse"]["groups"] == dict.fromkeys(names, "VERB")

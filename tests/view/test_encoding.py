@@ -116,6 +116,14 @@ def test_a_grouping_without_other_is_refused():
         Palette.of(["a"], {"colours": {"N": GREEN}, "groups": {}})
 
 
+@given(st.lists(st.sampled_from(["N", "V", "OTHER"]), min_size=1, max_size=9))
+def test_a_palette_becomes_the_grouping_it_was_made_of(groups):
+    labels = [f"w{k}" for k in range(len(groups))]
+    listed = {label: g for label, g in zip(labels, groups, strict=True) if g != "OTHER"}
+    made = Palette.of(labels, {"colours": GROUPING["colours"], "groups": listed})
+    assert made.grouping(labels) == {"colours": GROUPING["colours"], "groups": listed}
+
+
 def naive(logits, groups, wanted, bars):
     """By the definitions, one state, in double precision."""
     x = logits.astype(np.float64)

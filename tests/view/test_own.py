@@ -7,48 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.nn.functional as F
+from tests.letters import WORDS, Classifier, LanguageModel, batches, trained
 from torch import nn
 
 import rnnlens
 from rnnlens.errors import RnnlensError
 
 ROOT = Path(__file__).parents[2]
-WORDS = ["<unk>", "a", "b", "c", "d", "e"]
-
-
-class LanguageModel(nn.Module):
-    def __init__(self, batch_first=True, cell=nn.LSTM, **options):
-        super().__init__()
-        self.embedding = nn.Embedding(len(WORDS), 7)
-        self.recurrence = cell(7, 9, batch_first=batch_first, **options)
-        self.readout = nn.Linear(9 * (2 if options.get("bidirectional") else 1), len(WORDS))
-
-    def forward(self, words):
-        return self.readout(self.recurrence(self.embedding(words))[0])
-
-
-def batches(batch_first=True, count=12, size=8, length=7):
-    """Letters in the order of the alphabet, from a random one on."""
-    torch.manual_seed(0)
-    made = []
-    for _ in range(count):
-        start = torch.randint(5, (size, 1))
-        words = 1 + (start + torch.arange(length + 1)) % 5
-        words = words if batch_first else words.T.contiguous()
-        inputs, targets = (words[:, :-1], words[:, 1:]) if batch_first else (words[:-1], words[1:])
-        made.append((inputs, targets))
-    return made
-
-
-def trained(model, data, rounds=15):
-    optimiser = torch.optim.Adam(model.parameters(), 0.02)
-    for inputs, targets in data * rounds:
-        loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-    return model
 
 
 @pytest.fixture(scope="module")
@@ -133,19 +98,9 @@ def test_both_directions_and_any_submodule_are_kinds():
 
 
 def test_sequences_with_one_label_each():
-    class Classifier(LanguageModel):
-        def forward(self, words):
-            return self.readout(self.recurrence(self.embedding(words))[0][:, -1])
-
     torch.manual_seed(1)
     data = [(inputs, inputs[:, 0]) for inputs, _ in batches()]
-    model = Classifier()
-    optimiser = torch.optim.Adam(model.parameters(), 0.02)
-    for inputs, targets in data * 20:
-        loss = F.cross_entropy(model(inputs), targets)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
+    model = trained(Classifier(), data, rounds=20)
     grid = rnnlens.fit(model, data, WORDS, inputs=WORDS)("c d e a b c d")
     assert [state.top(1)[0][0] for state in grid["y"]] == ["c"] * 7  # one prediction for all
     assert grid["h1"][6].top(1)[0][0] == "c"

@@ -5,8 +5,13 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
+from tests.letters import LanguageModel
 
+from rnnlens.model.adapter import Adapter
+from rnnlens.model.kinds import output
 from rnnlens.view.api import Grid
+from rnnlens.view.payload import columns_of, edges_of
 
 GOLDEN = Path(__file__).with_name("golden") / "grid.json"
 TEXT = '`` the old dog sees 3 zyzzyva <b> "'
@@ -80,6 +85,45 @@ def test_edges_say_what_feeds_what(formula, formulas):
     assert {target for _, target in edges} == columns - {"x", "c1@-1", "c2@-1"}
     assert {source.split("@")[0] for source, _ in edges} <= columns
     assert formulas["bare"].grid("a")["edges"] == []
+
+
+def both_ways(layers=1, without=()):
+    """The columns and edges of an LSTM that reads in both directions."""
+    adapter = Adapter(LanguageModel(bidirectional=True, num_layers=layers))
+    adapter.trace(torch.ones(2, 3, dtype=torch.long))
+    prediction = output(f"h{layers}", f"h{layers}<")
+    probed = [kind.id for kind in adapter.kinds if kind.id not in without]
+    columns = columns_of(adapter.kinds, prediction, probed)
+    return [c.id for c in columns], edges_of((*adapter.kinds, prediction), columns)
+
+
+def test_a_reverse_layer_has_no_column_for_what_it_has_yet_to_read():
+    layer = "f{0} i{0} o{0} g{0} c{0}@-1 l{0} s{0} c{0} h{0}"
+    back = "f{0}< i{0}< o{0}< g{0}< l{0}< s{0}< c{0}< h{0}<"
+    expected = f"{layer} {back}"
+    columns, _ = both_ways(2)
+    assert columns == ["x", *expected.format(1).split(), *expected.format(2).split(), "y"]
+
+
+def test_a_reverse_layer_comes_from_the_row_below():
+    _, edges = both_ways(2)
+    for gate in "f1< i1< o1< g1<".split():
+        assert ("h1<@+1", gate) in edges
+        assert ("x", gate) in edges
+    assert ("c1<@+1", "l1<") in edges
+    assert ("c1@-1", "l1") in edges
+    assert ("h1@-1", "f1") in edges
+    assert not [edge for edge in edges if edge[0].endswith("<@-1") or edge[0] == "h1@+1"]
+    assert {("h1", "f2<"), ("h1<", "f2"), ("h1", "g2"), ("h1<", "g2<")} <= set(edges)
+    assert [source for source, target in edges if target == "y"] == ["h2", "h2<"]
+
+
+def test_a_kind_without_a_column_feeds_nothing():
+    columns, edges = both_ways(without=("c1", "h1<"))
+    assert "c1@-1" not in columns
+    named = {source.split("@")[0] for source, _ in edges} | {target for _, target in edges}
+    assert not named & {"c1", "h1<"}
+    assert [source for source, target in edges if target == "y"] == ["h1"]
 
 
 def test_perplexities_are_those_of_the_evaluation(formula):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from rnnlens.errors import RnnlensError
+from rnnlens.probe.evaluation import Score
 from rnnlens.view.scores import Scores
 
 
@@ -39,3 +40,32 @@ def test_damage_is_one_clear_line(tmp_path, value):
     with pytest.raises(RnnlensError, match=r"evaluation\.json") as problem:
         Scores.read(tmp_path)
     assert "\n" not in str(problem.value)
+
+
+MEASURED = [
+    Score("output", "x", 9, 8.0, 2.0, 0.25, 0.5, 0.01, 21.0),
+    Score("output", "h1", 9, 4.0, 1.0, 0.5, 0.0, 0.02, 21.0),
+    Score("input", "x", 9, 2.0, None, 0.75, None, 0.03, 7.0),
+]
+
+
+def test_what_was_just_measured_is_as_if_it_was_read(tmp_path):
+    found = Scores.of(MEASURED)
+    assert (found.own, found.unigram) == (4.0, 21.0)
+    assert found.unigrams == {"output": 21.0, "input": 7.0}
+    assert [found.perplexity("output", k) for k in ("x", "h1", "y")] == [8.0, 4.0, 4.0]
+    assert found.perplexity("input", "x") == 2.0
+    assert found.perplexity("input", "h1") is None
+    row = {"kind": "x", "perplexity": 2.0, "ratio": None, "accuracy": 0.75, "kl": None}
+    assert found.semantics["input"] == [{**row, "calibration": 0.03}]
+    (tmp_path / "evaluation.json").write_text(json.dumps(found.evaluation()))
+    assert Scores.read(tmp_path) == found
+
+
+@pytest.mark.parametrize("scores", [[], MEASURED[2:]])
+def test_a_model_that_predicts_other_labels_has_no_perplexity_of_its_own(scores, tmp_path):
+    found = Scores.of(scores)
+    assert found.own is None
+    assert found.unigram is None
+    (tmp_path / "evaluation.json").write_text(json.dumps(found.evaluation()))
+    assert Scores.read(tmp_path) == found

@@ -55,7 +55,8 @@ class OwnModel:
     where: str = ""  # package.module:factory, where it came from there
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kinds", tuple(self.kinds))  # it may be one that ends
+        kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)
+        object.__setattr__(self, "kinds", kinds)  # it may have been one that ends
         for name in ("labels", "inputs"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, names_of(getattr(self, name), f"{name}="))

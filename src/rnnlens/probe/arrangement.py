@@ -1,7 +1,7 @@
 """How the targets of a user's batches lie beside the states of the module: told by one batch."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,10 +46,11 @@ class Arrangement:
             return targets[:, None]
         if shape == (steps * batch,) and self.sequences_first is not None:
             return targets.view(batch, steps).T if first else targets.view(steps, batch)
-        for turned in (targets.T, targets) if first else (targets, targets.T):
+        for order in (first, not first) if targets.dim() == 2 else ():
+            turned = targets.T if order else targets
             # Padding past the longest sequence is common, and of no meaning.
             enough = len(turned) >= steps if padded else len(turned) == steps
-            if turned.dim() == 2 and turned.shape[1] == batch and enough:
+            if turned.shape[1] == batch and enough:
                 return turned[:steps]
         raise RnnlensError(
             f"targets of shape {shape} do not fit states of {steps} timesteps and {batch} "
@@ -65,6 +66,11 @@ class Arrangement:
             return there
         words = words_of(inputs, targets)
         return there * (self.steps if words is None else words.numel() // max(1, len(targets)))
+
+
+def largest(batches: Sequence[Batch]) -> Batch:
+    """The batch that tells most: of a single word or sequence hardly anything can be told."""
+    return max(batches, key=lambda batch: batch[1].numel())
 
 
 def arrange(adapter: Adapter, batch: Batch) -> Arrangement:

@@ -14,10 +14,9 @@ from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import SPLITS, Ints
 from rnnlens.errors import RnnlensError
 from rnnlens.model.own import OwnModel
-from rnnlens.probe.arrangement import Batch, arrange, check_batches
+from rnnlens.probe.arrangement import Batch, arrange, check_batches, largest
 
 _SIDE_BY_SIDE = 32  # sentences
-_TRIED = 4  # batches that tell how words are fed
 _NONE = -1
 
 Fed = tuple[int, ...] | None
@@ -80,7 +79,7 @@ class Texts:
         places = self.split.starts[chosen][:, None] + np.arange(self.split.lengths[chosen[0]])
         words = torch.from_numpy(self.split.ids[places])
         if self.label_of is None:
-            return words[:, :-1], words[:, 1:]
+            return words[:, :-1].contiguous(), words[:, 1:].contiguous()
         return words, torch.from_numpy(self.targets[places])
 
 
@@ -105,7 +104,7 @@ def _one_by_one(prepare: Callable[[list[int]], Any], texts: Texts) -> list[Batch
     return made
 
 
-def _side_by_side(own: OwnModel, texts: Texts, first: bool, most: int | None = None) -> list[Batch]:
+def _side_by_side(own: OwnModel, texts: Texts, first: bool) -> list[Batch]:
     """Sentences of one length together; no module has to know of padding."""
     parameter = next(own.module.parameters(), None)
     device = parameter.device if parameter is not None else torch.device("cpu")
@@ -115,8 +114,6 @@ def _side_by_side(own: OwnModel, texts: Texts, first: bool, most: int | None = N
         if not first:
             words, targets = words.T.contiguous(), targets.T.contiguous()
         made.append((words.to(device), targets))
-        if most and len(made) == most:
-            break
     return made
 
 
@@ -124,14 +121,14 @@ def _sequences_first(own: OwnModel, texts: Texts) -> bool:
     """Whether sentences are rows or columns of what the module is fed: it is tried."""
     wrong: RnnlensError | None = None
     for first in (True, False):
-        for batch in _side_by_side(own, texts, first, _TRIED):
-            try:
-                told = arrange(own.adapter(), batch).sequences_first
-            except RnnlensError as error:
-                wrong = wrong or error
-                break
-            if told is not None:
-                return told
+        batches = _side_by_side(own, texts, first)
+        try:
+            told = arrange(own.adapter(), largest(batches)).sequences_first if batches else None
+        except RnnlensError as error:
+            wrong = wrong or error
+            continue
+        if told is not None:
+            return told
     if own.batch_first is not None and not wrong:
         return own.batch_first
     raise wrong or RnnlensError(

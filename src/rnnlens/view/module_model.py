@@ -14,7 +14,7 @@ from rnnlens.model.adapter import Adapter, Traced
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind, output
 from rnnlens.model.own import Example, OwnModel, OwnRecord
-from rnnlens.probe.arrangement import arrange, check_batches
+from rnnlens.probe.arrangement import arrange, check_batches, largest
 from rnnlens.probe.stream import OWN, Source
 from rnnlens.probe.subject import NO_LOGITS, ModuleSubject
 from rnnlens.view.models import Model
@@ -149,7 +149,7 @@ class ModuleModel(Model):
             raise RnnlensError("there are no batches to measure on; give some")
         adapter = self.live.adapter
         subject = ModuleSubject(
-            adapter, arrange(adapter, batches[0]), {"test": batches}, len(self.labels),
+            adapter, arrange(adapter, largest(batches)), {"test": batches}, len(self.labels),
             reads_labels=self.vocabulary.inputs == self.labels,
         )  # fmt: skip
         return lambda semantic: subject.source("test", semantic)

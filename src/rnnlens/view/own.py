@@ -11,7 +11,7 @@ from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.model.adapter import Adapter, modules
 from rnnlens.model.own import OwnModel, OwnRecord
-from rnnlens.probe.arrangement import Batch, arrange, check_batches, words_of
+from rnnlens.probe.arrangement import Batch, arrange, check_batches, largest, words_of
 from rnnlens.probe.fitting import FitConfig, Fitter, run_quietly
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import parse
@@ -94,8 +94,9 @@ class Found:
 def study(own: OwnModel, batches: Mapping[str, Sequence[Batch]]) -> Found:
     """Trace a batch, and tell the labels, the kinds, and how a text is fed."""
     adapter = own.adapter()
-    told = arrange(adapter, batches["train"][0])
-    traced = adapter.trace(batches["train"][0][0])
+    telling = largest(batches["train"])
+    told = arrange(adapter, telling)
+    traced = adapter.trace(telling[0])
     labels = _labels(own, own_logits(traced).shape[-1])
     inputs = labels if told.follows else ()
     if own.inputs is not None:

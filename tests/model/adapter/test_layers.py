@@ -186,9 +186,9 @@ def test_lengths_are_those_of_the_packed_sequences(config):
     adapter = Adapter(it.module)
     traced = adapter.trace(it.batch)
     lengths = [len(s) for s in it.sequences]
-    if len(set(lengths)) == 1:
+    if config.shape in ("batch", "unbatched"):
         assert traced.lengths is None
-    else:
+    else:  # even where all are equally long: other tensors may be padded further
         assert traced.lengths is not None
         assert traced.lengths.tolist() == lengths
     shapes = {tuple(values.shape[:2]) for values in traced.states.values()}

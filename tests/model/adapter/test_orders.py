@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.adapter import Adapter
+from rnnlens.model.adapter.layout import Arranged, Layout
+from rnnlens.model.adapter.orders import Orders
 
 V = 7
 
@@ -103,3 +105,45 @@ def test_named_kinds_remember_their_own_order():
     adapter.trace(torch.randn(3, 6, 2))
     traced = adapter.trace(torch.randn(5, 5, 2))
     assert torch.allclose(traced.states["head"], expected(module, traced.states), atol=1e-5)
+
+
+def orders_met(square: Tensor) -> tuple[Orders, Arranged, Layout]:
+    layout = Layout(3, 3, batch_first=False)
+    fit = layout.arrange(square)
+    assert fit is not None
+    return Orders(), fit, layout
+
+
+def test_an_order_may_be_assumed_for_a_while():
+    square = torch.randn(3, 3, 2)
+    orders, fit, layout = orders_met(square)
+    for first in (True, False):
+        with orders.assumed(first):
+            read = orders.settle("logits", fit, layout)
+        assert torch.equal(read, square.transpose(0, 1) if first else square)
+    with pytest.raises(ValueError, match="trouble"), orders.assumed(True):
+        raise ValueError("trouble")
+    assert torch.equal(orders.settle("logits", fit, layout), square)
+    assert orders.doubtful == {"logits"}
+
+
+def test_what_was_assumed_is_not_remembered_and_what_was_learnt_is():
+    square = torch.randn(3, 3, 2)
+    orders, fit, layout = orders_met(square)
+    with orders.assumed(True):
+        orders.settle("logits", fit, layout, lambda values: False)
+    orders.learn("logits", True)
+    assert torch.equal(orders.settle("logits", fit, layout), square.transpose(0, 1))
+    assert torch.equal(orders.settle("other", fit, layout), square)
+    orders.learn("logits", False)
+    assert torch.equal(orders.settle("logits", fit, layout), square)
+
+
+def test_a_shape_that_tells_is_not_in_doubt():
+    layout = Layout(3, 5, batch_first=False)
+    fit = layout.arrange(torch.randn(5, 3, 2))
+    assert fit is not None
+    orders = Orders()
+    with orders.assumed(False):
+        assert orders.settle("logits", fit, layout).shape == (3, 5, 2)
+    assert not orders.doubtful

@@ -1,8 +1,10 @@
 """A user's module is left exactly as it was found, whatever happens while it is read."""
 
 import copy
+import random
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -30,6 +32,7 @@ class Everything(nn.Module):
         self.seen.append(len(words))
         x = self.norm(self.embedding(words).transpose(1, 2)).transpose(1, 2)
         x = nn.functional.dropout(x, 0.1, training=True)  # draws even in evaluation mode
+        x = x + random.random() + np.random.rand()  # noqa: NPY002 - as many modules do
         output, self.hidden = self.part(x)
         self.head.requires_grad_(False)
         self.norm.zero_grad()
@@ -62,7 +65,11 @@ def module_with_a_past() -> Everything:
 
 
 def everything_about(module: nn.Module) -> dict[str, Any]:
-    about: dict[str, Any] = {"random": torch.get_rng_state().tolist()}
+    about: dict[str, Any] = {
+        "random": torch.get_rng_state().tolist(),
+        "python's random": random.getstate(),
+        "numpy's random": str(np.random.get_state(legacy=False)["state"]),  # noqa: NPY002
+    }
     for name, m in module.named_modules():
         about[f"{name} training"] = m.training
         about[f"{name} attributes"] = {k: id(v) for k, v in m.__dict__.items() if k != "training"}
@@ -110,7 +117,8 @@ def test_the_check_sees_what_is_changed():
     module(torch.randint(10, (5, 3)))
     after = everything_about(module)
     changed = {key for key in before if before[key] != after[key]}
-    assert {"random", "calls", "norm.running_mean", "seen", " attributes"} <= changed
+    assert {"random", "python's random", "numpy's random", " attributes"} <= changed
+    assert {"calls", "norm.running_mean", "seen"} <= changed
 
 
 def test_a_users_backward_pass_around_a_trace_works():

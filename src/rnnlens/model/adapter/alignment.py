@@ -30,16 +30,18 @@ class Alignment:
 def aligned(adapter: Adapter, batch: Any, words: Tensor, there: Tensor) -> Alignment:
     """How `words`, a tensor (B, T) or (T, B) of the batch, lie beside the module's states.
 
-    `there` is where words are worth a try, in the same order. Settled on the way: in which order
-    the module returns tensors that could be read in either.
+    `there` is where words have a target, in the same order: these are tried first. Settled on the
+    way: in which order the module returns tensors that could be read in either.
     """
     right: dict[str, list[tuple[bool, Any, int]]] = {}
     wrong: dict[str, str] = {}
+    told = 0  # words that changed something
     with adapter.orders.assumed(True):
         before = adapter.trace(batch)
         for place in _places(there):
             changed = _changed(batch, words, place)
-            for kind, where in _heard(adapter, before, adapter.trace(changed)).items():
+            heard = _heard(adapter, before, adapter.trace(changed))
+            for kind, where in heard.items():
                 steps, column = where[:, 0].tolist(), int(where[0, 1])
                 for first in (True, False):
                     if _is_at(place, first, steps, column):
@@ -52,13 +54,17 @@ def aligned(adapter: Adapter, batch: Any, words: Tensor, there: Tensor) -> Align
                         "states and targets are not beside each other; sort before, in the "
                         "batches, or not at all"
                     )
-    found = [told for kind, some in right.items() if kind not in wrong for told in some]
+            told += bool(heard)
+            if told == _TRIED:
+                break
+    astray = adapter.beside(wrong)  # the states of a flipped part may be right by chance
+    found = [one for kind, some in right.items() if kind not in astray for one in some]
     if wrong and not found:
         raise RnnlensError(next(iter(wrong.values())))
     orders = {first for first, _, _ in found}
     if len(orders) == 1:
         _settle(adapter, batch, [(changed, column) for _, changed, column in found])
-    return Alignment(orders.pop() if len(orders) == 1 else None, adapter.beside(wrong))
+    return Alignment(orders.pop() if len(orders) == 1 else None, astray)
 
 
 def _is_at(place: Place, first: bool, steps: list[int], column: int) -> bool:
@@ -67,11 +73,16 @@ def _is_at(place: Place, first: bool, steps: list[int], column: int) -> bool:
 
 
 def _places(there: Tensor) -> Iterator[Place]:
-    """Some words, late in their rows and columns, so that a flip would show; never (i, i)."""
-    places = [(i, j) for i, j in there.nonzero().tolist() if i != j]
-    places.sort(key=lambda place: -min(place))
-    step = max(1, len(places) // 2 // _TRIED)
-    yield from places[: _TRIED * step : step]
+    """Words to try, never (i, i): late in their rows and columns, so that a flip would show.
+
+    These may all be padding, that no part reads; so then early ones, then such as have no target.
+    """
+    for where in (there, ~there):
+        places = [(i, j) for i, j in where.nonzero().tolist() if i != j]
+        places.sort(key=lambda place: -min(place))
+        step = max(1, len(places) // 2 // _TRIED)
+        yield from places[: _TRIED * step : step]
+        yield from places[: -_TRIED - 1 : -1]
 
 
 def _changed(batch: Any, words: Tensor, place: Place) -> Any:

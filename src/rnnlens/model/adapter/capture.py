@@ -71,7 +71,10 @@ class Part(ABC):
         first = bool(getattr(self.module, "batch_first", False))
         chosen = first if batch_first is None else batch_first
         told = batch_first is not None or hasattr(self.module, "batch_first")
-        return Layout(steps_, batch, chosen, told, piece.lengths, self.packed)
+        lengths = piece.lengths
+        if lengths is None and self.packed is not None:  # other tensors may be padded further
+            lengths = torch.full((batch,), steps_, device=piece.states["x"].device)
+        return Layout(steps_, batch, chosen, told, lengths, self.packed)
 
     def check_device(self, args: Any, kwargs: Any) -> None:
         """The input has to be where the weights are; torch itself does not always say so."""

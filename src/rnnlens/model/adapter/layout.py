@@ -53,7 +53,8 @@ class Layout:
 
     def _arrange_2(self, values: Tensor) -> Arranged | None:
         rows = len(values)
-        if self.packed is not None and self.lengths is not None and rows == len(self.packed.data):
+        ragged = self.packed is not None and len(self.packed.data) < self.steps * self.batch
+        if self.packed is not None and ragged and rows == len(self.packed.data):
             return Arranged(pad_packed_sequence(self.packed._replace(data=values))[0], 1)
         if rows == self.steps * self.batch and self.steps > 1:
             by_time = values.reshape(self.steps, self.batch, -1)

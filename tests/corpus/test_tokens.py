@@ -1,0 +1,87 @@
+"""Reading a corpus into numbers: what identifies it, and what cannot be read or split."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.tokens import ReadingConfig, collect, read_tokens, split
+from rnnlens.errors import RnnlensError
+
+TOKENS = collect([[Sentence(("The", "dog"), ("DET", "NOUN")), Sentence(("a", "cat"))]], False)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"forms": ["The", "dog", "a", "cow"]},
+        {"words": TOKENS.words[::-1].copy()},
+        {"tags": TOKENS.tags[::-1].copy()},
+        {"starts": np.array([0, 1, 4])},
+        {"part": np.array([0, 1])},
+    ],
+)
+def test_whatever_is_read_otherwise_has_another_hash(change):
+    assert replace(TOKENS, **change).hash != TOKENS.hash
+    assert replace(TOKENS, short=7).hash == TOKENS.hash
+
+
+def test_forms_are_folded_only_when_asked(tmp_path: Path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("The dog UNK\nthe NUM Dog\n")
+    config = ReadingConfig(format="text")
+    assert read_tokens(str(path), config, lowercase=False)[1].forms == [
+        "The", "dog", "UNK", "the", "NUM", "Dog",
+    ]  # fmt: skip
+    assert read_tokens(str(path), config, lowercase=True)[1].forms == ["the", "dog", "UNK", "NUM"]
+
+
+@given(
+    st.lists(st.integers(0, 2), min_size=12, max_size=60),
+    st.floats(0.05, 0.4),
+    st.floats(0.05, 0.4),
+    st.integers(0, 9),
+)
+def test_shares_are_taken_from_what_was_given_for_no_part(part, valid, test, seed):
+    config = ReadingConfig(valid_share=valid, test_share=test, split_seed=seed)
+    free = part.count(0)
+    sizes = [max(1, round(free * share)) for share in (valid, test)]
+    if sum(sizes) >= free:
+        with pytest.raises(RnnlensError, match="leave none for the"):
+            split(np.array(part), config)
+        return
+    made = split(np.array(part), config)
+    assert (made[np.array(part) > 0] == np.array(part)[np.array(part) > 0]).all()
+    taken = made[np.array(part) == 0]
+    assert [(taken == which).sum() for which in (1, 2)] == sizes
+    assert (split(np.array(part), config) == made).all()
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"format": "pdf"}, "no format is called 'pdf'"),
+        ({"valid_share": 0.0}, "leave no training data"),
+        ({"valid_share": 0.5, "test_share": 0.5}, "leave no training data"),
+        ({"longest": 2}, "--longest 2: give at least 3"),
+        ({"split_seed": -1}, "--split-seed -1: give at least 0"),
+        ({"split_seed": 2**31}, "--split-seed"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_reading(config, said):
+    with pytest.raises(RnnlensError, match=said):
+        read_tokens("nowhere", ReadingConfig(**config), lowercase=False)
+
+
+def test_a_corpus_without_sentences_is_refused(tmp_path: Path):
+    some, none = tmp_path / "some.txt", tmp_path / "none.txt"
+    some.write_text("a b\nc d\n")
+    none.write_text("alone\n")
+    with pytest.raises(RnnlensError, match=r"only 1 sentences of a single word; a language model"):
+        read_tokens(str(none), ReadingConfig(format="text"), lowercase=False)
+    with pytest.raises(RnnlensError, match=r"none.txt holds no sentence of two words"):
+        read_tokens(str(some), ReadingConfig(format="text", test=str(none)), lowercase=False)

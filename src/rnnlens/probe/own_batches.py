@@ -16,7 +16,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.own import OwnModel
 from rnnlens.probe.arrangement import Batch, arrange, check_batches, largest
 
-_SIDE_BY_SIDE = 32  # sentences
+_FEW, _MANY = 32, 512  # sentences side by side, on a CPU and on a GPU
 _NONE = -1
 
 Fed = tuple[int, ...] | None
@@ -108,8 +108,9 @@ def _side_by_side(own: OwnModel, texts: Texts, first: bool) -> list[Batch]:
     """Sentences of one length together; no module has to know of padding."""
     parameter = next(own.module.parameters(), None)
     device = parameter.device if parameter is not None else torch.device("cpu")
+    most = _FEW if device.type == "cpu" else _MANY
     made: list[Batch] = []
-    for chosen in equally_long(texts.split, _SIDE_BY_SIDE):
+    for chosen in equally_long(texts.split, most):
         words, targets = texts.rows(chosen)
         if not first:
             words, targets = words.T.contiguous(), targets.T.contiguous()

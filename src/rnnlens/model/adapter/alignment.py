@@ -63,7 +63,8 @@ def aligned(adapter: Adapter, batch: Any, words: Tensor, there: Tensor) -> Align
         raise RnnlensError(next(iter(wrong.values())))
     orders = {first for first, _, _ in found}
     if len(orders) == 1:
-        _settle(adapter, batch, [(changed, column) for _, changed, column in found])
+        changes = {id(changed): (changed, column) for _, changed, column in found}
+        _settle(adapter, batch, list(changes.values()))
     return Alignment(orders.pop() if len(orders) == 1 else None, astray)
 
 

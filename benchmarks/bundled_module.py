@@ -1,0 +1,47 @@
+"""The bundled network as a torch module of one's own, to set `rnnlens fit --model` beside `fit`.
+
+PYTHONPATH=benchmarks rnnlens fit --model bundled_module:model --corpus NEWS -o runs/module
+rnnlens eval runs/module
+"""
+
+import torch
+from torch import Tensor, nn
+
+import rnnlens
+from rnnlens.model.network import Network
+from rnnlens.run import BUNDLED, run_at
+
+
+class LanguageModel(nn.Module):
+    """Embedding, nn.LSTM, readout, with the weights of one of our networks."""
+
+    @torch.no_grad()
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        width, layers = network.config.width, network.config.layers
+        self.embedding = nn.Embedding(network.labels, width)
+        self.recurrence = nn.LSTM(width, width, layers, batch_first=True)
+        self.readout = nn.Linear(width, network.labels)
+        self.embedding.weight.copy_(network.embedding)
+        weight, bias = network.classifier()
+        self.readout.weight.copy_(weight)
+        self.readout.bias.copy_(bias)
+        for cell, weights in zip(network.cells, self.recurrence.all_weights, strict=True):
+            for mine, theirs in zip((cell.w_x, cell.w_h, cell.b_x, cell.b_h), weights, strict=True):
+                theirs.copy_(mine)
+
+    def forward(self, words: Tensor) -> Tensor:
+        """(B, T) -> (B, T, V)"""
+        logits: Tensor = self.readout(self.recurrence(self.embedding(words))[0])
+        return logits
+
+
+def model() -> rnnlens.OwnModel:
+    """Words are what the bundled vocabulary makes of them: lower case, NUM, UNK."""
+    run = run_at(BUNDLED)
+    vocabulary = run.vocabulary()
+
+    def words(text: str) -> list[str]:
+        return [vocabulary.labels[k] for k in vocabulary.encode(text.split())]
+
+    return rnnlens.OwnModel(LanguageModel(run.model().float()), vocabulary.labels, words=words)

@@ -24,7 +24,7 @@ javascript: $(TSC)
 	PATH="$(CURDIR)/$(BIN):$$PATH" node --test tests/web/*.test.js
 
 pytest: $(VENV)/test-ready $(VENV)/browser $(TSC)
-	$(BIN)/python -m pytest --cov $(ARGS)
+	$(BIN)/python -m pytest --cov --numprocesses 2 --dist loadfile $(ARGS)
 
 docs: $(VENV)/docs-ready
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --nitpicky docs docs/_build/html

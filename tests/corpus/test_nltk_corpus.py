@@ -1,6 +1,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import nltk
 import pytest
 from nltk.corpus.reader import PlaintextCorpusReader
 from nltk.corpus.util import LazyCorpusLoader
@@ -9,6 +10,7 @@ from rnnlens.corpus.formats import read
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
 
+LOADED = nltk.corpus.reader  # until something is asked of it, nltk.corpus is another object
 Tagged = list[list[tuple[str, str | None]]]
 
 

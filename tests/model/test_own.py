@@ -132,7 +132,7 @@ def test_a_record_is_read_back_and_damage_is_told():
     adapter = Adapter(LanguageModel(bidirectional=True))
     adapter.trace(torch.randint(6, (2, 3)))
     for fed in (None, (1, -1)):
-        record = OwnRecord("a.b:c", "LSTM 9 × 1", True, fed, adapter.kinds, 6)
+        record = OwnRecord("a.b:c", "LSTM 9 × 1", True, fed, adapter.kinds, 6, 1e-7)
         value = json.loads(json.dumps(asdict(record)))
         assert OwnRecord.from_json(value, Path("run")) == record
     damage: list[dict[str, Any]] = [{"kinds": 3}, {"kinds": [{}]}, {"fed": "x"}, {"labels": None}]

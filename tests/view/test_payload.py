@@ -10,8 +10,8 @@ from tests.letters import LanguageModel
 
 from rnnlens.model.adapter import Adapter
 from rnnlens.model.kinds import output
-from rnnlens.view.api import Grid
 from rnnlens.view.payload import columns_of, edges_of
+from rnnlens.view.server.api import Grid
 
 GOLDEN = Path(__file__).with_name("golden") / "grid.json"
 TEXT = '`` the old dog sees 3 zyzzyva <b> "'

@@ -14,7 +14,7 @@ from torch import nn
 import rnnlens
 from rnnlens import Lens, OwnModel, RnnlensError
 from rnnlens.run import Run
-from rnnlens.view.server import application
+from rnnlens.view.server.app import application
 
 WORDS = ["<unk>", "a", "b", "c", "d", "e"]
 TEXT = "c d e a"

@@ -83,6 +83,7 @@ def run_fit(args: argparse.Namespace) -> int:
     with processes(subject.device) as group:
         group.any(False)  # nobody writes before everybody has looked
         if made and group.first:
+            print(made.describe())
             made.write()
         group.any(False)  # nor reads before it is written
         return _fit(run, subject, config, group, args.checkpoint_seconds)

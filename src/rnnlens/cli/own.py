@@ -48,6 +48,7 @@ class OwnRun:
     colours: Mapping[str, Any]
     found: Found
     model: ModuleModel
+    corpus: str  # in words
 
     @classmethod
     def asked_for(cls, run: Run, args: argparse.Namespace) -> "OwnRun":
@@ -68,12 +69,23 @@ class OwnRun:
             _refuse_other(run, record["corpus"], own)
         vocabulary = _vocabulary(own)
         found = study(own, batches_of(own, vocabulary, corpus, config.longest))
-        counted = _tag_counts(own, vocabulary, corpus, config.longest)
+        words, counted = _counted(own, vocabulary, corpus, config.longest)
         model = found.model()
         if found.inputs and (found.about.fed or own.prepare):
             model.examples = _texts(corpus)
         colours = colours or colours_of(model.labels, model.counts, counted)
-        return cls(run, record, colours, found, model)
+        return cls(run, record, colours, found, model, f"{corpus.name} ({corpus.format}){words}")
+
+    def describe(self) -> str:
+        """What was found, in a few lines."""
+        about = self.found.about
+        return (
+            f"module      {about.factory}: {about.description}, {len(about.kinds)} kinds, "
+            f"{about.labels:,} labels\n"
+            f"checked     recomputed outputs differ from the module's by {about.difference:.1g}\n"
+            f"corpus      {self.corpus}\n"
+            f"colours     {self.colours['source']}"
+        )
 
     def write(self) -> None:
         """Make the folder, unless an earlier command has."""
@@ -118,14 +130,20 @@ def _vocabulary(own: OwnModel) -> OwnVocabulary:
     return OwnVocabulary(labels, (0,) * len(labels), inputs)
 
 
-def _tag_counts(
+def _counted(
     own: OwnModel, vocabulary: OwnVocabulary, corpus: OwnCorpus, longest: int
-) -> Ints | None:
-    """How often each label has each tag in training, where labels are the words of the corpus."""
-    if own.batches or vocabulary.inputs != vocabulary.labels:
-        return None
+) -> tuple[str, Ints | None]:
+    """How many words there are for training, in words; and how often each label has each tag,
+    where labels are the words of the corpus.
+    """
+    if own.batches:
+        return "", None
     train, tags = numbered(corpus.sentences("train"), vocabulary, own.words, longest)
-    return tag_counts_of(train.ids, tags, len(vocabulary.labels))
+    unknown = 0.0 if vocabulary.unknown is None else float((train.ids == vocabulary.unknown).mean())
+    told = f", {len(train.ids):,} words for training, {unknown:.1%} of them unknown"
+    if vocabulary.inputs != vocabulary.labels:
+        return told, None
+    return told, tag_counts_of(train.ids, tags, len(vocabulary.labels))
 
 
 def _texts(corpus: OwnCorpus) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ def add_to(verbs: Any) -> None:
 def run_view(args: argparse.Namespace) -> int:
     """Serve runs until Ctrl-C."""
     from rnnlens.cli.own import lens_of
-    from rnnlens.view.server import serve
+    from rnnlens.view.server.app import serve
 
     def ready(address: str) -> None:
         titles = ", ".join(lens.title for lens in lenses.values())

@@ -104,6 +104,7 @@ class OwnRecord:
     fed: tuple[int, ...] | None  # the shape of one text's numbers; None: the code prepares them
     kinds: tuple[Kind, ...]
     labels: int
+    difference: float  # the largest between recomputed and real outputs, in one batch
 
     @classmethod
     def from_json(cls, value: Any, path: Path) -> "OwnRecord":
@@ -116,7 +117,8 @@ class OwnRecord:
             fed = None if value["fed"] is None else tuple(map(int, value["fed"]))
             factory, described = str(value["factory"]), str(value["description"])
             follows, labels = bool(value["follows"]), int(value["labels"])
-            return cls(factory, described, follows, fed, kinds, labels)
+            apart = float(value["difference"])
+            return cls(factory, described, follows, fed, kinds, labels, apart)
         except (KeyError, TypeError, ValueError) as error:
             raise RnnlensError(
                 f"{path / 'model.json'} is damaged ({error!r}); restore it or make the run anew"

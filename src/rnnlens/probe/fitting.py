@@ -20,7 +20,8 @@ from rnnlens.probe.start import measure
 from rnnlens.probe.stream import Source, chunk_size
 from rnnlens.probe.subject import Subject
 
-_STEPS, _SMALLEST = 64, 64  # steps an epoch and states a step, at least
+_STEPS = 64  # an epoch, at least
+_FEW_STEPS, _SMALL = 16, 256  # where that would leave fewer states a step than these
 _BATCH = {"linear": 8192, "shared": 2048}
 _RATE = {"linear": 1e-3, "shared": 7e-4}
 _EPOCHS, _MOST_EPOCHS, _ENOUGH = 4, 60, 400_000  # passes, and states in all of them
@@ -112,9 +113,10 @@ class Fitter:
             )
         # Small data still gets enough steps to move.
         usual = _BATCH[config.probe]
-        self.batch = min(config.batch or usual, max(_SMALLEST, self.pairs // _STEPS // 64 * 64))
-        few = min(_MOST_EPOCHS, max(_EPOCHS, round(_ENOUGH / self.pairs)))
-        self.epochs = few if config.epochs < 0 else config.epochs
+        few = min(_SMALL, self.pairs // _FEW_STEPS)
+        self.batch = min(config.batch or usual, max(64, few, self.pairs // _STEPS) // 64 * 64)
+        passes = min(_MOST_EPOCHS, max(_EPOCHS, round(_ENOUGH / self.pairs)))
+        self.epochs = passes if config.epochs < 0 else config.epochs
         self.progress = FitProgress()
         # From the prior alone the way is longer.
         self.closed_form = readout is not None

@@ -86,6 +86,11 @@ class Lens:
         return written(self, Path(path), model).path
 
     @property
+    def difference(self) -> float | None:
+        """Of a module of your own, the largest between its outputs and what was recomputed."""
+        return self.model.difference
+
+    @property
     def title(self) -> str:
         """What the page is headed with."""
         return f"{self.name} · {self.model.description}"

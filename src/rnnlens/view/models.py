@@ -27,6 +27,7 @@ class Model(ABC):
     counts: tuple[int, ...]  # of each label in training
     description: str  # such as LSTM 300 × 2
     causal: bool  # whether a row depends on nothing after it
+    difference: float | None = None  # of a user's module, between real and recomputed outputs
     examples: tuple[str, ...] | None = None  # texts to begin with; None: whatever it knows
     follows: bool  # whether labels are the words that follow, so that a text tells what came
 

@@ -88,6 +88,7 @@ class ModuleModel(Model):
         self.kinds, self.prediction = about.kinds, output(*_last(about.kinds))
         self.labels, self.counts = vocabulary.labels, vocabulary.counts
         self.description, self.follows = about.description, about.follows
+        self.difference: float | None = about.difference
         self.examples: tuple[str, ...] = tuple(example.text for example in examples)
         self._split = {example.text: example.words for example in examples}
         self._kept = {example.ids: example.states for example in examples}

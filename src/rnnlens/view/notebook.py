@@ -16,10 +16,10 @@ from rnnlens.view.payload import asked_for
 from rnnlens.view.visible import clip
 
 if TYPE_CHECKING:
-    from rnnlens.view import api
     from rnnlens.view.divergence import End
     from rnnlens.view.grid import Grid
     from rnnlens.view.lens import Lens
+    from rnnlens.view.server import api
 
 HINT = "for the live grid: pip install 'rnnlens[notebook]', and restart the kernel"
 
@@ -126,8 +126,8 @@ def answer(lens: "Lens", question: Any) -> dict[str, str]:
 def _answered(lens: "Lens", question: Mapping[str, Any]) -> dict[str, Any]:
     from pydantic import ValidationError
 
-    from rnnlens.view import api
     from rnnlens.view.divergence import divergences
+    from rnnlens.view.server import api
 
     try:
         if question["path"] == "api/grid":

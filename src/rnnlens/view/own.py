@@ -104,7 +104,8 @@ def study(own: OwnModel, batches: Mapping[str, Sequence[Batch]]) -> Found:
     _check_embedding(adapter, inputs)
     kinds = tuple(kind for kind in adapter.kinds if kind.id in told.kinds)
     fed = None if own.prepare else told.fed
-    about = OwnRecord(own.where, described(adapter.module), told.follows, fed, kinds, len(labels))
+    name, apart = described(adapter.module), traced.difference
+    about = OwnRecord(own.where, name, told.follows, fed, kinds, len(labels), apart)
     subject = ModuleSubject(adapter, told, batches, len(labels), reads_labels=inputs == labels)
     return Found(own, subject, about, labels, inputs)
 

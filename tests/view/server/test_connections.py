@@ -11,10 +11,10 @@ import pytest
 from tests.models import fresh
 
 from rnnlens.errors import RnnlensError
-from rnnlens.view import connections
-from rnnlens.view.connections import listen
 from rnnlens.view.lens import Lens
-from rnnlens.view.server import application, over_http
+from rnnlens.view.server import connections
+from rnnlens.view.server.app import application, over_http
+from rnnlens.view.server.connections import listen
 
 BODY = json.dumps({"text": "the dog sees ."}).encode()
 HEAD = (

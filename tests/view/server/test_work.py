@@ -7,7 +7,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from tests.loops import run
 
-from rnnlens.view.work import Work
+from rnnlens.view.server.work import Work
 
 
 class Client:

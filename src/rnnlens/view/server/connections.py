@@ -9,7 +9,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rnnlens.errors import RnnlensError
-from rnnlens.view.guard import SAFE
+from rnnlens.view.server.guard import SAFE
 
 MOST = 256  # connections; beyond, the one that has been idle longest makes room
 PATIENCE = 10.0  # seconds for the head of a request to arrive

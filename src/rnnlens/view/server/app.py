@@ -17,12 +17,13 @@ from starlette.responses import HTMLResponse, Response
 
 from rnnlens import __version__
 from rnnlens.errors import RnnlensError
-from rnnlens.view import api, export
-from rnnlens.view.connections import Impatient, listen
+from rnnlens.view import export
 from rnnlens.view.divergence import End, divergences
-from rnnlens.view.guard import Application, Guard
 from rnnlens.view.lens import Lens
-from rnnlens.view.work import Work
+from rnnlens.view.server import api
+from rnnlens.view.server.connections import Impatient, listen
+from rnnlens.view.server.guard import Application, Guard
+from rnnlens.view.server.work import Work
 
 _TYPES = {
     "html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml",

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.loops import run
 
-from rnnlens.view.guard import MOST_BODY, SAFE, Guard, RefusedError, check_origin
+from rnnlens.view.server.guard import MOST_BODY, SAFE, Guard, RefusedError, check_origin
 
 HOST = {b"host": "127.0.0.1:8000"}
 

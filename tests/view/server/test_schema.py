@@ -7,7 +7,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import load_all_checks, negative_data_rejection, positive_data_acceptance
 
-from rnnlens.view.server import application
+from rnnlens.view.server.app import application
 
 HOST = {"Host": "127.0.0.1"}
 QUESTIONS = [

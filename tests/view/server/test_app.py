@@ -6,9 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 from tests.models import fresh
 
-from rnnlens.view.guard import SAFE
 from rnnlens.view.lens import LONGEST, Lens
-from rnnlens.view.server import application, use_all_cores
+from rnnlens.view.server.app import application, use_all_cores
+from rnnlens.view.server.guard import SAFE
 
 PATHS = ["/", "/main.js", "/style.css", "/api/runs", "/api/accuracy", "/api/openapi.json", "/no"]
 

@@ -1,0 +1,1 @@
+"""The lens over HTTP, on this machine."""

@@ -28,6 +28,8 @@ UNIVERSAL_COLOURS = {
     "INTJ": "#fb9a99", OTHER: "#bbbbbb",
 }  # fmt: skip
 
+# Groups in an order in which the colours of the first few differ most.
+_APART = "NOUN VERB ADJ ADV NUM DET PUNCT ADP AUX PROPN INTJ CCONJ PRON SCONJ SYM PART"
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
 
@@ -57,18 +59,17 @@ def colours_of(
     """What colours.json holds for labels of any sort: few have a colour each, words go by their
     part of speech, and anything else is one group.
     """
-    shades = [shade for group, shade in UNIVERSAL_COLOURS.items() if group != OTHER]
+    shades = {group: shade for group, shade in UNIVERSAL_COLOURS.items() if group != OTHER}
     if set(labels) <= set(UNIVERSAL):  # a tagger's: readers know their colours
-        each, groups = (
-            UNIVERSAL_COLOURS,
-            {label: label for label in labels if label in UNIVERSAL_COLOURS},
-        )
+        each = {label: shades[label] for label in labels if label in shades}
     elif len(labels) <= len(shades):
-        each = {**dict(zip(labels, shades, strict=False)), OTHER: UNIVERSAL_COLOURS[OTHER]}
-        groups = {label: label for label in labels}
+        each = dict(zip(labels, (shades[group] for group in _APART.split()), strict=False))
     else:
         return default_colours(labels, *parts_of_speech(labels, counts, tag_counts))
-    grouping = {"colours": each, "groups": groups}
+    grouping = {
+        "colours": {**each, OTHER: UNIVERSAL_COLOURS[OTHER]},
+        "groups": {label: label for label in each},
+    }
     return {"source": "a colour for each label", "groupings": {"labels": grouping}}
 
 

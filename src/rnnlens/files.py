@@ -77,7 +77,13 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
 
 def _packed(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any] | None = None) -> bytes:
     ready = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
-    return save(ready, {"rnnlens": json.dumps(metadata)} if metadata is not None else None)
+    try:
+        return save(ready, {"rnnlens": json.dumps(metadata)} if metadata is not None else None)
+    except (KeyError, ValueError) as error:  # safetensors knows no complex numbers, say
+        strange = {str(t.dtype).removeprefix("torch.") for t in ready.values()}
+        raise RnnlensError(
+            f"weights of {', '.join(sorted(strange))} cannot all be kept ({error}); use others"
+        ) from error
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], Any]:

@@ -19,7 +19,11 @@ from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Probes
 
 FORMAT = 1
-TRAINING, TRAINED = "training", "trained"
+TRAINING, TRAINED, COPYING = "training", "trained", "copying"
+FILES = (  # that a finished run may hold, besides run.json
+    "vocabulary.json", "colours.json", "evaluation.json", "model.json", "model.safetensors",
+    "probes.json", "probes.safetensors", "examples.safetensors",
+)  # fmt: skip
 BUNDLED = "english-news"  # the run that comes with the package, and the name it goes by
 
 

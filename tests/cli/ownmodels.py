@@ -99,6 +99,16 @@ def two_ways():
     return TwoWays(), WORDS
 
 
+class Masked(Model):
+    def forward(self, words):
+        made = super().forward(words)
+        return made.index_fill(-1, torch.tensor([0]), -torch.inf)
+
+
+def masked():
+    return Masked(), WORDS
+
+
 def few():
     return Model(), WORDS[:3]
 

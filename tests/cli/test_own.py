@@ -107,6 +107,21 @@ def test_a_control_of_such_a_run(command, here, kept, tmp_path):
     run = Path(shutil.copytree(kept, tmp_path / "run"))
     found = json.loads(command("eval", run, "--control", "--json").out)
     assert len(found["control"]) == len(found["probes"])
+    for row, real in zip(found["control"], found["probes"], strict=True):
+        assert row["perplexity"] > 0.9 * row["unigram"], row["kind"]
+        assert row["semantic"] == "output" or row["perplexity"] > real["perplexity"]
+
+
+def test_a_label_of_no_probability_is_no_number(command, here, tmp_path):
+    assert fit(command, "masked", tmp_path / "run").code == 0
+    shown = command("eval", tmp_path / "run")
+    assert (shown.code, shown.err) == (0, "")
+    assert " - " in shown.out
+    found = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    assert found["model"]["train"]["perplexity"] is None or WORDS[0] not in {
+        word for sentence in DATA for word in sentence.words[1:]
+    }
+    assert command("show", tmp_path / "run", " ".join(DATA[0].words)).code == 0
 
 
 def test_without_its_code_all_but_new_texts_can_be_shown(command, kept, tmp_path, monkeypatch):
@@ -209,7 +224,7 @@ def test_the_weights_of_the_run_are_put_into_what_the_factory_makes(command, her
 FACTORIES = [
     ("ownmodels", "names no model; write package.module:factory"),
     ("nowhere.at.all:model", "cannot import nowhere.at.all"),
-    ("ownmodels:missing", "ownmodels has no missing"),
+    ("ownmodels:missing", "ownmodels.py) has no missing"),
     ("ownmodels:WORDS", "gave list; give a module"),
     ("ownmodels:nothing", "gave NoneType; give a module"),
     ("ownmodels:broken", "ownmodels:broken failed: ValueError: the weights are not there ("),

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from torch import nn
 
 import rnnlens
 from rnnlens import Lens, OwnModel, RnnlensError
+from rnnlens.files import write_bytes
 from rnnlens.run import Run
 from rnnlens.view.server.app import application
 
@@ -34,6 +36,16 @@ def rnn_model(**more):
 
 def larger():
     return test_runs.LanguageModel(12), test_runs.WORDS
+
+MODEL = test_runs.LanguageModel()
+
+def shared():
+    return MODEL, test_runs.WORDS
+
+def changed(scale=1.0, **more):
+    made = rnn_model(**more)
+    made.module.scale = scale
+    return made
 
 def shy():
     model = test_runs.LanguageModel()
@@ -133,9 +145,9 @@ def test_a_module_with_other_weights_is_refused_and_left_alone(lens, tmp_path):
     ("factory", "message"),
     [
         ("keptcode:larger", "the weight embedding.weight has another shape"),
-        ("keptcode:shy", "reads .* otherwise: its x differs"),
+        ("keptcode:shy", "reads .* otherwise than .* its x differs"),
         ("keptcode:doubled", "reads .* otherwise"),
-        ("keptcode:gone", "keptcode has no gone"),
+        ("keptcode:gone", r"keptcode.py\) has no gone"),
         ("nowhere:model", "cannot import nowhere"),
     ],
 )
@@ -145,6 +157,43 @@ def test_a_factory_that_gives_another_model_is_refused_at_once(
     with pytest.raises(RnnlensError, match=message):
         lens.save(tmp_path / "run", factory)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_module_that_was_trained_on_is_not_saved_with_old_probes(tmp_path):
+    model = LanguageModel()
+    lens = rnnlens.fit(model, batches(), WORDS, epochs=1)
+    with torch.no_grad():
+        model.readout.bias.add_(1)
+    with pytest.raises(RnnlensError, match="has changed since its probes were fitted"):
+        lens.save(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_factory_of_one_module_for_all_is_left_alone(code, lens, tmp_path):
+    """Its weights are others than the run's: the run has a copy of its own."""
+    lens.save(tmp_path / "run", "keptcode:shared")
+    keptcode = import_module("keptcode")
+
+    before = {name: t.clone() for name, t in keptcode.MODEL.state_dict().items()}
+    close(rows(rnnlens.load(tmp_path / "run")), rows(lens))
+    assert all(torch.equal(t, before[name]) for name, t in keptcode.MODEL.state_dict().items())
+
+
+def test_code_that_has_changed_is_noticed(code, lens, tmp_path, monkeypatch):
+    lens.save(tmp_path / "run", "keptcode:same")
+    keptcode = import_module("keptcode")
+    for change, message in (
+        ({"scale": 3.0}, "its .* differs"),
+        ({"words": lambda text: text.upper().split()}, "for its words"),
+        ({"kinds": []}, None),
+    ):
+        monkeypatch.setattr(keptcode, "same", lambda change=change: keptcode.changed(**change))
+        again = rnnlens.load(tmp_path / "run")
+        if message is None:
+            close(rows(again), rows(lens))
+            continue
+        with pytest.raises(RnnlensError, match=message):
+            again(TEXT)
 
 
 def test_what_was_measured_is_kept(model, tmp_path):
@@ -192,6 +241,27 @@ def test_a_save_that_was_cut_off_is_no_run(lens, tmp_path, monkeypatch):
             lens.save(tmp_path / "run")
     with pytest.raises(RnnlensError, match="has not finished"):
         rnnlens.load(tmp_path / "run")
+    lens.save(tmp_path / "run")
+    close(rows(rnnlens.load(tmp_path / "run"), lens.examples()[0]), rows(lens, lens.examples()[0]))
+
+
+def test_a_copy_that_was_cut_off_can_be_made_again(probed_run, tmp_path, monkeypatch):
+    lens = rnnlens.load(probed_run)
+    real, calls = write_bytes, iter(range(100))
+
+    def full(path, data):
+        if next(calls) == 3:
+            raise RnnlensError("no space left")
+        real(path, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("rnnlens.view.runs.write_bytes", full)
+        with pytest.raises(RnnlensError, match="no space left"):
+            lens.save(tmp_path / "copy")
+    with pytest.raises(RnnlensError, match="has not finished"):
+        rnnlens.load(tmp_path / "copy")
+    lens.save(tmp_path / "copy")
+    assert rows(rnnlens.load(tmp_path / "copy"), "a bird") == rows(lens, "a bird")
 
 
 def test_weights_that_are_shared_are_kept_once_and_for_all(lens, tmp_path):

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -69,6 +70,7 @@ def run_eval(args: argparse.Namespace) -> int:
         found["probes"] = scores(probes, subject, args.states)
     if probes and args.control:
         found["control"] = control(run, probes.semantics, subject, args.states)
+    found = finite(found)
     try:
         run.write_evaluation(found)
     except RnnlensError as error:  # a run of somebody else's is still worth measuring
@@ -105,6 +107,20 @@ def control(
     return scores(probes.to(subject.device), mixed, states)
 
 
+def finite(value: Any) -> Any:
+    """The same with None for what is no number: a label that came may have probability 0."""
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _shown(value: float | None, width: int, digits: int = 2) -> str:
+    """A number, or a dash as wide."""
+    return f"{'-':>{width}}" if value is None else f"{value:>{width}.{digits}f}"
+
+
 def tables(found: dict[str, Any]) -> list[str]:
     """Everything that was measured, for people."""
     made = [table(found["model"])]
@@ -117,12 +133,11 @@ def tables(found: dict[str, Any]) -> list[str]:
         lines.append(f"{'kind':<6}{head[0]:>12}{head[1]:>9}{head[2]:>9}{head[3]:>10}{head[4]:>13}")
         lines[-1] += f"{'shuffled':>12}" if by_chance else ""
         for row in rows:
-            ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
-            apart = "-" if row["divergence"] is None else f"{row['divergence']:.3f}"
-            shown = f"{by_chance[semantic, row['kind']]:>12.2f}" if by_chance else ""
+            ratio, apart = _shown(row["ratio"], 9, 3), _shown(row["divergence"], 10, 3)
+            shown = _shown(by_chance[semantic, row["kind"]], 12) if by_chance else ""
             lines.append(
-                f"{row['kind']:<6}{row['perplexity']:>12.2f}{ratio:>9}{row['accuracy']:>9.2%}"
-                f"{apart:>10}{row['calibration']:>13.4f}{shown}"
+                f"{row['kind']:<6}{_shown(row['perplexity'], 12)}{ratio}"
+                f"{row['accuracy']:>9.2%}{apart}{row['calibration']:>13.4f}{shown}"
             )
         made.append("\n".join(lines))
     return made
@@ -135,6 +150,6 @@ def table(measured: dict[str, dict[str, float]]) -> str:
     for name, row in measured.items():
         lines.append(
             f"{name:<8}{row[counted]:>12,}{row['pairs']:>14,}"
-            f"{row['perplexity']:>14.2f}{row['unigram']:>12.2f}"
+            f"{_shown(row['perplexity'], 14)}{row['unigram']:>12.2f}"
         )
     return "\n".join(lines)

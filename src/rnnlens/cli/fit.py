@@ -86,6 +86,12 @@ def run_fit(args: argparse.Namespace) -> int:
             print(made.describe())
             made.write()
         group.any(False)  # nor reads before it is written
+        other = made is not None and made.found.digest != run.model_hash()
+        if group.any(other):
+            raise RnnlensError(
+                f"{args.model} gives other weights in each process; see to it that the same are "
+                "loaded each time"
+            )
         return _fit(run, subject, config, group, args.checkpoint_seconds)
 
 

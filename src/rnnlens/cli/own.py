@@ -1,6 +1,7 @@
 """A run for a module of somebody's own: the first part of `rnnlens fit --model`."""
 
 import argparse
+import contextlib
 import os
 import shlex
 import sys
@@ -18,7 +19,7 @@ from rnnlens.flags import as_flag, from_flags
 from rnnlens.model.distributed import pick_device
 from rnnlens.model.own import OwnModel, own_model_at
 from rnnlens.probe.own_batches import batches_of
-from rnnlens.run import TRAINED, Run
+from rnnlens.run import TRAINED, TRAINING, Run
 from rnnlens.view.colours import colours_of, read_colours
 from rnnlens.view.lens import Lens
 from rnnlens.view.module_model import ModuleModel
@@ -49,6 +50,7 @@ class OwnRun:
     found: Found
     model: ModuleModel
     corpus: str  # in words
+    recoloured: bool  # by the user
 
     @classmethod
     def asked_for(cls, run: Run, args: argparse.Namespace) -> "OwnRun":
@@ -68,13 +70,18 @@ class OwnRun:
         if run.exists():
             _refuse_other(run, record["corpus"], own)
         vocabulary = _vocabulary(own)
-        found = study(own, batches_of(own, vocabulary, corpus, config.longest))
+        words_follow = own.batches is None and vocabulary.inputs == vocabulary.labels
+        batches = batches_of(own, vocabulary, corpus, config.longest)
+        found = study(own, batches, follows=words_follow)
+        if run.exists() and run.record()["status"] == TRAINED:
+            _refuse_other_kinds(run, found)
         words, counted = _counted(own, vocabulary, corpus, config.longest)
         model = found.model()
         if found.inputs and (found.about.fed or own.prepare):
-            model.examples = _texts(corpus)
-        colours = colours or colours_of(model.labels, model.counts, counted)
-        return cls(run, record, colours, found, model, f"{corpus.name} ({corpus.format}){words}")
+            model.examples = _texts(corpus, model)
+        shown = colours or colours_of(model.labels, model.counts, counted)
+        told = f"{corpus.name} ({corpus.format}){words}"
+        return cls(run, record, shown, found, model, told, colours is not None)
 
     def describe(self) -> str:
         """What was found, in a few lines."""
@@ -90,8 +97,11 @@ class OwnRun:
     def write(self) -> None:
         """Make the folder, unless an earlier command has."""
         if self.run.exists() and self.run.record()["status"] == TRAINED:
+            if self.recoloured:
+                self.run.write_colours(self.colours)
             return
-        keep(self.run, self.record, self.found.about, self.model, self.colours)
+        begun = {**self.record, "status": TRAINING}
+        keep(self.run, begun, self.found.about, self.model, self.colours)
         self.run.write_record({**self.record, "status": TRAINED})
 
 
@@ -146,9 +156,26 @@ def _counted(
     return told, tag_counts_of(train.ids, tags, len(vocabulary.labels))
 
 
-def _texts(corpus: OwnCorpus) -> tuple[str, ...]:
-    """Some sentences that had no part in fitting, neither short nor long."""
-    kept = [s.words for s in corpus.sentences("test")]
+def _texts(corpus: OwnCorpus, model: ModuleModel) -> tuple[str, ...]:
+    """Some sentences that had no part in fitting, neither short nor long, and readable."""
+    kept = [sentence.words for sentence in corpus.sentences("test")]
     fitting = [words for words in kept if SHORT <= len(words) <= LONG]
-    chosen = fitting or sorted(kept, key=len)
-    return tuple(dict.fromkeys(" ".join(words) for words in chosen))[:EXAMPLES]
+    made: list[str] = []
+    for words in fitting or sorted(kept, key=len):
+        text = " ".join(words[:LONG])
+        with contextlib.suppress(RnnlensError):
+            if text not in made and model.encode(model.words(text)):
+                made.append(text)
+        if len(made) == EXAMPLES:
+            break
+    return tuple(made)
+
+
+def _refuse_other_kinds(run: Run, found: Found) -> None:
+    """Refuse a factory that reads its module otherwise than when the run was made."""
+    before, labels = run.own(), run.own_vocabulary().labels
+    if (before.kinds, labels) != (found.about.kinds, found.labels):
+        raise RnnlensError(
+            f"{found.about.factory} gives other kinds or labels than those {run.path} was made "
+            "with; choose another folder with -o"
+        )

@@ -1,5 +1,6 @@
 """A module of somebody's own: all that has to be said about it, and how to get it back."""
 
+import copy
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,11 +11,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
-from rnnlens.model.adapter import Adapter
+from rnnlens.model.adapter import Adapter, modules
 from rnnlens.model.adapter.capture import Capture
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind, Source
@@ -76,7 +78,7 @@ class OwnModel:
 
     def weights(self) -> dict[str, Tensor]:
         """Everything its module has learnt, by name; tied tensors are there under each name."""
-        state = self.module.state_dict()
+        state = modules.unwrapped(self.module).state_dict()
         return {name: t.detach().clone() for name, t in state.items() if isinstance(t, Tensor)}
 
     def put(self, weights: Mapping[str, Tensor]) -> None:
@@ -91,7 +93,18 @@ class OwnModel:
                 f"{self.where or 'the module'} is not what the run was made with: the weight "
                 f"{name} {how}; restore the code of that time, or fit anew"
             )
-        self.module.load_state_dict(dict(weights), strict=False)
+        with users_code(f"putting the run's weights into {self.where or 'the module'}"):
+            modules.unwrapped(self.module).load_state_dict(dict(weights), strict=False)
+
+    def copied(self) -> "OwnModel":
+        """The same with a module that nobody else has."""
+        with users_code(f"copying the module of {self.where or 'model='}"):
+            return replace(self, module=copy.deepcopy(self.module))
+
+    @property
+    def device(self) -> torch.device:
+        """Where its module is."""
+        return next(iter(modules.devices(self.module)), torch.device("cpu"))
 
 
 @dataclass(frozen=True)
@@ -207,7 +220,8 @@ def _found(where: str) -> Any:
         ) from error
     for part in name.split("."):
         if not hasattr(found, part):
-            raise RnnlensError(f"{package} has no {name}; name a function that is there")
+            at = getattr(found, "__file__", None) or "built in"
+            raise RnnlensError(f"{package} ({at}) has no {name}; name a function that is there")
         found = getattr(found, part)
     return found
 
@@ -234,8 +248,10 @@ def users_code(what: str, but: type[Exception] = RnnlensError) -> Iterator[None]
         yield
     except (RnnlensError, but):
         raise
-    except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        theirs = [frame for frame in frames if "site-packages" not in frame.filename]
+        last = (theirs or frames)[-1]
         said = " ".join(str(error).split()) or "no reason given"
         raise RnnlensError(
             f"{what} failed: {type(error).__name__}: {said} ({last.filename}, line {last.lineno}); "

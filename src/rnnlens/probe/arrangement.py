@@ -73,16 +73,24 @@ def largest(batches: Sequence[Batch]) -> Batch:
     return max(batches, key=lambda batch: batch[1].numel())
 
 
-def arrange(adapter: Adapter, batch: Batch) -> Arrangement:
-    """Trace a batch, and see how its words and targets lie beside the states."""
+def most_telling(batches: Sequence[Batch]) -> list[Batch]:
+    """The largest, and others in which sequences of unequal length would be sorted."""
+    ragged = max(batches, key=lambda batch: int((batch[1] < 0).sum()))
+    chosen = (largest(batches), ragged, batches[0], batches[-1])
+    return list({id(batch): batch for batch in chosen}.values())
+
+
+def arrange(adapter: Adapter, batch: Batch, *others: Batch) -> Arrangement:
+    """Trace a batch, and see how its words and targets lie beside the states.
+
+    In the others it is only seen whether a part sorts or turns its sequences.
+    """
     inputs, targets = batch
     words = words_of(inputs, targets)
-    found = Alignment(None, frozenset())
-    if words is not None and words.dim() == 2:
-        there = targets >= 0 if targets.shape == words.shape else torch.ones_like(words).bool()
-        found = aligned(adapter, inputs, words, there.to(words.device))
+    found = _aligned(adapter, batch)
+    astray = found.astray.union(*(_aligned(adapter, other).astray for other in others))
     traced = adapter.trace(inputs)
-    kinds = _beside(adapter, traced, found.astray)
+    kinds = _beside(adapter, traced, astray)
     steps, sequences, _ = traced.states[kinds[-1]].shape
     first = found.sequences_first
     if first is None and targets.dim() == 2:
@@ -91,6 +99,15 @@ def arrange(adapter: Adapter, batch: Batch) -> Arrangement:
     made = Arrangement(kinds, first, whole, steps, False, None)
     follows = not whole and words is not None and _follow(made, words, targets, traced)
     return Arrangement(kinds, first, whole, steps, follows, _fed(inputs, words, first, steps))
+
+
+def _aligned(adapter: Adapter, batch: Batch) -> Alignment:
+    inputs, targets = batch
+    words = words_of(inputs, targets)
+    if words is None or words.dim() != 2:
+        return Alignment(None, frozenset())
+    there = targets >= 0 if targets.shape == words.shape else torch.ones_like(words).bool()
+    return aligned(adapter, inputs, words, there.to(words.device))
 
 
 def _beside(adapter: Adapter, traced: Traced, astray: frozenset[str]) -> tuple[str, ...]:

@@ -11,8 +11,6 @@ from rnnlens.errors import RnnlensError
 from rnnlens.files import read_tensors, write_tensors
 from rnnlens.probe.fitting import FitProgress, Fitter
 
-_PARTS = ("weights", "first", "second", "best")
-
 
 def _state(fitter: Fitter) -> dict[str, dict[str, Tensor]]:
     return {

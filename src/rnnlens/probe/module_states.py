@@ -32,8 +32,12 @@ class ModuleStates(Source):
         *,
         with_own: bool = False,
         tally: dict[int, Tensor] | None = None,
+        drawn: tuple[int, NDArray[np.int64]] | None = None,
     ) -> None:
-        """`tally` keeps how often each label was met in each batch, for whoever shares it."""
+        """`tally` keeps how often each label was met in each batch, for whoever shares it; `drawn`
+        is a seed and frequencies, by which labels are drawn instead of those that are right.
+        """
+        self.drawn = drawn
         self.with_own = with_own  # whether chunks hold the module's own logits too
         self.adapter, self.arrangement, self.batches = adapter, arrangement, batches
         self.labels, self.size, self.kinds = labels, size, arrangement.kinds
@@ -79,6 +83,11 @@ class ModuleStates(Source):
             )
         keep = wanted.flatten() >= 0
         labels = wanted.flatten()[keep]
+        if self.drawn:
+            seed, frequencies = self.drawn
+            random, share = np.random.default_rng((seed, number)), frequencies / frequencies.sum()
+            some = random.choice(self.labels, len(labels), p=share)
+            labels = torch.from_numpy(some).to(labels.device)
         states = {kind: v.flatten(0, 1)[keep].float() for kind, v in held.items()}
         self._tally[number] = torch.bincount(labels, minlength=self.labels).cpu()
         size = sum(v.numel() * v.element_size() for v in states.values())

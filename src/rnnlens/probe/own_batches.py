@@ -14,10 +14,9 @@ from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import SPLITS, Ints
 from rnnlens.errors import RnnlensError
 from rnnlens.model.own import OwnModel
-from rnnlens.probe.arrangement import Batch, arrange, check_batches, largest
+from rnnlens.probe.arrangement import NONE, Batch, arrange, check_batches, largest
 
 _FEW, _MANY = 32, 512  # sentences side by side, on a CPU and on a GPU
-_NONE = -1
 
 Fed = tuple[int, ...] | None
 
@@ -50,7 +49,7 @@ def _made(
         name: Texts(*numbered(corpus.sentences(name), vocabulary, own.words, longest), label_of)
         for name in SPLITS
     }
-    if label_of is not None and not any((t.targets >= 0).any() for t in texts.values()):
+    if label_of is not None and not any((label_of[t.tags] >= 0).any() for t in texts.values()):
         raise RnnlensError(
             f"{corpus.name} has no tags among the module's labels "
             f"({', '.join(vocabulary.labels[:3])}, ...); give a tagged corpus"
@@ -69,18 +68,13 @@ class Texts:
     tags: Ints
     label_of: Ints | None  # of each tag
 
-    @property
-    def targets(self) -> Ints:
-        """Of every word, where it is asked for its tag."""
-        return self.tags if self.label_of is None else self.label_of[self.tags]
-
     def rows(self, chosen: Ints) -> tuple[Tensor, Tensor]:
         """What sentences of one length read and are asked, (B, T)."""
         places = self.split.starts[chosen][:, None] + np.arange(self.split.lengths[chosen[0]])
         words = torch.from_numpy(self.split.ids[places])
         if self.label_of is None:
             return words[:, :-1].contiguous(), words[:, 1:].contiguous()
-        return words, torch.from_numpy(self.targets[places])
+        return words, torch.from_numpy(self.label_of[self.tags[places]])
 
 
 def _label_of_tags(vocabulary: OwnVocabulary) -> Ints | None:
@@ -93,7 +87,7 @@ def _label_of_tags(vocabulary: OwnVocabulary) -> Ints | None:
             "give OwnModel batches= a function that makes batches of sentences"
         )
     number = {label: k for k, label in enumerate(vocabulary.labels)}
-    return np.array([number.get(tag, _NONE) for tag in UNIVERSAL] + [_NONE])
+    return np.array([number.get(tag, NONE) for tag in UNIVERSAL] + [NONE])
 
 
 def _one_by_one(prepare: Callable[[list[int]], Any], texts: Texts) -> list[Batch]:
@@ -106,8 +100,9 @@ def _one_by_one(prepare: Callable[[list[int]], Any], texts: Texts) -> list[Batch
 
 def _side_by_side(own: OwnModel, texts: Texts, first: bool) -> list[Batch]:
     """Sentences of one length together; no module has to know of padding."""
-    parameter = next(own.module.parameters(), None)
-    device = parameter.device if parameter is not None else torch.device("cpu")
+    device = own.device
+    if device.type == "meta":
+        raise RnnlensError("the module is on the meta device, without values; load its weights")
     most = _FEW if device.type == "cpu" else _MANY
     made: list[Batch] = []
     for chosen in equally_long(texts.split, most):

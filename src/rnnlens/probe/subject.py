@@ -107,6 +107,7 @@ class ModuleSubject(Subject):
         self.adapter, self.arrangement, self.batches = adapter, arrangement, batches
         self.labels, self.reads_labels, self.kinds = labels, reads_labels, arrangement.kinds
         self.device = adapter.device
+        self._mixed: tuple[int, ModuleSubject] | None = None  # a seed, and whose labels are mixed
         self._tallies: dict[tuple[str, str], dict[int, Tensor]] = {}
 
     def source(
@@ -117,10 +118,14 @@ class ModuleSubject(Subject):
                 "the semantic input asks for the word that was read, and the module's labels are "
                 "not the words it reads; leave input out"
             )
+        drawn = None
+        if self._mixed and semantic == "input":  # its labels are words, which have to stay
+            seed, real = self._mixed
+            drawn = seed, real.source(split, semantic).frequencies()
         return ModuleStates(
             self.adapter, self.arrangement, self.batches[split], semantic, self.labels, size,
             with_own=split == "test" if with_own is None else with_own,
-            tally=self._tallies.setdefault((split, semantic), {}),
+            tally=self._tallies.setdefault((split, semantic), {}), drawn=drawn,
         )  # fmt: skip
 
     @cached_property
@@ -142,9 +147,11 @@ class ModuleSubject(Subject):
 
     def shuffled(self, seed: int) -> "ModuleSubject":
         made = {name: _exchanged(some, seed) for name, some in self.batches.items()}
-        return ModuleSubject(
+        mixed = ModuleSubject(
             self.adapter, self.arrangement, made, self.labels, reads_labels=self.reads_labels
         )
+        mixed._mixed = seed, self
+        return mixed
 
     @torch.no_grad()
     def measured(self) -> dict[str, dict[str, float]]:

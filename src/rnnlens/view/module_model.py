@@ -14,7 +14,7 @@ from rnnlens.model.adapter import Adapter, Traced
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind, output
 from rnnlens.model.own import Example, OwnModel, OwnRecord
-from rnnlens.probe.arrangement import arrange, check_batches, largest
+from rnnlens.probe.arrangement import arrange, check_batches, most_telling
 from rnnlens.probe.stream import OWN, Source
 from rnnlens.probe.subject import NO_LOGITS, ModuleSubject
 from rnnlens.view.models import Model
@@ -28,6 +28,7 @@ class Live:
     adapter: Adapter
     kinds: tuple[str, ...]  # those that are shown
     fed: tuple[int, ...] | None  # the shape of a text's numbers, where that is all it takes
+    digest: str = ""  # of the weights that probes were just fitted to
 
     @classmethod
     def of(cls, own: OwnModel, about: OwnRecord, adapter: Adapter | None = None) -> "Live":
@@ -38,6 +39,11 @@ class Live:
     def states(self, ids: Sequence[int]) -> States:
         """States (T, H) of every kind after each word, and the module's own logits as `y`."""
         traced = self.adapter.trace(self._prepared(list(ids)))
+        if missing := [kind for kind in self.kinds if kind not in traced.states]:
+            raise RnnlensError(
+                f"the module has no kind {missing[0]}, which the probes were fitted to; read it as "
+                "it was read then: kinds=, or the code of that time"
+            )
         steps, batch, _ = traced.states[self.kinds[-1]].shape
         if traced.lengths is not None and steps > len(ids):  # past its end a text is padded
             steps = int(traced.lengths.max())
@@ -67,9 +73,7 @@ class Live:
                 "how a text is fed to the module is not known; give prepare= a function from the "
                 "numbers of its words to what the module takes"
             )
-        parameter = next(self.own.module.parameters(), None)
-        device = parameter.device if parameter is not None else None
-        return torch.tensor(ids, device=device).reshape(self.fed)
+        return torch.tensor(ids, device=self.own.device).reshape(self.fed)
 
 
 class ModuleModel(Model):
@@ -150,7 +154,7 @@ class ModuleModel(Model):
             raise RnnlensError("there are no batches to measure on; give some")
         adapter = self.live.adapter
         subject = ModuleSubject(
-            adapter, arrange(adapter, largest(batches)), {"test": batches}, len(self.labels),
+            adapter, arrange(adapter, *most_telling(batches)), {"test": batches}, len(self.labels),
             reads_labels=self.vocabulary.inputs == self.labels,
         )  # fmt: skip
         return lambda semantic: subject.source("test", semantic)

@@ -1,7 +1,7 @@
 """A lens for a module of the user's own: probes fitted to its states, and grids of new text."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.errors import RnnlensError
+from rnnlens.files import digest
 from rnnlens.model.adapter import Adapter, modules
 from rnnlens.model.own import OwnModel, OwnRecord
-from rnnlens.probe.arrangement import Batch, arrange, check_batches, largest, words_of
+from rnnlens.probe.arrangement import Batch, arrange, check_batches, most_telling, words_of
 from rnnlens.probe.fitting import FitConfig, Fitter, run_quietly
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import parse
@@ -82,20 +83,25 @@ class Found:
     about: OwnRecord
     labels: tuple[str, ...]
     inputs: tuple[str, ...]
+    digest: str  # of the weights
 
     def model(self) -> ModuleModel:
         """For a lens; counts the labels."""
-        live = Live.of(self.own, self.about, self.subject.adapter)
+        live = replace(Live.of(self.own, self.about, self.subject.adapter), digest=self.digest)
         counts = tuple(self.subject.frequencies().tolist())
         vocabulary = OwnVocabulary(self.labels, counts, self.inputs)
         return ModuleModel(self.about, vocabulary, lambda: live)
 
 
-def study(own: OwnModel, batches: Mapping[str, Sequence[Batch]]) -> Found:
-    """Trace a batch, and tell the labels, the kinds, and how a text is fed."""
+def study(own: OwnModel, batches: Mapping[str, Sequence[Batch]], *, follows: bool = False) -> Found:
+    """Trace a batch, and tell the labels, the kinds, and how a text is fed.
+
+    `follows`: it is known that targets are the next words, though sentences of two do not show it.
+    """
     adapter = own.adapter()
-    telling = largest(batches["train"])
-    told = arrange(adapter, telling)
+    telling, *others = most_telling(batches["train"])
+    told = arrange(adapter, telling, *others)
+    told = replace(told, follows=told.follows or follows)
     traced = adapter.trace(telling[0])
     labels = _labels(own, own_logits(traced).shape[-1])
     inputs = labels if told.follows else ()
@@ -107,7 +113,7 @@ def study(own: OwnModel, batches: Mapping[str, Sequence[Batch]]) -> Found:
     name, apart = described(adapter.module), traced.difference
     about = OwnRecord(own.where, name, told.follows, fed, kinds, len(labels), apart)
     subject = ModuleSubject(adapter, told, batches, len(labels), reads_labels=inputs == labels)
-    return Found(own, subject, about, labels, inputs)
+    return Found(own, subject, about, labels, inputs, digest(own.weights()))
 
 
 def _check_embedding(adapter: Adapter, inputs: Sequence[str]) -> None:
@@ -186,7 +192,8 @@ def _fitted(subject: ModuleSubject, config: FitConfig) -> dict[str, Tensor]:
 def _texts(model: ModuleModel, found: Found, batch: Batch) -> list[str]:
     """Some sequences of a batch as texts, where a text is what its words come from."""
     words = words_of(*batch)
-    if words is None or not found.inputs:
+    readable = found.inputs and (found.about.fed or found.own.prepare)
+    if words is None or not readable:
         return []
     rows = words.T if found.subject.arrangement.sequences_first is False else words
     made: list[str] = []

@@ -5,6 +5,7 @@
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def take(address: str) -> None:
             viewport={"width": 1360, "height": 860}, device_scale_factor=2, color_scheme="light"
         )
         page.goto(f"{address}#{VIEW}")
-        page.get_by_text("from view").last.wait_for()
+        page.get_by_text(re.compile(r"\d bits? from view")).last.wait_for()
         picture = Image.open(io.BytesIO(page.screenshot()))
         browser.close()
     fewer_colours(picture.convert("RGB")).save(PICTURE, optimize=True)

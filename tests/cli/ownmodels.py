@@ -109,6 +109,23 @@ def masked():
     return Masked(), WORDS
 
 
+class Carried(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Model()
+
+    def forward(self, words, hidden):
+        return self.inner(words), hidden
+
+
+def carried():
+    return Carried(), WORDS
+
+
+def marked():
+    return rnnlens.OwnModel(Model(len(TAGS) + 1, both=True), ["<pad>", *TAGS], WORDS)
+
+
 def few():
     return Model(), WORDS[:3]
 

@@ -184,6 +184,13 @@ def test_a_tagger_is_asked_for_tags(command, here, tmp_path):
     assert command("show", run.path, "the dogs see a bird").code == 0
 
 
+def test_tags_may_have_marks_beside_them(command, here, tmp_path):
+    assert fit(command, "marked", tmp_path / "run", corpus="tagged.conllu").code == 0
+    colours = Run(tmp_path / "run").colours()["groupings"]["labels"]["colours"]
+    assert colours["NOUN"] == "#009e73"
+    assert "<pad>" not in colours
+
+
 def test_a_tagged_corpus_colours_the_words(command, here, tmp_path):
     assert fit(command, "language", tmp_path / "run", corpus="tagged.conllu").code == 0
     groups = Run(tmp_path / "run").colours()["groupings"]["universal"]["groups"]
@@ -229,6 +236,7 @@ FACTORIES = [
     ("ownmodels:nothing", "gave NoneType; give a module"),
     ("ownmodels:broken", "ownmodels:broken failed: ValueError: the weights are not there ("),
     ("ownmodels:stuck", "the forward of Stuck failed: RuntimeError: shapes do not fit ("),
+    ("ownmodels:carried", "missing 1 required positional argument: 'hidden'); return OwnModel("),
     ("ownmodels:nan", "are NaN or infinite"),
     ("ownmodels:few", "the module has no word"),
     ("ownmodels:unnamed", "does not name the labels"),

@@ -121,3 +121,15 @@ def test_labels_of_any_case_go_by_the_lexicon_and_unknown_words_are_nouns():
 
 def test_what_the_module_takes_for_unknown_does_not_make_a_language():
     assert parts_of_speech(["der", "hund", "<unk>"], [5, 5, 1000])[0] is None
+
+
+def test_marks_are_no_words():
+    labels = ["the", "dog", "<eos>", "[PAD]", "<unk>", "<b"]
+    found, _ = parts_of_speech(labels, [9, 5, 80, 80, 1, 1])
+    assert found == ["DET", "NOUN", "X", "X", "NOUN", "NOUN"]
+
+
+def test_characters_have_no_parts_of_speech():
+    found, why = parts_of_speech(["a", "i", "e", "t", " ", "<unk>"], [9] * 6)
+    assert found is None
+    assert "characters" in why

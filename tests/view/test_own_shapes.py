@@ -22,7 +22,7 @@ from tests.letters import (
 from torch import Tensor
 
 import rnnlens
-from rnnlens.errors import RnnlensError
+from rnnlens.errors import RnnlensError, RnnlensWarning
 
 
 def said(grid: Any, kind: str) -> list[str]:
@@ -253,3 +253,37 @@ def test_random_states_are_left_as_they_were():
     assert states() == before
     model(batches()[0][0])
     assert all(a != b for a, b in zip(states(), before, strict=True))
+
+
+class Padded(LanguageModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding.padding_idx = 0
+
+
+def with_padding(target: int) -> list[tuple[Tensor, Tensor]]:
+    made = []
+    for inputs, wanted in batches():
+        words, targets = inputs.clone(), wanted.clone()
+        words[:, 4:], targets[:, 4:] = 0, target
+        made.append((words, targets))
+    return made
+
+
+def test_padding_that_has_targets_is_warned_of():
+    with pytest.warns(RnnlensWarning, match=r"padding \(number 0\) has targets"):
+        rnnlens.fit(Padded(), with_padding(0), WORDS, epochs=0)
+    lens = rnnlens.fit(Padded(), with_padding(-100), WORDS, epochs=0)
+    assert all(len(text.split()) == 4 for text in lens.examples())  # without what follows
+
+
+def test_a_classifiers_padding_is_no_part_of_its_examples():
+    class Mine(Padded):
+        def forward(self, words: Tensor) -> Tensor:
+            made: Tensor = super().forward(words)[:, -1]
+            return made
+
+    data = [(words, words[:, 0]) for words, _ in with_padding(0)]
+    with pytest.warns(RnnlensWarning, match="has targets"):
+        lens = rnnlens.fit(Mine(), data, WORDS, inputs=WORDS, epochs=0)
+    assert all(len(text.split()) == 4 for text in lens.examples())

@@ -9,8 +9,8 @@ import torch
 from tests.letters import LanguageModel
 
 from rnnlens.model.adapter import Adapter
-from rnnlens.model.kinds import output
-from rnnlens.view.payload import columns_of, edges_of
+from rnnlens.model.kinds import Kind, output
+from rnnlens.view.payload import Column, columns_of, edges_of
 from rnnlens.view.server.api import Grid
 
 GOLDEN = Path(__file__).with_name("golden") / "grid.json"
@@ -166,3 +166,13 @@ def test_the_published_schema_is_that_of_the_grid(formula, formulas):
             made = as_json(lens, text)
             Grid.model_validate(made)
             assert set(made) == {f.alias or n for n, f in Grid.model_fields.items()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [("f1", False), ("f1<", False), ("encoder.g2<", False), ("h1<", True), ("encoder.l1", True),
+     ("f", True), ("norm1", True), ("blocks.0", True)],
+)  # fmt: skip
+def test_gates_and_candidates_of_either_direction_are_set_aside(kind, shown):
+    column = Column(Kind(kind, kind, kind, "", (), 1), 1)
+    assert column.to_json(None)["shown"] is shown

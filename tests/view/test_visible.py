@@ -65,3 +65,12 @@ def test_clipped_text_fits_and_says_that_it_was_clipped(text, width):
 
 def test_a_very_long_text_is_clipped_at_once():
     assert clip("x" * 1_000_000, 5) == "xxxx…"
+
+
+def test_a_space_alone_can_be_seen():
+    assert (printable(" "), printable("  "), printable("a b"), printable("")) == (
+        "␣",
+        "␣␣",
+        "a b",
+        "",
+    )

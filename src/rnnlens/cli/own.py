@@ -86,10 +86,13 @@ class OwnRun:
     def describe(self) -> str:
         """What was found, in a few lines."""
         about = self.found.about
+        checked = f"recomputed outputs differ from the module's by {about.difference:.1g}"
+        if not self.found.subject.adapter.is_recurrent:
+            checked = "nothing: kinds are outputs of submodules as they are"
         return (
             f"module      {about.factory}: {about.description}, {len(about.kinds)} kinds, "
             f"{about.labels:,} labels\n"
-            f"checked     recomputed outputs differ from the module's by {about.difference:.1g}\n"
+            f"checked     {checked}\n"
             f"corpus      {self.corpus}\n"
             f"colours     {self.colours['source']}"
         )

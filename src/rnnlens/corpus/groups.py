@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from rnnlens.corpus.lexicon import by_suffix, coverage, load_lexicon
-from rnnlens.corpus.own import UNKNOWN
+from rnnlens.corpus.own import UNKNOWN, is_special
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import Ints
 from rnnlens.corpus.vocabulary import NUM
 
 _ENGLISH = 0.6  # share of running words the lexicon must know
+_CHARACTERS = 0.8  # share of labels of one letter
 # Most rare words of English text are nouns.
 _SPECIAL = {NUM: "NUM", **dict.fromkeys(UNKNOWN, "NOUN")}
 
@@ -26,8 +27,14 @@ def parts_of_speech(
         best, tagged = tag_counts.argmax(1), tag_counts.sum(1) > 0
         parts = [UNIVERSAL[k] if known else "X" for k, known in zip(best, tagged, strict=True)]
         return parts, "each word's most frequent tag in the corpus"
+    if np.mean([len(label) == 1 for label in labels]) > _CHARACTERS:
+        return None, "none: the labels are characters; give a mapping of your own"
     lexicon = load_lexicon()
-    words = [pair for pair in zip(labels, counts, strict=True) if pair[0] not in _SPECIAL]
+    words = [
+        (label, count)
+        for label, count in zip(labels, counts, strict=True)
+        if label not in _SPECIAL and not is_special(label)
+    ]
     known = coverage(words, lexicon)
     if known < _ENGLISH:
         return None, (
@@ -35,7 +42,9 @@ def parts_of_speech(
             "give a tagged corpus or a mapping of your own"
         )
     parts = [
-        _SPECIAL.get(label) or lexicon.get(label.lower()) or by_suffix(label.lower())
+        "X"
+        if is_special(label)
+        else _SPECIAL.get(label) or lexicon.get(label.lower()) or by_suffix(label.lower())
         for label in labels
     ]
     missing = np.mean([word.lower() not in lexicon for word, _ in words])

@@ -1,5 +1,6 @@
 """A corpus for somebody's own module: its sentences in the numbers that the module reads."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,13 @@ from rnnlens.errors import RnnlensError
 
 UNKNOWN = ("<unk>", "<UNK>", "[UNK]", "UNK", "unk")  # what a module may call unknown words
 
+_SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")  # <eos>, [CLS]
 Words = Callable[[str], Iterable[str]]
+
+
+def is_special(label: str) -> bool:
+    """Whether a label is no word, but a mark such as <eos> or [PAD]; unknown words are words."""
+    return label not in UNKNOWN and _SPECIAL.fullmatch(label) is not None
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class OwnVocabulary:
             return "nobody has said what the module reads; give inputs= the names of its words"
         return (
             f"the module has no word {word!r} and none for unknown words ({', '.join(UNKNOWN)}); "
-            "use words it knows"
+            "use words it knows, or say how a text is split (words=) and what is read (inputs=)"
         )
 
     def to_json(self) -> dict[str, Any]:

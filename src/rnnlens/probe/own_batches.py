@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.corpus.batches import Split
-from rnnlens.corpus.own import OwnCorpus, OwnVocabulary, equally_long, numbered
+from rnnlens.corpus.own import OwnCorpus, OwnVocabulary, equally_long, is_special, numbered
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import SPLITS, Ints
 from rnnlens.errors import RnnlensError
@@ -81,9 +81,11 @@ def _label_of_tags(vocabulary: OwnVocabulary) -> Ints | None:
     """The label of each tag and of none, where labels are tags; None where they are words."""
     if vocabulary.inputs == vocabulary.labels:
         return None
-    if not set(vocabulary.labels) <= set(UNIVERSAL):
+    other = {label for label in vocabulary.labels if not is_special(label)} - set(UNIVERSAL)
+    if other:
         raise RnnlensError(
-            "the module's labels are neither the words it reads nor universal parts of speech; "
+            "the module's labels are neither the words it reads nor universal parts of speech "
+            f"({min(other)} is none); "
             "give OwnModel batches= a function that makes batches of sentences"
         )
     number = {label: k for k, label in enumerate(vocabulary.labels)}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.corpus.groups import parts_of_speech
+from rnnlens.corpus.own import is_special
 from rnnlens.corpus.tags import UNIVERSAL, coarse
 from rnnlens.corpus.tokens import Ints
 from rnnlens.errors import RnnlensError
@@ -60,7 +61,8 @@ def colours_of(
     part of speech, and anything else is one group.
     """
     shades = {group: shade for group, shade in UNIVERSAL_COLOURS.items() if group != OTHER}
-    if set(labels) <= set(UNIVERSAL):  # a tagger's: readers know their colours
+    plain = {label for label in labels if not is_special(label)}
+    if plain and plain <= set(UNIVERSAL):  # a tagger's: readers know their colours
         each = {label: shades[label] for label in labels if label in shades}
     elif len(labels) <= len(shades):
         each = dict(zip(labels, (shades[group] for group in _APART.split()), strict=False))

@@ -228,7 +228,8 @@ def _row(
     cells = [f'<th align="right" style="{side}">{_isolated(clip(word["text"], 24))}{mark}</th>']
     for k in columns:
         label, probability = states[k]["top"][0]
-        ground = f"background:{states[k]['colour']};color:{_INK};text-align:left"
+        colour = states[k]["colour"]
+        ground = f"background:{colour};color:{_ink_on(colour)};text-align:left"
         shown = f"{_isolated(clip(label, _LONGEST_LABEL))}&nbsp;{_percent(probability)}"
         cells.append(f'<td style="{ground}">{shown}</td>')
     return f"<tr>{''.join(cells)}</tr>"

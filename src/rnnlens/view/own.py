@@ -1,5 +1,6 @@
 """A lens for a module of the user's own: probes fitted to its states, and grids of new text."""
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from rnnlens.corpus.own import OwnVocabulary
-from rnnlens.errors import RnnlensError
+from rnnlens.errors import RnnlensError, RnnlensWarning
 from rnnlens.files import digest
 from rnnlens.model.adapter import Adapter, modules
 from rnnlens.model.own import OwnModel, OwnRecord
@@ -85,6 +86,12 @@ class Found:
     inputs: tuple[str, ...]
     digest: str  # of the weights
 
+    @property
+    def padding(self) -> int | None:
+        """The number that its embedding has for padding."""
+        embedding = modules.embedding(self.subject.adapter.module)
+        return None if embedding is None else embedding.padding_idx
+
     def model(self) -> ModuleModel:
         """For a lens; counts the labels."""
         live = replace(Live.of(self.own, self.about, self.subject.adapter), digest=self.digest)
@@ -113,7 +120,27 @@ def study(own: OwnModel, batches: Mapping[str, Sequence[Batch]], *, follows: boo
     name, apart = described(adapter.module), traced.difference
     about = OwnRecord(own.where, name, told.follows, fed, kinds, len(labels), apart)
     subject = ModuleSubject(adapter, told, batches, len(labels), reads_labels=inputs == labels)
-    return Found(own, subject, about, labels, inputs, digest(own.weights()))
+    found = Found(own, subject, about, labels, inputs, digest(own.weights()))
+    _warn_of_padding(found, telling)
+    return found
+
+
+def _warn_of_padding(found: Found, batch: Batch) -> None:
+    words = words_of(*batch)
+    if words is None or found.padding is None:
+        return
+    traced, told = found.subject.adapter.trace(batch[0]), found.subject.arrangement
+    try:
+        read, asked = told.in_time(words, traced), told.in_time(batch[1], traced)
+    except RnnlensError:  # told when states are asked for
+        return
+    if bool(((read == found.padding) & (asked >= 0)).any()):
+        warnings.warn(
+            f"padding (number {found.padding}) has targets, so that its states are fitted and "
+            "measured too; give it negative targets",
+            RnnlensWarning,
+            stacklevel=2,
+        )
 
 
 def _check_embedding(adapter: Adapter, inputs: Sequence[str]) -> None:
@@ -195,11 +222,18 @@ def _texts(model: ModuleModel, found: Found, batch: Batch) -> list[str]:
     readable = found.inputs and (found.about.fed or found.own.prepare)
     if words is None or not readable:
         return []
-    rows = words.T if found.subject.arrangement.sequences_first is False else words
+    told = found.subject.arrangement
+    rows = words.T if told.sequences_first is False else words
+    there = told.in_time(batch[1], found.subject.adapter.trace(batch[0])) >= 0  # (T, B)
     made: list[str] = []
-    for row in rows.tolist() if rows.dim() == 2 else [rows.tolist()]:
-        if all(0 <= number < len(found.inputs) for number in row):
-            names = [found.inputs[number] for number in row[:LONG]]
+    for row, asked in zip(
+        rows.tolist() if rows.dim() == 2 else [rows.tolist()], there.T, strict=True
+    ):
+        read = row[: int(asked.nonzero().max()) + 1] if asked.any() else []
+        while read and read[-1] == found.padding:
+            read.pop()
+        if read and all(0 <= number < len(found.inputs) for number in read):
+            names = [found.inputs[number] for number in read[:LONG]]
             texts = [t for t in (" ".join(names), "".join(names)) if [*model.words(t)] == names]
             made += [text for text in texts if text not in made][:1]
         if len(made) == EXAMPLES:

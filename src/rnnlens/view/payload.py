@@ -1,5 +1,6 @@
 """The grid of a sentence, as the JSON that everything that draws is given."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from rnnlens.view.encoding import Encodings, Integers, Palette, significant
 from rnnlens.view.models import Model
 
 FORMAT, VERSION = "rnnlens-grid", 1
+_RECURRENT = re.compile(r"(?:.*\.)?([a-z])\d+<?")  # f1, encoder.f1, f1<
 _ASIDE = frozenset("fiogrzn")  # gates and candidates: shown when asked for
 
 
@@ -29,7 +31,8 @@ class Column:
     def to_json(self, perplexity: float | None) -> dict[str, Any]:
         """What the grid says of it."""
         kind = self.kind
-        letter = kind.id.removesuffix(str(kind.layer)) if kind.layer else ""
+        found = _RECURRENT.fullmatch(kind.id)
+        letter = found[1] if kind.layer and found else ""
         return {
             "id": self.id,
             "kind": kind.id,

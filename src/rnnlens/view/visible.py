@@ -5,6 +5,8 @@ import unicodedata
 
 def printable(text: str) -> str:
     """The text with everything made visible that a terminal would obey rather than show."""
+    if text and not text.strip(" "):
+        return "␣" * len(text)  # a character model's most frequent label
     made = []
     for character in unicodedata.normalize("NFC", text):
         code, category = ord(character), unicodedata.category(character)

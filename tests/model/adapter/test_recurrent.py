@@ -53,7 +53,7 @@ def test_a_reverse_layer_comes_after_what_follows_it():
     forget, memory = by_id["f"], by_id["l"]
     assert forget.id == "encoder.f2<"
     assert forget.layer == 3
-    assert forget.name == "reverse forget gate"
+    assert forget.name == "← forget gate"
     assert forget.sources == (
         Source("encoder.h1"), Source("encoder.h1<"), Source("encoder.h2<", -1)
     )  # fmt: skip

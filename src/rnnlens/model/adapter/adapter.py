@@ -85,6 +85,11 @@ class Adapter:
         return self._structure.kinds
 
     @property
+    def is_recurrent(self) -> bool:
+        """Whether any of its states are recomputed."""
+        return bool(self._parts)
+
+    @property
     def device(self) -> torch.device:
         """Where the module is; one without weights is read on the CPU."""
         return next(iter(modules.devices(self.module)), torch.device("cpu"))

@@ -207,7 +207,7 @@ def placed(kind: Kind, place: Place, weights: Weights) -> Kind:
         equation = re.sub(r" \+ [bd](_\w)?(?=\))", "", equation.replace(" + b_n", ""))
     if place.reverse:
         equation = equation.replace("₋₁", "₊₁")
-    name = f"reverse {kind.name}" if place.reverse else kind.name
+    name = f"← {kind.name}" if place.reverse else kind.name
     return replace(
         kind, id=place.id(kind.id), name=name, equation=equation, sources=tuple(sources),
         layer=place.layer,

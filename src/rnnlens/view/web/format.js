@@ -63,6 +63,7 @@ const BIDI = /[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
 
 /** Text with what cannot be seen made visible. @param {string} text */
 export function visible(text) {
+  if (/^ +$/.test(text)) return "\u2423".repeat(text.length); // a character model's most frequent label
   return wellFormed(text)
     .replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
     .replace(/\u007f/g, "\u2421")

@@ -125,7 +125,10 @@ class Page {
     const still = (value, known) => (value !== null && known.includes(value) ? value : null);
     this.unchecked = true;
     const semantic = still(this.view.semantic, run.semantics), palette = still(this.view.palette, run.palettes);
-    this.change({ run: id, pins: [], focus: null, semantic, palette });
+    // An example of one run need not be a text that another can read.
+    const typed = !this.run().examples.includes(this.view.text ?? "");
+    const text = typed ? this.view.text : run.examples[0] ?? "";
+    this.change({ run: id, pins: [], focus: null, semantic, palette, text });
     this.offer();
   }
 

@@ -126,8 +126,8 @@ class Page {
     this.unchecked = true;
     const semantic = still(this.view.semantic, run.semantics), palette = still(this.view.palette, run.palettes);
     // An example of one run need not be a text that another can read.
-    const typed = !this.run().examples.includes(this.view.text ?? "");
-    const text = typed ? this.view.text : run.examples[0] ?? "";
+    const old = this.view.text ?? "", foreign = this.run().examples.includes(old) && !run.examples.includes(old);
+    const text = foreign ? run.examples[0] ?? "" : old;
     this.change({ run: id, pins: [], focus: null, semantic, palette, text });
     this.offer();
   }

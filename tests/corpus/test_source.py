@@ -62,10 +62,10 @@ def test_gzip_is_told_by_content_whatever_the_name(tmp_path, name):
 
 def test_head_is_the_first_bytes_unzipped(tmp_path):
     assert head(written(tmp_path, b"abcdef"), 4) == b"abcd"
-    assert head(written(tmp_path, gzip.compress(b"abcdef"), "z"), 4) == b"abcd"
+    assert head(written(tmp_path, gzip.compress(b"abcdef", mtime=0), "z"), 4) == b"abcd"
 
 
-@pytest.mark.parametrize("data", [b"a b\n", gzip.compress(b"a b\n")])
+@pytest.mark.parametrize("data", [b"a b\n", gzip.compress(b"a b\n", mtime=0)])
 @pytest.mark.parametrize("read", [head, lambda path: list(lines(path, "utf-8"))])
 def test_files_are_closed_after_reading(tmp_path, data, read):
     path = written(tmp_path, data)

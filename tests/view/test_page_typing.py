@@ -3,6 +3,7 @@
 import random
 import statistics
 
+import pytest
 from playwright.sync_api import expect
 
 WORDS = "the old teacher follows a small bird , and she sees that dogs help the farmer .".split()
@@ -64,6 +65,7 @@ def test_only_rows_that_changed_are_drawn_again(look):
     assert kept[7] is None
 
 
+@pytest.mark.timing
 def test_key_press_to_painted_rows(look, demo_address, capsys):
     screen = look(at=demo_address)  # the bundled model
     screen.write("the old teacher follows the birds , and")
@@ -97,6 +99,7 @@ def test_key_press_to_painted_rows(look, demo_address, capsys):
     assert statistics.median(waits) <= 60
 
 
+@pytest.mark.timing
 def test_a_thousand_words_load_in_blocks_and_stay_smooth(look):
     screen = look("#text=the+dog")
     text = " ".join(random.Random(1).choices(WORDS, k=1000))

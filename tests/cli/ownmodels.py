@@ -102,7 +102,7 @@ def two_ways():
 class Masked(Model):
     def forward(self, words):
         made = super().forward(words)
-        return made.index_fill(-1, torch.tensor([0]), -torch.inf)
+        return made.index_fill(-1, torch.tensor([WORDS.index(".")]), -torch.inf)
 
 
 def masked():
@@ -124,6 +124,22 @@ def carried():
 
 def marked():
     return rnnlens.OwnModel(Model(len(TAGS) + 1, both=True), ["<pad>", *TAGS], WORDS)
+
+
+def no_module():
+    return rnnlens.OwnModel("a model", WORDS)  # type: ignore[arg-type]
+
+
+def odd_kinds():
+    return rnnlens.OwnModel(Model(), WORDS, kinds=[3])  # type: ignore[list-item]
+
+
+def odd_order():
+    return rnnlens.OwnModel(Model(), WORDS, batch_first="yes")  # type: ignore[arg-type]
+
+
+def gone():
+    raise SystemExit(3)
 
 
 def few():

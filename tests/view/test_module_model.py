@@ -165,7 +165,7 @@ def test_nothing_is_read_of_an_empty_text():
 
     lens = lens_of(LanguageModel(), words=words)
     asked.clear()
-    assert lens.model.words("  ") == ()
+    assert lens.model.words("") == ()
     assert lens.model.words("a b") == ("a", "b")
     assert asked == ["a b"]
 
@@ -216,3 +216,10 @@ def test_states_are_those_of_the_adapter():
     traced = Adapter(module).trace(torch.tensor([[1, 2, 3]]))
     for kind, values in traced.states.items():
         torch.testing.assert_close(states[kind], values[:, 0])
+
+
+def test_a_space_is_a_character_like_any_other():
+    letters = [" ", *WORDS[1:]]
+    data = batches()
+    lens = rnnlens.fit(LanguageModel(), data, letters, words=list, epochs=0)
+    assert [lens(text).words for text in ("", " ", "a ")] == [[], [" "], ["a", " "]]

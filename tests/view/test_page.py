@@ -4,6 +4,9 @@ import re
 
 import pytest
 from playwright.sync_api import expect
+from tests.letters import WORDS, LanguageModel, batches
+
+import rnnlens
 
 SIXTY = " ".join(["the old teacher follows the birds ,"] * 9)  # 63 words
 
@@ -149,6 +152,20 @@ def test_runs_can_be_switched_and_one_without_probes_says_so(look):
     expect(screen.find(".panel")).to_contain_text("rnnlens fit")
     assert "run=" in screen.page.url
     assert screen.page.input_value("#text") == "the dog"
+
+
+def test_an_example_of_one_run_gives_way_to_one_of_the_other(look, server, probed_run, tmp_path):
+    data = batches()
+    rnnlens.fit(LanguageModel(), data, WORDS, epochs=0).save(tmp_path / "letters")  # no code named
+    with server(probed_run, tmp_path / "letters") as served:
+        screen = look(at=served)
+        shown = screen.page.input_value("#text")
+        screen.page.select_option(".title select", index=1)
+        screen.drawn(7)
+        assert set(screen.words()) <= set(WORDS)
+        screen.page.select_option(".title select", index=0)
+        screen.drawn(len(shown.split()))
+        assert screen.page.input_value("#text") == shown
 
 
 def test_a_run_that_was_not_evaluated_says_what_to_do(look):

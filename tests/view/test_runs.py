@@ -1,6 +1,7 @@
 """Lenses kept as run folders, and opened again."""
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,38 +21,6 @@ from rnnlens.view.server.app import application
 
 WORDS = ["<unk>", "a", "b", "c", "d", "e"]
 TEXT = "c d e a"
-CODE = """
-import torch
-from tests.view import test_runs
-
-def same():
-    return test_runs.LanguageModel(), test_runs.WORDS
-
-def doubled():
-    return rnn_model(words=lambda text: [word for word in text.split() for _ in range(2)])
-
-def rnn_model(**more):
-    import rnnlens
-    return rnnlens.OwnModel(test_runs.LanguageModel(), test_runs.WORDS, **more)
-
-def larger():
-    return test_runs.LanguageModel(12), test_runs.WORDS
-
-MODEL = test_runs.LanguageModel()
-
-def shared():
-    return MODEL, test_runs.WORDS
-
-def changed(scale=1.0, **more):
-    made = rnn_model(**more)
-    made.module.scale = scale
-    return made
-
-def shy():
-    model = test_runs.LanguageModel()
-    model.scale = 2.0
-    return model, test_runs.WORDS
-"""
 
 
 class LanguageModel(nn.Module):
@@ -91,7 +60,7 @@ def lens(model: nn.Module) -> Lens:
 def code(tmp_path_factory, monkeypatch) -> Iterator[None]:
     """A module of the user's that can be imported."""
     folder = tmp_path_factory.mktemp("code")
-    (folder / "keptcode.py").write_text(CODE)
+    shutil.copy(Path(__file__).with_name("keptcode.py"), folder)
     monkeypatch.syspath_prepend(folder)
     yield
     sys.modules.pop("keptcode", None)

@@ -53,8 +53,9 @@ def own_subject_of(run: Run, args: argparse.Namespace) -> Subject:
     own, vocabulary = module_of(run), run.own_vocabulary()
     if args.device != "auto":
         own.module.to(pick_device(args.device))
-    batches = batches_of(own, vocabulary, corpus, config.longest, run.own().fed)
-    return study(own, batches).subject
+    about = run.own()
+    batches = batches_of(own, vocabulary, corpus, config.longest, about.fed)
+    return study(own, batches, follows=about.follows).subject
 
 
 def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:

@@ -57,11 +57,17 @@ class OwnModel:
     where: str = ""  # package.module:factory, where it came from there
 
     def __post_init__(self) -> None:
+        if not isinstance(self.module, nn.Module):
+            raise RnnlensError(f"a {type(self.module).__name__} is no torch module; give one")
         kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)
+        if strange := [kind for kind in kinds if not isinstance(kind, str)]:
+            raise RnnlensError(f"kinds= names {strange[0]!r}; give dotted names of submodules")
         object.__setattr__(self, "kinds", kinds)  # it may have been one that ends
         for name in ("labels", "inputs"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, names_of(getattr(self, name), f"{name}="))
+        if self.batch_first not in (None, True, False):
+            raise RnnlensError(f"batch_first= is {self.batch_first!r}; give True or False")
         for name in ("words", "prepare", "feed", "logits", "batches"):
             given = getattr(self, name)
             if not (callable(given) or (given is None and name != "words")):

@@ -110,7 +110,7 @@ class ModuleModel(Model):
     def words(self, text: str) -> tuple[str, ...]:
         if text in self._split:
             return self._split[text]
-        if not text.strip():
+        if not text:
             return ()
         with self._lock:
             found = self.live.own.words(text)

@@ -101,6 +101,7 @@ def _check_reading(live: Live, examples: Sequence[Example], what: str) -> None:
 
 
 def _close(a: Tensor, b: Tensor) -> bool:
+    """The same but for rounding, on another device and in half precision too."""
     return a.shape == b.shape and bool(torch.allclose(a, b, rtol=3e-2, atol=3e-3))
 
 

@@ -1,0 +1,114 @@
+"""`rnnlens fit --model` and its runs, with models, flags and files that cannot work."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.cli.project import fit
+
+from rnnlens.files import write_tensors
+
+FACTORIES = [
+    ("ownmodels", "names no model; write package.module:factory"),
+    ("nowhere.at.all:model", "cannot import nowhere.at.all"),
+    ("ownmodels:missing", "ownmodels.py) has no missing"),
+    ("ownmodels:WORDS", "gave list; give a module"),
+    ("ownmodels:nothing", "gave NoneType; give a module"),
+    ("ownmodels:broken", "ownmodels:broken failed: ValueError: the weights are not there ("),
+    ("ownmodels:stuck", "the forward of Stuck failed: RuntimeError: shapes do not fit ("),
+    ("ownmodels:carried", "missing 1 required positional argument: 'hidden'); return OwnModel("),
+    ("ownmodels:no_module", "a str is no torch module"),
+    ("ownmodels:odd_kinds", "kinds= names 3"),
+    ("ownmodels:odd_order", "batch_first= is 'yes'"),
+    ("ownmodels:gone", "SystemExit: 3"),
+    ("ownmodels:nan", "are NaN or infinite"),
+    ("ownmodels:few", "the module has no word"),
+    ("ownmodels:unnamed", "does not name the labels"),
+    ("ownmodels:bad_words", "words= of ownmodels:bad_words failed: KeyError"),
+]
+
+
+@pytest.mark.parametrize(("model", "message"), FACTORIES)
+def test_bad_models_are_told_in_one_line(command, here, tmp_path, model, message):
+    told = command("fit", "--model", model, "--corpus", "plain.txt", "-o", tmp_path / "run")
+    assert told.code == 2
+    assert message in told.err
+    assert told.err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--model", "ownmodels:language"], "takes: rnnlens fit --model"),
+        (["--model", "m:f", "--corpus", "c", "-o", "r", "run"], "takes: rnnlens fit --model"),
+        ([], "give a run folder to fit, or a module of your own"),
+        (["kept", "-o", "elsewhere"], "--output goes with --model"),
+        (["kept", "--longest", "20"], "--longest goes with --model"),
+        (["--model", "m:f", "--corpus", "c", "-o", "r", "--longest", "1"], "at least 3"),
+    ],
+)
+def test_flags_that_do_not_go_together(command, here, kept, words, message):
+    told = command("fit", *words)
+    assert (told.code, told.err.count("\n")) == (2, 1)
+    assert message in told.err
+
+
+def test_another_run_is_not_written_over(command, here, kept, tmp_path, trained_run):
+    run = Path(shutil.copytree(kept, tmp_path / "run"))
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    for factory, flags, message in (
+        ("other", (), "gives other weights than those"),
+        ("language", ("--longest", "9"), "made with --longest 200, not --longest 9"),
+    ):
+        told = fit(command, factory, run, *flags)
+        assert told.code == 2
+        assert message in told.err
+    told = fit(command, "language", run, corpus="tagged.conllu")
+    assert "is not the corpus that" in told.err
+    assert "was trained" in fit(command, "language", trained_run).err
+    assert "module of your own" in command("train", "plain.txt", "-o", run).err
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+
+
+def damaged(name: str, change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    def edit(run: Path) -> None:
+        value = json.loads((run / name).read_text())
+        change(value)
+        (run / name).write_text(json.dumps(value))
+
+    return edit
+
+
+def halved(run: Path) -> None:
+    path = run / "examples.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def strange(run: Path) -> None:
+    write_tensors(run / "examples.safetensors", {"0/x": torch.zeros(1)}, {"examples": [3]})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (damaged("model.json", lambda m: m.pop("factory")), "model.json is damaged"),
+        (damaged("model.json", lambda m: m["kinds"][0].pop("id")), "model.json is damaged"),
+        (damaged("model.json", lambda m: m.update(labels=3)), "has 3 labels and its vocabulary"),
+        (damaged("vocabulary.json", lambda m: m["counts"].pop()), "vocabulary is damaged"),
+        (damaged("vocabulary.json", lambda m: m.pop("inputs")), "vocabulary is damaged"),
+        (damaged("run.json", lambda m: m.update(status="training")), "has not finished"),
+        (halved, "examples.safetensors is damaged"),
+        (strange, "examples.safetensors is damaged"),
+    ],
+)
+def test_damaged_runs_are_told_in_one_line(command, here, kept, tmp_path, spoil, message):
+    run = Path(shutil.copytree(kept, tmp_path / "run"))
+    spoil(run)
+    told = command("show", run, "the dogs see a bird")
+    assert (told.code, told.err.count("\n")) == (2, 1)
+    assert message in told.err

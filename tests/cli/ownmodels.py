@@ -1,6 +1,7 @@
 """A user's own code: what `rnnlens fit --model ownmodels:NAME` may meet."""
 
 import json
+import os
 from pathlib import Path
 
 import torch
@@ -140,6 +141,12 @@ def odd_order():
 
 def gone():
     raise SystemExit(3)
+
+
+def of_each_process():
+    model = Model()
+    nn.init.constant_(model.readout.bias, float(os.environ["RANK"]))
+    return model, WORDS
 
 
 def few():

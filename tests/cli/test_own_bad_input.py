@@ -1,7 +1,10 @@
 """`rnnlens fit --model` and its runs, with models, flags and files that cannot work."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,3 +115,16 @@ def test_damaged_runs_are_told_in_one_line(command, here, kept, tmp_path, spoil,
     told = command("show", run, "the dogs see a bird")
     assert (told.code, told.err.count("\n")) == (2, 1)
     assert message in told.err
+
+
+def test_processes_that_are_given_different_weights_are_refused(here, tmp_path):
+    words = ["fit", "--model", "ownmodels:of_each_process", "--corpus", "plain.txt"]
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+         "-m", "rnnlens", *words, "-o", str(tmp_path / "run")],
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "gives other weights in each process" in done.stderr
+    assert not (tmp_path / "run" / "probes.json").exists()

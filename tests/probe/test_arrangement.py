@@ -23,7 +23,14 @@ from torch import Tensor, nn
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.adapter import Adapter, Traced
-from rnnlens.probe.arrangement import NONE, Arrangement, arrange, check_batches, words_of
+from rnnlens.probe.arrangement import (
+    NONE,
+    Arrangement,
+    arrange,
+    check_batches,
+    most_telling,
+    words_of,
+)
 
 ALL = ("x", *(f"{letter}1" for letter in "fioglsch"))
 
@@ -267,3 +274,15 @@ def test_batches_may_come_from_anything_that_gives_them():
     pairs = [(WHOLE, WHOLE.int()), [WHOLE, WHOLE[0]]]
     found = check_batches(pair for pair in pairs)
     assert [(a is WHOLE, b.shape) for a, b in found] == [(True, (2, 3)), (True, (3,))]
+
+
+def test_a_module_that_sorts_shows_it_in_a_batch_that_is_out_of_order():
+    """The largest batch may be in order by chance; the one with most padding is looked at too."""
+    large = torch.tensor([[1, 2, 3, 1], [2, 3, 4, 2], [3, 4, 5, 3], [4, 5, 1, 4]])
+    small = torch.tensor([[1, 2, 5], [2, 3, 1], [3, 4, 2]])
+    ragged = small.masked_fill(torch.tensor([[False, False, True]] * 3), NONE)
+    made = [(large, large), (small, ragged), (large[:2], large[:2])]
+    assert [len(inputs) for inputs, _ in most_telling(made)] == [4, 3, 2]
+    arrange(Adapter(Sorted()), made[0])
+    with pytest.raises(RnnlensError, match="sorts or turns its sequences"):
+        arrange(Adapter(Sorted()), *most_telling(made))

@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from rnnlens.model.adapter import Adapter
+from rnnlens.adapter import Adapter
 from rnnlens.model.cells import CELLS
 from rnnlens.model.network import Network, NetworkConfig
 

@@ -17,7 +17,7 @@ from rnnlens.run import BUNDLED, run_at
 from rnnlens.view.encoding import Palette, faded, top_of
 from rnnlens.view.lens import Lens
 from rnnlens.view.models import NetworkModel
-from rnnlens.view.server.app import use_all_cores
+from rnnlens.view.page.server.app import use_all_cores
 
 WORDS = 20
 WHOLE, MORE = 60, 10  # ms, what is wanted

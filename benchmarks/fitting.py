@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 from rnnlens.corpus.batches import Split
-from rnnlens.model.distributed import pick_device
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.probe.subject import NetworkSubject
 

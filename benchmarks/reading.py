@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rnnlens.corpus.corpus import CorpusConfig, load_corpus
-from rnnlens.corpus.source import lines
+from rnnlens.corpus.read.source import lines
 
 
 def generate(path: Path, sentences: int) -> None:

@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from rnnlens.corpus.batches import Batch, Split
-from rnnlens.model.distributed import pick_device
 from rnnlens.model.network import Network, NetworkConfig
-from rnnlens.model.training import Trainer, TrainingConfig
+from rnnlens.model.train.distributed import pick_device
+from rnnlens.model.train.training import Trainer, TrainingConfig
 
 WIDTH, LAYERS, LABELS, BATCH = 300, 2, 14_611, 64
 

@@ -10,7 +10,19 @@ import rnnlens
 
 PACKAGE = Path(rnnlens.__file__).parent
 # A module may import from its own layer and the ones before it.
-LAYERS = ["__init__", "errors", "files", "flags", "corpus", "model", "probe", "run", "view", "cli"]
+LAYERS = [
+    "__init__",
+    "errors",
+    "files",
+    "flags",
+    "corpus",
+    "model",
+    "adapter",
+    "probe",
+    "run",
+    "view",
+    "cli",
+]
 FACES = ("__init__", "__main__")  # what users meet; they import when they are asked
 
 

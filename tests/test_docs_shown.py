@@ -12,7 +12,7 @@ from tests.shown import ROOT, SERVERS, blocks, run
 
 from rnnlens.cli import main
 from rnnlens.cli.evaluate import tables
-from rnnlens.corpus.formats import READERS, read, recognise
+from rnnlens.corpus.read.formats import READERS, read, recognise
 from rnnlens.run import run_at
 
 DOCS = ROOT / "docs"

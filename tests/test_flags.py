@@ -8,7 +8,7 @@ import pytest
 from rnnlens.corpus.corpus import CorpusConfig
 from rnnlens.flags import add_flags, from_flags
 from rnnlens.model.network import NetworkConfig
-from rnnlens.model.training import TrainingConfig
+from rnnlens.model.train.training import TrainingConfig
 
 
 @dataclass(frozen=True)

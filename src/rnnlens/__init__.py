@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rnnlens.adapter import Adapter
+    from rnnlens.adapter.user_model import UserModel
     from rnnlens.errors import RnnlensError
-    from rnnlens.model.adapter import Adapter
-    from rnnlens.model.own import OwnModel
+    from rnnlens.view.fit import fit
     from rnnlens.view.grid import Grid, State, States
     from rnnlens.view.lens import Lens
-    from rnnlens.view.own import fit
 
 __version__ = "0.1.0"
-__all__ = ["Adapter", "Grid", "Lens", "OwnModel", "RnnlensError", "State", "States", "fit", "load"]
+__all__ = ["Adapter", "Grid", "Lens", "RnnlensError", "State", "States", "UserModel", "fit", "load"]
 
 _FOUND_IN = {
     "Grid": "rnnlens.view.grid", "State": "rnnlens.view.grid", "States": "rnnlens.view.grid",
-    "Lens": "rnnlens.view.lens", "RnnlensError": "rnnlens.errors", "fit": "rnnlens.view.own",
-    "Adapter": "rnnlens.model.adapter", "OwnModel": "rnnlens.model.own",
+    "Lens": "rnnlens.view.lens", "RnnlensError": "rnnlens.errors", "fit": "rnnlens.view.fit",
+    "Adapter": "rnnlens.adapter", "UserModel": "rnnlens.adapter.user_model",
 }  # fmt: skip
 
 
@@ -34,13 +34,13 @@ def load(run: "str | Path", colours: "str | Path | None" = None, model: Any = No
 
     `colours` is a JSON file with a grouping of your own, which then is the first of the palettes:
     `{"colours": {"ANIMAL": "#009e73"}, "groups": {"dog": "ANIMAL"}}`. A run of a module of your own
-    knows where its code is, or else is given it: `model` is the module, an `OwnModel`, or
+    knows where its code is, or else is given it: `model` is the module, an `UserModel`, or
     `"package.module:factory"`. The code is needed for new texts only.
     """
     from pathlib import Path
 
     from rnnlens.run import run_at
-    from rnnlens.view.runs import opened
+    from rnnlens.view.opening import opened
 
     return opened(run_at(str(run)), None if colours is None else Path(colours), model=model)
 

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 import rnnlens
+from rnnlens.adapter.user_model import Example, UserRecord
 from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.files import read_json, read_tensors, sha256, write_json, write_tensors
 from rnnlens.model.network import Network, NetworkConfig
-from rnnlens.model.own import Example, OwnRecord
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Probes
 
@@ -216,15 +216,15 @@ class Run:
         described = read_json(self.path / "model.json")
         return isinstance(described, dict) and "kinds" in described
 
-    def write_own(self, about: OwnRecord, weights: Mapping[str, Tensor]) -> None:
+    def write_own(self, about: UserRecord, weights: Mapping[str, Tensor]) -> None:
         """Write a module's weights, then model.json with their hash."""
         found = write_tensors(self.path / "model.safetensors", weights)
         write_json(self.path / "model.json", {**asdict(about), "sha256": found})
 
-    def own(self) -> OwnRecord:
+    def own(self) -> UserRecord:
         """What is known of somebody's own module without its code."""
         self._finished()
-        return OwnRecord.from_json(read_json(self.path / "model.json"), self.path)
+        return UserRecord.from_json(read_json(self.path / "model.json"), self.path)
 
     def own_weights(self) -> dict[str, Tensor]:
         """The weights of somebody's own module."""

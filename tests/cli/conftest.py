@@ -15,7 +15,7 @@ from tests.cli.project import DATA, FIT, TAGS, WORDS, conllu
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its folder."""
     made: Path = tmp_path_factory.mktemp("project")
-    shutil.copy(Path(__file__).with_name("ownmodels.py"), made)
+    shutil.copy(Path(__file__).with_name("usermodels.py"), made)
     (made / "names.json").write_text(json.dumps({"words": WORDS, "tags": TAGS}))
     (made / "plain.txt").write_text("\n".join(" ".join(s.words) for s in DATA))
     (made / "tagged.conllu").write_text("\n\n".join(map(conllu, DATA)) + "\n\n")
@@ -29,13 +29,13 @@ def here(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     before = list(sys.path)
     yield project
     sys.path[:] = before
-    sys.modules.pop("ownmodels", None)
+    sys.modules.pop("usermodels", None)
 
 
 @pytest.fixture(scope="session")
 def kept(project: Path) -> Path:
     """A finished run, made by the real command in a process of its own; to be read only."""
-    words = ["fit", "--model", "ownmodels:language", "--corpus", "plain.txt", "-o", "kept", *FIT]
+    words = ["fit", "--model", "usermodels:language", "--corpus", "plain.txt", "-o", "kept", *FIT]
     script = Path(sys.executable).with_name("rnnlens")
     done = subprocess.run(
         [script, *words, "--semantic", "output,input"], cwd=project, capture_output=True, text=True,

@@ -19,5 +19,5 @@ def conllu(sentence: Sentence) -> str:
 def fit(command, factory, output, *flags, corpus="plain.txt"):
     """`rnnlens fit --model`, in the project's folder."""
     return command(
-        "fit", "--model", f"ownmodels:{factory}", "--corpus", corpus, "-o", output, *FIT, *flags
+        "fit", "--model", f"usermodels:{factory}", "--corpus", corpus, "-o", output, *FIT, *flags
     )

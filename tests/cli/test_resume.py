@@ -14,7 +14,7 @@ import pytest
 from rnnlens.cli.watch import Watch
 from rnnlens.errors import RnnlensError
 from rnnlens.files import sha256
-from rnnlens.model.distributed import Processes
+from rnnlens.model.train.distributed import Processes
 from rnnlens.run import Run
 
 # Some 170 steps, each saved: time enough to be caught in the middle.

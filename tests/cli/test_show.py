@@ -15,9 +15,9 @@ import pytest
 from rnnlens.cli import main
 from rnnlens.cli.show import colours
 from rnnlens.run import Run
-from rnnlens.view import terminal
-from rnnlens.view.export import WEB
+from rnnlens.view.draw import terminal
 from rnnlens.view.lens import Lens
+from rnnlens.view.page.bundle import WEB
 
 SENTENCE = "the old dog sees a zyzzyva ."
 ENDINGS = ("svg", "png", "pdf", "html", "json")

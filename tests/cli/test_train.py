@@ -9,7 +9,7 @@ import pytest
 from tests import grammar
 
 from rnnlens.files import sha256
-from rnnlens.model import training
+from rnnlens.model.train import training
 from rnnlens.run import Run
 
 FILES = {

@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 from tests.grammar import conllu, sentences
 
-from rnnlens.corpus.conllu import read_conllu
+from rnnlens.corpus.read.conllu import read_conllu
 from rnnlens.corpus.tags import UNIVERSAL
 
 PLURAL_PRONOUNS = ("they", "we")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests import grammar
 
 from rnnlens.corpus.batches import Split
-from rnnlens.corpus.own import UNKNOWN, OwnCorpus, OwnVocabulary, equally_long, numbered
+from rnnlens.corpus.own import UNKNOWN, OwnVocabulary, UserCorpus, equally_long, numbered
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, TAG_IDS, ReadingConfig
 from rnnlens.errors import RnnlensError
@@ -73,7 +73,7 @@ def test_a_damaged_vocabulary_is_refused(change):
 def test_a_corpus_is_split_and_otherwise_as_it_was_written(tmp_path: Path):
     path = tmp_path / "corpus.conllu"
     path.write_text(grammar.conllu(50).replace("\tdog\t", "\tDog\t"), encoding="utf-8")
-    corpus = OwnCorpus.read(str(path), ReadingConfig(test_share=0.2))
+    corpus = UserCorpus.read(str(path), ReadingConfig(test_share=0.2))
     parts = {name: list(corpus.sentences(name)) for name in SPLITS}
     assert {name: len(some) for name, some in parts.items()} == {
         "train": 35, "valid": 5, "test": 10,
@@ -91,7 +91,7 @@ def test_a_corpus_of_its_own_is_for_what_it_was_given(tmp_path: Path):
     for name in SPLITS:
         (tmp_path / name).write_text(f"the {name} part\nand {name} again\n")
     config = ReadingConfig(valid=str(tmp_path / "valid"), test=str(tmp_path / "test"))
-    corpus = OwnCorpus.read(str(tmp_path / "train"), config)
+    corpus = UserCorpus.read(str(tmp_path / "train"), config)
     for name in SPLITS:
         assert [s.words for s in corpus.sentences(name)] == [
             ("the", name, "part"), ("and", name, "again"),
@@ -105,7 +105,7 @@ def test_what_was_read_is_known_again_wherever_it_is(tmp_path: Path):
                        ("three", "a b\nc d\ne g\n"), ("four", "a b c\nd\ne f\n")):  # fmt: skip
         (tmp_path / name).write_text(text)
         config = ReadingConfig(format="text", valid=str(tmp_path / "one"))
-        made.append(OwnCorpus.read(str(tmp_path / name), config).hash)
+        made.append(UserCorpus.read(str(tmp_path / name), config).hash)
     assert made[0] == made[1]
     assert len(set(made)) == 3
 

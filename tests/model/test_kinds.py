@@ -2,7 +2,8 @@
 
 import pytest
 
-from rnnlens.model.kinds import Source
+from rnnlens.model.cells import LSTM
+from rnnlens.model.kinds import Edge, Place, placed
 from rnnlens.model.network import Network, NetworkConfig
 
 PAPER = "x f1 i1 o1 g1 l1 s1 c1 h1 f2 i2 o2 g2 l2 s2 c2 h2".split()
@@ -50,7 +51,7 @@ def test_ids_from_input_to_output(cell, layers, ids):
 )
 def test_sources_are_those_of_the_equations(cell, kind, sources):
     found = {k.id: k for k in network(cell, 2).kinds}[kind]
-    assert list(found.sources) == [Source(*source) for source in sources]
+    assert list(found.sources) == [Edge(*source) for source in sources]
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
@@ -66,7 +67,7 @@ def test_every_source_is_a_kind_that_comes_earlier_or_a_step_before(cell):
 @pytest.mark.parametrize(("cell", "last"), [("lstm", "h2"), ("gru", "h2"), ("rnn", "h2")])
 def test_the_prediction_reads_the_last_layers_output(cell, last):
     prediction = network(cell, 2).prediction
-    assert (prediction.id, prediction.sources) == ("y", (Source(last),))
+    assert (prediction.id, prediction.sources) == ("y", (Edge(last),))
 
 
 def test_layers_are_counted_from_one_and_the_embedding_stands_outside():
@@ -79,3 +80,18 @@ def test_every_kind_explains_itself():
         for kind in network(cell, 1).kinds:
             assert kind.name
             assert kind.equation.startswith(f"{kind.symbol} = ")
+
+
+def test_a_reverse_layer_comes_after_what_follows_it():
+    place = Place(2, ("encoder.h1", "encoder.h1<"), "encoder", reverse=True, layer=3)
+    by_letter = {k.id: placed(k, place) for k in LSTM.kinds}
+    forget, memory = by_letter["f"], by_letter["l"]
+    assert (forget.id, forget.letter, forget.part) == ("encoder.f2<", "f", "encoder")
+    assert (forget.layer, forget.reverse, forget.is_gate) == (3, True, True)
+    assert forget.name == "← forget gate"
+    assert forget.sources == (
+        Edge("encoder.h1"), Edge("encoder.h1<"), Edge("encoder.h2<", -1)
+    )  # fmt: skip
+    assert memory.sources == (Edge("encoder.f2<"), Edge("encoder.c2<", -1))
+    assert memory.equation == "l = f ∘ c₊₁"
+    assert not memory.is_gate

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.dropout import Dropout, DropoutConfig
 from rnnlens.model.network import Network, NetworkConfig, Trace
+from rnnlens.model.train.dropout import Dropout, DropoutConfig
 
 REFERENCES: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 LABELS = 7

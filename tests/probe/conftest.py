@@ -6,7 +6,7 @@ import torch
 
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network, NetworkConfig
-from rnnlens.model.training import Trainer, TrainingConfig
+from rnnlens.model.train.training import Trainer, TrainingConfig
 
 LABELS = 23
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from rnnlens.probe.families import Linear, Readout, Shared
-from rnnlens.probe.start import measure
+from rnnlens.probe.moments import measure
 from rnnlens.probe.stream import Stream
 
 CPU = torch.device("cpu")

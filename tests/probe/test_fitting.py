@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.perplexity import unigram_perplexity
+from rnnlens.model.train.perplexity import unigram_perplexity
 from rnnlens.probe.checkpoint import SavedFit, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.probe.probes import Probes

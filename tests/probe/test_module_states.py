@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.letters import Classifier, LanguageModel, Packed, batches
 from torch import Tensor
 
+from rnnlens.adapter import Adapter
+from rnnlens.adapter.axes.targets import Batch, arrange
 from rnnlens.errors import RnnlensError
-from rnnlens.model.adapter import Adapter
 from rnnlens.probe import module_states
-from rnnlens.probe.arrangement import Batch, arrange
 from rnnlens.probe.module_states import ModuleStates
 from rnnlens.probe.stream import OWN
 

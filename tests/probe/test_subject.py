@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.letters import Classifier, LanguageModel, Packed, batches, trained
 from torch import Tensor
 
+from rnnlens.adapter import Adapter
+from rnnlens.adapter.axes.targets import Batch, arrange
 from rnnlens.errors import RnnlensError
-from rnnlens.model.adapter import Adapter
-from rnnlens.probe.arrangement import Batch, arrange
 from rnnlens.probe.subject import ModuleSubject
 
 V = 6

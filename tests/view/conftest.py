@@ -27,8 +27,8 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.probes import Probes
 from rnnlens.run import TRAINED, Run
-from rnnlens.view.colours import default_colours
 from rnnlens.view.lens import Lens
+from rnnlens.view.palette import default_colours
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = (

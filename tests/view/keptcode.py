@@ -1,6 +1,6 @@
 """A user's own code: what a saved lens may be told to get its module from."""
 
-from tests.view.test_runs import WORDS, LanguageModel
+from tests.view.test_opening import WORDS, LanguageModel
 
 import rnnlens
 
@@ -8,7 +8,7 @@ MODEL = LanguageModel()
 
 
 def changed(scale=1.0, **more):
-    made = rnnlens.OwnModel(LanguageModel(), WORDS, **more)
+    made = rnnlens.UserModel(LanguageModel(), WORDS, **more)
     made.module.scale = scale
     return made
 

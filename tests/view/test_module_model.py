@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import rnnlens
+from rnnlens.adapter import Adapter
+from rnnlens.adapter.user_model import Example
 from rnnlens.errors import RnnlensError
-from rnnlens.model.adapter import Adapter
-from rnnlens.model.own import Example
 from rnnlens.view.module_model import ModuleModel
 
 LONGEST = 10

@@ -8,10 +8,10 @@ import pytest
 import torch
 from tests.letters import LanguageModel
 
-from rnnlens.model.adapter import Adapter
-from rnnlens.model.kinds import Kind, output
+from rnnlens.adapter import Adapter
+from rnnlens.model.kinds import Kind, prediction
+from rnnlens.view.page.server.api import Grid
 from rnnlens.view.payload import Column, columns_of, edges_of
-from rnnlens.view.server.api import Grid
 
 GOLDEN = Path(__file__).with_name("golden") / "grid.json"
 TEXT = '`` the old dog sees 3 zyzzyva <b> "'
@@ -91,10 +91,10 @@ def both_ways(layers=1, without=()):
     """The columns and edges of an LSTM that reads in both directions."""
     adapter = Adapter(LanguageModel(bidirectional=True, num_layers=layers))
     adapter.trace(torch.ones(2, 3, dtype=torch.long))
-    prediction = output(f"h{layers}", f"h{layers}<")
+    y = prediction(adapter.kinds)
     probed = [kind.id for kind in adapter.kinds if kind.id not in without]
-    columns = columns_of(adapter.kinds, prediction, probed)
-    return [c.id for c in columns], edges_of((*adapter.kinds, prediction), columns)
+    columns = columns_of(adapter.kinds, y, probed)
+    return [c.id for c in columns], edges_of((*adapter.kinds, y), columns)
 
 
 def test_a_reverse_layer_has_no_column_for_what_it_has_yet_to_read():
@@ -169,10 +169,10 @@ def test_the_published_schema_is_that_of_the_grid(formula, formulas):
 
 
 @pytest.mark.parametrize(
-    ("kind", "shown"),
-    [("f1", False), ("f1<", False), ("encoder.g2<", False), ("h1<", True), ("encoder.l1", True),
-     ("f", True), ("norm1", True), ("blocks.0", True)],
+    ("kind", "letter", "shown"),
+    [("f1", "f", False), ("encoder.g2<", "g", False), ("h1<", "h", True), ("encoder.l1", "l", True),
+     ("f", "", True), ("blocks.0", "", True)],
 )  # fmt: skip
-def test_gates_and_candidates_of_either_direction_are_set_aside(kind, shown):
-    column = Column(Kind(kind, kind, kind, "", (), 1), 1)
+def test_gates_and_candidates_are_set_aside(kind, letter, shown):
+    column = Column(Kind(kind, kind, kind, "", (), 1, letter), 1)
     assert column.to_json(None)["shown"] is shown

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client } from "../../src/rnnlens/view/web/client.js";
+import { Client } from "../../src/rnnlens/view/page/web/client.js";
 import { grid } from "./sample.js";
 
 const FOUND = { fetch: globalThis.fetch, reportError: globalThis.reportError };

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { plainView } from "../../src/rnnlens/view/web/address.js";
-import { axisEnd, baselines, drawAccuracy, lead, ticks } from "../../src/rnnlens/view/web/accuracy.js";
-import { drawBars, drawHeader, drawRing, drawRow, drawState, drawWord } from "../../src/rnnlens/view/web/draw.js";
-import { drawTop } from "../../src/rnnlens/view/web/detail.js";
-import { estimate, fitted, layOut, placeAt, shownColumns } from "../../src/rnnlens/view/web/layout.js";
-import { shape, toText } from "../../src/rnnlens/view/web/markup.js";
-import { drawSheet } from "../../src/rnnlens/view/web/sheet.js";
-import { hold } from "../../src/rnnlens/view/web/types.js";
+import { plainView } from "../../src/rnnlens/view/page/web/address.js";
+import { axisEnd, baselines, drawAccuracy, lead, ticks } from "../../src/rnnlens/view/page/web/accuracy.js";
+import { drawBars, drawHeader, drawRing, drawRow, drawState, drawWord } from "../../src/rnnlens/view/page/web/draw.js";
+import { drawTop } from "../../src/rnnlens/view/page/web/detail.js";
+import { estimate, fitted, layOut, placeAt, shownColumns } from "../../src/rnnlens/view/page/web/layout.js";
+import { shape, toText } from "../../src/rnnlens/view/page/web/markup.js";
+import { drawSheet } from "../../src/rnnlens/view/page/web/sheet.js";
+import { hold } from "../../src/rnnlens/view/page/web/types.js";
 import { grid, IDS } from "./sample.js";
 
 const ROOM = { width: 1040, height: 700 };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { flow, neighbours, parted } from "../../src/rnnlens/view/web/flow.js";
+import { flow, neighbours, parted } from "../../src/rnnlens/view/page/web/flow.js";
 import { grid, IDS } from "./sample.js";
 
 const joined = neighbours(grid());

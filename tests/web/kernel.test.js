@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, Refusal } from "../../src/rnnlens/view/web/client.js";
-import { Kernel } from "../../src/rnnlens/view/web/kernel.js";
-import { hold } from "../../src/rnnlens/view/web/types.js";
+import { Client, Refusal } from "../../src/rnnlens/view/page/web/client.js";
+import { Kernel } from "../../src/rnnlens/view/page/web/kernel.js";
+import { hold } from "../../src/rnnlens/view/page/web/types.js";
 import { grid } from "./sample.js";
 
 /** A model that keeps what is sent and tells every listener what is said. */

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { moved } from "../../src/rnnlens/view/web/keys.js";
-import { carried, comparison, grouped, keep, lives, pinOf, toggled } from "../../src/rnnlens/view/web/pins.js";
-import { embeddable, fileName, savePng, standalonePage } from "../../src/rnnlens/view/web/save.js";
-import { hold, release } from "../../src/rnnlens/view/web/types.js";
-import { plainView } from "../../src/rnnlens/view/web/address.js";
-import { estimate } from "../../src/rnnlens/view/web/layout.js";
+import { moved } from "../../src/rnnlens/view/page/web/keys.js";
+import { carried, comparison, grouped, keep, lives, pinOf, toggled } from "../../src/rnnlens/view/page/web/pins.js";
+import { embeddable, fileName, savePng, standalonePage } from "../../src/rnnlens/view/page/web/save.js";
+import { hold, release } from "../../src/rnnlens/view/page/web/types.js";
+import { plainView } from "../../src/rnnlens/view/page/web/address.js";
+import { estimate } from "../../src/rnnlens/view/page/web/layout.js";
 import { grid } from "./sample.js";
 
 const before = hold(grid("we said so"), null);

@@ -18,7 +18,7 @@ from rnnlens.probe.fitting import Fitter, run_quietly
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.subject import Subject
 from rnnlens.run import Run
-from rnnlens.view.accuracy import check_figure, write_figure
+from rnnlens.view.draw.accuracy import check_figure, write_figure
 
 _HELP = """\
 Measure a trained run: the model's own perplexity (lower is better) on the training, validation and

@@ -9,14 +9,14 @@ from typing import Any
 
 from torch import Tensor
 
-from rnnlens.cli.own import OwnRun
 from rnnlens.cli.subject import subject_of
+from rnnlens.cli.user_run import UserRun
 from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import add_flags, from_flags
-from rnnlens.model.distributed import Processes, processes
-from rnnlens.model.perplexity import perplexity
+from rnnlens.model.train.distributed import Processes, processes
+from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.checkpoint import SavedFit, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.probe.probes import Probes
@@ -33,7 +33,7 @@ network's own readout, and goes on by gradient steps over states streamed from t
 validation sentences decide when to stop; the test sentences are never looked at.
 
 With --model the run is of a torch module of your own: package.module:factory is a function without
-arguments that returns the trained module and the names of its labels (or rnnlens.OwnModel, which
+arguments that returns the trained module and the names of its labels (or rnnlens.UserModel, which
 says more). Its weights are kept in the run; its code is needed again only for new texts.
 
 examples:
@@ -78,7 +78,7 @@ def run_fit(args: argparse.Namespace) -> int:
     check_seconds(args.checkpoint_seconds)
     _check_asked(args)
     run = Run(args.output if args.model else args.path)
-    made = OwnRun.asked_for(run, args) if args.model else None
+    made = UserRun.asked_for(run, args) if args.model else None
     subject = made.found.subject if made else subject_of(run, args)
     with processes(subject.device) as group:
         group.any(False)  # nobody writes before everybody has looked

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rnnlens.cli.own import lens_of
+from rnnlens.cli.user_run import lens_of
 from rnnlens.errors import RnnlensError
 from rnnlens.run import run_at
-from rnnlens.view import saving, terminal
+from rnnlens.view import saving
+from rnnlens.view.draw import terminal
 from rnnlens.view.lens import LONGEST_TEXT
 
 _HELP = """\

@@ -5,17 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rnnlens.cli.own import on_path
+from rnnlens.adapter.batches import batches_of
+from rnnlens.cli.user_run import on_path
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
-from rnnlens.corpus.own import OwnCorpus
+from rnnlens.corpus.own import UserCorpus
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
-from rnnlens.model.distributed import pick_device
-from rnnlens.probe.own_batches import batches_of
+from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.subject import NetworkSubject, Subject
 from rnnlens.run import Run
-from rnnlens.view.own import study
-from rnnlens.view.runs import module_of
+from rnnlens.view.fit import study
+from rnnlens.view.opening import module_of
 
 Config = TypeVar("Config", bound=ReadingConfig)
 
@@ -29,7 +29,7 @@ def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
 def subject_of(run: Run, args: argparse.Namespace) -> Subject:
     """The model of a run, ready to trace, and the corpus it was made with."""
     if run.is_own():
-        return own_subject_of(run, args)
+        return user_subject_of(run, args)
     device = pick_device(args.device)
     return NetworkSubject(run.model().to(device), corpus_of(run, args).splits, device)
 
@@ -43,10 +43,10 @@ def corpus_of(run: Run, args: argparse.Namespace) -> Corpus:
     return corpus
 
 
-def own_subject_of(run: Run, args: argparse.Namespace) -> Subject:
+def user_subject_of(run: Run, args: argparse.Namespace) -> Subject:
     """Somebody's own module, made by its code, on the corpus that the run names."""
     source, digest, config = _recorded(run, args, ReadingConfig)
-    corpus = OwnCorpus.read(source, config)
+    corpus = UserCorpus.read(source, config)
     if corpus.hash != digest:
         raise _other(run, source)
     on_path()

@@ -17,13 +17,13 @@ from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import add_flags, as_flag, from_flags
-from rnnlens.model.checkpoint import load_checkpoint, save_checkpoint
-from rnnlens.model.distributed import Processes, pick_device, processes
 from rnnlens.model.network import Network, NetworkConfig
-from rnnlens.model.training import Trainer, TrainingConfig
+from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
+from rnnlens.model.train.distributed import Processes, pick_device, processes
+from rnnlens.model.train.training import Trainer, TrainingConfig
 from rnnlens.probe.subject import NetworkSubject
 from rnnlens.run import TRAINED, TRAINING, Run
-from rnnlens.view.colours import default_colours, read_colours
+from rnnlens.view.palette import default_colours, read_colours
 
 _HELP = """\
 Train a language model: it reads a sentence word by word and predicts the next word.

@@ -48,8 +48,8 @@ def add_to(verbs: Any) -> None:
 
 def run_view(args: argparse.Namespace) -> int:
     """Serve runs until Ctrl-C."""
-    from rnnlens.cli.own import lens_of
-    from rnnlens.view.server.app import serve
+    from rnnlens.cli.user_run import lens_of
+    from rnnlens.view.page.server.app import serve
 
     def ready(address: str) -> None:
         titles = ", ".join(lens.title for lens in lenses.values())

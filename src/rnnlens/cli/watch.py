@@ -10,7 +10,7 @@ from typing import Self
 from tqdm import tqdm
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.distributed import Processes
+from rnnlens.model.train.distributed import Processes
 from rnnlens.run import Run
 
 _LOOK = 0.5  # seconds between looks at the loss, each of which waits for the GPU

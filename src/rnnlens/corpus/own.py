@@ -93,7 +93,7 @@ class OwnVocabulary:
 
 
 @dataclass(frozen=True)
-class OwnCorpus:
+class UserCorpus:
     """Sentences as they were read, and which of them are for what."""
 
     name: str
@@ -102,7 +102,7 @@ class OwnCorpus:
     part: Ints  # (S,) a place in SPLITS
 
     @classmethod
-    def read(cls, source: str, config: ReadingConfig) -> "OwnCorpus":
+    def read(cls, source: str, config: ReadingConfig) -> "UserCorpus":
         """Read and split; nothing is folded or replaced, for the module's words are its own."""
         format_, tokens = read_tokens(source, config, lowercase=False)
         return cls(source, format_, tokens, split(tokens.part, config))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnlens.corpus.formats import FORMATS, read, recognise
+from rnnlens.corpus.read.formats import FORMATS, read, recognise
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.vocabulary import NUM, UNK

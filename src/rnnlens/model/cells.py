@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn, sigmoid, tanh
 
-from rnnlens.model.kinds import BELOW, Kind, Source
+from rnnlens.model.kinds import BELOW, Edge, Kind
 
-_BELOW, _H_PREV = Source(BELOW), Source("h", 1)
+_BELOW, _H_PREV = Edge(BELOW), Edge("h", 1)
 
 States = dict[str, Tensor]  # kind -> (B, H) at one timestep, or (T, B, H)
 
@@ -74,10 +74,10 @@ class LSTM(Cell):
         Kind("i", "remember gate", "i", "i = σ(W_i [x, h₋₁] + b_i)", (_BELOW, _H_PREV)),
         Kind("o", "output gate", "o", "o = σ(W_o [x, h₋₁] + b_o)", (_BELOW, _H_PREV)),
         Kind("g", "cell input", "c̃", "c̃ = tanh(W_c [x, h₋₁] + b_c)", (_BELOW, _H_PREV)),
-        Kind("l", "long-term memory", "l", "l = f ∘ c₋₁", (Source("f"), Source("c", 1))),
-        Kind("s", "short-term memory", "s", "s = i ∘ c̃", (Source("i"), Source("g"))),
-        Kind("c", "cell state", "c", "c = l + s", (Source("l"), Source("s"))),
-        Kind("h", "output state", "h", "h = o ∘ tanh(c)", (Source("o"), Source("c"))),
+        Kind("l", "long-term memory", "l", "l = f ∘ c₋₁", (Edge("f"), Edge("c", 1))),
+        Kind("s", "short-term memory", "s", "s = i ∘ c̃", (Edge("i"), Edge("g"))),
+        Kind("c", "cell state", "c", "c = l + s", (Edge("l"), Edge("s"))),
+        Kind("h", "output state", "h", "h = o ∘ tanh(c)", (Edge("o"), Edge("c"))),
     )
 
     def step(self, a: Tensor, prev: States) -> States:
@@ -109,10 +109,10 @@ class GRU(Cell):
         Kind("r", "reset gate", "r", "r = σ(W_r [x, h₋₁] + b_r)", (_BELOW, _H_PREV)),
         Kind("z", "update gate", "z", "z = σ(W_z [x, h₋₁] + b_z)", (_BELOW, _H_PREV)),
         Kind("n", "candidate", "n", "n = tanh(W_n x + b_n + r ∘ (U_n h₋₁ + d_n))",
-             (_BELOW, Source("r"), _H_PREV)),
-        Kind("k", "kept memory", "k", "k = z ∘ h₋₁", (Source("z"), _H_PREV)),
-        Kind("w", "written memory", "w", "w = (1 - z) ∘ n", (Source("z"), Source("n"))),
-        Kind("h", "output state", "h", "h = k + w", (Source("k"), Source("w"))),
+             (_BELOW, Edge("r"), _H_PREV)),
+        Kind("k", "kept memory", "k", "k = z ∘ h₋₁", (Edge("z"), _H_PREV)),
+        Kind("w", "written memory", "w", "w = (1 - z) ∘ n", (Edge("z"), Edge("n"))),
+        Kind("h", "output state", "h", "h = k + w", (Edge("k"), Edge("w"))),
     )  # fmt: skip
 
     def step(self, a: Tensor, prev: States) -> States:

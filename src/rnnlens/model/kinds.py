@@ -1,10 +1,13 @@
 """Kinds: the named vectors of a recurrence, and which of them feed which."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+BELOW = "below"  # stands for the layer's input in a cell's declarations
 
 
 @dataclass(frozen=True)
-class Source:
+class Edge:
     """A kind that another is computed from, so many timesteps back."""
 
     kind: str  #: Its id.
@@ -15,28 +18,72 @@ class Source:
 class Kind:
     """One named vector of the recurrence; the paper's gamma.
 
-    Cells declare their kinds without a layer (`l`); `in_layer` places them in a network (`l2`).
+    Cells declare their kinds by letter alone (`l`); `placed` gives them their place (`l2`).
     """
 
-    id: str  #: Such as `l2`.
+    id: str  #: Such as `l2`, or `encoder.l2<`.
     name: str  #: Such as long-term memory.
     symbol: str  #: As in an equation.
     equation: str  #: What it is computed by.
-    sources: tuple[Source, ...] = ()  #: What it is computed from.
-    layer: int = 0  #: 0: outside the recurrent layers.
+    sources: tuple[Edge, ...] = ()  #: What it is computed from.
+    layer: int = 0  #: In the whole model, from 1; 0: outside the recurrent layers.
+    letter: str = ""  #: Such as `l`; empty for a submodule's output.
+    part: str = ""  #: The recurrent part of a module that it belongs to, where there are several.
+    reverse: bool = False  #: Whether its layer reads backwards.
 
-    def in_layer(self, layer: int, below: str) -> "Kind":
-        """The same kind in layer 1, 2, ... of a stack, where `below` is the layer's input."""
-        sources = tuple(
-            Source(below if s.kind == BELOW else f"{s.kind}{layer}", s.back) for s in self.sources
-        )
-        return replace(self, id=f"{self.id}{layer}", sources=sources, layer=layer)
-
-
-BELOW = "below"  # stands for the layer's input in a cell's declarations
-EMBEDDING = Kind("x", "embedding", "x", "x = E[word]")
+    @property
+    def is_gate(self) -> bool:
+        """Whether it only regulates others, or is a candidate for them: shown when asked for."""
+        return self.layer > 0 and self.letter in GATES
 
 
-def output(*last: str) -> Kind:
-    """The model's own prediction, from its last output or, of two directions, from both."""
-    return Kind("y", "prediction", "y", "y = softmax(W h + b)", tuple(map(Source, last)))
+GATES = frozenset("fiogrzn")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a layer stands in a model: what its kinds are called after, and what it reads."""
+
+    number: int  # the layer within its part, from 1
+    below: tuple[str, ...]  # the kinds that are its input
+    part: str = ""  # `encoder`; empty where the model has one recurrent part
+    reverse: bool = False
+    layer: int = 0  # the layer within the whole model, where that is not `number`
+
+    def id(self, letter: str) -> str:
+        """`h` -> `encoder.h1<`"""
+        prefix = f"{self.part}." if self.part else ""
+        return f"{prefix}{letter}{self.number}{'<' if self.reverse else ''}"
+
+
+def placed(kind: Kind, place: Place) -> Kind:
+    """A cell's kind in its place; of a layer read backwards, the step before is the one after."""
+    sources: list[Edge] = []
+    for edge in kind.sources:
+        if edge.kind == BELOW:
+            sources += [Edge(below) for below in place.below]
+        else:
+            sources.append(Edge(place.id(edge.kind), -edge.back if place.reverse else edge.back))
+    return replace(
+        kind,
+        id=place.id(kind.id),
+        letter=kind.id,
+        name=f"← {kind.name}" if place.reverse else kind.name,
+        equation=kind.equation.replace("₋₁", "₊₁") if place.reverse else kind.equation,
+        sources=tuple(sources),
+        layer=place.layer or place.number,
+        part=place.part,
+        reverse=place.reverse,
+    )
+
+
+EMBEDDING = Kind("x", "embedding", "x", "x = E[word]", letter="x")
+
+
+def prediction(kinds: Sequence[Kind]) -> Kind:
+    """The kind `y`, the model's own prediction, made of the last output or of both directions'."""
+    last = kinds[-1]
+    beside = (last.part, last.layer, last.letter)
+    tops = [kind.id for kind in kinds if (kind.part, kind.layer, kind.letter) == beside]
+    sources = tuple(Edge(top) for top in (tops if last.letter else [last.id]))
+    return Kind("y", "prediction", "y", "y = softmax(W h + b)", sources, letter="y")

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import CELLS, Cell, States
-from rnnlens.model.dropout import Dropout
-from rnnlens.model.kinds import EMBEDDING, Kind, output
+from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed, prediction
+from rnnlens.model.train.dropout import Dropout
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,14 @@ class Network(nn.Module):
         """Every kind, from input to output; the model's own prediction is not among them."""
         below, made = EMBEDDING.id, [EMBEDDING]
         for number, cell in enumerate(self.cells, 1):
-            made += [kind.in_layer(number, below) for kind in cell.kinds]
+            made += [placed(kind, Place(number, (below,))) for kind in cell.kinds]
             below = made[-1].id
         return tuple(made)
 
     @property
     def prediction(self) -> Kind:
         """The kind `y`, the model's own output."""
-        return output(self.kinds[-1].id)
+        return prediction(self.kinds)
 
     @property
     def cells(self) -> list[Cell]:

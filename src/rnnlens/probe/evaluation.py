@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.perplexity import perplexity
+from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.stream import Source
 

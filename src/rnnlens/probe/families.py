@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.probe.kernels import softmax_gradient_
-from rnnlens.probe.start import Moments
+from rnnlens.probe.moments import Moments
 
 ALIGN = 64
 

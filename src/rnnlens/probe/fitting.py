@@ -11,12 +11,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.distributed import Processes
+from rnnlens.model.train.distributed import Processes
 from rnnlens.probe import semantics
 from rnnlens.probe.families import ALIGN, Family, Linear, Readout, Shared, padded
 from rnnlens.probe.kernels import adamw_
+from rnnlens.probe.moments import measure
 from rnnlens.probe.probes import FAMILIES
-from rnnlens.probe.start import measure
 from rnnlens.probe.stream import Source, chunk_size
 from rnnlens.probe.subject import Subject
 

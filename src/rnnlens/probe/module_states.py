@@ -8,11 +8,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnlens.adapter import Adapter, Trace
+from rnnlens.adapter.axes.targets import NONE, Arrangement, Batch, words_of
 from rnnlens.errors import RnnlensError
-from rnnlens.model.adapter import Adapter, Traced
 from rnnlens.model.cells import States
 from rnnlens.probe import semantics
-from rnnlens.probe.arrangement import NONE, Arrangement, Batch, words_of
 from rnnlens.probe.stream import OWN, Chunk, Source, joined
 
 _ROOM = 256 * 2**20  # bytes of states kept at hand
@@ -108,7 +108,7 @@ class ModuleStates(Source):
             )
         return values
 
-    def _wanted(self, inputs: Any, targets: Tensor, traced: Traced) -> Tensor:
+    def _wanted(self, inputs: Any, targets: Tensor, traced: Trace) -> Tensor:
         """The label of every state, (T, B); negative where there is none."""
         found = self.arrangement.in_time(targets, traced)
         if self.shift is None:

@@ -10,13 +10,13 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnlens.adapter import Adapter, readout
+from rnnlens.adapter.axes.targets import Arrangement, Batch
 from rnnlens.corpus.batches import Split
 from rnnlens.errors import RnnlensError
-from rnnlens.model.adapter import Adapter, readout
 from rnnlens.model.network import Network
-from rnnlens.model.perplexity import model_perplexity, perplexity, unigram_perplexity
+from rnnlens.model.train.perplexity import model_perplexity, perplexity, unigram_perplexity
 from rnnlens.probe import semantics
-from rnnlens.probe.arrangement import Arrangement, Batch
 from rnnlens.probe.families import Readout
 from rnnlens.probe.module_states import ModuleStates
 from rnnlens.probe.stream import OWN, Source, Stream

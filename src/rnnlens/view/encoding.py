@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.view.colours import OTHER
+from rnnlens.view.palette import OTHER
 
 _SHARE = 0.1  # of the labels take part in the rectangle: the paper's top-k is 10% of the vocabulary
 BARS = 20  # labels kept of each state: what the detail panel shows

@@ -18,8 +18,9 @@ import torch
 from numpy.typing import NDArray
 
 from rnnlens.errors import RnnlensError
-from rnnlens.view import figure, saving
+from rnnlens.view import saving
 from rnnlens.view.divergence import jensen_shannon
+from rnnlens.view.draw import figure
 from rnnlens.view.saving import Look
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ class Grid:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002
         """What a notebook shows: the live grid, and a table that stays."""
-        from rnnlens.view.notebook import shown_grid
+        from rnnlens.view.page.notebook import shown_grid
 
         return shown_grid(self)
 

@@ -71,7 +71,7 @@ class Lens:
     @classmethod
     def load(cls, run: Run, colours: Path | None = None, name: str = "") -> "Lens":
         """Everything a run holds; `colours` is a file with the user's own grouping."""
-        from rnnlens.view.runs import opened
+        from rnnlens.view.opening import opened
 
         return opened(run, colours, name)
 
@@ -81,7 +81,7 @@ class Lens:
         For a lens of your own module, `model` is `package.module:factory`, which gives the module
         back when a new text is to be read; without it, hand the module to `rnnlens.load`.
         """
-        from rnnlens.view.runs import written
+        from rnnlens.view.opening import written
 
         return written(self, Path(path), model).path
 
@@ -127,7 +127,7 @@ class Lens:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002
         """What a notebook shows: the live grid with a field for texts, and a table that stays."""
-        from rnnlens.view.notebook import shown_lens
+        from rnnlens.view.page.notebook import shown_lens
 
         return shown_lens(self)
 

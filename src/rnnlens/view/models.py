@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.corpus.batches import Split
-from rnnlens.corpus.text import words_of
+from rnnlens.corpus.read.text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind

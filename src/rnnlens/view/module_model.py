@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rnnlens.adapter import Adapter, Trace
+from rnnlens.adapter.axes.targets import arrange, check_batches, most_telling
+from rnnlens.adapter.user_model import Example, UserModel, UserRecord
 from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.model.adapter import Adapter, Traced
 from rnnlens.model.cells import States
-from rnnlens.model.kinds import Kind, output
-from rnnlens.model.own import Example, OwnModel, OwnRecord
-from rnnlens.probe.arrangement import arrange, check_batches, most_telling
+from rnnlens.model.kinds import prediction
 from rnnlens.probe.stream import OWN, Source
 from rnnlens.probe.subject import NO_LOGITS, ModuleSubject
 from rnnlens.view.models import Model
@@ -24,14 +24,14 @@ from rnnlens.view.models import Model
 class Live:
     """A module that can be given texts."""
 
-    own: OwnModel
+    own: UserModel
     adapter: Adapter
     kinds: tuple[str, ...]  # those that are shown
     fed: tuple[int, ...] | None  # the shape of a text's numbers, where that is all it takes
     digest: str = ""  # of the weights that probes were just fitted to
 
     @classmethod
-    def of(cls, own: OwnModel, about: OwnRecord, adapter: Adapter | None = None) -> "Live":
+    def of(cls, own: UserModel, about: UserRecord, adapter: Adapter | None = None) -> "Live":
         """A module of which it is known how it is read."""
         kinds = tuple(kind.id for kind in about.kinds)
         return cls(own, adapter or own.adapter(), kinds, about.fed)
@@ -83,13 +83,13 @@ class ModuleModel(Model):
 
     def __init__(
         self,
-        about: OwnRecord,
+        about: UserRecord,
         vocabulary: OwnVocabulary,
         live: Callable[[], Live],
         examples: Sequence[Example] = (),
     ) -> None:
         self.about, self.vocabulary = about, vocabulary
-        self.kinds, self.prediction = about.kinds, output(*_last(about.kinds))
+        self.kinds, self.prediction = about.kinds, prediction(about.kinds)
         self.labels, self.counts = vocabulary.labels, vocabulary.counts
         self.description, self.follows = about.description, about.follows
         self.difference: float | None = about.difference
@@ -180,14 +180,7 @@ def _start(kind: str, states: States) -> Tensor:
     return torch.where(gate[0] > 0, kept[0] / gate[0], 0)  # l = f * c, so c = l / f
 
 
-def _last(kinds: Sequence[Kind]) -> list[str]:
-    """What the prediction is made of: the last output, and that of the other direction."""
-    last = kinds[-1].id
-    beside = [kind.id for kind in kinds if f"{kind.id}<" == last]
-    return [*beside, last]
-
-
-def own_logits(traced: Traced) -> Tensor:
+def own_logits(traced: Trace) -> Tensor:
     """The module's own prediction, (T, B, V) or (1, B, V)."""
     if traced.logits is None:
         raise RnnlensError(NO_LOGITS)

@@ -1,18 +1,15 @@
 """The grid of a sentence, as the JSON that everything that draws is given."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rnnlens.model.kinds import Kind
-from rnnlens.view.colours import OTHER
 from rnnlens.view.encoding import Encodings, Integers, Palette, significant
 from rnnlens.view.models import Model
+from rnnlens.view.palette import OTHER
 
 FORMAT, VERSION = "rnnlens-grid", 1
-_RECURRENT = re.compile(r"(?:.*\.)?([a-z])\d+<?")  # f1, encoder.f1, f1<
-_ASIDE = frozenset("fiogrzn")  # gates and candidates: shown when asked for
 
 
 @dataclass(frozen=True)
@@ -31,8 +28,6 @@ class Column:
     def to_json(self, perplexity: float | None) -> dict[str, Any]:
         """What the grid says of it."""
         kind = self.kind
-        found = _RECURRENT.fullmatch(kind.id)
-        letter = found[1] if kind.layer and found else ""
         return {
             "id": self.id,
             "kind": kind.id,
@@ -41,7 +36,7 @@ class Column:
             "name": f"previous {kind.name.removesuffix(' state')}" if self.back else kind.name,
             "symbol": kind.symbol,
             "equation": kind.equation,
-            "shown": letter not in _ASIDE,
+            "shown": not kind.is_gate,
             "perplexity": perplexity,
         }
 
@@ -62,17 +57,15 @@ def columns_of(kinds: Sequence[Kind], prediction: Kind, probed: Sequence[str]) -
     not the layer's output: that one stands in the row above for all to see.
     """
     made: list[Column] = []
-    last = {kind.layer: kind.id for kind in kinds}
-    outputs = {id_ for one in last.values() for id_ in (one, one.removesuffix("<"))}
     by_id = {kind.id: kind for kind in kinds}
     for kind in kinds:
         for source in kind.sources:
             earlier = Column(by_id[source.kind], kind.layer, 1) if source.back > 0 else None
-            if earlier and source.kind in probed and source.kind not in outputs:
+            if earlier and source.kind in probed and earlier.kind.letter != "h":
                 made += [earlier] if earlier not in made else []
         if kind.id in probed:
             made.append(Column(kind, kind.layer))
-    return [*made, Column(prediction, max(last) + 1)]
+    return [*made, Column(prediction, max(kind.layer for kind in kinds) + 1)]
 
 
 def edges_of(kinds: Sequence[Kind], columns: Sequence[Column]) -> list[tuple[str, str]]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from rnnlens.errors import RnnlensError
 from rnnlens.files import write_bytes
-from rnnlens.view import figure
-from rnnlens.view.export import readable, standalone
+from rnnlens.view.draw import figure
+from rnnlens.view.page.bundle import readable, standalone
 
 ENDINGS = (*figure.ENDINGS, ".html", ".json")
 _MOST_BARS, _MOST_BARS_PAGE = 20, 5

@@ -1,0 +1,274 @@
+"""The adapter: a user's own torch module, with every kind readable and the module unchanged."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from rnnlens.adapter import linear, modules
+from rnnlens.adapter import logits as finding
+from rnnlens.adapter.axes.layout import Layout, tensors
+from rnnlens.adapter.axes.orders import Orders
+from rnnlens.adapter.record.capture import Capture, Part
+from rnnlens.adapter.structure import Heard, Structure, structure
+from rnnlens.adapter.untouched import untouched
+from rnnlens.errors import RnnlensError
+from rnnlens.model.cells import States
+from rnnlens.model.kinds import Kind
+
+Feed = Callable[[nn.Module, Any], Any]
+_TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Every kind's states for a batch, and the module's own logits."""
+
+    states: States  #: Of each kind, (T, B, H): time first.
+    lengths: Tensor | None  #: (B,); None: all sequences are as long as T.
+    logits: Tensor | None  #: (T, B, V), or (1, B, V) where each sequence has one prediction.
+    difference: float  #: The largest between recomputed and real outputs, when last checked.
+
+
+class Adapter:
+    """Reads the kinds of any torch module: `Adapter(module).trace(batch).states["h1"]`.
+
+    Recurrent parts are found by themselves: nn.LSTM, GRU, RNN, and LSTMCell, GRUCell, RNNCell in a
+    loop. Their states are recomputed from weights and inputs, and on the first trace (with `debug`
+    on every one) checked against what the module really returns.
+
+    `kinds` names further submodules whose outputs are kinds; of a recurrent part with a forward of
+    its own, which need not do what torch's does, the output is then all that is read. `feed` says
+    how a batch is given to the module, `logits` picks the logits from what it returns, and
+    `batch_first` says whether sequences or timesteps come first where nothing else tells, `labels`
+    how many there are, where several tensors could be the logits.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        kinds: Iterable[str] = (),
+        feed: Feed | None = None,
+        logits: Callable[[Any], Any] | None = None,
+        debug: bool = False,
+        batch_first: bool | None = None,
+        labels: int | None = None,
+    ) -> None:
+        self.module = modules.unwrapped(module)
+        modules.check(self.module)
+        self.debug = debug
+        self._feed = feed or _fed
+        self._logits = logits
+        self._batch_first, self._labels = batch_first, labels
+        self._named = modules.named(self.module, kinds)
+        self._parts = {
+            name: part
+            for name, part in modules.parts(self.module).items()
+            if name not in self._named or modules.is_torchs(part.forward)
+        }
+        self.orders = Orders()
+        self._structure: Structure | None = None
+        self._difference = 0.0
+        if not self._parts and not self._named:
+            raise RnnlensError(
+                f"{type(self.module).__name__} has no recurrent part (LSTM, GRU, RNN or their "
+                "cells); name the submodules to be read: kinds=['blocks.0', ...]"
+            )
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Every kind, from input to output; known once a batch has been traced."""
+        if self._structure is None:
+            raise RnnlensError("the kinds are known once a batch has been traced; call trace first")
+        return self._structure.kinds
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether any of its states are recomputed."""
+        return bool(self._parts)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the module is; one without weights is read on the CPU."""
+        return next(iter(modules.devices(self.module)), torch.device("cpu"))
+
+    def beside(self, kinds: Iterable[str]) -> frozenset[str]:
+        """These kinds, and all others of the same recurrent parts."""
+        wanted = set(kinds)
+        parts = (
+            [set(ids.values()) for ids in self._structure.ids.values()] if self._structure else []
+        )
+        return frozenset(wanted.union(*(ids for ids in parts if ids & wanted)))
+
+    @torch.no_grad()
+    def trace(self, batch: Any) -> Trace:
+        """Read a batch, in evaluation mode and without gradients."""
+        capture = Capture(self._parts, self._named, self.debug or self._structure is None)
+        output = self._run(capture, batch)
+        heard = {
+            item.name: self._heard(item) for item in capture.order if isinstance(item, Part)
+        }  # fmt: skip
+        layouts = [part.layout for part in reversed(heard.values())]
+        named = self._outputs(capture, layouts)
+        if not layouts:
+            layouts = [Layout(len(v), v.shape[1], self._order()) for v in named.values()]
+        found = self._structure or self._name(capture, heard)
+        self._check_order(capture, found)
+        states = found.states(heard, named)
+        _check_finite(states, found, heard)
+        self._check_difference(heard)
+        self._structure = found
+        logits, lengths = self._predictions(output, layouts, heard, states)
+        return Trace(states, lengths, logits, self._difference)
+
+    def _predictions(
+        self, output: Any, layouts: list[Layout], heard: dict[str, Heard], states: States
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """The logits in what the module returned, and how long its sequences are."""
+        own = [tensor for item in heard.values() for tensor in (*item.part.returned, item.output)]
+        found = finding.logits(output, layouts, own, self._logits, self._labels)
+        if found is None:
+            return None, layouts[0].lengths
+        fit, layout = found
+        read = [*states.values(), *(item.output for item in heard.values())]
+
+        def explained(logits: Tensor) -> bool:
+            """Whether these are a linear map of states in the very same order."""
+            beside = [values for values in read if values.shape[:2] == logits.shape[:2]]
+            with untouched(self.module, modules.devices(self.module)):
+                return linear.explained(self.module, beside, logits, layout.valid())
+
+        logits = self.orders.settle("logits", fit, layout, explained)
+        return finding.as_logits(logits, layout.valid()), layout.lengths
+
+    def _run(self, capture: Capture, batch: Any) -> Any:
+        """The module's forward pass, listened to."""
+        here = modules.devices(self.module)
+        if any(device.type == "meta" for device in here):
+            raise RnnlensError("the module is on the meta device, without values; load its weights")
+        given = {tensor.device for _, tensor in tensors(batch)}
+        if any(device.type == "meta" for device in given):  # torch lets it pass, and reads nothing
+            raise RnnlensError(f"the batch is on meta, without values; make it on {_listed(here)}")
+        embedding = modules.embedding(self.module) if self._structure is None else None
+        with untouched(self.module, here | given), modules.uncompiled():
+            capture.listen(embedding)
+            try:
+                return self._feed(self.module, batch)
+            except RuntimeError as error:
+                if given and here and not given & here:
+                    raise RnnlensError(
+                        f"the batch is on {_listed(given)} and the module on {_listed(here)}; move "
+                        f"the batch, batch.to({_listed(here)!r}), or the module"
+                    ) from error
+                raise
+
+    def _heard(self, part: Part) -> Heard:
+        piece = part.joined()
+        return Heard(part, piece, part.layout(piece, self._batch_first))
+
+    def _order(self) -> bool:
+        """Whether sequences come first in a module without recurrent parts; most often they do."""
+        if self._batch_first is not None:
+            return self._batch_first
+        said = [m.batch_first for m in self.module.modules() if hasattr(m, "batch_first")]
+        return bool(said[-1]) if said else True
+
+    def _outputs(self, capture: Capture, layouts: list[Layout]) -> States:
+        """The named submodules' outputs as states."""
+        missing = [name for name in self._named if name not in capture.outputs]
+        if missing:
+            raise RnnlensError(
+                f"the module never calls {missing[0]}, so that it has no output to read; name a "
+                "submodule that this batch passes through"
+            )
+        order = layouts[0].batch_first if layouts else self._order()
+        return {
+            name: self.orders.settle(name, *finding.assembled(name, values, layouts, order))
+            for name, values in capture.outputs.items()
+        }
+
+    def _name(self, capture: Capture, heard: dict[str, Heard]) -> Structure:
+        """Settle the kinds, from the first batch."""
+        if not capture.order:
+            names = ", ".join(part.called for part in capture.parts.values())
+            raise RnnlensError(
+                f"the module never calls its recurrent part: {names}; give feed= a function that "
+                "runs the part, or name other submodules in kinds="
+            )
+        order = [item if isinstance(item, str) else heard[item.name] for item in capture.order]
+        found = structure(order, len(self._parts) > 1, capture.embedded)
+        ids = [kind.id for kind in found.kinds]
+        twice = [name for name in self._named if ids.count(name) > 1]
+        if twice:
+            raise RnnlensError(
+                f"the submodule {twice[0]} is called as a kind of the recurrent part is; give it "
+                "another name in the module"
+            )
+        return found
+
+    def _check_order(self, capture: Capture, found: Structure) -> None:
+        now = {item if isinstance(item, str) else f"{item.name}()" for item in capture.order}
+        different = sorted(now ^ set(found.order))
+        if different:
+            name = different[0].removesuffix("()") or "the module"
+            had, has = ("not called", "called") if different[0] in now else ("called", "not called")
+            raise RnnlensError(
+                f"{name} was {had} for the first batch and is {has} for this one; use one adapter "
+                "for each way through the module"
+            )
+
+    def _check_difference(self, heard: dict[str, Heard]) -> None:
+        """Note how far recomputed outputs are from real ones; too far is an error."""
+        checked = [item.part for item in heard.values() if item.part.returned]
+        gaps = [part.difference for part in checked]
+        for part in checked:
+            allowed = _TOLERANCE.get(part.precision, 1e-1) * part.scale
+            if not part.difference <= allowed:
+                raise RnnlensError(
+                    f"{part.called} differs from its recomputed output by {part.difference:.2g} "
+                    f"({allowed:.2g} is allowed), so that its kinds cannot be trusted; "
+                    + _remedy(part)
+                )
+        if checked and (checked[0].checking or any(gaps)):
+            self._difference = max(gaps)
+
+
+def _remedy(part: Part) -> str:
+    if modules.is_torchs(part.module.forward):
+        return "does something write into its weights while it runs? Replace them instead"
+    return "name it in kinds= to read its output alone"
+
+
+def _fed(module: nn.Module, batch: Any) -> Any:
+    """A tuple or list as positional arguments, a dict by name, anything else as it is."""
+    if isinstance(batch, tuple | list) and not isinstance(batch, PackedSequence):
+        return module(*batch)
+    return module(**batch) if isinstance(batch, Mapping) else module(batch)
+
+
+def _listed(devices: set[torch.device]) -> str:
+    return ", ".join(sorted(map(str, devices)))
+
+
+def _check_finite(states: States, found: Structure, heard: dict[str, Heard]) -> None:
+    """No state may be NaN or infinite; what lies past a sequence's end does not count."""
+    masks = {
+        kind: heard[part].layout.valid() for part, ids in found.ids.items() for kind in ids.values()
+    }
+    sums = [v.sum(dtype=torch.promote_types(v.dtype, torch.float32)) for v in states.values()]
+    if all(bool(torch.isfinite(total)) for total in sums):  # one number each: quick
+        return
+    for kind, values in states.items():
+        bad = ~torch.isfinite(values).all(-1)  # (T, B)
+        mask = masks.get(kind)
+        if mask is not None:
+            bad &= mask
+        if bool(bad.any()):
+            step, sequence = bad.nonzero()[0].tolist()
+            raise RnnlensError(
+                f"the states of {kind} are NaN or infinite, first at timestep {step} of sequence "
+                f"{sequence}; look there for a division by zero, an overflow or a bad input"
+            )

@@ -1,0 +1,1 @@
+"""Which axis of a tensor is time, and what lies beside what."""

@@ -1,0 +1,61 @@
+"""Which axis is time where a shape does not tell: as many timesteps as sequences, or flat rows."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from torch import Tensor
+
+from rnnlens.adapter.axes.layout import Arranged, Layout
+from rnnlens.errors import RnnlensError
+
+
+class Orders:
+    """What is known of the order in which a module returns its tensors, by their names."""
+
+    def __init__(self) -> None:
+        self._batch_first: dict[str, bool | None] = {}  # None: looked into, in vain
+        self._assumed: bool | None = None
+        self.doubtful: set[str] = set()  # that were met in shapes which do not tell
+
+    @contextmanager
+    def assumed(self, batch_first: bool) -> Iterator[None]:
+        """Read everything in doubt in one order, for a while."""
+        self._assumed = batch_first
+        try:
+            yield
+        finally:
+            self._assumed = None
+
+    def learn(self, name: str, batch_first: bool) -> None:
+        """From now on that is the order of a tensor where its shape does not tell."""
+        self._batch_first[name] = batch_first
+
+    def settle(
+        self,
+        name: str,
+        fit: Arranged,
+        layout: Layout | None,
+        explained: Callable[[Tensor], bool] | None = None,
+    ) -> Tensor:
+        """The tensor in the order (T, B, H).
+
+        As an earlier batch showed, else as `explained` says, else as the module's parts have it.
+        """
+        if fit.batch_first is not None:
+            self._batch_first[name] = fit.batch_first
+        if fit.other is None or layout is None:
+            return fit.values
+        self.doubtful.add(name)
+        if self._assumed is not None:
+            return fit.values if self._assumed is layout.batch_first else fit.other
+        if name not in self._batch_first:
+            readings = ((layout.batch_first, fit.values), (not layout.batch_first, fit.other))
+            right = [order for order, values in readings if explained and explained(values)]
+            self._batch_first[name] = right[0] if len(right) == 1 else None
+        known = self._batch_first[name]
+        if known is None and not layout.told:
+            raise RnnlensError(
+                f"{name} could have timesteps or sequences first ({layout.steps} and "
+                f"{layout.batch}), and nothing tells which; give batch_first=True or False"
+            )
+        return fit.other if known is (not layout.batch_first) else fit.values

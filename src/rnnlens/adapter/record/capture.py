@@ -1,0 +1,268 @@
+"""Listening to a forward pass: every call of a recurrent part, every output of a named one.
+
+A recurrent part's `forward` is stood in for while listening, rather than hooked: wrappers that
+drop weights call `part.forward(x)`, which runs no hooks, and a user's own hooks may change what
+goes in and comes out. All of it happens inside `untouched`, which puts everything back.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from rnnlens.adapter.axes.layout import Layout, described, tensors
+from rnnlens.adapter.modules import called, is_torchs
+from rnnlens.adapter.record import layers, steps
+from rnnlens.adapter.record.calls import Piece, Runs
+from rnnlens.adapter.recurrent import Family, Weights
+from rnnlens.errors import RnnlensError
+
+Forward = Callable[..., Any]
+
+
+def local(kind: str, number: int, reverse: bool) -> str:
+    """A kind's id within its part."""
+    return f"{kind}{number}{'<' if reverse else ''}"
+
+
+@dataclass
+class Part(ABC):
+    """What was heard of one recurrent part."""
+
+    name: str
+    module: nn.Module
+    checking: bool
+    difference: float = 0.0  # between recomputed and real outputs, the largest
+    scale: float = 1.0  # the largest real output, at least 1
+    precision: torch.dtype = torch.float64  # the coarsest that was met
+    returned: list[Tensor] = field(default_factory=list)  # kept, to know them again
+    weights: list[Weights] = field(default_factory=list)  # per layer and direction
+    packed: PackedSequence | None = None
+
+    def __post_init__(self) -> None:
+        self.called = called(self.name, self.module)
+        self.runs = Runs(self.called)
+
+    @abstractmethod
+    def call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
+        """Stand in for the part's forward."""
+
+    @abstractmethod
+    def joined(self) -> Piece:
+        """Every kind of every call by its local id, `x` the input."""
+
+    @property
+    @abstractmethod
+    def family(self) -> Family:
+        """Which of torch's recurrences this is."""
+
+    @property
+    def directions(self) -> int:
+        """2: it also reads backwards."""
+        return 2 if getattr(self.module, "bidirectional", False) else 1
+
+    def layout(self, piece: Piece, batch_first: bool | None) -> Layout:
+        """Where time and sequences are in tensors beside this part."""
+        steps_, batch = piece.states["x"].shape[:2]
+        first = bool(getattr(self.module, "batch_first", False))
+        chosen = first if batch_first is None else batch_first
+        told = batch_first is not None or hasattr(self.module, "batch_first")
+        lengths = piece.lengths
+        if lengths is None and self.packed is not None:  # other tensors may be padded further
+            lengths = torch.full((batch,), steps_, device=piece.states["x"].device)
+        return Layout(steps_, batch, chosen, told, lengths, self.packed)
+
+    def check_device(self, args: Any, kwargs: Any) -> None:
+        """The input has to be where the weights are; torch itself does not always say so."""
+        given = [tensor.device for _, tensor in tensors((args, kwargs))]
+        here = next((p.device for p in self.module.parameters()), None)
+        if given and here is not None and given[0] != here:
+            raise RnnlensError(
+                f"{self.called} is given its input on {given[0]} and has its weights on {here}; "
+                f"move the batch, batch.to('{here}'), or the module"
+            )
+
+    def note_autocast(self, values: Tensor) -> None:
+        """Within an autocast the part is as coarse as what that makes of its weights."""
+        device = values.device.type
+        if torch.is_autocast_enabled(device):
+            self.precision = _coarser(self.precision, torch.get_autocast_dtype(device))
+
+    def compare(self, made: Iterable[Tensor], real: Iterable[Tensor]) -> None:
+        """Note how far what was recomputed is from what the module returned."""
+        for ours, theirs in zip(made, real, strict=True):
+            wide = theirs.to(torch.float64)
+            gap = float((ours.to(torch.float64) - wide).abs().max())
+            self.difference = max(self.difference, gap) if gap == gap else gap  # noqa: PLR0124 - NaN
+            self.scale = max(self.scale, float(wide.abs().max()))
+            self.precision = _coarser(self.precision, _coarser(ours.dtype, theirs.dtype))
+
+
+def _coarser(a: torch.dtype, b: torch.dtype) -> torch.dtype:
+    return a if torch.finfo(a).eps > torch.finfo(b).eps else b
+
+
+class LayersPart(Part):
+    """An nn.LSTM, GRU or RNN.
+
+    Its layers have to be computed one by one to be seen, which gives its output too. Once that has
+    been checked, it is returned in place of torch's, so that nothing is computed twice; a subclass
+    with a forward of its own is always run.
+    """
+
+    module: nn.RNNBase
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.pieces: list[Piece] = []
+
+    def call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
+        self.check_device(args, kwargs)
+        real = forward(*args, **kwargs) if self.checking or not self._is_torchs(forward) else None
+        given = self._read(args, kwargs)
+        self.weights = layers.weights(self.module)
+        states = layers.compute(self.module, given, self.weights)
+        source = args[0] if args else kwargs["input"]
+        made = layers.returned(self.module, source, given, states)
+        if real is not None:
+            self._compare(made, real)
+        answer = made if real is None else real
+        flat = _flat(answer)
+        self.note_autocast(given.x)
+        self.returned += flat
+        self.runs.add(given.state, flat[1])
+        self.packed = source if isinstance(source, PackedSequence) else None
+        self.pieces.append(Piece({"x": given.x, **self._named(states)}, given.lengths))
+        return answer
+
+    def _is_torchs(self, forward: Forward) -> bool:
+        """Whether nothing but torch's own code runs, in the weights' own precision."""
+        device = self.module.all_weights[0][0].device.type
+        return is_torchs(forward) and not torch.is_autocast_enabled(device)
+
+    def _read(self, args: Any, kwargs: Any) -> layers.Given:
+        try:
+            return layers.read(self.module, *args, **kwargs)
+        except TypeError as error:
+            raise RnnlensError(
+                f"{self.called} is called with other arguments than torch's own, which cannot be "
+                f"recomputed ({error}); name it in kinds= to read its output alone"
+            ) from error
+
+    def _compare(self, made: Any, real: Any) -> None:
+        ours, theirs = _flat(made), _flat(real)
+        if [t.shape for t in ours] != [t.shape for t in theirs]:
+            raise RnnlensError(
+                f"{self.called} returned {described(real)} where torch's own returns "
+                f"{described(made)}; name it in kinds= to read its output alone"
+            )
+        self.compare(ours, theirs)
+
+    def _named(self, states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+        found: dict[str, Tensor] = {}
+        for at, values in enumerate(states):
+            number, backwards = at // self.directions + 1, at % self.directions == 1
+            found |= {local(kind, number, backwards): v for kind, v in values.items()}
+        return found
+
+    def joined(self) -> Piece:
+        return self.runs.join(self.pieces)
+
+    @property
+    def family(self) -> Family:
+        return layers.family(self.module)
+
+
+class StepsPart(Part):
+    """An LSTMCell, GRUCell or RNNCell: its calls are gathered and computed together."""
+
+    module: steps.CellModule
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.steps = steps.Steps(self.module)
+
+    def call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
+        self.check_device(args, kwargs)
+        real = forward(*args, **kwargs)
+        named = dict(zip(("input", "hx"), args, strict=False)) | kwargs
+        given, returned = self.steps.add(named["input"], named.get("hx"), real)
+        self.note_autocast(returned)
+        self.returned += _flat(real)
+        self.runs.add(given, returned)
+        return real
+
+    def joined(self) -> Piece:
+        self.weights = self.steps.weights
+        pieces = []
+        for step, states in zip(self.steps.calls, self.steps.states(), strict=True):
+            if self.checking:
+                self.compare((states[kind][0] for kind in step.end), step.end.values())
+            named = {local(kind, 1, reverse=False): v for kind, v in states.items()}
+            pieces.append(Piece({"x": step.x[None], **named}))
+        return self.runs.join(pieces)
+
+    @property
+    def family(self) -> Family:
+        return self.steps.family
+
+
+def _flat(value: Any) -> list[Tensor]:
+    """The tensors of what a recurrent part returned, a packed output unpacked to its data."""
+    if isinstance(value, PackedSequence):
+        return [value.data]
+    if isinstance(value, tuple | list):
+        return [tensor for inner in value for tensor in _flat(inner)]
+    return [value] if isinstance(value, Tensor) else []
+
+
+class Capture:
+    """All that is heard of one forward pass."""
+
+    def __init__(
+        self, parts: dict[str, nn.Module], named: dict[str, nn.Module], checking: bool
+    ) -> None:
+        self.parts = {
+            name: (LayersPart if isinstance(m, nn.RNNBase) else StepsPart)(name, m, checking)
+            for name, m in parts.items()
+        }
+        self.named = named
+        self.outputs: dict[str, list[Tensor]] = {}
+        self.embedded: list[Tensor] = []  # what the module's one embedding returned
+        self.order: list[Part | str] = []  # recurrent parts, and names, as they were first called
+
+    def listen(self, embedding: nn.Embedding | None = None) -> None:
+        """Begin; to be called inside `untouched`, which ends it."""
+        if embedding is not None:
+            embedding.register_forward_hook(lambda _m, _a, out: self.embedded.append(out.clone()))
+        for part in self.parts.values():
+            part.module.__dict__["forward"] = self._stand_in(part, part.module.forward)
+        for name, module in self.named.items():
+            module.register_forward_hook(self._hook(name))
+
+    def _stand_in(self, part: Part, forward: Forward) -> Forward:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            answer = part.call(forward, args, kwargs)
+            if all(part is not heard for heard in self.order):
+                self.order.append(part)
+            return answer
+
+        return call
+
+    def _hook(self, name: str) -> Callable[[nn.Module, Any, Any], None]:
+        def hear(_module: nn.Module, _args: Any, output: Any) -> None:
+            found = next(tensors(output), None)
+            if found is None:
+                raise RnnlensError(
+                    f"{name} returned {described(output)}, in which there is no tensor to read; "
+                    "name a submodule that returns one"
+                )
+            self.outputs.setdefault(name, []).append(found[1].clone())
+            if name not in self.order:
+                self.order.append(name)
+
+        return hear

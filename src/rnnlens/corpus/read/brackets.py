@@ -1,0 +1,68 @@
+"""Penn Treebank brackets: ( (S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .)) )"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from rnnlens.corpus.read.source import lines
+from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.tags import universal
+from rnnlens.errors import RnnlensError
+
+_PIECE = re.compile(r"[()]|[^()\s]+")
+_ESCAPES = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+}
+_ESCAPED = re.compile(r"\\([/*])")
+
+
+def read_brackets(path: Path, encoding: str) -> Iterator[Sentence]:
+    """The words of each tree with their parts of speech; traces (tag -NONE-) are dropped."""
+    depth, opened = 0, 0
+    inner: list[str] = []  # what stands in the innermost bracket: a tag, then its word
+    leaves: list[tuple[str, str]] = []
+    for number, line in enumerate(lines(path, encoding), 1):
+        where = f"{path}, line {number}"
+        for piece in _PIECE.findall(line):
+            if piece == "(":
+                opened = number if depth == 0 else opened
+                leaves += _leaf(inner[1:], where)  # a word with brackets after it is no leaf
+                depth, inner = depth + 1, []
+            elif piece == ")":
+                depth -= 1
+                leaves += _leaf(inner, where)
+                inner = []
+            else:
+                inner.append(piece)
+            if depth < 0:
+                raise RnnlensError(f"{where}: a bracket closes that never opened")
+            if depth == 0 and piece != ")":
+                raise RnnlensError(
+                    f"{where}: {piece!r} stands outside any bracket; is this a treebank? "
+                    "give --format"
+                )
+            if depth == 0 and leaves:
+                words, tags = zip(*leaves, strict=True)
+                yield Sentence(words, tags)
+                leaves = []
+    if depth:
+        raise RnnlensError(
+            f"{path}: the tree that opens at line {opened} never closes; is the file whole?"
+        )
+
+
+def _leaf(held: list[str], where: str) -> list[tuple[str, str]]:
+    """The word and part of speech a bracket holds, if any: none for a trace or an inner node."""
+    if not held:
+        return []
+    if len(held) != 2:
+        raise RnnlensError(f"{where}: {' '.join(held)!r} is no tag with its word; mend the tree")
+    tag, word = held
+    if tag == "-NONE-":
+        return []
+    return [(_ESCAPES.get(word, _ESCAPED.sub(r"\1", word)), universal(tag) or "X")]

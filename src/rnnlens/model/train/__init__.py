@@ -1,0 +1,1 @@
+"""Training a network of ours."""

@@ -1,0 +1,211 @@
+"""Training a language model: sentence by sentence, the next word, as the paper does."""
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
+
+from rnnlens.corpus.batches import Batch, Split
+from rnnlens.errors import RnnlensError
+from rnnlens.model.network import Network
+from rnnlens.model.train.distributed import Processes
+from rnnlens.model.train.dropout import Dropout, DropoutConfig
+from rnnlens.model.train.graphs import Graphs
+from rnnlens.model.train.perplexity import model_perplexity, perplexity
+
+
+@dataclass(frozen=True)
+class TrainingConfig(DropoutConfig):
+    """How a network is trained; the defaults were chosen by measuring (docs/results.md)."""
+
+    epochs: int = field(default=30, metadata={"help": "passes over the training data, at most"})
+    batch: int = field(default=64, metadata={"help": "sentences a step"})
+    learning_rate: float = field(default=1e-2, metadata={"help": "its highest value"})
+    warmup: float = field(
+        default=0.1, metadata={"help": "share of all steps in which the learning rate rises"}
+    )
+    weight_decay: float = field(default=0.1, metadata={"help": "of AdamW"})
+    clip: float = field(default=1.0, metadata={"help": "largest norm of a gradient"})
+    average: float = field(
+        default=0.999, metadata={"help": "decay of the running average of the weights"}
+    )
+    patience: int = field(
+        default=5, metadata={"help": "stop after so many epochs without a better validation"}
+    )
+    seed: int = field(default=0, metadata={"help": "of weights, order and dropout"})
+
+    def check(self) -> None:
+        """Refuse values that cannot work."""
+        super().check()
+        for name in ("epochs", "batch", "patience"):
+            if not 1 <= getattr(self, name) <= 10**6:
+                raise RnnlensError(f"--{name} {getattr(self, name)}: give 1 to 1000000")
+        for name in ("learning_rate", "clip"):
+            if not 0 < getattr(self, name) < math.inf:
+                flag = name.replace("_", "-")
+                raise RnnlensError(f"--{flag} {getattr(self, name)}: give a positive number")
+        for name in ("warmup", "average"):
+            if not 0 <= getattr(self, name) < 1:
+                raise RnnlensError(
+                    f"--{name} {getattr(self, name)}: give 0 up to, not including, 1"
+                )
+        if not 0 <= self.weight_decay < math.inf:
+            raise RnnlensError(f"--weight-decay {self.weight_decay}: give 0 or more")
+        if not 0 <= self.seed < 2**63:
+            raise RnnlensError(f"--seed {self.seed}: give 0 up to, not including, 2**63")
+
+
+@dataclass
+class Progress:
+    """How far training has come."""
+
+    epoch: int = 0  # epochs finished
+    step: int = 0  # steps done in the epoch under way
+    seen: int = 0  # tokens predicted in it
+    best: float = math.inf  # validation perplexity
+    best_epoch: int = 0
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+class Trainer:
+    """Trains a network; its whole state can be saved between any two steps."""
+
+    def __init__(
+        self,
+        network: Network,
+        train: Split,
+        valid: Split,
+        config: TrainingConfig,
+        device: torch.device,
+        processes: Processes | None = None,
+    ) -> None:
+        config.check()
+        self.config, self.device, self.processes = config, device, processes or Processes()
+        self.train, self.valid = train, valid
+        self.network = network.to(device)
+        self.average = copy.deepcopy(self.network).requires_grad_(False)
+        self.best = {name: p.clone() for name, p in self.average.named_parameters()}
+        self.parameters = list(self.network.parameters())
+        self.averages = list(self.average.parameters())
+        self.rate = torch.tensor(config.learning_rate, device=device)
+        self.optimiser = torch.optim.AdamW(
+            self.parameters,
+            lr=self.rate,
+            betas=(0.9, 0.99),
+            weight_decay=config.weight_decay,
+            fused=True,
+            capturable=device.type == "cuda",
+        )
+        self.dropout = Dropout(config, device)
+        graphed = device.type == "cuda" and self.processes.count == 1
+        self.compute = Graphs(self._compute, self.dropout.generator) if graphed else self._compute
+        self.nll = torch.zeros((), dtype=torch.float64, device=device)
+        self.progress = Progress()
+        self.steps = -(-len(train) // config.batch)  # an epoch
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are done or patience has run out."""
+        waited = self.progress.epoch - self.progress.best_epoch
+        return self.progress.epoch >= self.config.epochs or waited >= self.config.patience
+
+    def run(self, stop: Callable[[], bool], after_epoch: Callable[[], None]) -> bool:
+        """Train on from wherever progress stands; `stop` is asked after each step.
+
+        Returns whether training came to its end.
+        """
+        while not self.finished:
+            seed = (self.config.seed, self.progress.epoch)
+            groups = self.train.shuffled(self.config.batch, seed)
+            for k in range(self.progress.step, self.steps):
+                batch = self.train.batch(groups[k], self.processes.rank, self.processes.count)
+                self._step(batch)
+                self.progress.step, self.progress.seen = k + 1, self.progress.seen + batch.pairs
+                if stop():
+                    return False
+            self._end_epoch()
+            after_epoch()
+        return True
+
+    def training_perplexity(self) -> float:
+        """Of the epoch so far, dropout and all."""
+        return perplexity(self.nll.item(), self.progress.seen)
+
+    def check_finite(self) -> None:
+        """Refuse to go on with a loss that is no number."""
+        self._refuse_endless("the loss", self.nll.item())
+
+    def _refuse_endless(self, what: str, value: float) -> None:
+        if not math.isfinite(value):
+            raise RnnlensError(
+                f"{what} is {value} in epoch {self.progress.epoch + 1}, "
+                f"step {self.progress.step}; what was saved before is kept: try a lower "
+                f"--learning-rate (now {self.config.learning_rate}) or --clip in another folder"
+            )
+
+    def check_weights(self) -> None:
+        """Refuse to save weights that are no numbers: a step may spoil them before a loss shows."""
+        if not all(torch.isfinite(p).all() for p in self.parameters):
+            raise RnnlensError(
+                f"weights stopped being numbers in epoch {self.progress.epoch + 1}; what was saved "
+                "before is kept: try a lower --learning-rate "
+                f"(now {self.config.learning_rate}) in another folder"
+            )
+
+    def _step(self, batch: Batch) -> None:
+        done = self.progress.epoch * self.steps + self.progress.step
+        self.dropout.begin(_mix(self.config.seed, done), batch.columns, batch.sentences)
+        # The running average follows quickly at first, so that early epochs are not held back.
+        follow = 1 - min(self.config.average, (1 + done) / (10 + done))
+        scalars = torch.tensor([1 / batch.pairs, self._learning_rate(done), follow])
+        self.network.train()
+        self.compute(*(t.to(self.device) for t in (batch.inputs, batch.targets, scalars)))
+
+    def _compute(self, inputs: Tensor, targets: Tensor, scalars: Tensor) -> None:
+        """One step, given nothing but tensors, so that a CUDA graph can replay it."""
+        scale, rate, follow = scalars
+        h = self.network.hidden(inputs, self.dropout)  # (T, B, H)
+        logits = self.network.logits(h.flatten(0, 1))  # (T * B, V)
+        nll = F.cross_entropy(logits, targets.flatten(), reduction="sum")
+        self.optimiser.zero_grad(set_to_none=True)
+        (nll * scale).backward()
+        nll = nll.detach().clone()
+        self.processes.sum([*(p.grad for p in self.parameters if p.grad is not None), nll])
+        clip_grad_norm_(self.parameters, self.config.clip)
+        self.rate.copy_(rate)
+        self.optimiser.step()
+        with torch.no_grad():
+            for average, p in zip(self.averages, self.parameters, strict=True):
+                average.lerp_(p, follow)
+            self.nll += nll
+
+    def _learning_rate(self, done: int) -> float:
+        """Rise in a line, fall in half a cosine."""
+        share = (done + 1) / (self.config.epochs * self.steps)
+        if share < self.config.warmup:
+            return self.config.learning_rate * share / self.config.warmup
+        fall = (share - self.config.warmup) / (1 - self.config.warmup)
+        return self.config.learning_rate * (1 + math.cos(math.pi * fall)) / 2
+
+    def _end_epoch(self) -> None:
+        self.check_finite()
+        progress = self.progress
+        valid = model_perplexity(self.average, self.valid, self.device)
+        self._refuse_endless("the validation perplexity", valid)
+        record = {"epoch": progress.epoch + 1, "train": self.training_perplexity(), "valid": valid}
+        progress.history.append(record)
+        progress.epoch, progress.step, progress.seen = progress.epoch + 1, 0, 0
+        self.nll.zero_()
+        if valid < progress.best:
+            progress.best, progress.best_epoch = valid, progress.epoch
+            self.best = {name: p.clone() for name, p in self.average.named_parameters()}
+
+
+def _mix(seed: int, step: int) -> int:
+    """One seed for each step of each run."""
+    return (seed * 1_000_003 + step) % 2**63

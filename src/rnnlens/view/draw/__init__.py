@@ -1,0 +1,1 @@
+"""Grids as figures, in the terminal and as tables."""

@@ -1,0 +1,283 @@
+"""The grid as a figure for print: .svg, .png or .pdf, by matplotlib.
+
+Lengths are points, from the top left. Text in an SVG is drawn as outlines, so that it looks alike
+in every viewer and typesetting program; a PDF embeds its fonts and its text can be searched.
+"""
+
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from rnnlens.errors import RnnlensError
+from rnnlens.view.draw.pen import SMALL, Pen, fonts, mixed
+from rnnlens.view.draw.visible import printable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ENDINGS = (".svg", ".png", ".pdf")
+DOTS = 200  # of a .png, per inch
+LARGEST, MOST_DOTS = 190, 120e6  # inches either way, as a PDF may have; dots of a .png
+
+_RC: dict[Any, Any] = {
+    "svg.fonttype": "path", "svg.hashsalt": "rnnlens", "pdf.fonttype": 42,
+    "mathtext.fontset": "stix", "text.hinting": "none",
+}  # fmt: skip
+_METADATA: dict[str, dict[str, Any]] = {  # no dates: the same grid gives the same bytes
+    ".svg": {"Date": None, "Creator": "rnnlens"},
+    ".pdf": {"CreationDate": None, "Creator": "rnnlens", "Producer": "rnnlens"},
+    ".png": {"Software": "rnnlens"},
+}
+_GREY, _RULE = "#77777f", "#d6d6dc"
+_EDGE, _GAP, _LINE, _SIZE = 8.0, 9.0, 8.6, 8.6  # margins, between layers, text
+_BLOCK, _LONGEST_WORD, _WIDEST_LABEL, _NARROWEST_LABEL = 12.0, 110.0, 52.0, 26.0
+
+
+@dataclass(frozen=True)
+class Style:
+    """What is asked of a figure."""
+
+    columns: Sequence[int]
+    bars: int = 3
+    compact: bool = False
+    symbols: bool = False
+    width: float | None = None  # inches; without it, what the grid takes
+    title: str = ""
+
+
+def check_matplotlib() -> None:
+    """Refuse before any work where figures cannot be drawn."""
+    try:
+        import matplotlib as mpl  # noqa: F401
+    except ImportError as error:
+        raise RnnlensError(
+            "figures need matplotlib; install it: pip install 'rnnlens[figure]'"
+        ) from error
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Ours, whatever the user's own settings say."""
+    check_matplotlib()
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_RC)
+        yield
+
+
+def build(grid: Mapping[str, Any], style: Style, ending: str = ".pdf") -> "Figure":
+    """The figure, refused where a file of this ending could not hold it."""
+    with _settings():
+        layout = _Layout(grid, style, Pen(fonts(_characters(grid, style))))
+        layout.check(ending)
+        layout.place()
+        return layout.pen.figure(layout.width, layout.height, layout.scale)
+
+
+def draw(grid: Mapping[str, Any], ending: str, style: Style) -> bytes:
+    """The figure's bytes."""
+    figure = build(grid, style, ending)
+    with _settings():
+        metadata = dict(_METADATA[ending])
+        if ending != ".png":
+            metadata["Title"] = printable(style.title or grid["text"])
+        made = io.BytesIO()
+        figure.savefig(made, format=ending[1:], dpi=DOTS, metadata=metadata)
+        return made.getvalue()
+
+
+class _Layout:
+    """Where everything stands."""
+
+    def __init__(self, grid: Mapping[str, Any], style: Style, pen: Pen) -> None:
+        self.grid, self.style, self.pen = grid, style, pen
+        self.described = [grid["columns"][k] for k in style.columns]
+        self.numbers = 6.0 + pen.width(str(len(grid["words"])))
+        words = {(word["text"], word["unknown"]) for word in grid["words"]}
+        longest = max(pen.width(self._shown(*word), _SIZE, **_face(word[1])) for word in words)
+        self.left = _EDGE + self.numbers + longest + 8
+        layers = len({column["layer"] for column in self.described})
+        self.fixed = self.left + (layers - 1) * _GAP + _EDGE
+        self.pitch = 12.0 if style.compact else max(style.bars * _LINE, 12) + 6
+        self.cell = self._cell()
+        self.width = max(self.fixed + self.cell * len(self.described), 170)
+        self.scale = style.width * 72 / self.width if style.width else 1.0
+        self.height = 0.0
+
+    def _cell(self) -> float:
+        """A column's width: what its labels need, or what the width asked for leaves."""
+        if self.style.compact:
+            return 19.0
+        labels = _labels(self.grid, self.style)
+        needed = max((self.pen.width(self.pen.shown(text[:40])) for text in labels), default=0)
+        beside = _BLOCK + 3 + 6
+        label = min(max(needed, _NARROWEST_LABEL), _WIDEST_LABEL)
+        if self.style.width:
+            leaves = (self.style.width * 72 - self.fixed) / len(self.described) - beside
+            label = max(leaves, _NARROWEST_LABEL)
+        return beside + label
+
+    def check(self, ending: str) -> None:
+        """Refuse what is too large for a page, before it is drawn."""
+        rows = self.pitch * len(self.grid["words"])
+        wide, high = (length * self.scale / 72 for length in (self.width, rows))
+        too_long = max(wide, high) > LARGEST
+        if too_long or (ending == ".png" and wide * high * DOTS**2 > MOST_DOTS):
+            raise RnnlensError(
+                f"{len(self.grid['words'])} words make a figure of {wide:.0f} by {high:.0f} inches,"
+                f" too large for a {ending} file; give fewer, --density compact, or a name ending "
+                f"in {'.html' if too_long else '.pdf'}"
+            )
+
+    def place(self) -> None:
+        """Put everything on the page, from top to bottom."""
+        y = _EDGE
+        if self.style.title:
+            size = _SIZE + 1
+            title = self.pen.clipped(self.style.title, self.width - 2 * _EDGE, size, weight="bold")
+            self.pen.text(_EDGE, y + size, title, size, weight="bold")
+            y += size + 10
+        top = y
+        y = self._headings(y)
+        for row, word in enumerate(self.grid["words"]):
+            self._word(y, row, word)
+            for x, k in zip(self._lefts(), self.style.columns, strict=True):
+                self._state(x, y, self.grid["rows"][row][k])
+            y += self.pitch
+        for x, last, column in zip(
+            self._lefts(), [None, *self.described], self.described, strict=False
+        ):
+            if last and last["layer"] != column["layer"]:
+                self.pen.box(x - _GAP / 2 - 1.5, top, 0.01, y - top - 2, _RULE)
+        self.height = self._legend(y + 6) + _EDGE
+
+    def _lefts(self) -> Iterable[float]:
+        """The left edges of the columns."""
+        x, before = self.left, self.described[0]["layer"]
+        for column in self.described:
+            x += _GAP if column["layer"] != before else 0
+            before = column["layer"]
+            yield x
+            x += self.cell
+
+    def _headings(self, y: float) -> float:
+        """Layers, and the symbols or the names of their kinds."""
+        last = max(column["layer"] for column in self.grid["columns"])
+        placed = list(zip(self._lefts(), self.described, strict=True))
+        for layer, group in groupby(placed, lambda pair: int(pair[1]["layer"])):
+            members = list(group)
+            name = "" if layer == 0 else "model" if layer == last else f"layer {layer}"
+            room = members[-1][0] + self.cell - members[0][0] - (0 if layer == last else 3)
+            if self.pen.width(name) > room + _EDGE / 2:
+                name = "" if layer == last else str(layer)
+            self.pen.text(members[0][0], y + SMALL, name, color=_GREY)
+        named = not self.style.symbols
+        names = [self.pen.shown(column["name"]) for column in self.described] if named else []
+        upright = self.style.compact and named
+        tall = max(map(self.pen.width, names)) + 4 if upright else 0.0
+        base = y + SMALL + 16 + tall
+        for (x, column), name in zip(placed, names or [""] * len(placed), strict=True):
+            if upright:
+                self.pen.text(x + 8, base - 14, name, rotation=90, ha="center", va="bottom",
+                              color=_GREY)  # fmt: skip
+            elif name:
+                self.pen.text(x, base + 9, self._short(name), color=_GREY)
+            centre = {"ha": "center"} if self.style.compact else {}
+            symbol = _mathematical(column, not named)
+            self.pen.text(x + 8 * self.style.compact, base, symbol or self._plain(column),
+                          11 if symbol else SMALL, parse_math=bool(symbol), **centre)  # fmt: skip
+        return base + (15 if named and not upright else 7)
+
+    def _plain(self, column: Mapping[str, Any]) -> str:
+        return self.pen.clipped(str(column["symbol"]), self.cell - (3 if self.style.compact else 6))
+
+    def _short(self, name: str) -> str:
+        """As many words of a name as fit its column: long-term for long-term memory."""
+        words, room = name.split(), self.cell - 6
+        while len(words) > 1 and self.pen.width(" ".join(words)) > room:
+            words.pop()
+        return self.pen.clipped(" ".join(words), room)
+
+    def _shown(self, word: str, unknown: bool) -> str:
+        return self.pen.clipped(word, _LONGEST_WORD, _SIZE, **_face(unknown))
+
+    def _word(self, y: float, row: int, word: Mapping[str, Any]) -> None:
+        """The word read, underlined in its group's colour."""
+        pen, right = self.pen, self.left - 8
+        base = y + (self.pitch - 6 if not self.style.compact else 10) / 2 + _SIZE * 0.32
+        pen.text(_EDGE, base, str(row + 1), color=_GREY, size=6)
+        shown, face = self._shown(word["text"], word["unknown"]), _face(word["unknown"])
+        pen.text(right, base, shown, _SIZE, ha="right", **face)
+        wide = pen.width(shown, _SIZE, **face)
+        under = 1.6 if self.style.compact else 2.6
+        pen.box(right - wide, base + under, wide, 1.1, self.grid["groups"][word["group"]])
+
+    def _state(self, x: float, y: float, state: Mapping[str, Any]) -> None:
+        """The rectangle, and beside it bars with their labels."""
+        colour = state["colour"]
+        edge = mixed(colour, 0.82, "#000000")
+        if self.style.compact:
+            self.pen.box(x, y, 16, 10, colour, edge)
+            return
+        self.pen.box(x, y, _BLOCK, self.pitch - 6, colour, edge)
+        left, room = x + _BLOCK + 3, self.cell - _BLOCK - 3 - 6
+        for k, (label, probability) in enumerate(state["top"][: self.style.bars]):
+            full = self.grid["groups"][self.grid["labels"][label]]
+            self.pen.box(left, y + k * _LINE, max(probability * room, 0.6), _LINE - 1.2,
+                         mixed(full, 0.5))  # fmt: skip
+            self.pen.text(left + 1, y + k * _LINE + 5.9, self.pen.clipped(label, room))
+
+    def _legend(self, y: float) -> float:
+        """Groups and their colours, as many to a line as fit."""
+        entries = [(group.lower(), colour) for group, colour in self.grid["groups"].items()]
+        entries.append(("white = undecided", ""))
+        if any(word["unknown"] for word in self.grid["words"]):
+            entries.append(("italic = unknown word", ""))
+        x = _EDGE
+        for text, colour in entries:
+            shown = self.pen.clipped(text, self.width - 2 * _EDGE - 10)
+            wide = self.pen.width(shown) + (10 if colour else 0)
+            if x > _EDGE and x + wide > self.width - _EDGE:
+                x, y = _EDGE, y + 11
+            if colour:
+                self.pen.box(x, y, 7, 7, colour)
+            self.pen.text(x + (10 if colour else 0), y + 6.2, shown, color=_GREY)
+            x += wide + 11
+        return y + 8
+
+
+def _face(unknown: bool) -> dict[str, str]:
+    """How a word is set: bold, or in italics where the network does not know it."""
+    return {"style": "italic"} if unknown else {"weight": "bold"}
+
+
+def _mathematical(column: Mapping[str, Any], layered: bool) -> str:
+    """A kind's symbol as mathematics; nothing for the name of some other module."""
+    symbol = str(column["symbol"])
+    letter, accent = symbol[:1], symbol[1:]
+    if not (letter.isascii() and letter.isalpha() and accent in ("", "\u0303")):
+        return ""
+    made = rf"\tilde{{{letter}}}" if accent else letter
+    inner = layered and column["id"] not in ("x", "y")
+    above = f"^{{{column['layer']}}}" if inner else ""
+    below = "_{t{-}1}" if column["back"] else "_{t}" if layered else ""
+    return f"${made}{above}{below}$"
+
+
+def _labels(grid: Mapping[str, Any], style: Style) -> set[str]:
+    """Every label that will be drawn."""
+    states = (row[k] for row in grid["rows"] for k in style.columns)
+    return {label for state in states for label, _ in state["top"][: style.bars]}
+
+
+def _characters(grid: Mapping[str, Any], style: Style) -> set[str]:
+    """Every character that will be drawn."""
+    words = [word["text"] for word in grid["words"]]
+    names = [column["name"] + column["symbol"] for column in grid["columns"]]
+    texts = [*words, *names, *_labels(grid, style), *grid["groups"], style.title]
+    return set(printable("".join(texts)))

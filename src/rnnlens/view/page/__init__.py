@@ -1,0 +1,1 @@
+"""The page in the browser: its server, its one-file form, its notebook form."""

@@ -1,0 +1,217 @@
+"""The page as one file: its modules bundled into one script, its style and a grid inside."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from rnnlens.errors import RnnlensError
+
+WEB: Traversable = files("rnnlens.view.page") / "web"
+
+_IMPORT = re.compile(r'import\s*\{([\w$\s,]*)\}\s*from\s*"\./([\w.-]+\.js)"\s*;')
+_EXPORT = re.compile(r"export\s+((?:async\s+function|function|const|class)\s+([A-Za-z_$][\w$]*))")
+_KEYWORD = re.compile(r"(?<![\w$.])(?:import|export)(?![\w$])")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_FORMS = (
+    'write import { name } from "./module.js"; or export function, async function, const, class'
+)
+
+# What JavaScript is made of, as far as needed to know code from everything else.
+_ASIDE = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", flags=re.DOTALL
+)
+_TEMPLATE = re.compile(r"(?:\\.|\$(?!\{)|[^\\`$])*(`|\$\{)", flags=re.DOTALL)
+_PATTERN = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/")
+_TOKEN = re.compile(r"[\w$]+|\s+|.", flags=re.DOTALL)
+_BEFORE_PATTERN = {*"(,=:[!&|?{};+-*%~^<>", ""} | set(
+    "return typeof case in of delete void throw new else do instanceof yield await".split()
+)
+
+_SHELL = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>rnnlens</title>
+<style>{style}</style>
+</head>
+<body>
+<noscript>rnnlens draws with JavaScript, which this browser does not run.</noscript>
+<script type="application/json" id="embedded">{embedded}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+@dataclass
+class _Module:
+    """A module, with its imports and exports taken out of the way."""
+
+    name: str
+    body: str = ""
+    imports: list[tuple[int, str, list[str]]] = field(default_factory=list)  # line, module, names
+    exports: list[str] = field(default_factory=list)
+
+
+def standalone(embedded: dict[str, Any] | None) -> str:
+    """The self-contained page: no network, and no script or style but its own."""
+    style, script = (WEB / "style.css").read_text(encoding="utf-8"), bundle("standalone.js")
+    for name, text, end in (("style.css", style, "</style"), ("the script", script, "</script")):
+        if end in text.lower() or "<!--" in text:
+            raise RnnlensError(f"{name} holds {end} or <!--, which ends it in HTML; write it apart")
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return _SHELL.format(policy=policy, style=style, script=script, embedded=embeddable(embedded))
+
+
+def readable(grid: dict[str, Any]) -> str:
+    """A grid as JSON for people too: a column, a word, a row to each line."""
+    parts = []
+    for key, value in grid.items():
+        lines = [value] if not isinstance(value, list) or not value else value
+        dumped = [json.dumps(line, ensure_ascii=False, allow_nan=False) for line in lines]
+        listed = "[\n  " + ",\n  ".join(dumped) + "\n ]" if lines is value else dumped[0]
+        parts.append(f" {json.dumps(key)}: {listed}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def embeddable(value: Any) -> str:
+    """JSON that no HTML or JavaScript parser takes for anything else."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+@cache
+def bundle(entry: str, web: Traversable = WEB) -> str:
+    """One script that does what the module `entry` does, each module in a function of its own."""
+    made: dict[str, _Module] = {}
+    _collect(entry, web, made, ())
+    parts = [_inlined(module) for module in made.values()]
+    return "".join(['(() => {\n"use strict";\nconst bundled$ = {};\n', *parts, "})();\n"])
+
+
+def compact(script: str) -> str:
+    """The same script without its comments and indents."""
+    made = [""]
+    for start, end, is_code in _pieces(script):
+        piece = script[start:end]
+        if piece.isspace() or (not is_code and piece.startswith(("//", "/*"))):
+            piece = "\n" if "\n" in piece else " "  # the end of a line can end a statement
+            if made[-1] in {" ", "\n"}:
+                piece = "\n" if "\n" in (piece, made.pop()) else " "
+        made.append(piece)
+    return "".join(made)
+
+
+def _collect(
+    name: str, web: Traversable, made: dict[str, _Module], path: tuple[str, ...]
+) -> _Module:
+    """Read a module and, before it, what it imports."""
+    module = _read(name, web)
+    for line, source, names in module.imports:
+        where = f"{name} line {line}"
+        if source in (*path, name):
+            circle = " -> ".join((*path, name, source))
+            raise RnnlensError(f"{where}: imports go in a circle: {circle}; break it")
+        if not (web / source).is_file():
+            raise RnnlensError(f"{where}: there is no {source}; mend the import")
+        found = made.get(source) or _collect(source, web, made, (*path, name))
+        if absent := [wanted for wanted in names if wanted not in found.exports]:
+            raise RnnlensError(f"{where}: {source} exports no {absent[0]}; mend the import")
+    made[name] = module
+    return module
+
+
+def _inlined(module: _Module) -> str:
+    exports = ", ".join(module.exports)
+    scope = f"(() => {{\n{module.body}\nreturn {{ {exports} }};\n}})()"
+    return f'bundled$["{module.name}"] = {scope};\n'
+
+
+def _read(name: str, web: Traversable) -> _Module:
+    """Take a module's imports and exports by the few forms the modules keep to."""
+    try:
+        source = (web / name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise RnnlensError(f"cannot read the module {name}: {error.strerror}") from error
+    made, parts, at = _Module(name), [], 0
+    for found in _KEYWORD.finditer(_code(source, name)):
+        line = source.count("\n", 0, found.start()) + 1
+        parts.append(source[at : found.start()])
+        if taken := _IMPORT.match(source, found.start()):
+            names = [word.strip() for word in taken[1].split(",") if word.strip()]
+            made.imports.append((line, taken[2], names))
+            understood = all(_NAME.fullmatch(word) for word in names)
+            # One line for each, so that an error's line is easily found again.
+            parts.append(f'const {{ {", ".join(names)} }} = bundled$["{taken[2]}"];')
+        elif taken := _EXPORT.match(source, found.start()):
+            made.exports.append(taken[2])
+            understood = True
+            parts.append(taken[1])
+        else:
+            understood = False
+        if not (taken and understood):
+            text = source.splitlines()[line - 1].strip()
+            raise RnnlensError(f"{name} line {line}: cannot inline {text!r}; {_FORMS}")
+        at = taken.end()
+    made.body = "".join([*parts, source[at:]])
+    return made
+
+
+def _code(source: str, name: str) -> str:
+    """The source with comments, strings, templates and patterns blanked; as long as before."""
+    made = []
+    for start, end, is_code in _pieces(source):
+        if end < 0:
+            line = source.count("\n", 0, start) + 1
+            raise RnnlensError(f"{name} line {line}: a template never ends; close it with `")
+        made.append(source[start:end] if is_code else " " * (end - start))
+    return "".join(made)
+
+
+def _pieces(source: str) -> Iterator[tuple[int, int, bool]]:
+    """Cut a source: (start, end, whether it is code); an end of -1: a template that never ends."""
+    at, before, braces = 0, "", [""]  # braces: "`" where one opened inside a template
+    while at < len(source):
+        first, found = source[at], None
+        in_template = first == "`" or (first == "}" and braces[-1] == "`")
+        if first == "}" and len(braces) > 1:
+            braces.pop()
+        if in_template:
+            found = _TEMPLATE.match(source, at + 1)
+            inner = found is not None and found[1] == "${"
+            braces += ["`"] if inner else []
+            before = "" if inner else "`"
+            if not found:
+                yield at, -1, False
+                return
+        elif found := _ASIDE.match(source, at):
+            before = first if first in "'\"" else before
+        elif first == "/" and before in _BEFORE_PATTERN:
+            found, before = _PATTERN.match(source, at), first
+        if is_code := not found:
+            found = _TOKEN.match(source, at)
+            braces += ["{"] if first == "{" else []
+            before = before if first.isspace() else found[0] if found else ""
+        end = found.end() if found else at + 1
+        yield at, end, is_code
+        at = end

@@ -1,0 +1,213 @@
+"""Runs in the browser, served to this machine only."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from threading import Thread
+from typing import Any
+
+import torch
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+
+from rnnlens import __version__
+from rnnlens.errors import RnnlensError
+from rnnlens.view.divergence import End, divergences
+from rnnlens.view.lens import Lens
+from rnnlens.view.page import bundle
+from rnnlens.view.page.server import api
+from rnnlens.view.page.server.connections import Impatient, listen
+from rnnlens.view.page.server.guard import Application, Guard
+from rnnlens.view.page.server.work import Work
+
+_TYPES = {
+    "html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml",
+    "png": "image/png", "ico": "image/x-icon",
+}  # fmt: skip
+_MOST_THREADS = 8
+_NO_JSON = "the body is no JSON that can be read; send what /api/openapi.json describes"
+_Written = tuple[str, dict[str, str], str]
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": api.Problem, "description": "what was asked for cannot be given"},
+    503: {"model": api.Problem, "description": "too much to do; ask again in a moment"},
+}
+_REFERRED = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_PAGE: dict[int | str, dict[str, Any]] = {
+    status: {"description": problem["description"], "content": _REFERRED}
+    for status, problem in _PROBLEMS.items()
+}
+
+
+def application(lenses: Mapping[str, Lens]) -> Guard:
+    """The page and what it asks for; `lenses` by the ids they are asked for with."""
+    app = FastAPI(
+        title="rnnlens", version=__version__, docs_url=None, redoc_url=None,
+        openapi_url="/api/openapi.json", description="What every hidden state predicts.",
+    )  # fmt: skip
+    _explain_problems(app)
+    _add_questions(app, lenses, Work())
+    _add_files(app)
+    return Guard(app)
+
+
+def _add_questions(app: FastAPI, lenses: Mapping[str, Lens], work: Work) -> None:
+    def chosen(run: str | None) -> Lens:
+        name = next(iter(lenses)) if run is None else run
+        if name not in lenses:
+            raise HTTPException(404, f"no run is called {name!r}; there is {', '.join(lenses)}")
+        return lenses[name]
+
+    @app.get("/api/runs", responses=_answers(api.Runs))
+    async def runs() -> Response:
+        """Every run that is served."""
+        return _json({"runs": [lens.summary() for lens in lenses.values()]})
+
+    @app.post("/api/grid", responses=_answers(api.Grid))
+    async def grid(request: Request, asked: api.GridRequest) -> Response:
+        """The grid of a text, or those of its rows that the asker does not have."""
+        given = asked.model_dump(exclude={"run"})
+        lens = chosen(asked.run)
+        steps = _written(lens.steps(**given))
+        return _answer(_joined(await work.all_of(request, steps)))
+
+    @app.post("/api/divergence", responses=_answers(api.Divergences))
+    async def divergence(request: Request, asked: api.DivergenceRequest) -> Response:
+        """How far apart pairs of states are."""
+        lens = chosen(asked.run)
+        pairs = [(_end(pair.a, asked), _end(pair.b, asked)) for pair in asked.pairs]
+        return await work.do(request, lambda: _json({"bits": divergences(lens, pairs)}))
+
+    @app.get("/api/accuracy", responses=_answers(api.Accuracy))
+    async def accuracy(run: api.Name | None = None) -> Response:
+        """How well each kind predicts, as `rnnlens eval` measured it."""
+        lens = chosen(run)
+        if lens.scores.own is None:
+            raise HTTPException(404, f"{lens.name} was not measured yet; run: rnnlens eval RUN")
+        about = {"run": lens.name, "title": lens.title, "follows": lens.model.follows}
+        return _json({**about, **lens.scores.to_json()})
+
+    @app.get("/api/standalone", response_class=HTMLResponse, responses=_PAGE)
+    async def standalone(request: Request) -> Response:
+        """The page in one file, ready for a grid to be put into it."""
+        return HTMLResponse(await work.do(request, lambda: bundle.standalone(None)))
+
+
+def _add_files(app: FastAPI) -> None:
+    @app.api_route("/{name:path}", methods=["GET", "HEAD"], include_in_schema=False)
+    async def file(name: str) -> Response:
+        """The page and its modules, by the names they have in the package."""
+        found = {item.name: item for item in files("rnnlens.view.page").joinpath("web").iterdir()}
+        item = found.get(name or "index.html")
+        kind = _TYPES.get((name or "index.html").rpartition(".")[2])
+        if item is None or kind is None:
+            raise HTTPException(404, f"there is nothing at /{name[:100]}")
+        return Response(item.read_bytes(), media_type=kind)
+
+
+def _explain_problems(app: FastAPI) -> None:
+    """Every problem is one line of JSON."""
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:])
+        if first["type"] == "long":  # said for people
+            message = first["msg"]
+        elif first["type"] in ("json_invalid", "model_attributes_type"):
+            message = f"{_NO_JSON}, with content-type application/json"
+        else:
+            message = f"{where}: {first['msg']}; see /api/openapi.json".removeprefix(": ")
+        return _json({"error": " ".join(message.split())}, 422)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        message = str(error.detail)
+        if "parsing the body" in message:
+            message = _NO_JSON
+        if error.status_code == 405:
+            message = f"{request.url.path[:100]} is not for {request.method}; see /api/openapi.json"
+        return _json({"error": message}, error.status_code, error.headers)
+
+    @app.exception_handler(RnnlensError)
+    async def mendable(_: Request, error: RnnlensError) -> Response:
+        return _json({"error": str(error)}, 400)
+
+    @app.exception_handler(Exception)
+    async def broken(_: Request, error: Exception) -> Response:
+        return _json({"error": f"the server failed ({type(error).__name__})"}, 500)
+
+
+def _end(pin: api.Pin, asked: api.DivergenceRequest) -> End:
+    text = asked.text if pin.text is None else pin.text
+    return End(pin.column, pin.row, text, pin.semantic or asked.semantic)
+
+
+def _answers(model: type[Any]) -> dict[int | str, dict[str, Any]]:
+    return {200: {"model": model}, **_PROBLEMS}
+
+
+def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """By hand: checking our own answers against their models takes longer than making them."""
+    return _answer(_dumps(value), status, headers)
+
+
+def _answer(text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    body = text.encode("utf-8", "replace")
+    return Response(body, status, headers, media_type="application/json")
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _written(steps: Iterator[tuple[dict[str, Any], bool]]) -> Iterator[tuple[_Written, bool]]:
+    """Each step's head, labels and rows, those that are long as JSON: writing takes turns too."""
+    for grid, more in steps:
+        labels, rows = grid.pop("labels"), grid.pop("rows")
+        yield (_dumps(grid)[1:-1], labels, _dumps(rows)[1:-1]), more
+
+
+def _joined(steps: Sequence[_Written]) -> str:
+    """One grid of its steps."""
+    labels = {label: group for _, part, _ in steps for label, group in part.items()}
+    rows = ",".join(rows for *_, rows in steps)
+    return f'{{{steps[0][0]},"labels":{_dumps(labels)},"rows":[{rows}]}}'
+
+
+def use_all_cores(lenses: Iterable[Lens]) -> None:
+    """Let lenses share out their pieces among threads of our own, and torch use none.
+
+    Torch's threads spin while they wait for each other: two requests at once, or anything else
+    that keeps a core busy, would make them many times slower.
+    """
+    torch.set_num_threads(1)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    pool = ThreadPoolExecutor(min(cores or 1, _MOST_THREADS), "pieces")
+    for lens in lenses:
+        lens.rows.parallel = pool.map
+
+
+def serve(lenses: Mapping[str, Lens], port: int, ready: Callable[[str], None]) -> None:
+    """Serve until interrupted; `ready` is given the address once it answers."""
+    listener = listen(port)
+    use_all_cores(lenses.values())
+    server = over_http(application(lenses))
+    # The first grid takes longest; made now, it is over before the page asks for it.
+    first = next(iter(lenses.values()))
+    Thread(target=lambda: first.grid(first.examples()[0]), daemon=True).start()
+    ready(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+    server.run(sockets=[listener])
+
+
+def over_http(app: Application) -> uvicorn.Server:
+    """A server that waits for nobody long."""
+    config = uvicorn.Config(
+        app, http=Impatient, ws="none", lifespan="off", server_header=False,
+        log_level="error", access_log=False, timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    return uvicorn.Server(config)

@@ -1,0 +1,90 @@
+"""Connections to this machine only, and none that waits for ever."""
+
+import asyncio
+import json
+import socket
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from rnnlens.errors import RnnlensError
+from rnnlens.view.page.server.guard import SAFE
+
+MOST = 256  # connections; beyond, the one that has been idle longest makes room
+PATIENCE = 10.0  # seconds for the head of a request to arrive
+
+
+class Impatient(H11Protocol):
+    """HTTP that closes connections whose request does not come."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.since = self.loop.time()
+        self._deadline: asyncio.TimerHandle | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being done for it."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+        if len(self.connections) > MOST:
+            idle = [c for c in self.connections if isinstance(c, Impatient) and c.is_idle]
+            min(idle, key=lambda c: c.since).transport.abort()  # this one at least is idle
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.is_idle:
+            self._wait()
+        else:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        self.since = self.loop.time()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """What is not HTTP is answered in the words and with the headers of everything else."""
+        body = json.dumps({"error": f"{msg} Send HTTP/1.1."}).encode()
+        head = {**SAFE, "content-type": "application/json", "connection": "close"}
+        head["content-length"] = str(len(body))
+        events = (
+            h11.Response(status_code=400, headers=list(head.items()), reason=b"Bad Request"),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        )
+        for event in events:
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _wait(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(PATIENCE, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def listen(port: int) -> socket.socket:
+    """Open a port of this machine; 0: any that is free."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+        listener.listen(128)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or error
+        raise RnnlensError(
+            f"cannot serve on port {port} ({reason}); give another --port"
+        ) from error
+    return listener

@@ -1,0 +1,170 @@
+"""Wrapped modules are unwrapped; scripted, traced and quantised ones are refused by name."""
+
+import warnings
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from rnnlens.adapter import Adapter
+from rnnlens.adapter.modules import submodules
+from rnnlens.errors import RnnlensError
+
+
+class Model(nn.Module):
+    """A language model as many are written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(9, 4)
+        self.encoder = nn.GRU(4, 5)
+        self.head = nn.Linear(5, 9)
+
+    def forward(self, words: Tensor) -> Tensor:
+        hidden: Tensor = self.encoder(self.embedding(words))[0]
+        logits: Tensor = self.head(hidden)
+        return logits
+
+
+WORDS = torch.randint(9, (6, 3))
+
+
+def states(module: nn.Module) -> dict[str, Tensor]:
+    """On the CPU: DataParallel moves a module to a GPU where there is one."""
+    return Adapter(module.cpu()).trace(WORDS).states
+
+
+def test_data_parallel_modules_are_unwrapped():
+    module = Model()
+    wrapped = nn.DataParallel(module)
+    assert Adapter(wrapped).module is module
+    assert torch.equal(states(wrapped)["h1"], states(module)["h1"])
+
+
+def test_distributed_modules_are_unwrapped(tmp_path):
+    store = dist.FileStore(str(tmp_path / "store"), 1)  # type: ignore[attr-defined]
+    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        module = Model()
+        wrapped = nn.parallel.DistributedDataParallel(module)
+        assert torch.equal(states(wrapped)["h1"], states(module)["h1"])
+    finally:
+        dist.destroy_process_group()
+
+
+def test_compiled_modules_are_read_as_they_were_written():
+    module = Model()
+    expected = states(module)
+    compiled = torch.compile(module, backend="eager")
+    assert isinstance(compiled, nn.Module)
+    assert Adapter(compiled).module is module
+    assert torch.equal(states(compiled)["h1"], expected["h1"])
+    assert torch.equal(states(nn.DataParallel(compiled))["h1"], expected["h1"])
+
+
+def test_compiled_submodules_are_read_as_they_were_written():
+    module = Model()
+    expected = states(module)
+    module.encoder = torch.compile(module.encoder, backend="eager")  # type: ignore[assignment]
+    module.compile(backend="eager")
+    with torch.no_grad():
+        logits = module(WORDS)
+    adapter = Adapter(module, kinds=["encoder"])
+    traced = adapter.trace(WORDS)
+    assert [kind.id for kind in adapter.kinds][:2] == ["x", "r1"]
+    assert torch.equal(traced.states["h1"], expected["h1"])
+    assert torch.allclose(traced.states["encoder"], expected["h1"], atol=1e-6)
+    with torch.no_grad():
+        assert torch.equal(module(WORDS), logits)
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")  # torch's own, of itself
+def test_reading_compiles_nothing():
+    compiled = list[int]()
+
+    def backend(graph: torch.fx.GraphModule, _inputs: object) -> Callable[..., object]:
+        compiled.append(1)
+        return graph.forward
+
+    torch.compiler.reset()  # what was compiled before would serve again
+    module = Model()
+    expected = states(module)
+    module.head = torch.compile(module.head, backend=backend)  # type: ignore[assignment]
+    assert torch.equal(states(module)["h1"], expected["h1"])
+    assert not compiled
+    with torch.no_grad():
+        module(WORDS)
+    assert compiled  # afterwards as ever
+
+
+@pytest.mark.parametrize("make", [torch.jit.script, lambda m: torch.jit.trace(m, WORDS)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_scripted_and_traced_modules_are_refused_by_name(make, whole):
+    module = Model()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if whole:
+            given = make(module)
+        else:
+            given = Model()
+            given.encoder = torch.jit.script(module.encoder)  # type: ignore[assignment]
+    where = "the module" if whole else "encoder"
+    with pytest.raises(RnnlensError, match=rf"^{where} \(.*\) is scripted or traced.*made from$"):
+        Adapter(given)
+
+
+def test_a_scripted_module_without_recurrence_may_stay():
+    module = Model()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module.head = torch.jit.script(module.head)  # type: ignore[assignment]
+    module.head.train()
+    assert Adapter(module).trace(WORDS).states["h1"].shape == (6, 3, 5)
+    assert module.head.training
+
+
+@pytest.mark.parametrize("part", ["lstm", "gru", "cell"])
+def test_quantised_parts_are_refused_by_name(part):
+    dynamic = torch.ao.nn.quantized.dynamic
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = {"lstm": dynamic.LSTM, "gru": dynamic.GRU, "cell": dynamic.GRUCell}[part](4, 5)
+    module = Model()
+    module.encoder = made
+    with pytest.raises(
+        RnnlensError, match=r"^encoder \(\w+\) is quantised .* before quantisation$"
+    ):
+        Adapter(module)
+
+
+def test_lazy_modules_have_to_be_run_first():
+    module = nn.Sequential(nn.GRU(3, 4), nn.LazyLinear(5))
+    with pytest.raises(RnnlensError, match=r"1\.weight has no shape yet; run the module once"):
+        Adapter(module)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("encodr", "encoder"), ("Head", "head"), ("embedding.x", "embedding")]
+)
+def test_a_name_that_does_not_exist_gets_near_ones(name, near):
+    with pytest.raises(RnnlensError, match=f"no submodule called '{name}'; did you mean .*{near}"):
+        Adapter(Model(), kinds=[name])
+
+
+def test_one_name_alone_may_be_given():
+    assert "head" in Adapter(Model(), kinds="head").trace(WORDS).states
+
+
+def test_something_that_is_no_module():
+    with pytest.raises(
+        RnnlensError, match=r"a function is no torch module; give the torch.nn.Module"
+    ):
+        Adapter(states)  # type: ignore[arg-type]
+
+
+def test_names_are_as_the_user_wrote_them():
+    module = Model()
+    module.encoder = torch.compile(module.encoder, backend="eager")  # type: ignore[assignment]
+    assert list(submodules(module)) == ["", "embedding", "encoder", "head"]

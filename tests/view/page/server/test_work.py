@@ -1,0 +1,115 @@
+"""Turns at computing."""
+
+import asyncio
+import threading
+
+import pytest
+from starlette.exceptions import HTTPException
+from tests.loops import run
+
+from rnnlens.view.page.server.work import Work
+
+
+class Client:
+    """Whoever asked."""
+
+    def __init__(self, gone=False):
+        self.gone = gone
+
+    async def is_disconnected(self):
+        return self.gone
+
+
+def test_too_much_work_is_turned_away_and_the_rest_is_done():
+    """Two are computed at once, three may wait, and the next is told so at once."""
+    go, lock, now, most = threading.Event(), threading.Lock(), [0], [0]
+
+    def slow():
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        go.wait(20)
+        with lock:
+            now[0] -= 1
+        return "done"
+
+    async def ask():
+        work = Work(at_once=2, waiting=3)
+        five = [asyncio.create_task(work.do(Client(), slow)) for _ in range(5)]
+        while work.waiting < 3:
+            await asyncio.sleep(0.01)
+        with pytest.raises(HTTPException, match="503") as refused:
+            await work.do(Client(), slow)
+        assert refused.value.headers == {"Retry-After": "1"}
+        five[4].cancel()  # somebody who waits gives up: there is room again
+        await asyncio.sleep(0)
+        sixth = asyncio.create_task(work.do(Client(), slow))
+        await asyncio.sleep(0)
+        go.set()
+        assert await asyncio.gather(*five[:4], sixth) == ["done"] * 5
+        assert (work.waiting, work.free) == (0, 2)
+
+    run(ask())
+    assert most[0] == 2
+
+
+def test_nothing_is_computed_for_those_who_have_gone():
+    async def ask():
+        work = Work()
+        with pytest.raises(HTTPException, match="499"):
+            await work.do(Client(gone=True), lambda: pytest.fail("computed"))
+        assert await work.do(Client(), lambda: "done") == "done"
+
+    run(ask())
+
+
+def test_short_work_does_not_wait_for_long_work():
+    """Somebody with one step, who comes last, is done long before those with fifty."""
+    done = []
+
+    def steps(name, number):
+        for k in range(number):
+            done.append(name)
+            yield name, k < number - 1
+
+    async def ask():
+        work = Work(at_once=1)
+        long = [asyncio.create_task(work.all_of(Client(), steps(k, 50))) for k in range(5)]
+        await asyncio.sleep(0.005)
+        assert await work.all_of(Client(), steps("short", 1)) == ["short"]
+        after = len(done)
+        assert [len(made) for made in await asyncio.gather(*long)] == [50] * 5
+        return after
+
+    assert run(ask()) < 100
+    assert len(done) == 251
+
+
+def test_long_work_stops_when_its_client_goes():
+    client, seen = Client(), []
+
+    def steps():
+        for k in range(100):
+            seen.append(k)
+            client.gone = k == 3
+            yield k, True
+
+    async def ask():
+        work = Work()
+        with pytest.raises(HTTPException, match="499"):
+            await work.all_of(client, steps())
+        assert work.free == 2
+
+    run(ask())
+    assert seen == [0, 1, 2, 3]
+
+
+def test_a_failure_leaves_room_for_the_next():
+    async def ask():
+        work = Work(at_once=1)
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                await work.do(Client(), lambda: 1 / 0)
+        return await work.do(Client(), lambda: "done")
+
+    assert run(ask()) == "done"

@@ -176,7 +176,7 @@ class Run:
     def write_model(self, network: Network) -> None:
         """Write the weights, then model.json with their hash."""
         digest = write_tensors(self.path / "model.safetensors", network.state_dict())
-        described = {**asdict(network.config), "labels": network.labels, "sha256": digest}
+        described = {**asdict(network.config), "labels": network.label_count, "sha256": digest}
         write_json(self.path / "model.json", described)
 
     def _finished(self) -> None:

@@ -1,39 +1,30 @@
 """The adapter: a user's own torch module, with every kind readable and the module unchanged."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from rnnlens.adapter import linear, modules
 from rnnlens.adapter import logits as finding
+from rnnlens.adapter import modules
 from rnnlens.adapter.axes.layout import Layout, tensors
 from rnnlens.adapter.axes.orders import Orders
+from rnnlens.adapter.readout import explained, readout
 from rnnlens.adapter.record.capture import Capture, Part
 from rnnlens.adapter.structure import Heard, Structure, structure
 from rnnlens.adapter.untouched import untouched
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
+from rnnlens.model.cells import Change, States
 from rnnlens.model.kinds import Kind
+from rnnlens.model.traceable import Edit, Readout, Trace, Traceable, changes
 
 Feed = Callable[[nn.Module, Any], Any]
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
 
-@dataclass(frozen=True)
-class Trace:
-    """Every kind's states for a batch, and the module's own logits."""
-
-    states: States  #: Of each kind, (T, B, H): time first.
-    lengths: Tensor | None  #: (B,); None: all sequences are as long as T.
-    logits: Tensor | None  #: (T, B, V), or (1, B, V) where each sequence has one prediction.
-    difference: float  #: The largest between recomputed and real outputs, when last checked.
-
-
-class Adapter:
+class Adapter(Traceable):
     """Reads the kinds of any torch module: `Adapter(module).trace(batch).states["h1"]`.
 
     Recurrent parts are found by themselves: nn.LSTM, GRU, RNN, and LSTMCell, GRUCell, RNNCell in a
@@ -72,6 +63,7 @@ class Adapter:
         self.orders = Orders()
         self._structure: Structure | None = None
         self._difference = 0.0
+        self._sample: Any = None
         if not self._parts and not self._named:
             raise RnnlensError(
                 f"{type(self.module).__name__} has no recurrent part (LSTM, GRU, RNN or their "
@@ -103,10 +95,50 @@ class Adapter:
         )
         return frozenset(wanted.union(*(ids for ids in parts if ids & wanted)))
 
+    @property
+    def carried(self) -> tuple[str, ...]:
+        return ()  # nothing is known of what the module does between its parts
+
+    @property
+    def difference(self) -> float:
+        """The largest between recomputed and real outputs, when last checked."""
+        return self._difference
+
+    def predict(self, y: Tensor) -> Tensor:
+        return y  # what a trace gives are the module's own logits
+
     @torch.no_grad()
-    def trace(self, batch: Any) -> Trace:
+    def classifier(self) -> Readout | None:
+        """Found by the first batch that was traced, and tried on its states."""
+        trace = self.trace(self._sample)
+        with untouched(self.module, modules.devices(self.module)):
+            return readout(self.module, self.kinds, trace)
+
+    def _changes(self, edits: Sequence[Edit]) -> dict[str, list[dict[int, Change]]]:
+        """The edits of every recurrent part, per layer and direction."""
+        known = {kind.id: kind for kind in self.kinds} if edits else {}
+        for edit in edits:
+            if not (edit.kind in known and known[edit.kind].letter not in ("", "x")):
+                raise RnnlensError(
+                    f"{edit.kind!r} is no kind of a recurrent part that could be edited; there is "
+                    + ", ".join(known)
+                )
+        if not edits or self._structure is None:
+            return {}
+        return {
+            part: [changes(edits, layer) for layer in layers]
+            for part, layers in self._structure.layers().items()
+        }
+
+    @torch.no_grad()
+    def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
         """Read a batch, in evaluation mode and without gradients."""
-        capture = Capture(self._parts, self._named, self.debug or self._structure is None)
+        if start:
+            raise RnnlensError(
+                "a module of a user's starts from its own states; put others into its batch"
+            )
+        checking = self.debug or self._structure is None
+        capture = Capture(self._parts, self._named, checking, self._changes(edits))
         output = self._run(capture, batch)
         heard = {
             item.name: self._heard(item) for item in capture.order if isinstance(item, Part)
@@ -120,9 +152,10 @@ class Adapter:
         states = found.states(heard, named)
         _check_finite(states, found, heard)
         self._check_difference(heard)
-        self._structure = found
+        if self._structure is None:
+            self._structure, self._sample = found, batch
         logits, lengths = self._predictions(output, layouts, heard, states)
-        return Trace(states, lengths, logits, self._difference)
+        return Trace(states, lengths, logits)
 
     def _predictions(
         self, output: Any, layouts: list[Layout], heard: dict[str, Heard], states: States
@@ -135,13 +168,13 @@ class Adapter:
         fit, layout = found
         read = [*states.values(), *(item.output for item in heard.values())]
 
-        def explained(logits: Tensor) -> bool:
+        def is_linear(logits: Tensor) -> bool:
             """Whether these are a linear map of states in the very same order."""
             beside = [values for values in read if values.shape[:2] == logits.shape[:2]]
             with untouched(self.module, modules.devices(self.module)):
-                return linear.explained(self.module, beside, logits, layout.valid())
+                return explained(self.module, beside, logits, layout.valid())
 
-        logits = self.orders.settle("logits", fit, layout, explained)
+        logits = self.orders.settle("logits", fit, layout, is_linear)
         return finding.as_logits(logits, layout.valid()), layout.lengths
 
     def _run(self, capture: Capture, batch: Any) -> Any:

@@ -14,7 +14,6 @@ from rnnlens.adapter.axes.layout import Layout, close
 from rnnlens.adapter.logits import assembled
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.capture import Part, local
-from rnnlens.adapter.recurrent import equation_of
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
 
@@ -51,6 +50,17 @@ class Structure:
     kinds: tuple[Kind, ...]
     ids: dict[str, dict[str, str]]  # part -> the id within it -> the kind's id
     order: tuple[str, ...]  # parts and named submodules as they are called
+
+    def layers(self) -> dict[str, list[dict[str, str]]]:
+        """Of every part, per layer and direction, the kinds' ids by letter."""
+        by_id = {kind.id: kind for kind in self.kinds}
+        layers: dict[str, list[dict[str, str]]] = {}
+        for part, ids in self.ids.items():
+            groups: dict[tuple[int, bool], dict[str, str]] = {}
+            for kind in (by_id[id_] for local_, id_ in ids.items() if local_ != "x"):
+                groups.setdefault((kind.layer, kind.reverse), {})[kind.letter] = kind.id
+            layers[part] = list(groups.values())
+        return layers
 
     def states(self, heard: dict[str, Heard], named: States) -> States:
         """Kind -> (T, B, H), from input to output."""
@@ -140,9 +150,9 @@ def _kinds(
         number, tops = first // part.directions + 1, list[str]()
         for way in range(part.directions):
             place = Place(number, below, name, bool(way), layer + number)
-            for kind in part.family.kinds:
-                equation = equation_of(kind, part.weights[first + way])
-                made.append(placed(replace(kind, equation=equation), place))
+            for kind in part.cell.kinds:
+                described = part.cell.described(kind, part.weights[first + way])
+                made.append(placed(described, place))
                 ids[local(kind.id, number, bool(way))] = made[-1].id
             tops.append(place.id("h"))
         below = tuple(tops)

@@ -1,69 +1,119 @@
 """Recurrent cells, written like the appendix of the paper.
 
-`step` is what is read: one timestep, every kind by name. `sequence` is torch's fused recurrence
-over the same weights, for training. Weights are laid out as torch.nn.LSTM, GRU and RNN have them.
+`step` is what is read: one timestep, every kind by name. `_states` computes the same kinds for a
+whole sequence quickly, and `outputs` is torch's fused recurrence, for training. Weights are laid
+out as torch.nn.LSTM, GRU and RNN have them, projections and missing biases included, so that the
+same cells serve networks of ours and users' modules.
 """
 
-from abc import abstractmethod
-from typing import ClassVar
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn, sigmoid, tanh
+from torch import Tensor, sigmoid, tanh
 
 from rnnlens.model.kinds import BELOW, Edge, Kind
 
 _BELOW, _H_PREV = Edge(BELOW), Edge("h", 1)
 
 States = dict[str, Tensor]  # kind -> (B, H) at one timestep, or (T, B, H)
+Change = Callable[[str, Tensor], Tensor]  # a kind's letter and its value -> the value to go on with
 
 
-class Cell(nn.Module):
-    """One recurrent layer."""
+class Weights(NamedTuple):
+    """The weights of one layer and direction, in torch's layout."""
+
+    w_x: Tensor  # (gates * H, I)
+    w_h: Tensor  # (gates * H, H), or (4 * H, P) with a projection
+    b_x: Tensor | None = None
+    b_h: Tensor | None = None
+    w_p: Tensor | None = None  # (P, H), an LSTM's projection of its output
+
+    @property
+    def bias(self) -> Tensor | None:
+        """Both biases as one, for the cells that only ever add them."""
+        return None if self.b_x is None or self.b_h is None else self.b_x + self.b_h
+
+    def projected(self, h: Tensor) -> Tensor:
+        """The output (..., H), or its projection (..., P)."""
+        return h if self.w_p is None else F.linear(h, self.w_p)
+
+    def flat(self) -> list[Tensor]:
+        """The weights as torch's fused recurrences take them; cuDNN wants them in one piece."""
+        weights = [w for w in self if w is not None]
+        if not self.w_x.is_cuda:
+            return weights
+        parts = torch.cat([w.flatten() for w in weights]).split([w.numel() for w in weights])
+        return [part.view_as(w) for part, w in zip(parts, weights, strict=True)]
+
+
+def unchanged(_letter: str, value: Tensor) -> Tensor:
+    """The change that changes nothing."""
+    return value
+
+
+class Cell(ABC):
+    """One sort of recurrence: its kinds, and how they follow from weights and input."""
 
     name: ClassVar[str]
     gates: ClassVar[int]  # how many blocks of H rows the weights have
     kinds: ClassVar[tuple[Kind, ...]]  # in the order of the equations
     carried: ClassVar[tuple[str, ...]]  # the kinds that the next timestep needs
 
-    def __init__(self, inputs: int, width: int) -> None:
-        super().__init__()
-        self.width = width
-        self.w_x = nn.Parameter(torch.empty(self.gates * width, inputs))
-        self.w_h = nn.Parameter(torch.empty(self.gates * width, width))
-        self.b_x = nn.Parameter(torch.zeros(self.gates * width))
-        self.b_h = nn.Parameter(torch.zeros(self.gates * width))
+    @abstractmethod
+    def step(self, a: Tensor, prev: States, w: Weights, edit: Change = unchanged) -> States:
+        """Every kind at one timestep, from a = W_x x + b_x (B, gates * H) and the step before.
+
+        `edit` may put another value in the place of any kind; what follows goes on from that.
+        """
 
     @abstractmethod
-    def step(self, a: Tensor, prev: States) -> States:
-        """Every kind at one timestep, from a = W_x x + b_x (B, gates * H) and the step before."""
+    def _states(self, x: Tensor, start: States, w: Weights, fused: bool) -> States:
+        """Every kind at every timestep, quickly.
+
+        On a CPU, where arithmetic is dear, each timestep is one product and every number is
+        computed once. Elsewhere, where starting a kernel is dear, torch's `fused` recurrence gives
+        the outputs, and one product the gates of all timesteps.
+        """
 
     @abstractmethod
-    def sequence(self, x: Tensor, w_h: Tensor) -> Tensor:
-        """Outputs h (T, B, H) for inputs x (T, B, I), fused; `w_h` may be a thinned-out weight."""
+    def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:
+        """Outputs h (T, B, H) for inputs x (T, B, I), by torch's fused recurrence."""
 
-    def _fused(self, w_h: Tensor) -> list[Tensor]:
-        """The weights as torch's recurrences take them; cuDNN wants them in one piece."""
-        weights = [self.w_x, w_h, self.b_x, self.b_h]
-        if not w_h.is_cuda:
-            return weights
-        parts = torch.cat([w.flatten() for w in weights]).split([w.numel() for w in weights])
-        return [part.view_as(w) for part, w in zip(parts, weights, strict=True)]
+    def states(
+        self, x: Tensor, start: States, w: Weights, edits: dict[int, Change] | None = None
+    ) -> States:
+        """Every kind (T, B, H) for inputs x (T, B, I), from the carried states (B, H) on.
 
-    def start(self, batch: int) -> States:
-        """The state before the first word: zeros."""
-        return {kind: self.w_h.new_zeros(batch, self.width) for kind in self.carried}
+        In the weights' precision, whatever an autocast around the call would make of them. `edits`
+        are the changes at some timesteps.
+        """
+        start = {kind: values.to(w.w_x.dtype) for kind, values in start.items()}
+        with torch.autocast(x.device.type, enabled=False):
+            x = x.to(w.w_x.dtype)
+            if not edits:
+                return self._states(x, start, w, x.device.type != "cpu" and len(x) > 1)
+            steps, prev = list[States](), start
+            for t, a in enumerate(F.linear(x, w.w_x, w.b_x)):
+                prev = self.step(a, prev, w, edits.get(t, unchanged))
+                steps.append(prev)
+            return {kind.id: torch.stack([step[kind.id] for step in steps]) for kind in self.kinds}
 
-    def trace(self, x: Tensor, prev: States) -> States:
-        """Every kind at every timestep, (T, B, H) each."""
-        steps: list[States] = []
-        for a in F.linear(x, self.w_x, self.b_x):
-            prev = self.step(a, prev)
-            steps.append(prev)
-        return {kind.id: torch.stack([step[kind.id] for step in steps]) for kind in self.kinds}
+    def described(self, kind: Kind, w: Weights) -> Kind:
+        """A kind of this cell with the equation for the weights that there are."""
+        equation = kind.equation
+        if w.w_p is not None and kind.id == "h":
+            equation = "h = W_p (o ∘ tanh(c))"
+        if w.b_x is None:
+            equation = re.sub(r" \+ [bd](_\w)?(?=\))", "", equation.replace(" + b_n", ""))
+        return replace(kind, equation=equation)
 
 
-class LSTM(Cell):
+class _LSTM(Cell):
     """Long short-term memory, with the two terms of its cell state by name."""
 
     name = "lstm"
@@ -80,26 +130,55 @@ class LSTM(Cell):
         Kind("h", "output state", "h", "h = o ∘ tanh(c)", (Edge("o"), Edge("c"))),
     )
 
-    def step(self, a: Tensor, prev: States) -> States:
-        a_i, a_f, a_g, a_o = (a + F.linear(prev["h"], self.w_h, self.b_h)).chunk(4, -1)
-        f = sigmoid(a_f)
-        i = sigmoid(a_i)
-        o = sigmoid(a_o)
-        g = tanh(a_g)
-        l = f * prev["c"]  # noqa: E741 - the paper's letter
-        s = i * g
-        c = l + s
-        h = o * tanh(c)
+    def step(self, a: Tensor, prev: States, w: Weights, edit: Change = unchanged) -> States:
+        a_i, a_f, a_g, a_o = (a + F.linear(prev["h"], w.w_h, w.b_h)).chunk(4, -1)
+        f = edit("f", sigmoid(a_f))
+        i = edit("i", sigmoid(a_i))
+        o = edit("o", sigmoid(a_o))
+        g = edit("g", tanh(a_g))
+        l = edit("l", f * prev["c"])  # noqa: E741 - the paper's letter
+        s = edit("s", i * g)
+        c = edit("c", l + s)
+        h = edit("h", w.projected(o * tanh(c)))
         return {"f": f, "i": i, "o": o, "g": g, "l": l, "s": s, "c": c, "h": h}
 
-    def sequence(self, x: Tensor, w_h: Tensor) -> Tensor:
-        zeros = x.new_zeros(1, x.shape[1], self.width)
-        return torch.lstm(
-            x, [zeros, zeros], self._fused(w_h), True, 1, 0.0, self.training, False, False
-        )[0]
+    def _states(self, x: Tensor, start: States, w: Weights, fused: bool) -> States:
+        a = F.linear(x, w.w_x, w.bias)  # (T, B, 4H)
+        i, f, g, o = a.chunk(4, -1)  # views: hold the gates once `_squash` has been over them
+        h, c = start["h"], start["c"]
+        cs, hs = torch.empty_like(i), h.new_empty(*x.shape[:2], h.shape[-1])
+        if fused:
+            h_prev = _before(self.outputs(x, start, w), h)
+            a.view(-1, a.shape[-1]).addmm_(h_prev.view(-1, h.shape[-1]), w.w_h.t())
+            self._squash(a)
+            s = i * g
+            for t in range(len(x)):
+                c = torch.addcmul(s[t], f[t], c, out=cs[t])
+            hs = w.projected(o * cs.tanh())
+        else:
+            for t, gates in enumerate(a):
+                self._squash(gates.addmm_(h, w.w_h.t()))
+                c = torch.addcmul(i[t] * g[t], f[t], c, out=cs[t])
+                h = hs[t].copy_(w.projected(o[t] * c.tanh()))
+            s = i * g
+        l = f * _before(cs, start["c"])  # noqa: E741 - the paper's letter
+        return {"f": f, "i": i, "o": o, "g": g, "l": l, "s": s, "c": cs, "h": hs}
+
+    @staticmethod
+    def _squash(a: Tensor) -> None:
+        """Turn sums (..., 4H) into gates, in place."""
+        width = a.shape[-1] // 4
+        a[..., : 2 * width].sigmoid_()
+        a[..., 2 * width : 3 * width].tanh_()
+        a[..., 3 * width :].sigmoid_()
+
+    def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:
+        state = [start[kind][None].contiguous() for kind in self.carried]
+        has_bias = w.b_x is not None
+        return torch.lstm(x, state, w.flat(), has_bias, 1, 0.0, training, False, False)[0]
 
 
-class GRU(Cell):
+class _GRU(Cell):
     """Gated recurrent unit, with the two terms of its output by name."""
 
     name = "gru"
@@ -115,38 +194,97 @@ class GRU(Cell):
         Kind("h", "output state", "h", "h = k + w", (Edge("k"), Edge("w"))),
     )  # fmt: skip
 
-    def step(self, a: Tensor, prev: States) -> States:
+    def step(self, a: Tensor, prev: States, w: Weights, edit: Change = unchanged) -> States:
         a_r, a_z, a_n = a.chunk(3, -1)
-        u_r, u_z, u_n = F.linear(prev["h"], self.w_h, self.b_h).chunk(3, -1)
-        r = sigmoid(a_r + u_r)
-        z = sigmoid(a_z + u_z)
-        n = tanh(a_n + r * u_n)
-        k = z * prev["h"]
-        w = (1 - z) * n
-        h = k + w
-        return {"r": r, "z": z, "n": n, "k": k, "w": w, "h": h}
+        u_r, u_z, u_n = F.linear(prev["h"], w.w_h, w.b_h).chunk(3, -1)
+        r = edit("r", sigmoid(a_r + u_r))
+        z = edit("z", sigmoid(a_z + u_z))
+        n = edit("n", tanh(a_n + r * u_n))
+        k = edit("k", z * prev["h"])
+        written = edit("w", (1 - z) * n)
+        h = edit("h", k + written)
+        return {"r": r, "z": z, "n": n, "k": k, "w": written, "h": h}
 
-    def sequence(self, x: Tensor, w_h: Tensor) -> Tensor:
-        zeros = x.new_zeros(1, x.shape[1], self.width)
-        return torch.gru(x, zeros, self._fused(w_h), True, 1, 0.0, self.training, False, False)[0]
+    def _states(self, x: Tensor, start: States, w: Weights, fused: bool) -> States:
+        a = F.linear(x, w.w_x, w.b_x)  # (T, B, 3H)
+        h = start["h"]
+        if fused:
+            hs = self.outputs(x, start, w)
+            self._squash(a, F.linear(_before(hs, h), w.w_h, w.b_h))
+        else:
+            hs = h.new_empty(*x.shape[:2], h.shape[-1])
+            for t, gates in enumerate(a):
+                r, z, n = self._squash(gates, F.linear(h, w.w_h, w.b_h))
+                h = torch.lerp(n, h, z, out=hs[t])
+        r, z, n = a.chunk(3, -1)
+        k = z * _before(hs, start["h"])
+        written = n - z * n
+        return {"r": r, "z": z, "n": n, "k": k, "w": written, "h": k + written}
+
+    @staticmethod
+    def _squash(a: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Turn sums, over the input and over the state, into r, z and n, in place."""
+        width = a.shape[-1] // 3
+        gates = a[..., : 2 * width].add_(u[..., : 2 * width]).sigmoid_()
+        r, z = gates.chunk(2, -1)
+        return r, z, a[..., 2 * width :].addcmul_(r, u[..., 2 * width :]).tanh_()
+
+    def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:
+        state, has_bias = start["h"][None].contiguous(), w.b_x is not None
+        return torch.gru(x, state, w.flat(), has_bias, 1, 0.0, training, False, False)[0]
 
 
-class Elman(Cell):
+class _Elman(Cell):
     """The simple recurrent network."""
 
     name = "rnn"
     gates = 1
     carried = ("h",)
-    kinds = (Kind("h", "output state", "h", "h = tanh(W [x, h₋₁] + b)", (_BELOW, _H_PREV)),)
+    kinds: ClassVar[tuple[Kind, ...]] = (
+        Kind("h", "output state", "h", "h = tanh(W [x, h₋₁] + b)", (_BELOW, _H_PREV)),
+    )
+    _fused: ClassVar[Any] = staticmethod(torch.rnn_tanh)
 
-    def step(self, a: Tensor, prev: States) -> States:
-        return {"h": tanh(a + F.linear(prev["h"], self.w_h, self.b_h))}
+    @staticmethod
+    def _squash(a: Tensor) -> Tensor:
+        """In place."""
+        return a.tanh_()
 
-    def sequence(self, x: Tensor, w_h: Tensor) -> Tensor:
-        zeros = x.new_zeros(1, x.shape[1], self.width)
-        return torch.rnn_tanh(
-            x, zeros, self._fused(w_h), True, 1, 0.0, self.training, False, False
-        )[0]
+    def step(self, a: Tensor, prev: States, w: Weights, edit: Change = unchanged) -> States:
+        return {"h": edit("h", self._squash(a + F.linear(prev["h"], w.w_h, w.b_h)))}
+
+    def _states(self, x: Tensor, start: States, w: Weights, fused: bool) -> States:
+        if fused:
+            return {"h": self.outputs(x, start, w)}
+        h, hs = start["h"], F.linear(x, w.w_x, w.bias)  # (T, B, H)
+        for step in hs:
+            h = self._squash(step.addmm_(h, w.w_h.t()))
+        return {"h": hs}
+
+    def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:
+        state, has_bias = start["h"][None].contiguous(), w.b_x is not None
+        flags = (has_bias, 1, 0.0, training, False, False)
+        h: Tensor = self._fused(x, state, w.flat(), *flags)[0]
+        return h
 
 
-CELLS: dict[str, type[Cell]] = {cell.name: cell for cell in (LSTM, GRU, Elman)}
+class _Rectified(_Elman):
+    """The simple recurrent network with rectified units."""
+
+    name = "relu"
+    kinds = tuple(replace(k, equation=k.equation.replace("tanh", "relu")) for k in _Elman.kinds)
+    _fused = staticmethod(torch.rnn_relu)
+
+    @staticmethod
+    def _squash(a: Tensor) -> Tensor:
+        return a.relu_()
+
+
+def _before(values: Tensor, start: Tensor) -> Tensor:
+    """(T, B, H) one timestep earlier."""
+    return torch.cat([start[None], values[:-1]])
+
+
+LSTM, GRU, ELMAN, RECTIFIED = _LSTM(), _GRU(), _Elman(), _Rectified()
+CELLS: dict[str, Cell] = {cell.name: cell for cell in (LSTM, GRU, ELMAN)}
+TORCHS: dict[str, Cell] = {"LSTM": LSTM, "GRU": GRU, "RNN_TANH": ELMAN, "RNN_RELU": RECTIFIED}

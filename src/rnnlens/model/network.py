@@ -1,15 +1,19 @@
 """The network: embedding, recurrent layers, readout; and its trace, every kind by name."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import CELLS, Cell, States
-from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed, prediction
+from rnnlens.model.cells import CELLS, Cell, States, Weights
+from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
+from rnnlens.model.traceable import Edit, Readout, Trace, Traceable, changes, product
 from rnnlens.model.train.dropout import Dropout
 
 
@@ -38,53 +42,72 @@ class NetworkConfig:
             raise RnnlensError(f"an embedding of {self.embedding} is too wide; give at most 65536")
 
 
-Carried = list[States]  # per layer, what the next timestep needs: kind -> (B, H)
+class Layer(nn.Module):
+    """One recurrent layer: a cell and its weights."""
+
+    def __init__(self, cell: Cell, inputs: int, width: int) -> None:
+        super().__init__()
+        self.cell = cell
+        self.w_x = nn.Parameter(torch.empty(cell.gates * width, inputs))
+        self.w_h = nn.Parameter(torch.empty(cell.gates * width, width))
+        self.b_x = nn.Parameter(torch.zeros(cell.gates * width))
+        self.b_h = nn.Parameter(torch.zeros(cell.gates * width))
+
+    def weights(self, w_h: Tensor | None = None) -> Weights:
+        """Its weights; `w_h` may be a thinned-out one."""
+        return Weights(self.w_x, self.w_h if w_h is None else w_h, self.b_x, self.b_h)
+
+    def start(self, batch: int) -> States:
+        """The state before the first word: zeros."""
+        zeros = self.w_h.new_zeros(batch, self.w_h.shape[1])
+        return dict.fromkeys(self.cell.carried, zeros)
 
 
-@dataclass(frozen=True)
-class Trace:
-    """Every kind's states for a batch, and the model's own logits."""
-
-    states: States  # kind -> (T, B, H)
-    logits: Tensor  # (T, B, V)
-    last: Carried  # after each sequence's last word
-
-
-class Network(nn.Module):
+class Network(nn.Module, Traceable):
     """A recurrent language model whose every intermediate vector has a name."""
 
-    def __init__(self, config: NetworkConfig, labels: int) -> None:
+    causal = True
+
+    def __init__(self, config: NetworkConfig, label_count: int) -> None:
         super().__init__()
         config.check()
-        self.config = config
-        self.labels = labels
+        self.config, self.label_count = config, label_count
         inputs = config.embedding or config.width
-        self.embedding = nn.Parameter(torch.empty(labels, inputs))
+        self.embedding = nn.Parameter(torch.empty(label_count, inputs))
         cell = CELLS[config.cell]
         widths = [inputs] + [config.width] * config.layers
-        self.layers = nn.ModuleList(cell(a, b) for a, b in pairwise(widths))
-        rows = (inputs, config.width) if config.tied else (labels, config.width)
+        self.layers = nn.ModuleList(Layer(cell, a, b) for a, b in pairwise(widths))
+        rows = (inputs, config.width) if config.tied else (label_count, config.width)
         self.readout = nn.Parameter(torch.empty(rows))
-        self.bias = nn.Parameter(torch.zeros(labels))
+        self.bias = nn.Parameter(torch.zeros(label_count))
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[Kind, ...]:
-        """Every kind, from input to output; the model's own prediction is not among them."""
-        below, made = EMBEDDING.id, [EMBEDDING]
-        for number, cell in enumerate(self.cells, 1):
-            made += [placed(kind, Place(number, (below,))) for kind in cell.kinds]
-            below = made[-1].id
-        return tuple(made)
+        below, kinds = EMBEDDING.id, [EMBEDDING]
+        for number, layer in enumerate(self.recurrent, 1):
+            kinds += [placed(kind, Place(number, (below,))) for kind in layer.cell.kinds]
+            below = kinds[-1].id
+        return tuple(kinds)
+
+    @cached_property
+    def _ids(self) -> list[dict[str, str]]:
+        """Of each layer, its kinds' ids by letter."""
+        layers = range(1, len(self.layers) + 1)
+        return [{k.letter: k.id for k in self.kinds if k.layer == layer} for layer in layers]
 
     @property
-    def prediction(self) -> Kind:
-        """The kind `y`, the model's own output."""
-        return prediction(self.kinds)
+    def carried(self) -> tuple[str, ...]:
+        letters = CELLS[self.config.cell].carried
+        return tuple(ids[letter] for ids in self._ids for letter in letters)
 
     @property
-    def cells(self) -> list[Cell]:
+    def device(self) -> torch.device:
+        return self.bias.device
+
+    @property
+    def recurrent(self) -> list[Layer]:
         """The recurrent layers, lowest first."""
-        return [layer for layer in self.layers if isinstance(layer, Cell)]
+        return [layer for layer in self.layers if isinstance(layer, Layer)]
 
     def initialise(self, seed: int) -> "Network":
         """Draw the weights."""
@@ -93,9 +116,9 @@ class Network(nn.Module):
             spread = (3 / self.embedding.shape[1]) ** 0.5  # rows of length about 1
             self.embedding.uniform_(-spread, spread, generator=generator)
             bound = self.config.width**-0.5
-            for cell in self.cells:
-                cell.w_x.uniform_(-bound, bound, generator=generator)
-                cell.w_h.uniform_(-bound, bound, generator=generator)
+            for layer in self.recurrent:
+                layer.w_x.uniform_(-bound, bound, generator=generator)
+                layer.w_h.uniform_(-bound, bound, generator=generator)
             if self.config.tied:
                 nn.init.eye_(self.readout)
             else:
@@ -106,52 +129,45 @@ class Network(nn.Module):
         """The last layer's outputs (T, B, H), by the fused recurrence; for training."""
         x = F.embedding(inputs, self.embedding)
         if dropout:
-            x = dropout.words(x, inputs, self.labels)
+            x = dropout.words(x, inputs, self.label_count)
             x = dropout.locked(x, dropout.config.dropout_input)
-        for cell in self.cells:
-            x = cell.sequence(x, dropout.weight(cell.w_h) if dropout else cell.w_h)
+        for layer in self.recurrent:
+            weights = layer.weights(dropout.weight(layer.w_h) if dropout else None)
+            x = layer.cell.outputs(x, layer.start(x.shape[1]), weights, self.training)
             if dropout:
-                last = cell is self.layers[-1]
+                last = layer is self.layers[-1]
                 share = dropout.config.dropout_output if last else dropout.config.dropout_hidden
                 x = dropout.locked(x, share)
         return x
 
-    def logits(self, h: Tensor) -> Tensor:
+    def predict(self, y: Tensor) -> Tensor:
         """The paper's F before the softmax: labels (..., V) from the last layer's output."""
         if self.config.tied:
-            return F.linear(F.linear(h, self.readout), self.embedding, self.bias)
-        return F.linear(h, self.readout, self.bias)
+            return product(F.linear(y, self.readout), self.embedding, self.bias)
+        return product(y, self.readout, self.bias)
 
-    def classifier(self) -> tuple[Tensor, Tensor]:
-        """The readout as one matrix (V, H) and bias (V,)."""
-        if self.config.tied:
-            return self.embedding @ self.readout, self.bias
-        return self.readout, self.bias
+    def classifier(self) -> Readout:
+        weight = self.embedding @ self.readout if self.config.tied else self.readout
+        return Readout(self.kinds[-1].id, weight, self.bias)
 
-    def trace(
-        self, inputs: Tensor, lengths: Tensor | None = None, state: Carried | None = None
-    ) -> Trace:
-        """Read a batch (T, B) of sequences, each `lengths` long, from `state` on.
+    def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
+        """Read a batch (T, B) of sequences, or a pair of that and of their lengths (B,).
 
         States past a sequence's length mean nothing. `Trace.last` continues where this ended.
         """
-        states, last = self.states(inputs, lengths, state)
-        return Trace(states, self.logits(states[self.kinds[-1].id]), last)
-
-    def states(
-        self, inputs: Tensor, lengths: Tensor | None = None, state: Carried | None = None
-    ) -> tuple[States, Carried]:
-        """The trace without the model's own logits, which for many labels outweigh all states."""
+        inputs, lengths = batch if isinstance(batch, tuple) else (batch, None)
         x = F.embedding(inputs, self.embedding)
         states: States = {EMBEDDING.id: x}
-        last: Carried = []
-        for number, cell in enumerate(self.cells, 1):
-            prev = state[number - 1] if state else cell.start(inputs.shape[1])
-            traced = cell.trace(x, prev)
-            states.update({f"{kind}{number}": values for kind, values in traced.items()})
-            last.append({kind: _at_end(traced[kind], lengths) for kind in cell.carried})
-            x = traced["h"]
-        return states, last
+        last: States = {}
+        for layer, ids in zip(self.recurrent, self._ids, strict=True):
+            prev = layer.start(inputs.shape[1])
+            if start:
+                prev = {letter: start[ids[letter]] for letter in layer.cell.carried}
+            values = layer.cell.states(x, prev, layer.weights(), changes(edits, ids))
+            states |= {ids[letter]: v for letter, v in values.items()}
+            last |= {ids[letter]: _at_end(values[letter], lengths) for letter in layer.cell.carried}
+            x = values["h"]
+        return Trace(states, lengths, x, self.predict, last)
 
 
 def _at_end(values: Tensor, lengths: Tensor | None) -> Tensor:

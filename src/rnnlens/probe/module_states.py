@@ -8,10 +8,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.adapter import Adapter, Trace
+from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.targets import NONE, Arrangement, Batch, words_of
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import States
+from rnnlens.model.traceable import Trace
 from rnnlens.probe import semantics
 from rnnlens.probe.stream import OWN, Chunk, Source, joined
 

@@ -83,7 +83,7 @@ class Stream(Source):
     ) -> None:
         self.network, self.split, self.shift = network, split, shift
         self.device, self.size = device, size
-        self.kinds, self.labels = tuple(kind.id for kind in network.kinds), network.labels
+        self.kinds, self.labels = tuple(kind.id for kind in network.kinds), network.label_count
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -97,7 +97,7 @@ class Stream(Source):
         return np.bincount(self.split.ids, minlength=self.labels)
 
     def own(self, chunk: Chunk) -> Tensor | None:
-        return self.network.logits(chunk.states[self.kinds[-1]]) if self.shift == 1 else None
+        return self.network.predict(chunk.states[self.kinds[-1]]) if self.shift == 1 else None
 
     @torch.no_grad()
     def chunk(self, chosen: NDArray[np.int64]) -> Chunk:
@@ -111,7 +111,7 @@ class Stream(Source):
             wanted = semantics.labels(self.split, group, self.shift).reshape(-1)
             keep = torch.from_numpy(np.flatnonzero(wanted >= 0)).to(self.device)
             found.append(torch.from_numpy(wanted[wanted >= 0]).to(self.device))
-            states, _ = self.network.states(inputs)
+            states = self.network.trace(inputs).states
             parts.append({kind: v.flatten(0, 1)[keep] for kind, v in states.items()})
         return joined(parts, found)
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.adapter import Adapter, readout
+from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.targets import Arrangement, Batch
 from rnnlens.corpus.batches import Split
 from rnnlens.errors import RnnlensError
@@ -60,14 +60,15 @@ class NetworkSubject(Subject):
 
     def __init__(self, network: Network, splits: Mapping[str, Split], device: torch.device) -> None:
         self.network, self.splits, self.device = network, splits, device
-        self.kinds, self.labels = tuple(kind.id for kind in network.kinds), network.labels
+        self.kinds, self.labels = tuple(kind.id for kind in network.kinds), network.label_count
 
     def source(self, split: str, semantic: str, size: int = CHUNK) -> Source:
         shift = semantics.offset(semantic)
         return Stream(self.network, self.splits[split], shift, self.device, size)
 
     def readout(self) -> tuple[str, Readout] | None:
-        return self.kinds[-1], Readout(*self.network.classifier())
+        found = self.network.classifier()
+        return found.kind, Readout(found.weight, found.bias)
 
     def log_prior(self, semantic: str) -> Tensor:
         train = self.splits["train"]
@@ -130,10 +131,10 @@ class ModuleSubject(Subject):
 
     @cached_property
     def _readout(self) -> tuple[str, Readout] | None:
-        found = readout(self.adapter, self.batches["train"][0][0])
-        if found is None or found[0] not in self.kinds:
+        found = self.adapter.classifier()
+        if found is None or found.kind not in self.kinds:
             return None
-        return found[0], Readout(found[1].float(), found[2].float())
+        return found.kind, Readout(found.weight, found.bias)
 
     def readout(self) -> tuple[str, Readout] | None:
         return self._readout

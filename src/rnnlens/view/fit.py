@@ -119,7 +119,7 @@ def study(
     _check_embedding(adapter, inputs)
     kinds = tuple(kind for kind in adapter.kinds if kind.id in told.kinds)
     fed = None if own.prepare else told.fed
-    name, apart = described(adapter.module), traced.difference
+    name, apart = described(adapter.module), adapter.difference
     about = UserRecord(own.where, name, told.follows, fed, kinds, len(labels), apart)
     subject = ModuleSubject(adapter, told, batches, len(labels), reads_labels=inputs == labels)
     found = Found(own, subject, about, labels, inputs, digest(own.weights()))

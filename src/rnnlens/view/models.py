@@ -13,9 +13,9 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.network import Network
-from rnnlens.probe.stream import OWN, Source
+from rnnlens.probe.stream import Source
 from rnnlens.probe.subject import NetworkSubject
-from rnnlens.view.memory import Memory, product
+from rnnlens.view.memory import Memory
 
 
 class Model(ABC):
@@ -96,15 +96,10 @@ class NetworkModel(Model):
         return self.labels[number]
 
     def read(self, ids: Sequence[int], first: int, last: int) -> tuple[States, States]:
-        states, before = self.memory.read(ids, first, last)
-        return {**states, OWN: states[self.kinds[-1].id]}, before
+        return self.memory.read(ids, first, last)
 
     def own(self, y: Tensor) -> Tensor:
-        network = self.network
-        if not network.config.tied:
-            return product(y, network.readout, network.bias)
-        inner = torch.nn.functional.linear(y, network.readout)
-        return product(inner, network.embedding, network.bias)
+        return self.network.predict(y)
 
     def source(self, data: list[Any]) -> Callable[[str], Source]:
         words = [self.words(given) if isinstance(given, str) else given for given in data]

@@ -8,13 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rnnlens.adapter import Adapter, Trace
+from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.targets import arrange, check_batches, most_telling
 from rnnlens.adapter.user_model import Example, UserModel, UserRecord
 from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import prediction
+from rnnlens.model.traceable import Trace
 from rnnlens.probe.stream import OWN, Source
 from rnnlens.probe.subject import NO_LOGITS, ModuleSubject
 from rnnlens.view.models import Model

@@ -28,9 +28,9 @@ def opened(run: Run, colours: Path | None = None, name: str = "", model: Any = N
         raise RnnlensError(f"{run.path} holds its model itself; leave model= out")
     else:
         network, vocabulary = run.model(), run.vocabulary()
-        if network.labels != len(vocabulary):
+        if network.label_count != len(vocabulary):
             raise RnnlensError(
-                f"the model in {run.path} has {network.labels} labels and its vocabulary "
+                f"the model in {run.path} has {network.label_count} labels and its vocabulary "
                 f"{len(vocabulary)}; restore both"
             )
         made = NetworkModel(network, vocabulary)

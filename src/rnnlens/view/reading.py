@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from rnnlens.model.cells import States
+from rnnlens.model.traceable import product
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.stream import OWN
-from rnnlens.view.memory import product
 from rnnlens.view.models import Model
 
 _PIECE = 40  # states at once: their distributions stay in the processor's cache

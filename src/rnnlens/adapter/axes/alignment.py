@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.adapter import Adapter, Trace
+from rnnlens.adapter.adapter import Adapter
 from rnnlens.errors import RnnlensError
+from rnnlens.model.traceable import Trace
 
 _TRIED = 6  # words
 

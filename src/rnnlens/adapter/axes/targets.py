@@ -9,8 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rnnlens.adapter import Adapter, Alignment, Trace, aligned
+from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.axes.alignment import Alignment, aligned
 from rnnlens.errors import RnnlensError, RnnlensWarning
+from rnnlens.model.traceable import Trace
 
 Batch = tuple[Any, Tensor]  # what the module is fed, and its targets; negative: none
 NONE = -1

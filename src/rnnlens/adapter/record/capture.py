@@ -6,7 +6,7 @@ goes in and comes out. All of it happens inside `untouched`, which puts everythi
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +18,8 @@ from rnnlens.adapter.axes.layout import Layout, described, tensors
 from rnnlens.adapter.modules import called, is_torchs
 from rnnlens.adapter.record import layers, steps
 from rnnlens.adapter.record.calls import Piece, Runs
-from rnnlens.adapter.recurrent import Family, Weights
 from rnnlens.errors import RnnlensError
+from rnnlens.model.cells import Cell, Change, Weights
 
 Forward = Callable[..., Any]
 
@@ -42,6 +42,7 @@ class Part(ABC):
     returned: list[Tensor] = field(default_factory=list)  # kept, to know them again
     weights: list[Weights] = field(default_factory=list)  # per layer and direction
     packed: PackedSequence | None = None
+    edits: list[dict[int, Change]] = field(default_factory=list)  # per layer and direction
 
     def __post_init__(self) -> None:
         self.called = called(self.name, self.module)
@@ -57,8 +58,8 @@ class Part(ABC):
 
     @property
     @abstractmethod
-    def family(self) -> Family:
-        """Which of torch's recurrences this is."""
+    def cell(self) -> Cell:
+        """Which of the cells this is."""
 
     @property
     def directions(self) -> int:
@@ -125,12 +126,12 @@ class LayersPart(Part):
         real = forward(*args, **kwargs) if self.checking or not self._is_torchs(forward) else None
         given = self._read(args, kwargs)
         self.weights = layers.weights(self.module)
-        states = layers.compute(self.module, given, self.weights)
+        states = layers.compute(self.module, given, self.weights, self.edits)
         source = args[0] if args else kwargs["input"]
         made = layers.returned(self.module, source, given, states)
         if real is not None:
             self._compare(made, real)
-        answer = made if real is None else real
+        answer = made if real is None or any(self.edits) else real
         flat = _flat(answer)
         self.note_autocast(given.x)
         self.returned += flat
@@ -173,8 +174,8 @@ class LayersPart(Part):
         return self.runs.join(self.pieces)
 
     @property
-    def family(self) -> Family:
-        return layers.family(self.module)
+    def cell(self) -> Cell:
+        return layers.cell_of(self.module)
 
 
 class StepsPart(Part):
@@ -190,6 +191,9 @@ class StepsPart(Part):
         self.check_device(args, kwargs)
         real = forward(*args, **kwargs)
         named = dict(zip(("input", "hx"), args, strict=False)) | kwargs
+        change = self.edits[0].get(len(self.steps.calls)) if self.edits else None
+        if change is not None:
+            real = self.steps.edited(named["input"], named.get("hx"), real, change)
         given, returned = self.steps.add(named["input"], named.get("hx"), real)
         self.note_autocast(returned)
         self.returned += _flat(real)
@@ -200,15 +204,15 @@ class StepsPart(Part):
         self.weights = self.steps.weights
         pieces = []
         for step, states in zip(self.steps.calls, self.steps.states(), strict=True):
-            if self.checking:
+            if self.checking and not any(self.edits):
                 self.compare((states[kind][0] for kind in step.end), step.end.values())
             named = {local(kind, 1, reverse=False): v for kind, v in states.items()}
             pieces.append(Piece({"x": step.x[None], **named}))
         return self.runs.join(pieces)
 
     @property
-    def family(self) -> Family:
-        return self.steps.family
+    def cell(self) -> Cell:
+        return self.steps.cell
 
 
 def _flat(value: Any) -> list[Tensor]:
@@ -224,12 +228,19 @@ class Capture:
     """All that is heard of one forward pass."""
 
     def __init__(
-        self, parts: dict[str, nn.Module], named: dict[str, nn.Module], checking: bool
+        self,
+        parts: dict[str, nn.Module],
+        named: dict[str, nn.Module],
+        checking: bool,
+        edits: Mapping[str, list[dict[int, Change]]] | None = None,
     ) -> None:
+        """`edits` are changes by timestep, of each part per layer and direction."""
         self.parts = {
             name: (LayersPart if isinstance(m, nn.RNNBase) else StepsPart)(name, m, checking)
             for name, m in parts.items()
         }
+        for name, changes in (edits or {}).items():
+            self.parts[name].edits = changes
         self.named = named
         self.outputs: dict[str, list[Tensor]] = {}
         self.embedded: list[Tensor] = []  # what the module's one embedding returned

@@ -8,9 +8,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from rnnlens.adapter.axes.layout import described
-from rnnlens.adapter.recurrent import FAMILIES, Family, Weights
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
+from rnnlens.model.cells import TORCHS, Cell, Change, States, Weights
 
 
 @dataclass(frozen=True)
@@ -23,9 +22,9 @@ class Given:
     state: Tensor | None  # the state as the caller gave it, to know it again
 
 
-def family(module: nn.RNNBase) -> Family:
-    """Which of torch's recurrences this is."""
-    return FAMILIES[module.mode]
+def cell_of(module: nn.RNNBase) -> Cell:
+    """Which of the cells this is."""
+    return TORCHS[module.mode]
 
 
 def weights(module: nn.RNNBase) -> list[Weights]:
@@ -48,7 +47,7 @@ def read(module: nn.RNNBase, input: Tensor | PackedSequence, hx: Any = None) -> 
         x = input if input.dim() == 3 else input.unsqueeze(0 if module.batch_first else 1)
         x = x.transpose(0, 1) if module.batch_first else x
         x = x.clone(memory_format=torch.contiguous_format)
-    carried = family(module).carried
+    carried = cell_of(module).carried
     given = () if hx is None else (hx if isinstance(hx, tuple | list) else (hx,))
     return Given(x, lengths, _start(module, x, dict(zip(carried, given, strict=False))),
                  given[0] if given else None)  # fmt: skip
@@ -58,7 +57,7 @@ def _start(module: nn.RNNBase, x: Tensor, given: States) -> list[States]:
     """The state before the first timestep, per layer and direction; zeros where none is given."""
     layers = module.num_layers * (2 if module.bidirectional else 1)
     whole: States = {}
-    for kind in family(module).carried:
+    for kind in cell_of(module).carried:
         width = module.proj_size if kind == "h" and module.proj_size else module.hidden_size
         values = given.get(kind)
         if values is None:
@@ -72,16 +71,29 @@ def _start(module: nn.RNNBase, x: Tensor, given: States) -> list[States]:
     return [{kind: values[layer] for kind, values in whole.items()} for layer in range(layers)]
 
 
-def compute(module: nn.RNNBase, given: Given, of: list[Weights]) -> list[States]:
-    """Every kind (T, B, H), per layer and direction; a reverse direction in the order of time."""
+def compute(
+    module: nn.RNNBase, given: Given, of: list[Weights], edits: list[dict[int, Change]]
+) -> list[States]:
+    """Every kind (T, B, H), per layer and direction; a reverse direction in the order of time.
+
+    `edits` are changes by timestep, per layer and direction.
+    """
     x, made = given.x, list[States]()
     directions = 2 if module.bidirectional else 1
+    if given.lengths is not None and any(edits[1::2] if module.bidirectional else ()):
+        raise RnnlensError(
+            f"{type(module).__name__} reads sequences of several lengths backwards, where a "
+            "timestep is another one in each; edit one sequence at a time"
+        )
     for first in range(0, len(of), directions):
         outputs = []
         for at in range(first, first + directions):
             backwards = at > first
             inputs = reverse(x, given.lengths) if backwards else x
-            states = family(module).states(inputs, given.start[at], of[at])
+            here = edits[at] if edits else {}
+            if backwards:
+                here = {len(x) - 1 - step: change for step, change in here.items()}
+            states = cell_of(module).states(inputs, given.start[at], of[at], here)
             if backwards:
                 states = {kind: reverse(v, given.lengths) for kind, v in states.items()}
             made.append(states)
@@ -107,7 +119,7 @@ def returned(module: nn.RNNBase, input: Tensor | PackedSequence, given: Given,
     last = [
         torch.stack([_last(s[kind], given.lengths, at % directions == 1)
                      for at, s in enumerate(states)])
-        for kind in family(module).carried
+        for kind in cell_of(module).carried
     ]  # fmt: skip
     if isinstance(input, PackedSequence):
         packed = _packed(output, given.lengths, input)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnlens.adapter.recurrent import FAMILIES, Family, Weights
-from rnnlens.model.cells import States
+from rnnlens.model.cells import GRU, LSTM, TORCHS, Cell, Change, States, Weights
 
 CellModule = nn.LSTMCell | nn.GRUCell | nn.RNNCell
 
@@ -29,29 +29,46 @@ class Steps:
     module: CellModule
     calls: list[Step] = field(default_factory=list)
     weights: list[Weights] = field(default_factory=list)
+    changed: dict[int, States] = field(default_factory=dict)  # of calls that were edited
 
     @property
-    def family(self) -> Family:
-        """Which of torch's recurrences this is."""
-        return family(self.module)
+    def cell(self) -> Cell:
+        """Which of the cells this is."""
+        return cell_of(self.module)
 
     def add(self, input: Tensor, hx: object, output: object) -> tuple[Tensor | None, Tensor]:
         """Take in a call; answers the state it was given and the one it returned."""
-        x = input if input.dim() == 2 else input[None]
-        given = _tensors(hx)
+        x, start = self._given(input, hx)
         ended = _tensors(output)
-        carried = self.family.carried
-        zeros = x.new_zeros(len(x), self.module.hidden_size)
-        start = {k: _copy(given[at]) if given else zeros for at, k in enumerate(carried)}
-        end = {k: _copy(ended[at]) for at, k in enumerate(carried)}
-        state = given[0] if given else None
+        end = {k: _copy(ended[at]) for at, k in enumerate(self.cell.carried)}
+        state = next(iter(_tensors(hx)), None)
         self.calls.append(Step(x.clone(), start, end, state, self._weights_now()))
         return state, ended[0]
 
+    def _given(self, input: Tensor, hx: object) -> tuple[Tensor, States]:
+        """A call's input (B, I), and copies of the states (B, H) that it continues."""
+        x = input if input.dim() == 2 else input[None]
+        given, zeros = _tensors(hx), x.new_zeros(len(x), self.module.hidden_size)
+        carried = enumerate(self.cell.carried)
+        return x, {kind: _copy(given[at]) if given else zeros for at, kind in carried}
+
+    def edited(self, input: Tensor, hx: object, output: object, change: Change) -> object:
+        """What the next call returns in place of `output`, with a change at its timestep."""
+        x, start = self._given(input, hx)
+        w = self._weights()
+        states = self.cell.step(F.linear(x, w.w_x, w.b_x), start, w, change)
+        self.changed[len(self.calls)] = {kind: v[None] for kind, v in states.items()}
+        pairs = zip(self.cell.carried, _tensors(output), strict=True)
+        ended = [states[kind].view_as(old) for kind, old in pairs]
+        return ended[0] if isinstance(output, Tensor) else tuple(ended)
+
+    def _weights(self) -> Weights:
+        m = self.module
+        return Weights(m.weight_ih, m.weight_hh, *((m.bias_ih, m.bias_hh) if m.bias else ()))
+
     def _weights_now(self) -> int:
         """The weights as they are at this call; a wrapper may rewrite them before each."""
-        m = self.module
-        now = Weights(m.weight_ih, m.weight_hh, *((m.bias_ih, m.bias_hh) if m.bias else ()))
+        now = self._weights()
         if not self.weights or not _equal(self.weights[-1], now):
             self.weights.append(now)
         return len(self.weights) - 1
@@ -63,22 +80,22 @@ class Steps:
             at = [n for n, call in enumerate(self.calls) if call.weights == which]
             calls = [self.calls[n] for n in at]
             x = torch.cat([call.x for call in calls])[None]
-            start = {k: torch.cat([call.start[k] for call in calls]) for k in self.family.carried}
-            states = self.family.states(x, start, weights)
+            start = {k: torch.cat([call.start[k] for call in calls]) for k in self.cell.carried}
+            states = self.cell.states(x, start, weights)
             sizes = [len(call.x) for call in calls]
             for kind, values in states.items():
                 for n, part in zip(at, values.split(sizes, 1), strict=True):
                     made[n][kind] = part
-        return made
+        return [self.changed.get(n, states) for n, states in enumerate(made)]
 
 
-def family(module: CellModule) -> Family:
-    """Which of torch's recurrences a cell is."""
+def cell_of(module: CellModule) -> Cell:
+    """Which of the cells one of torch's is."""
     if isinstance(module, nn.LSTMCell):
-        return FAMILIES["LSTM"]
+        return LSTM
     if isinstance(module, nn.GRUCell):
-        return FAMILIES["GRU"]
-    return FAMILIES[f"RNN_{module.nonlinearity.upper()}"]
+        return GRU
+    return TORCHS[f"RNN_{module.nonlinearity.upper()}"]
 
 
 def _tensors(state: object) -> list[Tensor]:

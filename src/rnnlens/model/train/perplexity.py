@@ -30,7 +30,7 @@ def model_perplexity(network: Network, split: Split, device: torch.device) -> fl
         h = network.hidden(batch.inputs.to(device)).flatten(0, 1)  # (T * B, H)
         targets = batch.targets.to(device).flatten()
         for states, labels in zip(h.split(_CHUNK), targets.split(_CHUNK), strict=True):
-            total += F.cross_entropy(network.logits(states), labels, reduction="sum")
+            total += F.cross_entropy(network.predict(states), labels, reduction="sum")
     return perplexity(total.item(), split.pairs)
 
 

@@ -170,7 +170,7 @@ class Trainer:
         """One step, given nothing but tensors, so that a CUDA graph can replay it."""
         scale, rate, follow = scalars
         h = self.network.hidden(inputs, self.dropout)  # (T, B, H)
-        logits = self.network.logits(h.flatten(0, 1))  # (T * B, V)
+        logits = self.network.predict(h.flatten(0, 1))  # (T * B, V)
         nll = F.cross_entropy(logits, targets.flatten(), reduction="sum")
         self.optimiser.zero_grad(set_to_none=True)
         (nll * scale).backward()

@@ -7,7 +7,8 @@ from rnnlens.view.memory import Memory
 
 def all_states(lens, ids):
     with torch.inference_mode():
-        states, _ = lens.model.network.states(torch.tensor(ids)[:, None])
+        trace = lens.model.network.trace(torch.tensor(ids)[:, None])
+    states = {**trace.states, "y": trace.y}
     return {kind: values[:, 0] for kind, values in states.items()}
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 BELOW = "below"  # stands for the layer's input in a cell's declarations
+PREDICTION = "y"  # the id of the model's own prediction
 
 
 @dataclass(frozen=True)
@@ -86,4 +87,4 @@ def prediction(kinds: Sequence[Kind]) -> Kind:
     beside = (last.part, last.layer, last.letter)
     tops = [kind.id for kind in kinds if (kind.part, kind.layer, kind.letter) == beside]
     sources = tuple(Edge(top) for top in (tops if last.letter else [last.id]))
-    return Kind("y", "prediction", "y", "y = softmax(W h + b)", sources, letter="y")
+    return Kind(PREDICTION, "prediction", "y", "y = softmax(W h + b)", sources, letter="y")

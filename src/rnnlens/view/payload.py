@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rnnlens.model.kinds import Kind
+from rnnlens.model.text import TextSide
 from rnnlens.view.encoding import Encodings, Integers, Palette, significant
-from rnnlens.view.models import Model
 from rnnlens.view.palette import OTHER
 
 FORMAT, VERSION = "rnnlens-grid", 1
@@ -82,15 +82,15 @@ def edges_of(kinds: Sequence[Kind], columns: Sequence[Column]) -> list[tuple[str
 
 
 def words_json(
-    words: Sequence[str], ids: Sequence[int], model: Model, palette: Palette
+    words: Sequence[str], ids: Sequence[int], text: TextSide, palette: Palette
 ) -> list[dict[str, Any]]:
     """The words of the text and what the model takes them for."""
     return [
         {
             "text": word,
-            "label": model.taken_for(number),
-            "unknown": model.is_unknown(number),
-            "group": palette.groups[palette.group_of[number]] if model.follows else OTHER,
+            "label": text.vocabulary.inputs[number],
+            "unknown": text.is_unknown(number),
+            "group": palette.groups[palette.group_of[number]] if text.follows else OTHER,
         }
         for word, number in zip(words, ids, strict=True)
     ]

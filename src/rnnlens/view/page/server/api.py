@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from rnnlens.view.lens import LONGEST_TEXT, too_long
+from rnnlens.view.source import LONGEST_TEXT, too_long
 
 MOST_ROWS, MOST_PAIRS = 200, 64
 

@@ -18,12 +18,12 @@ from starlette.responses import HTMLResponse, Response
 from rnnlens import __version__
 from rnnlens.errors import RnnlensError
 from rnnlens.view.divergence import End, divergences
-from rnnlens.view.lens import Lens
 from rnnlens.view.page import bundle
 from rnnlens.view.page.server import api
 from rnnlens.view.page.server.connections import Impatient, listen
 from rnnlens.view.page.server.guard import Application, Guard
 from rnnlens.view.page.server.work import Work
+from rnnlens.view.source import GridSource
 
 _TYPES = {
     "html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml",
@@ -43,7 +43,7 @@ _PAGE: dict[int | str, dict[str, Any]] = {
 }
 
 
-def application(lenses: Mapping[str, Lens]) -> Guard:
+def application(lenses: Mapping[str, GridSource]) -> Guard:
     """The page and what it asks for; `lenses` by the ids they are asked for with."""
     app = FastAPI(
         title="rnnlens", version=__version__, docs_url=None, redoc_url=None,
@@ -55,8 +55,8 @@ def application(lenses: Mapping[str, Lens]) -> Guard:
     return Guard(app)
 
 
-def _add_questions(app: FastAPI, lenses: Mapping[str, Lens], work: Work) -> None:
-    def chosen(run: str | None) -> Lens:
+def _add_questions(app: FastAPI, lenses: Mapping[str, GridSource], work: Work) -> None:
+    def chosen(run: str | None) -> GridSource:
         name = next(iter(lenses)) if run is None else run
         if name not in lenses:
             raise HTTPException(404, f"no run is called {name!r}; there is {', '.join(lenses)}")
@@ -88,7 +88,7 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, Lens], work: Work) -> None
         lens = chosen(run)
         if lens.scores.own is None:
             raise HTTPException(404, f"{lens.name} was not measured yet; run: rnnlens eval RUN")
-        about = {"run": lens.name, "title": lens.title, "follows": lens.model.follows}
+        about = {"run": lens.name, "title": lens.title, "follows": lens.session.text.follows}
         return _json({**about, **lens.scores.to_json()})
 
     @app.get("/api/standalone", response_class=HTMLResponse, responses=_PAGE)
@@ -179,7 +179,7 @@ def _joined(steps: Sequence[_Written]) -> str:
     return f'{{{steps[0][0]},"labels":{_dumps(labels)},"rows":[{rows}]}}'
 
 
-def use_all_cores(lenses: Iterable[Lens]) -> None:
+def use_all_cores(lenses: Iterable[GridSource]) -> None:
     """Let lenses share out their pieces among threads of our own, and torch use none.
 
     Torch's threads spin while they wait for each other: two requests at once, or anything else
@@ -192,7 +192,7 @@ def use_all_cores(lenses: Iterable[Lens]) -> None:
         lens.rows.parallel = pool.map
 
 
-def serve(lenses: Mapping[str, Lens], port: int, ready: Callable[[str], None]) -> None:
+def serve(lenses: Mapping[str, GridSource], port: int, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; `ready` is given the address once it answers."""
     listener = listen(port)
     use_all_cores(lenses.values())

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
-from rnnlens.model.cells import CELLS
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.cells import CELLS
 
 PARTS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
@@ -21,9 +21,9 @@ class Model(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         width, layers = network.config.width, network.config.layers
-        self.embedding = nn.Embedding(network.labels, width)
+        self.embedding = nn.Embedding(network.label_count, width)
         self.recurrent = PARTS[network.config.cell](width, width, layers)
-        self.readout = nn.Linear(width, network.labels)
+        self.readout = nn.Linear(width, network.label_count)
         self.readout.weight = nn.Parameter(network.classifier()[0])
         self.readout.bias = network.bias
         self.embedding.weight = network.embedding

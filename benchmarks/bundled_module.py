@@ -19,9 +19,9 @@ class LanguageModel(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         width, layers = network.config.width, network.config.layers
-        self.embedding = nn.Embedding(network.labels, width)
+        self.embedding = nn.Embedding(network.label_count, width)
         self.recurrence = nn.LSTM(width, width, layers, batch_first=True)
-        self.readout = nn.Linear(width, network.labels)
+        self.readout = nn.Linear(width, network.label_count)
         self.embedding.weight.copy_(network.embedding)
         weight, bias = network.classifier()
         self.readout.weight.copy_(weight)

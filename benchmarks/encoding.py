@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from rnnlens.view.models import NetworkModel
 
 from rnnlens.probe.semantics import offset
 from rnnlens.run import BUNDLED, run_at
 from rnnlens.view.encoding import Palette, faded, top_of
 from rnnlens.view.lens import Lens
-from rnnlens.view.models import NetworkModel
+from rnnlens.view.opening import opened
 from rnnlens.view.page.server.app import use_all_cores
 
 WORDS = 20
@@ -29,7 +30,7 @@ def naive(lens: Lens, text: str) -> list[list[dict[str, Any]]]:
     asked = lens.request(text, None, None)
     palette = lens.palettes[asked.palette]
     assert isinstance(lens.model, NetworkModel)
-    trace = lens.model.network.trace(torch.tensor(asked.ids)[:, None])
+    trace = lens.model.trace(torch.tensor(asked.ids)[:, None])
     before = {name: torch.zeros(300) for name in trace.states}
     rows = []
     for t in range(len(asked.ids)):
@@ -129,9 +130,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--run", default=BUNDLED, help="a run folder (default: the bundled one)")
     args = parser.parse_args()
-    Lens.load(run_at(args.run))  # once, so that the disk's own speed does not count
+    opened(run_at(args.run))  # once, so that the disk's own speed does not count
     began = time.perf_counter()
-    lens = Lens.load(run_at(args.run))
+    lens = opened(run_at(args.run))
     print(f"loading, after torch: {time.perf_counter() - began:.2f} s")
     use_all_cores([lens])
     known = [label for label in lens.labels if label.isalnum()]

@@ -10,13 +10,13 @@ import time
 
 import numpy as np
 import torch
+from rnnlens.probe.subject import NetworkSubject
 from torch import nn
 
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.fitting import FitConfig, Fitter
-from rnnlens.probe.subject import NetworkSubject
 
 LABELS = 14_787
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from rnnlens.cli.subject import corpus_of
+from rnnlens.probe.subject import NetworkSubject
 from torch import Tensor, nn
 
-from rnnlens.cli.subject import corpus_of
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network
 from rnnlens.probe.fitting import FitConfig, Fitter
-from rnnlens.probe.subject import NetworkSubject
 from rnnlens.run import Run
 
 CPU = torch.device("cpu")
@@ -106,10 +106,10 @@ def main() -> None:
     fitter, moments = ours(network, train, valid)
     each = moments[-1][0] / len(fitter.kinds)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{fitter.pairs:,} states, {network.labels:,} labels; our peak memory {peak:,.0f} MB")
+    print(f"{fitter.pairs:,} states, {network.label_count:,} labels; our peak memory {peak:,.0f} MB")
     for kind in filter(None, args.kinds.split(",")):
         k = fitter.kinds.index(kind)
-        perplexity, taken = plain(fitter, kind, network.labels)
+        perplexity, taken = plain(fitter, kind, network.label_count)
         reached = (t for t, found in moments if found[k] <= WITHIN * perplexity)
         share = next(reached, math.inf) / len(fitter.kinds) / taken
         start, end = moments[0][1][k], moments[-1][1][k]

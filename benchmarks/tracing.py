@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import torch
 
-from rnnlens.model.cells import CELLS
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.cells import CELLS
 
 
 def seconds(function: Callable[[], object], rounds: int) -> float:

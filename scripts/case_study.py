@@ -12,15 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from rnnlens.cli.subject import corpus_of
+from rnnlens.probe.stream import Chunk, Stream
 
 from rnnlens.cli import main as rnnlens
-from rnnlens.cli.subject import corpus_of
 from rnnlens.corpus.batches import Split
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.stream import Chunk, Stream
 from rnnlens.run import BUNDLED, run_at
 from rnnlens.view.encoding import encode
 from rnnlens.view.lens import Lens
+from rnnlens.view.opening import opened
 
 SENTENCE = "`` we stand in solidarity , '' she emphasized ."  # the paper's
 FIGURE = Path(__file__).parents[1] / "docs/case-study.svg"
@@ -70,7 +71,7 @@ def main() -> None:
     args = parser.parse_args()
     rnnlens(["show", BUNDLED, SENTENCE, "-o", str(FIGURE)])
     run = run_at(BUNDLED)
-    lens, network, test = Lens.load(run), run.model(), corpus_of(run, args).splits["test"]
+    lens, network, test = opened(run), run.model(), corpus_of(run, args).splits["test"]
     part = Split.of(test.ids, test.starts, np.arange(min(args.sentences, len(test))))
     stream = Stream(network, part, 1, torch.device("cpu"), part.pairs + 1)
     with torch.inference_mode():

@@ -14,7 +14,7 @@ from tests import grammar
 
 from rnnlens.cli import main
 from rnnlens.corpus.batches import Split
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, prepare
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.tokens import collect
 
 
@@ -45,12 +45,11 @@ def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def corpus() -> Corpus:
+def corpus() -> EncodedCorpus:
     """Enough sentences to learn the grammar from."""
     config = CorpusConfig(min_count=1)
-    return prepare(
-        "grammar", "generated", collect([grammar.sentences(300)], config.lowercase), config
-    )
+    tokens = collect([grammar.sentences(300)], config.lowercase)
+    return encode(Corpus.of("grammar", "generated", tokens, config), config)
 
 
 @pytest.fixture(scope="session")

@@ -187,7 +187,8 @@ class Run:
         sha = write_tensors(self.path / "model.safetensors", weights)
         write_json(self.path / "model.json", {**described, "sha256": sha})
 
-    def _finished(self) -> None:
+    def check_finished(self) -> None:
+        """Refuse a run whose model is still to come."""
         if self.record()["status"] != TRAINED:
             raise RnnlensError(
                 f"the training in {self.path} has not finished; "
@@ -196,7 +197,7 @@ class Run:
 
     def _weights(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """What model.json says, and the weights it says it of."""
-        self._finished()
+        self.check_finished()
         described = read_json(self.path / "model.json")
         path = self.path / "model.safetensors"
         weights, _ = read_tensors(path)
@@ -210,14 +211,19 @@ class Run:
         Of a user's module the code is needed when it is first traced: what the run names, or what
         is `given` in its place (a module, a UserModel, or where to find one).
         """
-        self._finished()
+        self.check_finished()
         described = read_json(self.path / "model.json")
         if isinstance(described, dict) and "kinds" in described:
-            record = UserRecord.from_json(described, self.path)
-            return KnownModule(record, lambda: self._module(record, given))
+            return self.module(given)
         if given is not None:
             raise RnnlensError(f"{self.path} holds its model itself; leave model= out")
-        return self._network(*self._weights())
+        return self.network()
+
+    def module(self, given: Any = None) -> KnownModule:
+        """The model of a run that is a user's module."""
+        self.check_finished()
+        record = UserRecord.from_json(read_json(self.path / "model.json"), self.path)
+        return KnownModule(record, lambda: self._module(record, given))
 
     def text(self, model: Network | KnownModule) -> TextSide:
         """How texts are given to the model of this run."""
@@ -229,7 +235,9 @@ class Run:
             )
         return model.text(vocabulary)
 
-    def _network(self, described: dict[str, Any], weights: dict[str, Tensor]) -> Network:
+    def network(self) -> Network:
+        """The model of a run that was trained here."""
+        described, weights = self._weights()
         path = self.path / "model.safetensors"
         try:
             label_count = described.pop("labels")

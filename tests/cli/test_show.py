@@ -17,6 +17,7 @@ from rnnlens.cli.show import colours
 from rnnlens.run import Run
 from rnnlens.view.draw import terminal
 from rnnlens.view.lens import Lens
+from rnnlens.view.opening import opened
 from rnnlens.view.page.bundle import WEB
 
 SENTENCE = "the old dog sees a zyzzyva ."
@@ -34,7 +35,7 @@ def run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lens(run: Path) -> Lens:
-    return Lens.load(Run(run))
+    return opened(Run(run))
 
 
 @pytest.fixture

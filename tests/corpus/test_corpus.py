@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.grammar import conllu, sentences
 
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
+from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.tokens import SPLITS
 from rnnlens.corpus.vocabulary import UNK
 from rnnlens.errors import RnnlensError
@@ -24,11 +24,11 @@ def plain(count: int, seed: int = 0) -> str:
     return "".join(" ".join(s.words) + "\n" for s in sentences(count, seed))
 
 
-def load(source: str, **settings: Any) -> Corpus:
+def load(source: str, **settings: Any) -> EncodedCorpus:
     return load_corpus(source, CorpusConfig(**settings))
 
 
-def lines(corpus: Corpus, split: str) -> list[str]:
+def lines(corpus: EncodedCorpus, split: str) -> list[str]:
     labels, made = corpus.vocabulary.labels, corpus.splits[split]
     return [" ".join(labels[k] for k in made.ids[a:b]) for a, b in pairwise(made.starts)]
 

@@ -7,6 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rnnlens.probe.module_states import ModuleStates
+from rnnlens.probe.stream import OWN
 from tests.letters import Classifier, LanguageModel, Packed, batches
 from torch import Tensor
 
@@ -14,8 +16,6 @@ from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.targets import Batch, arrange
 from rnnlens.errors import RnnlensError
 from rnnlens.probe import module_states
-from rnnlens.probe.module_states import ModuleStates
-from rnnlens.probe.stream import OWN
 
 V = 6
 SHIFTS = {"input": None, "output": 0, "output+1": 1, "output+2": 2, "output-1": -1, "output-2": -2}

@@ -9,13 +9,13 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rnnlens.probe.subject import ModuleSubject
 from tests.letters import Classifier, LanguageModel, Packed, batches, trained
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.targets import Batch, arrange
 from rnnlens.errors import RnnlensError
-from rnnlens.probe.subject import ModuleSubject
 
 V = 6
 

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, cast
 
-from rnnlens.view.examples import examples_of
 from rnnlens.view.models import Model
+
+from rnnlens.view.examples import examples_of
 
 
 @dataclass

@@ -114,7 +114,7 @@ def test_padding_is_never_learnt_from():
         targets[:, 4:] = -100
     model = trained(LanguageModel(), batches())
     lens = rnnlens.fit(model, data, WORDS, epochs=2)
-    assert sum(lens.model.counts) == 10 * 8 * 4  # two of twelve batches are held out
+    assert sum(lens.session.vocabulary.counts) == 10 * 8 * 4  # two of twelve batches are held out
 
 
 def test_groups_follow_the_labels(lens):

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from rnnlens.view.module_model import ModuleModel
 from tests.letters import WORDS, Classifier, LanguageModel, Packed, batches
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -12,7 +13,6 @@ import rnnlens
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.user_model import Example
 from rnnlens.errors import RnnlensError
-from rnnlens.view.module_model import ModuleModel
 
 LONGEST = 10
 
@@ -40,7 +40,7 @@ def test_before_the_first_word_a_cell_is_what_the_module_has_learnt():
     torch.manual_seed(0)
     module = Learnt()
     lens = lens_of(module)
-    _, before = lens.model.read(lens.model.encode(["c", "d"]), 0, 2)
+    _, before = lens.session.read(lens.session.vocabulary.encode(["c", "d"]), 0, 2)
     torch.testing.assert_close(before["c1"], module.c0[0, 0].detach(), rtol=1e-4, atol=1e-4)
     assert not before["h1"].any()
     said = torch.from_numpy(lens("c d")["c1@-1"][0].distribution()).float()
@@ -50,9 +50,9 @@ def test_before_the_first_word_a_cell_is_what_the_module_has_learnt():
 
 def test_a_cell_that_starts_from_nothing_does_so():
     lens = lens_of(LanguageModel())
-    states, before = lens.model.read([1, 2, 3], 0, 3)
+    states, before = lens.session.read([1, 2, 3], 0, 3)
     assert not before["c1"].any()
-    later, before = lens.model.read([1, 2, 3], 2, 3)
+    later, before = lens.session.read([1, 2, 3], 2, 3)
     assert torch.equal(before["c1"], states["c1"][1])
     assert torch.equal(later["h1"], states["h1"][2:])
 
@@ -61,7 +61,7 @@ def test_a_gate_that_is_shut_leaves_no_trace_of_what_was_there():
     module = Learnt()
     with torch.no_grad():
         module.recurrence.bias_ih_l0[9:18] = -1e4  # the forget gate
-    _, before = lens_of(module).model.read([1], 0, 1)
+    _, before = lens_of(module).session.read([1], 0, 1)
     assert not before["c1"].any()
 
 
@@ -132,11 +132,11 @@ def test_every_word_must_have_a_state_of_each_kind():
 def test_one_prediction_for_a_sequence_stands_beside_every_word():
     module = Classifier()
     lens = lens_of(module, [(words, words[:, 0]) for words, _ in batches()])
-    states, _ = lens.model.read([3, 4, 5], 0, 3)
+    states, _ = lens.session.read([3, 4, 5], 0, 3)
     with torch.no_grad():
         expected = module(torch.tensor([[3, 4, 5]]))
     torch.testing.assert_close(states["y"], expected.expand(3, -1))
-    assert not lens.model.follows
+    assert not lens.session.text.follows
 
 
 def test_both_directions_feed_the_prediction():
@@ -165,20 +165,20 @@ def test_nothing_is_read_of_an_empty_text():
 
     lens = lens_of(LanguageModel(), words=words)
     asked.clear()
-    assert lens.model.words("") == ()
-    assert lens.model.words("a b") == ("a", "b")
+    assert lens.session.words("") == ()
+    assert lens.session.words("a b") == ("a", "b")
     assert asked == ["a b"]
 
 
 def test_a_text_that_is_kept_is_shown_without_the_module():
     lens = lens_of(LanguageModel())
-    example = lens.model.example("c d e")
+    example = lens.session.example("c d e")
     assert example == Example("c d e", ("c", "d", "e"), (3, 4, 5), example.states)
 
     def unreadable() -> Any:
         raise RnnlensError("the module is wanted")
 
-    kept = ModuleModel(lens.model.about, lens.model.vocabulary, unreadable, [example])
+    kept = ModuleModel(lens.model.record, lens.session.vocabulary, unreadable, [example])
     assert kept.examples == ("c d e",)
     assert kept.words("c d e") == ("c", "d", "e")
     states, _ = kept.read([3, 4, 5], 1, 3)
@@ -195,10 +195,10 @@ def test_a_text_is_read_once_until_it_is_forgotten():
     calls: list[int] = []
     module.register_forward_pre_hook(lambda m, args: calls.append(1))
     for ids in ([1, 2], [1, 2], [1, 3], [1, 3]):
-        lens.model.read(ids, 0, 2)
+        lens.session.read(ids, 0, 2)
     assert len(calls) == 2
-    lens.model.forget()
-    lens.model.read([1, 3], 0, 2)
+    lens.session.forget()
+    lens.session.read([1, 3], 0, 2)
     assert len(calls) == 3
 
 
@@ -212,7 +212,7 @@ def test_there_must_be_something_to_measure_on():
 
 def test_states_are_those_of_the_adapter():
     module = LanguageModel(bidirectional=True)
-    states, _ = lens_of(module).model.read([1, 2, 3], 0, 3)
+    states, _ = lens_of(module).session.read([1, 2, 3], 0, 3)
     traced = Adapter(module).trace(torch.tensor([[1, 2, 3]]))
     for kind, values in traced.states.items():
         torch.testing.assert_close(states[kind], values[:, 0])

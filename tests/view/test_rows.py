@@ -54,7 +54,7 @@ def test_a_row_at_hand_is_asked_about_the_new_word(lens, formula):
 
 
 def test_what_is_at_hand_is_bounded(lens):
-    row = 4 * len(lens.columns) * lens.model.network.labels
+    row = 4 * len(lens.columns) * lens.session.vocabulary.labels
     lens.rows = Rows(lens.model, lens.readers, lens.columns, room=2 * row)
     for text in ("the", "the dog", "a", "a dog"):
         lens.grid(text)

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.axes.axes import Axes
+from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling, words_of
 from rnnlens.adapter.user_model import UserModel, UserRecord, user_model_at
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
@@ -55,6 +57,10 @@ class KnownModule(Traceable):
         return self.adapter.device
 
     @property
+    def code(self) -> str:
+        return self.record.factory
+
+    @property
     def description(self) -> str:
         return self.record.description
 
@@ -81,18 +87,24 @@ class KnownModule(Traceable):
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
         return self.adapter.in_time(labels, trace)
 
-    def align(self, batches: Sequence[tuple[Any, Tensor]]) -> None:
-        self.adapter.align(batches)
+    def align(self, *batches: Batch) -> Axes:
+        return self.adapter.align(*most_telling(check_batches(batches)))
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
-        return self.adapter.words(inputs, targets)
+        return words_of(inputs, targets)
 
     def count(self, inputs: Any, targets: Tensor) -> int:
-        return self.adapter.count(inputs, targets)
+        axes = self.adapter.axes
+        return super().count(inputs, targets) if axes is None else axes.states_of((inputs, targets))
 
     def check(self) -> None:
         if self._live is not None:
             self.adapter.check()
+
+    def on(self, device: torch.device) -> "KnownModule":
+        """The same, moved to a device."""
+        self.user.module.to(device)
+        return self
 
     @property
     def label_count(self) -> int:

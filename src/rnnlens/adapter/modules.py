@@ -125,3 +125,12 @@ def embedding(module: nn.Module) -> nn.Embedding | None:
     """The module's embedding, where it has exactly one."""
     found = [m for m in module.modules() if isinstance(m, nn.Embedding)]
     return found[0] if len(found) == 1 else None
+
+
+def description(module: nn.Module) -> str:
+    """Its recurrent parts, such as GRU 300 × 2; without any, its class."""
+    recurrent = [m for m in module.modules() if isinstance(m, nn.RNNBase | nn.RNNCellBase)]
+    sizes = [
+        f"{type(m).__name__} {m.hidden_size} × {getattr(m, 'num_layers', 1)}" for m in recurrent
+    ]
+    return ", ".join(sizes) or type(module).__name__

@@ -56,7 +56,12 @@ class Corpus:
     def read(cls, source: str, config: ReadingConfig, *, lowercase: bool = False) -> "Corpus":
         """Read and split; unless cases are folded, words are as they stand there."""
         format_, tokens = read_tokens(source, config, lowercase=lowercase)
-        return cls(source, format_, tokens, split(tokens.part, config))
+        return cls.of(source, format_, tokens, config)
+
+    @classmethod
+    def of(cls, name: str, format: str, tokens: Tokens, config: ReadingConfig) -> "Corpus":
+        """Split what was read into what is for training, validation and test."""
+        return cls(name, format, tokens, split(tokens.part, config))
 
     @property
     def hash(self) -> str:

@@ -139,8 +139,14 @@ class Traceable(ABC):
         """Labels of a batch as (T, B), beside the states of its trace; negative: none."""
         return labels
 
-    def align(self, batches: Sequence[tuple[Any, Tensor]]) -> None:  # noqa: B027 - mostly known
+    @property
+    def code(self) -> str:
+        """The package.module:factory that has to be imported before it can be traced, if any."""
+        return ""
+
+    def align(self, *batches: tuple[Any, Tensor]) -> object:  # noqa: ARG002 - here it is known
         """Find out how the words and targets of batches lie beside the states."""
+        return None
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:  # noqa: ARG002
         """The words that a batch reads, as whole numbers beside its targets."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.corpus.batches import Split
+from rnnlens.model.traceable import Traceable
 
 NONE = -1  # where a state has no label
 _SIDE_BY_SIDE = 1024  # sentences traced together
@@ -98,6 +99,14 @@ class Batches(Data):
             words = [*exchanged([w for w in words if w is not None], seed)]
         rows = zip(self.given, targets, words, strict=True)
         return Batches([Batch(batch.inputs, t, w) for batch, t, w in rows], self.count)
+
+
+def of_batches(model: Traceable, pairs: Sequence[tuple[Any, Tensor]]) -> Batches:
+    """A user's batches, pairs of what the model is given and its targets."""
+    return Batches(
+        [Batch(inputs, targets, model.words(inputs, targets)) for inputs, targets in pairs],
+        lambda batch: model.count(batch.inputs, batch.targets),
+    )
 
 
 def exchanged(labels: Sequence[Tensor], seed: int) -> list[Tensor]:

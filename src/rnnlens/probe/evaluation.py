@@ -90,7 +90,7 @@ def evaluate(
                 break
         if not pairs:
             raise RnnlensError(f"no test sentence is long enough for the semantic {semantic!r}")
-        own_nll = None if model is None else float(model.nll)
+        model_nll = None if model is None else float(model.nll)
         for kind, found in sums.items():
             yield Score(
                 semantic=semantic,
@@ -98,10 +98,10 @@ def evaluate(
                 pairs=pairs,
                 perplexity=perplexity(float(found.nll), pairs),
                 ratio=None
-                if own_nll is None
-                else float(np.exp((float(found.nll) - own_nll) / pairs)),
+                if model_nll is None
+                else float(np.exp((float(found.nll) - model_nll) / pairs)),
                 accuracy=float(found.right) / pairs,
-                divergence=None if own_nll is None else float(found.divergence) / pairs,
+                divergence=None if model_nll is None else float(found.divergence) / pairs,
                 calibration=found.calibration(),
                 unigram=perplexity(unigram, pairs),
             )

@@ -11,6 +11,7 @@ _EXAMPLES = (
     "`` the old teacher follows the birds , '' she said .",  # of the tests' grammar
     "the dogs near the old house see a bird .",
 )
+EXAMPLES, SHORT, LONG = 3, 4, 12  # texts that a run of a user's module keeps, and their words
 _UNKNOWN = 0.1  # share of words that an example may have
 
 

@@ -1,30 +1,25 @@
 """A lens for a module of the user's own: probes fitted to its states, and grids of new text."""
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
-from rnnlens.adapter import Adapter, modules
-from rnnlens.adapter.axes.targets import Batch, arrange, check_batches, most_telling, words_of
-from rnnlens.adapter.user_model import UserModel, UserRecord
-from rnnlens.corpus.own import OwnVocabulary
-from rnnlens.errors import RnnlensError, RnnlensWarning
-from rnnlens.files import digest
-from rnnlens.probe.fitting import FitConfig, Fitter, run_quietly
-from rnnlens.probe.probes import Probes
-from rnnlens.probe.semantics import parse
-from rnnlens.probe.subject import ModuleSubject
+from rnnlens.adapter.axes.targets import Batch, check_batches, words_of
+from rnnlens.adapter.user_model import UserModel
+from rnnlens.errors import RnnlensError
+from rnnlens.model.text import Example
+from rnnlens.probe.fitting import FitConfig, fit_quietly
+from rnnlens.probe.study import Study, study
 from rnnlens.view.encoding import Palette
+from rnnlens.view.examples import EXAMPLES, LONG
 from rnnlens.view.lens import Lens
-from rnnlens.view.module_model import Live, ModuleModel, own_logits
 from rnnlens.view.palette import checked, colours_of
+from rnnlens.view.session import Session
 
 _HELD_OUT = 10  # every so manieth batch decides when to stop, where no others are given
-EXAMPLES, SHORT, LONG = 3, 4, 12  # texts that are kept, and their words
 
 
 def fit(
@@ -58,107 +53,20 @@ def fit(
     Further settings are those of `rnnlens fit`: `semantic="output,output+2"`, `probe="shared"`,
     `epochs=8`, ...
     """
-    own = UserModel(module, labels, inputs, words, prepare, kinds, feed, logits, batch_first)
+    user = UserModel(module, labels, inputs, words, prepare, kinds, feed, logits, batch_first)
     train, held = _split(batches, valid)
     config = _config(settings)
     chosen = None if colours is None else {"own": checked(colours, Path("colours="))}
-    found = study(own, {"train": train, "valid": held})
-    probes = Probes(
-        config.probe, found.subject.kinds, parse(config.semantic), found.subject.labels,
-        _fitted(found.subject, config),
-    )  # fmt: skip
-    model = found.model()
-    model.examples = tuple(_texts(model, found, held[0]))
-    groupings = chosen or colours_of(model.labels, model.counts)["groupings"]
-    palettes = {key: Palette.of(model.labels, value) for key, value in groupings.items()}
-    name = name or type(found.subject.adapter.module).__name__
-    return Lens(name, model, palettes, probes, made=asdict(config))
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a module and its batches tell of themselves."""
-
-    own: UserModel
-    subject: ModuleSubject
-    about: UserRecord
-    labels: tuple[str, ...]
-    inputs: tuple[str, ...]
-    digest: str  # of the weights
-
-    @property
-    def padding(self) -> int | None:
-        """The number that its embedding has for padding."""
-        embedding = modules.embedding(self.subject.adapter.module)
-        return None if embedding is None else embedding.padding_idx
-
-    def model(self) -> ModuleModel:
-        """For a lens; counts the labels."""
-        live = replace(Live.of(self.own, self.about, self.subject.adapter), digest=self.digest)
-        counts = tuple(self.subject.frequencies().tolist())
-        vocabulary = OwnVocabulary(self.labels, counts, self.inputs)
-        return ModuleModel(self.about, vocabulary, lambda: live)
-
-
-def study(
-    own: UserModel, batches: Mapping[str, Sequence[Batch]], *, follows: bool = False
-) -> Found:
-    """Trace a batch, and tell the labels, the kinds, and how a text is fed.
-
-    `follows`: it is known that targets are the next words, though sentences of two do not show it.
-    """
-    adapter = own.adapter()
-    telling, *others = most_telling(batches["train"])
-    told = arrange(adapter, telling, *others)
-    told = replace(told, follows=told.follows or follows)
-    traced = adapter.trace(telling[0])
-    labels = _labels(own, own_logits(traced).shape[-1])
-    inputs = labels if told.follows else ()
-    if own.inputs is not None:
-        inputs = tuple(own.inputs)
-    _check_embedding(adapter, inputs)
-    kinds = tuple(kind for kind in adapter.kinds if kind.id in told.kinds)
-    fed = None if own.prepare else told.fed
-    name, apart = described(adapter.module), adapter.difference
-    about = UserRecord(own.where, name, told.follows, fed, kinds, len(labels), apart)
-    subject = ModuleSubject(adapter, told, batches, len(labels), reads_labels=inputs == labels)
-    found = Found(own, subject, about, labels, inputs, digest(own.weights()))
-    _warn_of_padding(found, telling)
-    return found
-
-
-def _warn_of_padding(found: Found, batch: Batch) -> None:
-    words = words_of(*batch)
-    if words is None or found.padding is None:
-        return
-    traced, told = found.subject.adapter.trace(batch[0]), found.subject.arrangement
-    try:
-        read, asked = told.in_time(words, traced), told.in_time(batch[1], traced)
-    except RnnlensError:  # told when states are asked for
-        return
-    if bool(((read == found.padding) & (asked >= 0)).any()):
-        warnings.warn(
-            f"padding (number {found.padding}) has targets, so that its states are fitted and "
-            "measured too; give it negative targets",
-            RnnlensWarning,
-            stacklevel=2,
-        )
-
-
-def _check_embedding(adapter: Adapter, inputs: Sequence[str]) -> None:
-    embedding = modules.embedding(adapter.module)
-    if embedding is not None and len(inputs) > embedding.num_embeddings:
-        raise RnnlensError(
-            f"inputs= names {len(inputs)} words and the module's embedding has "
-            f"{embedding.num_embeddings}; name what it has"
-        )
-
-
-def described(module: nn.Module) -> str:
-    """Its recurrent parts, such as GRU 300 × 2; without any, its class."""
-    parts = [m for m in module.modules() if isinstance(m, nn.RNNBase | nn.RNNCellBase)]
-    said = [f"{type(m).__name__} {m.hidden_size} × {getattr(m, 'num_layers', 1)}" for m in parts]
-    return ", ".join(said) or type(module).__name__
+    found = study(user, {"train": train, "valid": held})
+    probes = fit_quietly(found.dataset, config)
+    vocabulary = found.vocabulary()
+    text = found.model.text(vocabulary)
+    examples = _examples(found, Session(found.model, text), held[0])
+    groupings = chosen or colours_of(vocabulary.labels, vocabulary.counts)["groupings"]
+    palettes = {key: Palette.of(vocabulary.labels, value) for key, value in groupings.items()}
+    name = name or type(found.model.adapter.module).__name__
+    session = Session(found.model, text, examples)
+    return Lens(name, session, palettes, probes, made=asdict(config))
 
 
 def _config(settings: Mapping[str, Any]) -> FitConfig:
@@ -196,38 +104,15 @@ def _split(
     return train, held
 
 
-def _labels(own: UserModel, count: int) -> tuple[str, ...]:
-    names = tuple(map(str, range(count) if own.labels is None else own.labels))
-    if len(names) != count:
-        remedy = (
-            "name every one, or give logits= a function that picks the logits"
-            if count > 1
-            else "of one number make two: logits=lambda z: torch.stack([0 * z, z], -1)"
-        )
-        raise RnnlensError(
-            f"the module predicts {count} labels and {len(names)} are named; {remedy}"
-        )
-    return names
-
-
-def _fitted(subject: ModuleSubject, config: FitConfig) -> dict[str, Tensor]:
-    """The probes of every semantic."""
-    tensors: dict[str, Tensor] = {}
-    for semantic in parse(config.semantic):
-        tensors |= run_quietly(Fitter.of(subject, semantic, config))
-    return tensors
-
-
-def _texts(model: ModuleModel, found: Found, batch: Batch) -> list[str]:
+def _examples(found: Study, session: Session, batch: Batch) -> list[Example]:
     """Some sequences of a batch as texts, where a text is what its words come from."""
-    words = words_of(*batch)
-    readable = found.inputs and (found.about.fed or found.own.prepare)
-    if words is None or not readable:
+    words, model, axes = words_of(*batch), found.model, found.model.adapter.axes
+    if words is None or not found.is_readable or axes is None:
         return []
-    told = found.subject.arrangement
-    rows = words.T if told.sequences_first is False else words
-    there = told.in_time(batch[1], found.subject.adapter.trace(batch[0])) >= 0  # (T, B)
-    made: list[str] = []
+    trace = model.trace(batch[0])
+    there = model.in_time(batch[1], lambda: trace) >= 0  # (T, B)
+    rows = words.T if axes.sequences_first is False else words
+    texts: list[str] = []
     for row, asked in zip(
         rows.tolist() if rows.dim() == 2 else [rows.tolist()], there.T, strict=True
     ):
@@ -236,8 +121,8 @@ def _texts(model: ModuleModel, found: Found, batch: Batch) -> list[str]:
             read.pop()
         if read and all(0 <= number < len(found.inputs) for number in read):
             names = [found.inputs[number] for number in read[:LONG]]
-            texts = [t for t in (" ".join(names), "".join(names)) if [*model.words(t)] == names]
-            made += [text for text in texts if text not in made][:1]
-        if len(made) == EXAMPLES:
+            either = [t for t in (" ".join(names), "".join(names)) if [*session.words(t)] == names]
+            texts += [text for text in either if text not in texts][:1]
+        if len(texts) == EXAMPLES:
             break
-    return made
+    return [session.example(text) for text in texts]

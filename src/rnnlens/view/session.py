@@ -13,7 +13,7 @@ from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
 from rnnlens.model.traceable import Traceable
-from rnnlens.probe.data import Batch, Batches, Data, Sentences
+from rnnlens.probe.data import Data, Sentences, of_batches
 from rnnlens.probe.dataset import Dataset
 from rnnlens.view.memory import Memory
 
@@ -73,7 +73,7 @@ class Session:
         if not data:
             raise RnnlensError("there is nothing to measure on; give some sentences or batches")
         if not all(isinstance(one, str) or _is_words(one) for one in data):
-            return batches_of(self.model, data)
+            return self._aligned(data)
         words = [self.words(one) if isinstance(one, str) else one for one in data]
         sentences = [self.vocabulary.encode(some) for some in words if len(some) > 1]
         if self.text.side_by_side:
@@ -83,9 +83,11 @@ class Session:
                 "sentences do not tell the labels that this model predicts; give batches, pairs of "
                 "what it is fed and its targets"
             )
-        return batches_of(
-            self.model, [(self.text.batch(ids[:-1]), torch.tensor(ids[1:])) for ids in sentences]
-        )
+        return self._aligned([(self.text.batch(s[:-1]), torch.tensor(s[1:])) for s in sentences])
+
+    def _aligned(self, pairs: Sequence[tuple[Any, Tensor]]) -> Data:
+        self.model.align(*pairs)
+        return of_batches(self.model, pairs)
 
     def forget(self) -> None:
         """Have nothing at hand any more."""
@@ -115,12 +117,3 @@ class Session:
 
 def _is_words(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
-
-
-def batches_of(model: Traceable, pairs: Sequence[tuple[Any, Tensor]]) -> Batches:
-    """A user's batches, once it is known how they lie beside the model's states."""
-    model.align(pairs)
-    return Batches(
-        [Batch(inputs, targets, model.words(inputs, targets)) for inputs, targets in pairs],
-        lambda batch: model.count(batch.inputs, batch.targets),
-    )

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 from rnnlens.cli import main
 from rnnlens.errors import RnnlensError
 from rnnlens.run import Run
-from rnnlens.view.lens import Lens
+from rnnlens.view.opening import opened
 from rnnlens.view.page import bundle
 
 NODE = shutil.which("node")
@@ -217,7 +217,7 @@ SENTENCE = "the dog </script><b>bold sees \u2028 <!-- __proto__ \x1b[31m ."
 def grid(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     run = Path(shutil.copytree(trained_run, tmp_path_factory.mktemp("export") / "run"))
     assert main(["fit", str(run), "--epochs", "0", "--device", "cpu"]) == 0
-    return Lens.load(Run(run)).grid(SENTENCE)
+    return opened(Run(run)).grid(SENTENCE)
 
 
 @pytest.fixture

@@ -8,14 +8,13 @@ from typing import Any, TypeVar
 from rnnlens.adapter.batches import batches_of
 from rnnlens.cli.user_run import on_path
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
-from rnnlens.corpus.own import UserCorpus
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
 from rnnlens.model.train.distributed import pick_device
-from rnnlens.probe.subject import NetworkSubject, Subject
+from rnnlens.probe.data import Sentences
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.study import study
 from rnnlens.run import Run
-from rnnlens.view.fit import study
-from rnnlens.view.opening import module_of
 
 Config = TypeVar("Config", bound=ReadingConfig)
 
@@ -26,48 +25,49 @@ def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name}", metavar="CORPUS", help=f"where the run's {what} is now")
 
 
-def subject_of(run: Run, args: argparse.Namespace) -> Subject:
-    """The model of a run, ready to trace, and the corpus it was made with."""
-    if run.is_own():
-        return user_subject_of(run, args)
+def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
+    """The model of a run, ready to trace, and the corpus it was made with, read again."""
+    run.check_finished()
+    record = run.record()["corpus"]
+    if not record:
+        raise RnnlensError(
+            f"{run.path} was fitted in Python and names no corpus; measure it there, with "
+            "lens.evaluate(batches)"
+        )
+    return _of_encoded(run, args) if "min_count" in record else _of_batches(run, args)
+
+
+def _of_encoded(run: Run, args: argparse.Namespace) -> Dataset:
+    """A corpus whose vocabulary was made here, as its encoded sentences."""
+    source, sha, config = _recorded(run, args, CorpusConfig)
     device = pick_device(args.device)
-    return NetworkSubject(run.model().to(device), corpus_of(run, args).splits, device)
-
-
-def corpus_of(run: Run, args: argparse.Namespace) -> Corpus:
-    """The corpus a run was trained on, read again and checked."""
-    source, digest, config = _recorded(run, args, CorpusConfig)
-    corpus = load_corpus(source, config)
-    if corpus.hash != digest or corpus.vocabulary != run.vocabulary():
+    network, corpus = run.network().to(device), load_corpus(source, config)
+    if corpus.hash != sha or corpus.vocabulary != run.vocabulary():
         raise _other(run, source)
-    return corpus
+    data = {name: Sentences(split) for name, split in corpus.splits.items()}
+    return Dataset(network, data, len(corpus.vocabulary))
 
 
-def user_subject_of(run: Run, args: argparse.Namespace) -> Subject:
-    """Somebody's own module, made by its code, on the corpus that the run names."""
-    source, digest, config = _recorded(run, args, ReadingConfig)
-    corpus = UserCorpus.read(source, config)
-    if corpus.hash != digest:
+def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
+    """A corpus as the batches that a user's module takes, made by its code."""
+    source, sha, config = _recorded(run, args, ReadingConfig)
+    corpus = Corpus.read(source, config)
+    if corpus.hash != sha:
         raise _other(run, source)
     on_path()
-    own, vocabulary = module_of(run), run.own_vocabulary()
+    module = run.module()
     if args.device != "auto":
-        own.module.to(pick_device(args.device))
-    about = run.own()
-    batches = batches_of(own, vocabulary, corpus, config.longest, about.fed)
-    return study(own, batches, follows=about.follows).subject
+        module.on(pick_device(args.device))
+    user, record = module.user, module.record
+    batches = batches_of(user, run.vocabulary(), corpus, config.longest, record.fed)
+    return study(user, batches, follows=record.follows).dataset
 
 
 def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:
     """Where the corpus of a run is, its hash, and how it is read."""
     record: dict[str, Any] = dict(run.record()["corpus"])
-    if not record and run.is_own():
-        raise RnnlensError(
-            f"{run.path} was fitted in Python and names no corpus; measure it there, with "
-            "lens.evaluate(batches)"
-        )
     try:
-        source, digest = str(record.pop("source")), str(record.pop("hash"))
+        source, sha = str(record.pop("source")), str(record.pop("hash"))
         config = sort(**record)
         config.check()
     except (KeyError, TypeError) as error:
@@ -82,7 +82,7 @@ def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[s
                 f"--{flag}"
             )
     config = replace(config, valid=args.valid or config.valid, test=args.test or config.test)
-    return args.corpus or source, digest, config
+    return args.corpus or source, sha, config
 
 
 def _other(run: Run, source: str) -> RnnlensError:

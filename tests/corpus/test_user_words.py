@@ -1,4 +1,4 @@
-"""A corpus in the numbers of somebody's own module: names, sentences, groups of one length."""
+"""A corpus in the numbers of a user's module: names, sentences, groups of one length."""
 
 import json
 from collections import Counter
@@ -10,17 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import grammar
 
-from rnnlens.corpus.batches import Split
-from rnnlens.corpus.own import UNKNOWN, OwnVocabulary, UserCorpus, equally_long, numbered
+from rnnlens.corpus.batches import Split, equally_long
+from rnnlens.corpus.corpus import Corpus, numbered
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, TAG_IDS, ReadingConfig
+from rnnlens.corpus.vocabulary import UNKNOWN, Vocabulary
 from rnnlens.errors import RnnlensError
 
-LETTERS = OwnVocabulary(("x",), (1,), ("<unk>", *"abcdefgh"))
+LETTERS = Vocabulary.of_user(("x",), (1,), ("<unk>", *"abcdefgh"))
 
 
-def known(*inputs: str) -> OwnVocabulary:
-    return OwnVocabulary(("x", "y"), (1, 2), inputs)
+def known(*inputs: str) -> Vocabulary:
+    return Vocabulary.of_user(("x", "y"), (1, 2), inputs)
 
 
 def test_words_have_the_numbers_of_their_names():
@@ -51,8 +52,8 @@ names = st.lists(st.text('aé\n "', max_size=3), min_size=1, max_size=6, unique=
 @given(names, names, st.sampled_from(["same", "none", "other"]))
 def test_what_is_written_is_read_back(labels, others, how):
     inputs = {"same": labels, "none": (), "other": others}[how]
-    made = OwnVocabulary(labels, tuple(range(len(labels))), inputs)
-    assert OwnVocabulary.from_json(json.loads(json.dumps(made.to_json()))) == made
+    made = Vocabulary.of_user(labels, tuple(range(len(labels))), inputs)
+    assert Vocabulary.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
 @pytest.mark.parametrize(
@@ -62,18 +63,18 @@ def test_what_is_written_is_read_back(labels, others, how):
 )  # fmt: skip
 def test_a_damaged_vocabulary_is_refused(change):
     whole = known("a").to_json()
-    OwnVocabulary.from_json(whole)
+    Vocabulary.from_json(whole)
     with pytest.raises(RnnlensError, match="the vocabulary is damaged"):
-        OwnVocabulary.from_json({**whole, **change})
-    for name in whole:
+        Vocabulary.from_json({**whole, **change})
+    for name in ("labels", "counts"):
         with pytest.raises(RnnlensError, match="the vocabulary is damaged"):
-            OwnVocabulary.from_json({k: v for k, v in whole.items() if k != name})
+            Vocabulary.from_json({k: v for k, v in whole.items() if k != name})
 
 
 def test_a_corpus_is_split_and_otherwise_as_it_was_written(tmp_path: Path):
     path = tmp_path / "corpus.conllu"
     path.write_text(grammar.conllu(50).replace("\tdog\t", "\tDog\t"), encoding="utf-8")
-    corpus = UserCorpus.read(str(path), ReadingConfig(test_share=0.2))
+    corpus = Corpus.read(str(path), ReadingConfig(test_share=0.2))
     parts = {name: list(corpus.sentences(name)) for name in SPLITS}
     assert {name: len(some) for name, some in parts.items()} == {
         "train": 35, "valid": 5, "test": 10,
@@ -91,7 +92,7 @@ def test_a_corpus_of_its_own_is_for_what_it_was_given(tmp_path: Path):
     for name in SPLITS:
         (tmp_path / name).write_text(f"the {name} part\nand {name} again\n")
     config = ReadingConfig(valid=str(tmp_path / "valid"), test=str(tmp_path / "test"))
-    corpus = UserCorpus.read(str(tmp_path / "train"), config)
+    corpus = Corpus.read(str(tmp_path / "train"), config)
     for name in SPLITS:
         assert [s.words for s in corpus.sentences(name)] == [
             ("the", name, "part"), ("and", name, "again"),
@@ -105,7 +106,7 @@ def test_what_was_read_is_known_again_wherever_it_is(tmp_path: Path):
                        ("three", "a b\nc d\ne g\n"), ("four", "a b c\nd\ne f\n")):  # fmt: skip
         (tmp_path / name).write_text(text)
         config = ReadingConfig(format="text", valid=str(tmp_path / "one"))
-        made.append(UserCorpus.read(str(tmp_path / name), config).hash)
+        made.append(Corpus.read(str(tmp_path / name), config).hash)
     assert made[0] == made[1]
     assert len(set(made)) == 3
 

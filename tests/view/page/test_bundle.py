@@ -106,6 +106,10 @@ def test_the_pages_own_modules_bundle_into_a_script_that_parses(tmp_path):
         'import "./leaf.js";',
         'import { text } from "leaf";',
         'import { text } from "../leaf.js";',
+        'import { text } from "../../leaf.js";',
+        'import { text } from "./part/../leaf.js";',
+        'import { text } from "/leaf.js";',
+        'import { text } from "https://example.org/leaf.js";',
         "import { text } from './leaf.js';",
         'const leaf = await import("./leaf.js");',
         "console.log(import.meta.url);",
@@ -123,6 +127,44 @@ def test_what_it_does_not_understand_is_refused_by_module_and_line(tmp_path, lin
     with pytest.raises(RnnlensError, match=r"^entry\.js line 2: cannot inline ") as told:
         bundle.bundle("entry.js", tmp_path)
     assert "\n" not in str(told.value)
+
+
+@needs_node
+def test_modules_in_folders_are_found_from_where_they_are_imported(tmp_path):
+    for folder in ("part", "other/deep"):
+        (tmp_path / folder).mkdir(parents=True)
+    write(
+        tmp_path,
+        entry='import { told } from "./part/same.js";\nconsole.log(told);',
+        same='export const said = "at the top";',
+    )
+    write(
+        tmp_path / "part",
+        same='import { deep } from "../other/deep/leaf.js";\nimport { said } from "../same.js";\n'
+        "export const told = `${deep}, ${said}`;",
+    )
+    write(tmp_path / "other/deep", leaf='export const deep = "deep";')
+    (tmp_path / "bundled.cjs").write_text(bundle.bundle("entry.js", tmp_path))
+    assert run_node(tmp_path / "bundled.cjs") == "deep, at the top\n"
+
+
+def test_a_module_in_a_folder_cannot_reach_outside(tmp_path):
+    (tmp_path / "web" / "part").mkdir(parents=True)
+    write(tmp_path, leaf="export const text = 1;")
+    write(tmp_path / "web", entry='import { part } from "./part/part.js";')
+    write(
+        tmp_path / "web/part",
+        part='import { text } from "../../leaf.js";\nexport const part = text;',
+    )
+    with pytest.raises(RnnlensError, match=r"^part/part\.js line 1: cannot inline "):
+        bundle.bundle("entry.js", tmp_path / "web")
+
+
+def test_the_page_loads_its_modules_at_once():
+    """Each module of the page is named in its head, so that none waits for those before it."""
+    loaded = re.findall(r'^bundled\$\["(.+)"\]', bundle.bundle("page.js"), re.MULTILINE)
+    head = (bundle.WEB / "index.html").read_text(encoding="utf-8")
+    assert re.findall('rel="modulepreload" href="(.+)"', head) == sorted({*loaded} - {"page.js"})
 
 
 def test_circles_are_refused(tmp_path):

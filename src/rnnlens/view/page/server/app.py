@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
+from importlib.resources.abc import Traversable
 from threading import Thread
 from typing import Any
 
@@ -98,15 +98,25 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, Lens], work: Work) -> None
 
 
 def _add_files(app: FastAPI) -> None:
+    found = dict(_files(bundle.WEB))
+
     @app.api_route("/{name:path}", methods=["GET", "HEAD"], include_in_schema=False)
     async def file(name: str) -> Response:
-        """The page and its modules, by the names they have in the package."""
-        found = {item.name: item for item in files("rnnlens.view.page").joinpath("web").iterdir()}
+        """The page and its modules, by the names they have in the package and by no others."""
         item = found.get(name or "index.html")
         kind = _TYPES.get((name or "index.html").rpartition(".")[2])
         if item is None or kind is None:
             raise HTTPException(404, f"there is nothing at /{name[:100]}")
         return Response(item.read_bytes(), media_type=kind)
+
+
+def _files(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:
+    """Every file of a folder, with its path from there."""
+    for item in folder.iterdir():
+        if item.is_dir():
+            yield from _files(item, f"{path}{item.name}/")
+        else:
+            yield path + item.name, item
 
 
 def _explain_problems(app: FastAPI) -> None:

@@ -1,22 +1,22 @@
 // A grid in a file of its own: the same view, without a server.
 
-import { plainView } from "./address.js";
-import { Controls, legend } from "./controls.js";
-import { lowerBound } from "./divergence.js";
-import { semanticName, visible } from "./format.js";
-import { Lens } from "./lens.js";
-import { html } from "./markup.js";
-import { action, menu } from "./menus.js";
-import { keep, pinKey } from "./pins.js";
-import { saveSvg } from "./save.js";
-import { skeleton } from "./skeleton.js";
-import { FORMAT, hold } from "./types.js";
+import { semanticName, visible } from "./base/format.js";
+import { FORMAT, hold } from "./base/held.js";
+import { html } from "./base/markup.js";
+import { Controls, legend } from "./frame/controls.js";
+import { Lens } from "./frame/lens.js";
+import { action, menu } from "./frame/menus.js";
+import { skeleton } from "./frame/places.js";
+import { plainView } from "./net/address.js";
+import { saveSvg } from "./net/save.js";
+import { lowerBound } from "./panel/divergence.js";
+import { keep, pinKey } from "./panel/pins.js";
 
-/** @typedef {import("./types.js").Held} Held */
-/** @typedef {import("./types.js").Pin} Pin */
-/** @typedef {import("./types.js").View} View */
+/** @typedef {import("./base/held.js").Held} Held */
+/** @typedef {import("./base/held.js").Pin} Pin */
+/** @typedef {import("./base/held.js").View} View */
 /**
- * @typedef {{grid: import("./types.js").Grid, view: Partial<View>,
+ * @typedef {{grid: import("./base/held.js").Grid, view: Partial<View>,
  *   bits: [string, number, string, number, number][]}} Embedded
  */
 

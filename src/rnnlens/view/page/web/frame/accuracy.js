@@ -1,0 +1,126 @@
+// The accuracy page: how well each kind predicts, beside the model itself and the unigram baseline.
+
+import { perplexity, semanticHelp, semanticName, visible } from "../base/format.js";
+import { html, shape, toDom } from "../base/markup.js";
+import { INK, label, round, SOFT, textStyle } from "../grid/draw.js";
+
+/** @typedef {import("../base/held.js").Accuracy} Accuracy */
+/** @typedef {import("../base/held.js").Score} Score */
+/** @typedef {import("../base/markup.js").Shape} Shape */
+/** @typedef {(kind: string) => {name: string, symbol: string, layer: string}} Naming */
+
+const PITCH = 22, NAMES = 190, VALUES = 64, TOP = 30;
+const SLIVER = 8; // times that the baseline may be longer than the longest bar
+const BAR = "#7d8ba1", RULE = "#e4e4df";
+
+/**
+ * How far the axis goes: a little past the baseline, and what is longer is cut; but where every bar
+ * would be a sliver beside the baseline, a little past the longest, and the baseline is beyond.
+ * @param {Score[]} scores @param {number[]} lines
+ */
+export function axisEnd(scores, lines) {
+  const longest = Math.max(...scores.map((score) => score.perplexity)), far = Math.max(...lines);
+  return longest * SLIVER < far ? longest * 1.3 : far * 1.08;
+}
+
+/** Round values for an axis: at most six of them. @param {number} end */
+export function ticks(end) {
+  const rough = end / 5, unit = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((times) => times * unit).find((value) => value >= rough) ?? rough;
+  const made = [];
+  for (let value = 0; value <= end; value += step) made.push(round(value));
+  return made;
+}
+
+/**
+ * Perplexity per kind as bars; those past the axis are cut and say so.
+ * @param {Score[]} scores @param {[string, number][]} lines @param {Naming} naming @param {number} width
+ * @returns {Shape}
+ */
+export function drawAccuracy(scores, lines, naming, width) {
+  const end = axisEnd(scores, lines.map(([, value]) => value)), room = width - NAMES - VALUES;
+  const height = TOP + scores.length * PITCH + 34;
+  const at = (/** @type {number} */ value) => round(NAMES + (Math.min(value, end) / end) * room);
+  const bottom = height - 30;
+  const axis = ticks(end).flatMap((value) => [
+    shape("line", { class: "rule", x1: at(value), x2: at(value), y1: TOP - 6, y2: bottom, stroke: RULE }),
+    label(at(value), bottom + 15, String(value), { class: "soft", fill: SOFT, "text-anchor": "middle" }),
+  ]);
+  let layer = "";
+  const bars = scores.flatMap((score, k) => {
+    const y = TOP + k * PITCH, named = naming(score.kind);
+    const cut = score.perplexity > end, length = at(score.perplexity) - NAMES;
+    const first = named.layer !== layer;
+    layer = named.layer;
+    const heading = label(0, y + 14, named.layer, { class: "soft", fill: SOFT, "font-size": 11 });
+    const above = shape("line", { class: "rule", x1: 0, x2: width, y1: y - 0.5, y2: y - 0.5, stroke: RULE });
+    const tear = `M${NAMES + length - 12} ${y + 2}l-4 7l4 2l-4 7h5l4 -7l-4 -2l4 -7z`;
+    return [...(first ? [heading] : []), ...(first && k ? [above] : []),
+      label(56, y + 14, named.symbol, { "font-style": "italic", "font-size": 13, "font-family": "Georgia, serif" }),
+      label(76, y + 14, named.name, { "font-size": 12 }),
+      shape("rect", { class: "score", x: NAMES, y: y + 4, width: round(Math.max(1, length)), height: PITCH - 8,
+        rx: 2, fill: BAR }),
+      ...(cut ? [shape("path", { class: "tear", d: tear, fill: "#fff" })] : []),
+      label(NAMES + length + 6, y + 15, perplexity(score.perplexity) + (cut ? " (cut)" : ""), { "font-size": 12 }),
+    ];
+  });
+  const limits = lines.flatMap(([name, value]) => [
+    shape("line", { class: "limit", "data-name": name, x1: at(value), x2: at(value), y1: 18, y2: bottom, stroke: INK,
+      "stroke-dasharray": name === "unigram" ? "3 3" : "none" }),
+    label(at(value), 14, `${name} ${perplexity(value)}${value > end ? " →" : ""}`,
+      { "font-size": 11, "text-anchor": "middle" }),
+  ]);
+  return shape("svg", { width, height, role: "img", ...textStyle(),
+    "aria-label": "perplexity per kind; the table below says the same" }, ...axis, ...bars, ...limits);
+}
+
+/** @param {Score[]} scores @param {string} caption @param {Naming} naming */
+function table(scores, caption, naming) {
+  const heads = ["kind", "", "perplexity", "× the model's", "accuracy", "KL from the model, bits",
+    "calibration error"];
+  const head = html("tr", {}, ...heads.map((name) => html("th", { scope: "col" }, name)));
+  const rows = scores.map((score) => {
+    const named = naming(score.kind);
+    const numbers = [perplexity(score.perplexity), score.ratio?.toFixed(2),
+      `${(score.accuracy * 100).toFixed(1)}%`, score.kl?.toFixed(2), score.calibration?.toFixed(3)];
+    return html("tr", {}, html("th", { scope: "row" }, visible(score.kind)),
+      html("td", { class: "name" }, [named.name, named.layer].filter(Boolean).join(", ")),
+      ...numbers.map((value) => html("td", {}, value ?? "")));
+  });
+  return html("table", {}, html("caption", {}, caption), html("thead", {}, head), html("tbody", {}, ...rows));
+}
+
+/**
+ * What the kinds are measured against under a semantic. The model itself is asked about the next
+ * word, so only there it can be compared.
+ * @param {Accuracy} found @param {string} semantic
+ * @returns {[string, number][]}
+ */
+export function baselines(found, semantic) {
+  const own = found.unigrams && Object.hasOwn(found.unigrams, semantic) ? found.unigrams[semantic] : null;
+  /** @type {[string, number]} */ const unigram = ["unigram", own ?? found.unigram];
+  return semantic === "output" ? [["the model itself", found.own], unigram] : [unigram];
+}
+
+/** @param {[string, number][]} lines */
+export function lead(lines) {
+  const said = lines.map(([name, value]) => `${name === "unigram" ? "the unigram baseline" : name} ${perplexity(value)}`);
+  return `Perplexity of ${said.join(", of ")}`;
+}
+
+/**
+ * The page.
+ * @param {Accuracy} found @param {string | null} semantic @param {Naming} naming @param {number} width
+ */
+export function accuracyPage(found, semantic, naming, width) {
+  const measured = semantic !== null && Object.hasOwn(found.semantics, semantic);
+  const asked = measured ? semantic : Object.keys(found.semantics)[0] ?? "output";
+  const scores = Object.hasOwn(found.semantics, asked) ? found.semantics[asked] : [];
+  const heading = html("h2", {}, `How well each kind predicts the ${semanticName(asked, found.follows)}`);
+  const help = html("p", { class: "soft" }, `${semanticHelp(asked, found.follows)} `,
+    "Perplexity of each kind's probe on the test split: shorter is better.");
+  const lines = baselines(found, asked);
+  const todo = "No kind has been measured: fit probes with rnnlens fit, then run rnnlens eval.";
+  if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`)];
+  return [heading, help, toDom(drawAccuracy(scores, lines, naming, width)), table(scores, lead(lines), naming)];
+}

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { axisEnd, baselines, drawAccuracy, lead, ticks } from "../../../src/rnnlens/view/page/web/frame/accuracy.js";
+import { all, texts } from "../drawing.js";
+
+test("accuracy: bars are as long as perplexities, and those past the axis are cut and say so", () => {
+  const scores = [{ kind: "x", perplexity: 200 }, { kind: "l1", perplexity: 5000 }].map((one) => ({ ...one, ratio: 2, accuracy: 0.1, kl: 1, calibration: 0.01 }));
+  const lines = [["the model itself", 97], ["unigram", 676]];
+  const end = axisEnd(scores, [97, 676]);
+  assert.equal(end, 676 * 1.08);
+  const drawn = drawAccuracy(scores, lines, (kind) => ({ name: kind, symbol: kind, layer: "" }), 900);
+  const bars = all(drawn, "rect", "score").map((bar) => bar.attributes.width);
+  assert.ok(Math.abs(bars[0] - (200 / end) * (900 - 190 - 64)) < 0.1);
+  assert.ok(Math.abs(bars[1] - (900 - 190 - 64)) < 0.1);
+  assert.ok(texts(drawn).includes("5,000 (cut)"));
+  const limits = all(drawn, "line", "limit");
+  assert.deepEqual(limits.map((line) => line.attributes["data-name"]), ["the model itself", "unigram"]);
+  assert.ok(Math.abs(limits[0].attributes.x1 - (190 + (97 / end) * (900 - 190 - 64))) < 0.1);
+});
+
+test("each semantic has its own baseline, and the model itself is compared on the next word alone", () => {
+  const found = { own: 97, unigram: 676.1, unigrams: { output: 676.1, input: 741.6 } };
+  assert.deepEqual(baselines(found, "output"), [["the model itself", 97], ["unigram", 676.1]]);
+  assert.deepEqual(baselines(found, "input"), [["unigram", 741.6]]);
+  assert.deepEqual(baselines(found, "constructor"), [["unigram", 676.1]]);
+  assert.deepEqual(baselines({ own: 97, unigram: 676.1 }, "input"), [["unigram", 676.1]]);
+  assert.equal(lead(baselines(found, "output")), "Perplexity of the model itself 97, of the unigram baseline 676");
+  assert.equal(lead(baselines(found, "input")), "Perplexity of the unigram baseline 742");
+});
+
+test("a baseline far beyond every bar is said to be beyond", () => {
+  const scores = [{ kind: "x", perplexity: 1.5, ratio: null, accuracy: 1, kl: null, calibration: 0 }];
+  const drawn = drawAccuracy(scores, [["unigram", 676]], (kind) => ({ name: kind, symbol: "", layer: "" }), 900);
+  assert.ok(texts(drawn).includes("unigram 676 →"));
+});
+
+test("an axis has a few round values", () => {
+  assert.deepEqual(ticks(730), [0, 200, 400, 600]);
+  assert.deepEqual(ticks(2), [0, 0.5, 1, 1.5, 2]);
+});

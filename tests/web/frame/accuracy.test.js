@@ -23,7 +23,7 @@ test("each semantic has its own baseline, and the model itself is compared on th
   assert.deepEqual(baselines(found, "output"), [["the model itself", 97], ["unigram", 676.1]]);
   assert.deepEqual(baselines(found, "input"), [["unigram", 741.6]]);
   assert.deepEqual(baselines(found, "constructor"), [["unigram", 676.1]]);
-  assert.deepEqual(baselines({ own: 97, unigram: 676.1 }, "input"), [["unigram", 676.1]]);
+  assert.deepEqual(baselines({ own: 97, unigram: null, unigrams: {} }, "output"), [["the model itself", 97]]);
   assert.equal(lead(baselines(found, "output")), "Perplexity of the model itself 97, of the unigram baseline 676");
   assert.equal(lead(baselines(found, "input")), "Perplexity of the unigram baseline 742");
 });
@@ -37,4 +37,15 @@ test("a baseline far beyond every bar is said to be beyond", () => {
 test("an axis has a few round values", () => {
   assert.deepEqual(ticks(730), [0, 200, 400, 600]);
   assert.deepEqual(ticks(2), [0, 0.5, 1, 1.5, 2]);
+});
+
+test("what was not measured has no bar, and says so", () => {
+  const none = { ratio: null, accuracy: null, kl: null, calibration: null };
+  const naming = (kind) => ({ name: kind, symbol: "", layer: "" });
+  const scores = [{ kind: "x", perplexity: 200, ...none }, { kind: "h1", perplexity: null, ...none }];
+  assert.equal(axisEnd(scores, [676]), 676 * 1.08);
+  const drawn = drawAccuracy(scores, [["unigram", 676]], naming, 900);
+  assert.equal(all(drawn, "rect", "score")[1].attributes.width, 1);
+  assert.ok(texts(drawn).includes("not measured"));
+  assert.ok(axisEnd(scores.slice(1), []) > 0);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { flow, neighbours, parted } from "../../../src/rnnlens/view/page/web/grid/flow.js";
-import { grid, IDS } from "../sample.js";
+import { flow, neighbours } from "../../../src/rnnlens/view/page/web/grid/flow.js";
+import { column, grid, IDS } from "../sample.js";
 
 const joined = neighbours(grid());
 const said = (places) => places.map(({ column, row }) => `${column}:${row}`).sort();
@@ -9,13 +9,6 @@ const around = (column, row, shown = IDS, rows = 3) => {
   const { feeds, fed } = flow(joined, new Set(shown), rows, { column, row });
   return [said(feeds), said(fed)];
 };
-
-test("an id says how far back it points", () => {
-  assert.deepEqual(parted("c1@-1"), ["c1", 1]);
-  assert.deepEqual(parted("h1<"), ["h1<", 0]);
-  assert.deepEqual(parted("h1<@+1"), ["h1<", -1]);
-  assert.deepEqual(parted("encoder.cell@-12"), ["encoder.cell", 12]);
-});
 
 test("with every column shown the flow is the edges themselves", () => {
   assert.deepEqual(around("c1", 1), [["l1:1", "s1:1"], ["c1@-1:2", "h1:1"]]);
@@ -54,8 +47,20 @@ test("nothing shown but the prediction: the whole past is walked, and ends", () 
   assert.deepEqual(around("y", 999, ["y"], 1000), [[], []]);
 });
 
-test("edges that name a column twice or one that is not there do no harm", () => {
-  const odd = { columns: [{ id: "a" }, { id: "b" }], edges: [["a", "b"], ["a", "b"], ["q", "b"], ["a", "z"]] };
-  const { feeds } = flow(neighbours(odd), new Set(["a", "b"]), 1, { column: "b", row: 0 });
+test("a layer that reads backwards comes from the row below", () => {
+  const reverse = [column("x"), column("h1<", { sources: [["x", 0], ["h1<", -1]] })];
+  const { feeds, fed } = flow(neighbours({ columns: reverse }), new Set(["x", "h1<"]), 3, { column: "h1<", row: 1 });
+  assert.deepEqual([said(feeds), said(fed)], [["h1<:2", "x:1"], ["h1<:0"]]);
+});
+
+test("what a kind is called says nothing of what feeds it", () => {
+  const odd = [column("a@-1", { kind: "a@-1" }), column("a"), column("b", { sources: [["a@-1", 0]] })];
+  const { feeds } = flow(neighbours({ columns: odd }), new Set(["a@-1", "a", "b"]), 2, { column: "b", row: 1 });
+  assert.deepEqual(said(feeds), ["a@-1:1"]);
+});
+
+test("sources named twice, or without a column, do no harm", () => {
+  const odd = [column("a"), column("b", { sources: [["a", 0], ["a", 0], ["q", 0], ["q", 1]] })];
+  const { feeds } = flow(neighbours({ columns: odd }), new Set(["a", "b"]), 1, { column: "b", row: 0 });
   assert.deepEqual(said(feeds), ["a:0"]);
 });

@@ -16,10 +16,8 @@ from rnnlens.view.page.bundle import WEB, bundle, compact
 from rnnlens.view.payload import asked_for
 
 if TYPE_CHECKING:
-    from rnnlens.view.divergence import End
     from rnnlens.view.grid import Grid
     from rnnlens.view.lens import Lens
-    from rnnlens.view.page.server import api
 
 HINT = "for the live grid: pip install 'rnnlens[notebook]', and restart the kernel"
 
@@ -135,23 +133,13 @@ def _answered(lens: "Lens", question: Mapping[str, Any]) -> dict[str, Any]:
             return lens.part(**asked.model_dump(exclude={"run"}))
         if question["path"] == "api/divergence":
             wanted = api.DivergenceRequest.model_validate(question["body"])
-            ends = [(pair.a, pair.b) for pair in wanted.pairs]
-            pairs = [(_end(a, wanted), _end(b, wanted)) for a, b in ends]
-            return {"bits": divergences(lens, pairs)}
+            return {"bits": divergences(lens, wanted.ends())}
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         said = first["msg"] if first["type"] == "long" else f"{where}: {first['msg']}"
         raise RnnlensError(said) from error
     raise RnnlensError(f"a widget asked for {question['path']!r}; restart the kernel")
-
-
-def _end(pin: "api.Pin", asked: "api.DivergenceRequest") -> "End":
-    """A state of a pair; where it does not say of which text, of the one asked about."""
-    from rnnlens.view.divergence import End
-
-    text = asked.text if pin.text is None else pin.text
-    return End(pin.column, pin.row, text, pin.semantic or asked.semantic)
 
 
 def _dumps(value: Any) -> str:

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 
 from rnnlens import __version__
 from rnnlens.errors import RnnlensError
-from rnnlens.view.divergence import End, divergences
+from rnnlens.view.divergence import divergences
 from rnnlens.view.lens import Lens
 from rnnlens.view.page import bundle
 from rnnlens.view.page.server import api
@@ -79,8 +79,7 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, Lens], work: Work) -> None
     async def divergence(request: Request, asked: api.DivergenceRequest) -> Response:
         """How far apart pairs of states are."""
         lens = chosen(asked.run)
-        pairs = [(_end(pair.a, asked), _end(pair.b, asked)) for pair in asked.pairs]
-        return await work.do(request, lambda: _json({"bits": divergences(lens, pairs)}))
+        return await work.do(request, lambda: _json({"bits": divergences(lens, asked.ends())}))
 
     @app.get("/api/accuracy", responses=_answers(api.Accuracy))
     async def accuracy(run: api.Name | None = None) -> Response:
@@ -150,11 +149,6 @@ def _explain_problems(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def broken(_: Request, error: Exception) -> Response:
         return _json({"error": f"the server failed ({type(error).__name__})"}, 500)
-
-
-def _end(pin: api.Pin, asked: api.DivergenceRequest) -> End:
-    text = asked.text if pin.text is None else pin.text
-    return End(pin.column, pin.row, text, pin.semantic or asked.semantic)
 
 
 def _answers(model: type[Any]) -> dict[int | str, dict[str, Any]]:

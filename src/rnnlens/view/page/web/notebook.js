@@ -16,20 +16,17 @@ import { savePng, saveSvg } from "./net/save.js";
 import { lowerBound } from "./panel/divergence.js";
 import { keep, lives, pinKey } from "./panel/pins.js";
 
-/** @typedef {import("./base/held.js").Divergence} Divergence */
+/** @typedef {import("./panel/divergence.js").Divergence} Divergence */
 /** @typedef {import("./base/held.js").Held} Held */
-/** @typedef {import("./base/held.js").Pin} Pin */
-/** @typedef {import("./base/held.js").View} View */
-/**
- * What a view begins with; `typing`: whether it has a field for texts.
- * @typedef {{grid: import("./base/held.js").Grid, typing: boolean, examples: string[]}} Start
- */
+/** @typedef {import("./base/schema.d.ts").Pin} Pin */
+/** @typedef {import("./base/schema.d.ts").View} View */
+/** @typedef {import("./base/schema.d.ts").NotebookView} NotebookView */
 
 const PATIENCE = 1500; // ms before a lower bound stands in for a divergence
 const GONE = "the kernel does not answer: it is busy, or it was restarted; then run the cell again";
 
 class Notebook {
-  /** @param {HTMLElement} root @param {Start} start @param {import("./net/kernel.js").Model} model */
+  /** @param {HTMLElement} root @param {NotebookView} start @param {import("./net/kernel.js").Model} model */
   constructor(root, start, model) {
     this.place = skeleton(root);
     this.root = root;
@@ -57,7 +54,7 @@ class Notebook {
       this.grid);
   }
 
-  /** @param {Start} start */
+  /** @param {NotebookView} start */
   furnish(start) {
     const { place } = this, { measure } = this.lens.gridView;
     place.accuracy.remove();

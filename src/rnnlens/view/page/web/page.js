@@ -9,14 +9,14 @@ import { Lens } from "./frame/lens.js";
 import { action, list, menu } from "./frame/menus.js";
 import { growing, skeleton } from "./frame/places.js";
 import { decode, encode, fitGrid, fitRun, plainView } from "./net/address.js";
-import { ask, Client, Refusal } from "./net/client.js";
+import { ask, Client, get, Refusal } from "./net/client.js";
 import { savePng, saveSvg, saveHtml, standalonePage } from "./net/save.js";
 import { comparison, keep } from "./panel/pins.js";
 
 /** @typedef {import("./base/held.js").Held} Held */
-/** @typedef {import("./base/held.js").Pin} Pin */
-/** @typedef {import("./base/held.js").RunInfo} RunInfo */
-/** @typedef {import("./base/held.js").View} View */
+/** @typedef {import("./base/schema.d.ts").Pin} Pin */
+/** @typedef {import("./base/schema.d.ts").RunSummary} RunSummary */
+/** @typedef {import("./base/schema.d.ts").View} View */
 
 const STEPS = new Set(["run", "semantic", "page", "density", "kinds", "naming", "palette", "bars"]);
 
@@ -26,7 +26,7 @@ class Page {
     this.root = root;
     this.place = skeleton(root);
     const { place } = this;
-    /** @type {RunInfo[]} */ this.runs = [];
+    /** @type {RunSummary[]} */ this.runs = [];
     /** @type {View} */ this.view = plainView();
     /** @type {Held | null} */ this.grid = null;
     this.colours = ""; // of the legend that is shown
@@ -66,7 +66,7 @@ class Page {
   async begin() {
     for (let pause = 400; ; pause = Math.min(6400, pause * 2)) {
       try {
-        this.runs = (await ask("api/runs")).runs;
+        this.runs = (await get("api/runs", {})).runs;
         break;
       } catch (error) {
         this.say("server", error instanceof Refusal ? error.message : "the server does not answer; it is asked again");
@@ -78,7 +78,7 @@ class Page {
     this.text.focus();
   }
 
-  /** @returns {RunInfo} */
+  /** @returns {RunSummary} */
   run() {
     return this.runs.find((run) => run.id === this.view.run) ?? this.runs[0];
   }
@@ -230,7 +230,7 @@ class Page {
     if (!accuracy || this.grid?.run !== this.run().id) return;
     const run = this.run();
     try {
-      const found = await ask(`api/accuracy?run=${encodeURIComponent(run.id)}`);
+      const found = await get("api/accuracy", { run: run.id });
       const width = Math.min(980, Math.max(420, place.accuracy.clientWidth - 56));
       const semantic = this.view.semantic ?? this.grid?.semantic ?? null;
       place.accuracy.replaceChildren(...accuracyPage(found, semantic, (kind) => this.named(kind), width));
@@ -247,7 +247,7 @@ class Page {
     return { name: visible(column.name), symbol: visible(column.symbol), layer };
   }
 
-  /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./base/held.js").Divergence[]>} */
+  /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./panel/divergence.js").Divergence[]>} */
   async divergence(pairs) {
     const { bits } = await ask("api/divergence", { run: this.run().id, ...comparison(pairs) });
     return bits.map((/** @type {number} */ value) => ({ bits: value, exact: true }));
@@ -255,7 +255,8 @@ class Page {
 
   /** @param {Pin} pin */
   async lookUp(pin) {
-    const { text, semantic, row } = pin, word = `the link pins word ${thousands(row + 1)} of “${quote(text ?? "")}”`;
+    const { semantic, row } = pin, text = pin.text ?? "";
+    const word = `the link pins word ${thousands(row + 1)} of “${quote(text)}”`;
     const found = await ask("api/grid", { run: this.run().id, text, semantic, palette: this.view.palette,
       previous: text, have: row, limit: 1 }).catch((error) => {
       if (!(error instanceof Refusal) || error.status === 503) throw error;

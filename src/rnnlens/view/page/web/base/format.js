@@ -1,7 +1,7 @@
 // Numbers and words as people read them.
 
-/** @typedef {import("./held.js").Column} Column */
-/** @typedef {import("./held.js").State} State */
+/** @typedef {import("./schema.d.ts").Column} Column */
+/** @typedef {import("./schema.d.ts").State} State */
 
 /** @param {number} p */
 export function percent(p) {
@@ -51,7 +51,7 @@ export function perplexity(value) {
   return value >= 9.95 ? thousands(Math.round(value)) : value.toFixed(2);
 }
 
-/** @param {import("./held.js").Divergence} divergence */
+/** @param {import("../panel/divergence.js").Divergence} divergence */
 export function apart(divergence) {
   const { bits, exact } = divergence;
   // A lower bound is rounded down, so that it stays one.
@@ -103,7 +103,7 @@ export function semanticHelp(semantic, follows = true) {
 
 /** How what really came is introduced. @param {string} semantic @param {Column} column */
 export function wantedName(semantic, column) {
-  const asked = column.kind === "y" ? "output" : semantic;
+  const asked = column.letter === "y" ? "output" : semantic;
   if (asked === "output") return "really came next";
   return asked === "input" ? "really was read" : `really came ${semanticName(asked)}`;
 }
@@ -122,7 +122,7 @@ export function columnName(column, last) {
 
 /** The layer number that stands for the model's own prediction. @param {Column[]} columns */
 export function lastLayer(columns) {
-  const own = columns.find((column) => column.kind === "y");
+  const own = columns.find((column) => column.letter === "y");
   return own ? own.layer : Math.max(0, ...columns.map((column) => column.layer)) + 1;
 }
 

@@ -4,8 +4,8 @@ import { perplexity, semanticHelp, semanticName, visible } from "../base/format.
 import { html, shape, toDom } from "../base/markup.js";
 import { INK, label, round, SOFT, textStyle } from "../grid/draw.js";
 
-/** @typedef {import("../base/held.js").Accuracy} Accuracy */
-/** @typedef {import("../base/held.js").Score} Score */
+/** @typedef {import("../base/schema.d.ts").Accuracy} Accuracy */
+/** @typedef {import("../base/schema.d.ts").Score} Score */
 /** @typedef {import("../base/markup.js").Shape} Shape */
 /** @typedef {(kind: string) => {name: string, symbol: string, layer: string}} Naming */
 
@@ -19,8 +19,9 @@ const BAR = "#7d8ba1", RULE = "#e4e4df";
  * @param {Score[]} scores @param {number[]} lines
  */
 export function axisEnd(scores, lines) {
-  const longest = Math.max(...scores.map((score) => score.perplexity)), far = Math.max(...lines);
-  return longest * SLIVER < far ? longest * 1.3 : far * 1.08;
+  const measured = scores.flatMap((score) => score.perplexity ?? []);
+  const longest = Math.max(0, ...measured), far = lines.length ? Math.max(...lines) : longest;
+  return measured.length && longest * SLIVER < far ? longest * 1.3 : (far || 1) * 1.08;
 }
 
 /** Round values for an axis: at most six of them. @param {number} end */
@@ -49,7 +50,7 @@ export function drawAccuracy(scores, lines, naming, width) {
   let layer = "";
   const bars = scores.flatMap((score, k) => {
     const y = TOP + k * PITCH, named = naming(score.kind);
-    const cut = score.perplexity > end, length = at(score.perplexity) - NAMES;
+    const value = score.perplexity ?? 0, cut = value > end, length = at(value) - NAMES;
     const first = named.layer !== layer;
     layer = named.layer;
     const heading = label(0, y + 14, named.layer, { class: "soft", fill: SOFT, "font-size": 11 });
@@ -82,7 +83,7 @@ function table(scores, caption, naming) {
   const rows = scores.map((score) => {
     const named = naming(score.kind);
     const numbers = [perplexity(score.perplexity), score.ratio?.toFixed(2),
-      `${(score.accuracy * 100).toFixed(1)}%`, score.kl?.toFixed(2), score.calibration?.toFixed(3)];
+      score.accuracy === null ? null : `${(score.accuracy * 100).toFixed(1)}%`, score.kl?.toFixed(2), score.calibration?.toFixed(3)];
     return html("tr", {}, html("th", { scope: "row" }, visible(score.kind)),
       html("td", { class: "name" }, [named.name, named.layer].filter(Boolean).join(", ")),
       ...numbers.map((value) => html("td", {}, value ?? "")));
@@ -97,15 +98,15 @@ function table(scores, caption, naming) {
  * @returns {[string, number][]}
  */
 export function baselines(found, semantic) {
-  const own = found.unigrams && Object.hasOwn(found.unigrams, semantic) ? found.unigrams[semantic] : null;
-  /** @type {[string, number]} */ const unigram = ["unigram", own ?? found.unigram];
-  return semantic === "output" ? [["the model itself", found.own], unigram] : [unigram];
+  const unigram = Object.hasOwn(found.unigrams, semantic) ? found.unigrams[semantic] : found.unigram;
+  /** @type {[string, number][]} */ const lines = semantic === "output" ? [["the model itself", found.own]] : [];
+  return unigram === null ? lines : [...lines, ["unigram", unigram]];
 }
 
 /** @param {[string, number][]} lines */
 export function lead(lines) {
   const said = lines.map(([name, value]) => `${name === "unigram" ? "the unigram baseline" : name} ${perplexity(value)}`);
-  return `Perplexity of ${said.join(", of ")}`;
+  return said.length ? `Perplexity of ${said.join(", of ")}` : "Perplexity";
 }
 
 /**

@@ -8,12 +8,12 @@ import { shownColumns } from "../grid/layout.js";
 import { drawDetail, drawHint } from "../panel/detail.js";
 import { carried, drawPins, grouped, keep, lives, pinKey, pinOf, toggled } from "../panel/pins.js";
 
-/** @typedef {import("../base/held.js").Divergence} Divergence */
+/** @typedef {import("../panel/divergence.js").Divergence} Divergence */
 /** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/held.js").Kept} Kept */
-/** @typedef {import("../base/held.js").Pin} Pin */
-/** @typedef {import("../base/held.js").Place} Place */
-/** @typedef {import("../base/held.js").View} View */
+/** @typedef {import("../panel/pins.js").Kept} Kept */
+/** @typedef {import("../base/schema.d.ts").Pin} Pin */
+/** @typedef {import("../base/schema.d.ts").Place} Place */
+/** @typedef {import("../base/schema.d.ts").View} View */
 /**
  * `lookUp` gives null for a state that there is not; its pin is dropped. `onProblem` is given what
  * went wrong with comparing pins, or null once nothing does.

@@ -4,10 +4,10 @@ import { describe, columnName, lastLayer, visible, wordAfter } from "../base/for
 import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted } from "../base/text.js";
 
-/** @typedef {import("../base/held.js").Column} Column */
+/** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/held.js").State} State */
-/** @typedef {import("../base/held.js").Word} Word */
+/** @typedef {import("../base/schema.d.ts").State} State */
+/** @typedef {import("../base/schema.d.ts").Word} Word */
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {import("./layout.js").Slot} Slot */
 /** @typedef {import("../base/markup.js").Shape} Shape */

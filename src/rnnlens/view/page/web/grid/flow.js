@@ -1,41 +1,34 @@
 // What feeds a state and what it feeds, through columns that are not shown.
 
-/** @typedef {import("../base/held.js").Place} Place */
-
-/**
- * How far up an id points: "c1@-1" is c1 one row up, "c1<@+1" is c1< one row down.
- * @param {string} id
- * @returns {[string, number]}
- */
-export function parted(id) {
-  const found = /^(.*)@([+-]\d+)$/.exec(id);
-  return found ? [found[1], -Number(found[2])] : [id, 0];
-}
+/** @typedef {import("../base/schema.d.ts").Column} Column */
+/** @typedef {import("../base/schema.d.ts").Place} Place */
 
 /**
  * For each column the columns beside it, and how many rows up they are.
  * @typedef {Map<string, [string, number][]>} Beside
- * @param {{columns: {id: string}[], edges: [string, string][]}} grid
+ * @param {{columns: Pick<Column, "id" | "kind" | "back" | "sources">[]}} grid
  * @returns {{sources: Beside, targets: Beside}}
  */
-export function neighbours(grid) {
-  const ids = new Set(grid.columns.map((column) => column.id));
-  /** @type {Beside} */ const sources = new Map([...ids].map((id) => [id, []]));
-  /** @type {Beside} */ const targets = new Map([...ids].map((id) => [id, []]));
-  /** @param {string} source @param {string} target @param {number} up */
+export function neighbours({ columns }) {
+  /** @type {Beside} */ const sources = new Map(columns.map(({ id }) => [id, []]));
+  /** @type {Beside} */ const targets = new Map(columns.map(({ id }) => [id, []]));
+  /** @param {string} kind @param {number} back */
+  const columnOf = (kind, back) => columns.find((one) => one.kind === kind && one.back === back)?.id;
+  /** @param {string | undefined} source @param {string} target @param {number} up */
   const join = (source, target, up) => {
+    if (source === undefined) return; // a kind without a probe is not drawn
     sources.get(target)?.push([source, up]);
     targets.get(source)?.push([target, up]);
   };
-  for (const [source, target] of grid.edges) {
-    const [id, up] = ids.has(source) ? [source, 0] : parted(source);
-    if (ids.has(id)) join(id, target, up);
-  }
-  const drawn = new Set(grid.edges.map((edge) => edge.join("\n")));
-  for (const id of ids) {
-    const [kind, up] = parted(id);
-    // A column of the step before is the very state one row up.
-    if (up && ids.has(kind) && !drawn.has(`${kind}\n${id}`)) join(kind, id, up);
+  for (const column of columns) {
+    // A column of the step before is the very state one row up; what feeds that stands there.
+    if (column.back) join(columnOf(column.kind, 0), column.id, column.back);
+    else {
+      for (const [kind, back] of column.sources) {
+        const earlier = columnOf(kind, back);
+        join(earlier ?? columnOf(kind, 0), column.id, earlier === undefined ? back : 0);
+      }
+    }
   }
   return { sources, targets };
 }

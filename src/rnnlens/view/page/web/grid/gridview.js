@@ -9,8 +9,8 @@ import { mark, noMarks, unmark } from "./marks.js";
 import { moved } from "./movement.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/held.js").View} View */
-/** @typedef {import("../base/held.js").Place} Place */
+/** @typedef {import("../base/schema.d.ts").View} View */
+/** @typedef {import("../base/schema.d.ts").Place} Place */
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {import("./marks.js").Marks} Marks */
 /**

@@ -2,9 +2,9 @@
 
 import { lastLayer, layerName, visible } from "../base/format.js";
 
-/** @typedef {import("../base/held.js").Column} Column */
+/** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/held.js").View} View */
+/** @typedef {import("../base/schema.d.ts").View} View */
 /** @typedef {import("../base/text.js").Measure} Measure */
 /** @typedef {{column: Column, index: number, x: number, width: number}} Slot */
 /**

@@ -3,7 +3,7 @@
 import { toDom } from "../base/markup.js";
 import { drawRing } from "./draw.js";
 
-/** @typedef {import("../base/held.js").Place} Place */
+/** @typedef {import("../base/schema.d.ts").Place} Place */
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {{focus: Place | null, feeds: Place[], fed: Place[], pins: Place[]}} Marks */
 

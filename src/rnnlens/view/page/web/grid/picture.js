@@ -7,7 +7,7 @@ import { drawHeader, drawRow, drawWord, label, SOFT, textStyle } from "./draw.js
 import { layOut } from "./layout.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/held.js").View} View */
+/** @typedef {import("../base/schema.d.ts").View} View */
 /** @typedef {import("../base/markup.js").Shape} Shape */
 
 const EDGE = 20;

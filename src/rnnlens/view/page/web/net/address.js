@@ -2,8 +2,8 @@
 
 import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 
-/** @typedef {import("../base/held.js").View} View */
-/** @typedef {import("../base/held.js").Pin} Pin */
+/** @typedef {import("../base/schema.d.ts").View} View */
+/** @typedef {import("../base/schema.d.ts").Pin} Pin */
 
 /** @returns {View} */
 export function plainView() {

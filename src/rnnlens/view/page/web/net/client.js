@@ -4,6 +4,8 @@ import { tooLong } from "../base/format.js";
 import { hold } from "../base/held.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../base/schema.d.ts").Gets} Gets */
+/** @typedef {import("../base/schema.d.ts").Posts} Posts */
 /** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null}} Wish */
 /** @typedef {{wish: Wish, more: boolean, since: number, answered: boolean, stop: AbortController}} Flight */
 /**
@@ -28,15 +30,29 @@ export class Refusal extends Error {
 }
 
 /**
- * @param {string} path
- * @param {unknown} body what is posted; undefined: a plain question
- * @param {AbortSignal | undefined} signal
- * @returns {Promise<any>}
+ * Post a question to the server.
+ * @template {keyof Posts} P
+ * @param {P} path @param {Posts[P]["asked"]} asked @param {AbortSignal} [signal]
+ * @returns {Promise<Posts[P]["answer"]>}
  */
-export async function ask(path, body = undefined, signal = undefined) {
-  const sent = body === undefined ? {}
-    : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-  const answer = await fetch(path, signal ? { ...sent, signal } : sent);
+export async function ask(path, asked, signal) {
+  const sent = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) };
+  return answered(await fetch(path, signal ? { ...sent, signal } : sent));
+}
+
+/**
+ * Get what the server has.
+ * @template {keyof Gets} P
+ * @param {P} path @param {Gets[P]["asked"]} asked
+ * @returns {Promise<Gets[P]["answer"]>}
+ */
+export async function get(path, asked) {
+  const query = new URLSearchParams(asked);
+  return answered(await fetch(query.size ? `${path}?${query}` : path));
+}
+
+/** What an answer holds; a refusal fails with its reason. @param {Response} answer */
+async function answered(answer) {
   const found = await answer.json().catch(() => null);
   if (!answer.ok) throw new Refusal(found?.error ?? `the server answered ${answer.status}`, answer.status);
   if (found === null) throw new Refusal("the server's answer could not be read", answer.status);

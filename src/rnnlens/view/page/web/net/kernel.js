@@ -2,6 +2,7 @@
 
 import { Refusal } from "./client.js";
 
+/** @typedef {import("../base/schema.d.ts").Posts} Posts */
 /**
  * What anywidget gives of the widget's model.
  * @typedef {{get: (name: string) => any, send: (content: unknown) => void,
@@ -28,7 +29,8 @@ export class Kernel {
 
   /**
    * A question is never taken back: a busy kernel would still have to answer it.
-   * @param {string} path @param {unknown} body @returns {Promise<any>}
+   * @template {keyof Posts} P
+   * @param {P} path @param {Posts[P]["asked"]} body @returns {Promise<Posts[P]["answer"]>}
    */
   ask(path, body) {
     const id = `${this.own}-${++this.count}`;

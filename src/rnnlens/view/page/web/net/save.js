@@ -6,7 +6,7 @@ import { toText } from "../base/markup.js";
 import { drawSheet } from "../grid/picture.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/held.js").View} View */
+/** @typedef {import("../base/schema.d.ts").View} View */
 
 const LARGEST = 16_000; // pixels a side that every browser can draw
 

@@ -7,10 +7,10 @@ import { bdi, html, shape, toDom } from "../base/markup.js";
 import { fitted } from "../base/text.js";
 import { colourOf, label, round, SOFT, textStyle } from "../grid/draw.js";
 
-/** @typedef {import("../base/held.js").Column} Column */
+/** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/held.js").Place} Place */
-/** @typedef {import("../base/held.js").State} State */
+/** @typedef {import("../base/schema.d.ts").Place} Place */
+/** @typedef {import("../base/schema.d.ts").State} State */
 /** @typedef {import("../base/text.js").Measure} Measure */
 
 const PITCH = 14;
@@ -57,13 +57,13 @@ function fact(term, ...told) {
 
 /** @param {Held} grid @param {Column} column @param {State} state */
 function facts(grid, column, state) {
-  const own = grid.columns.find((one) => one.kind === "y");
+  const own = grid.columns.find((one) => one.letter === "y");
   const list = html("dl", {});
   if (state.wanted) {
     const [name, p, rank] = state.wanted;
     list.append(...fact(wantedName(grid.semantic, column), bdi(visible(name))),
       ...fact("probability, rank", `${probability(p)}, ${ordinal(rank)}`));
-  } else if (grid.follows !== false) list.append(...fact(wantedName(grid.semantic, column), html("span", { class: "soft" }, "nothing yet")));
+  } else if (grid.follows) list.append(...fact(wantedName(grid.semantic, column), html("span", { class: "soft" }, "nothing yet")));
   list.append(...fact("entropy", `${state.entropy.toFixed(1)} bits`),
     ...fact("dominant group", `${groupName(state.group)}, ${percent(state.share)}`));
   if (column.perplexity !== null) {

@@ -1,6 +1,9 @@
 // How far apart two states are: asked of Python, or bounded from what is known of them here.
 
-/** @typedef {import("../base/held.js").Divergence} Divergence */
+/**
+ * Jensen-Shannon divergence; `exact` is false where it is a lower bound.
+ * @typedef {{bits: number, exact: boolean}} Divergence
+ */
 
 /** @param {number} p @param {number} m */
 function part(p, m) {

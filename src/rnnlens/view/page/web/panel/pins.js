@@ -6,10 +6,15 @@ import { drawBars, textStyle } from "../grid/draw.js";
 import { symbol } from "./detail.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/held.js").Kept} Kept */
-/** @typedef {import("../base/held.js").Pin} Pin */
-/** @typedef {import("../base/held.js").Place} Place */
-/** @typedef {import("../base/held.js").Divergence} Divergence */
+/** @typedef {import("../base/schema.d.ts").Pin} Pin */
+/** @typedef {import("../base/schema.d.ts").Place} Place */
+/** @typedef {import("../base/schema.d.ts").State} State */
+/** @typedef {import("./divergence.js").Divergence} Divergence */
+
+/**
+ * What a pin shows, kept when its text is no longer the one drawn.
+ * @typedef {{state: State, after: string, labels: Map<string, string>}} Kept
+ */
 
 /** @param {Pin} pin */
 export function pinKey(pin) {

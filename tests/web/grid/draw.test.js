@@ -87,6 +87,19 @@ test("headings: both, names alone, symbols alone, and slanted where columns are 
   assert.ok(narrow.slanted && all(drawHeader(narrow), "text").some((one) => /^rotate/.test(String(one.attributes.transform))));
 });
 
+test("submodules are headed by the end of their path, once", () => {
+  const given = grid();
+  [1, 2, 3].forEach((k) => Object.assign(given.columns[k], { letter: "", name: `backbone.encoder.layers.${k}`,
+    symbol: `backbone.encoder.layers.${k}`, shown: true }));
+  const heads = (view, room) => texts(drawHeader(laidOut(hold(given, null), { ...plainView(), ...view }, room)))
+    .filter((text) => /[1-3]$/.test(text) && text !== "layer 1");
+  const narrow = { width: 820, height: 700 };
+  for (const naming of ["both", "names", "symbols"]) {
+    assert.deepEqual(heads({ naming }, narrow), ["…layers.1", "…layers.2", "…layers.3"], naming);
+  }
+  assert.deepEqual(heads({ density: "compact" }, { width: 300, height: 700 }), ["…1", "…2", "…3"]);
+});
+
 test("rings of neighbours do not touch", () => {
   const layout = laidOut(hold(grid(), null));
   const [a, b] = [2, 3].map((k) => drawRing(layout.slots[k], layout, "fed").attributes);

@@ -11,7 +11,7 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from rnnlens.errors import RnnlensError
-from rnnlens.view.draw.visible import clip
+from rnnlens.view.draw.visible import clip, printable, tail, width_of
 from rnnlens.view.page.bundle import WEB, bundle, compact
 from rnnlens.view.payload import asked_for
 
@@ -23,7 +23,7 @@ HINT = "for the live grid: pip install 'rnnlens[notebook]', and restart the kern
 
 _FIRST_ROWS = 100  # that a widget begins with; it asks for the others
 _STATIC_ROWS = 40  # of the table
-_LONGEST_LABEL = 16
+_LONGEST_LABEL, _LONGEST_PATH = 16, 24
 _INK = "#1b1b1f"
 Bundle = tuple[dict[str, Any], dict[str, Any]]  # contents by their kinds, and what is said of them
 _widgets: "WeakKeyDictionary[Grid | Lens, Any]" = WeakKeyDictionary()
@@ -196,13 +196,18 @@ def _headings(grid: Mapping[str, Any], columns: Iterable[int]) -> Iterator[str]:
         f'<th colspan="{count}" {left}>{named.get(layer, f"layer {layer}")}</th>'
         for layer, count in layers
     )
-    below = "".join(
-        f"<th {left}><i>{_safe(column['symbol'])}</i>{'<sub>t−1</sub>' * column['back']}"
-        f"<br><small>{_safe(column['name'])}</small></th>"
-        for column in described
-    )
+    below = "".join(f"<th {left}>{_heading(column)}</th>" for column in described)
     yield f"<tr><th></th>{above}</tr>"
     yield f"<tr><th></th>{below}</tr>"
+
+
+def _heading(column: Mapping[str, Any]) -> str:
+    """A kind's symbol and name; of a submodule's output, the end of its path."""
+    if not column["letter"]:
+        path = tail(printable(column["name"]), lambda end: width_of(end) <= _LONGEST_PATH)
+        return f"<small>{escape(path)}</small>"
+    before = "<sub>t−1</sub>" * column["back"]
+    return f"<i>{_safe(column['symbol'])}</i>{before}<br><small>{_safe(column['name'])}</small>"
 
 
 def _row(

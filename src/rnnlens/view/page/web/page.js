@@ -1,6 +1,6 @@
 // The page: a text, the grid of it, and everything that can be asked of both.
 
-import { lastLayer, layerName, quote, thousands, visible } from "./base/format.js";
+import { quote, thousands, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
 import { html } from "./base/markup.js";
 import { accuracyPage } from "./frame/accuracy.js";
@@ -233,18 +233,11 @@ class Page {
       const found = await get("api/accuracy", { run: run.id });
       const width = Math.min(980, Math.max(420, place.accuracy.clientWidth - 56));
       const semantic = this.view.semantic ?? this.grid?.semantic ?? null;
-      place.accuracy.replaceChildren(...accuracyPage(found, semantic, (kind) => this.named(kind), width));
+      const { columns } = this.grid, { measure } = this.lens.gridView;
+      place.accuracy.replaceChildren(...accuracyPage(found, semantic, columns, width, measure));
     } catch (error) {
       place.accuracy.replaceChildren(html("h2", {}, "How well each kind predicts"), html("p", {}, reason(error)));
     }
-  }
-
-  /** @param {string} kind */
-  named(kind) {
-    const columns = this.grid?.columns ?? [], column = columns.find((one) => one.id === kind);
-    if (!column) return { name: visible(kind), symbol: "", layer: "" };
-    const layer = layerName(column.layer, lastLayer(columns));
-    return { name: visible(column.name), symbol: visible(column.symbol), layer };
   }
 
   /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./panel/divergence.js").Divergence[]>} */

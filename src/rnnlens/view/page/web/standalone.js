@@ -7,6 +7,7 @@ import { Controls, legend } from "./frame/controls.js";
 import { Lens } from "./frame/lens.js";
 import { action, menu } from "./frame/menus.js";
 import { skeleton } from "./frame/places.js";
+import { plainView } from "./net/address.js";
 import { saveSvg } from "./net/save.js";
 import { lowerBound } from "./panel/divergence.js";
 import { keep, pinKey } from "./panel/pins.js";
@@ -39,7 +40,7 @@ function placeKey(column, row) {
 function showEmbedded(root, embedded) {
   const grid = hold(embedded.grid, null);
   const place = skeleton(root);
-  /** @type {View} */ let view = { ...embedded.view, page: "grid" };
+  /** @type {View} */ let view = { ...plainView(), ...embedded.view, page: "grid" };
   const lens = new Lens(place.stage, {
     onView: (change) => { view = { ...view, ...change }; },
     divergence: async (pairs) => pairs.map(([a, b]) => between(grid, embedded.bits, a, b)),

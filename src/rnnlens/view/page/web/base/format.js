@@ -117,7 +117,8 @@ export function layerName(layer, last) {
 /** @param {Column} column @param {number} last */
 export function columnName(column, last) {
   const inside = column.layer > 0 && column.layer < last;
-  return inside ? `${column.name}, layer ${column.layer}` : column.name;
+  const where = [column.part, inside ? `layer ${column.layer}` : ""].filter(Boolean);
+  return [column.name, ...where].map(visible).join(", ");
 }
 
 /** The layer number that stands for the model's own prediction. @param {Column[]} columns */

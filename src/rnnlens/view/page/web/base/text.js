@@ -46,3 +46,17 @@ export function fitted(text, width, size, measure, weight = 400) {
   }
   return `${characters.slice(0, low).join("")}…`;
 }
+
+/**
+ * As much of the end of a dotted name as fits, behind an ellipsis: `…layers.0`. Names of submodules begin alike and
+ * end differently. Their parts stay whole where one fits.
+ * @param {string} name @param {number} width @param {number} size @param {Measure} measure
+ */
+export function tail(name, width, size, measure) {
+  if (measure(name, size) <= width) return name;
+  const parts = name.split("."), last = [...parts[parts.length - 1]];
+  const ends = [...parts.keys()].slice(1).map((k) => parts.slice(k).join("."))
+    .concat([...last.keys()].slice(1).map((k) => last.slice(k).join("")));
+  const kept = ends.find((end) => measure(`…${end}`, size) <= width) ?? "";
+  return `…${kept}`;
+}

@@ -1,12 +1,15 @@
 // The accuracy page: how well each kind predicts, beside the model itself and the unigram baseline.
 
-import { perplexity, semanticHelp, semanticName, visible } from "../base/format.js";
+import { lastLayer, layerName, perplexity, semanticHelp, semanticName, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
+import { fitted, tail } from "../base/text.js";
 import { INK, label, round, SOFT, textStyle } from "../grid/draw.js";
 
 /** @typedef {import("../base/schema.d.ts").Accuracy} Accuracy */
 /** @typedef {import("../base/schema.d.ts").Score} Score */
 /** @typedef {import("../base/markup.js").Shape} Shape */
+/** @typedef {import("../base/schema.d.ts").Column} Column */
+/** @typedef {import("../base/text.js").Measure} Measure */
 /** @typedef {(kind: string) => {name: string, symbol: string, layer: string}} Naming */
 
 const PITCH = 22, NAMES = 190, VALUES = 64, TOP = 30;
@@ -36,9 +39,10 @@ export function ticks(end) {
 /**
  * Perplexity per kind as bars; those past the axis are cut and say so.
  * @param {Score[]} scores @param {[string, number][]} lines @param {Naming} naming @param {number} width
+ * @param {Measure} measure
  * @returns {Shape}
  */
-export function drawAccuracy(scores, lines, naming, width) {
+export function drawAccuracy(scores, lines, naming, width, measure) {
   const end = axisEnd(scores, lines.map(([, value]) => value)), room = width - NAMES - VALUES;
   const height = TOP + scores.length * PITCH + 34;
   const at = (/** @type {number} */ value) => round(NAMES + (Math.min(value, end) / end) * room);
@@ -57,8 +61,7 @@ export function drawAccuracy(scores, lines, naming, width) {
     const above = shape("line", { class: "rule", x1: 0, x2: width, y1: y - 0.5, y2: y - 0.5, stroke: RULE });
     const tear = `M${NAMES + length - 12} ${y + 2}l-4 7l4 2l-4 7h5l4 -7l-4 -2l4 -7z`;
     return [...(first ? [heading] : []), ...(first && k ? [above] : []),
-      label(56, y + 14, named.symbol, { "font-style": "italic", "font-size": 13, "font-family": "Georgia, serif" }),
-      label(76, y + 14, named.name, { "font-size": 12 }),
+      ...drawName(named, y + 14, measure),
       shape("rect", { class: "score", x: NAMES, y: y + 4, width: round(Math.max(1, length)), height: PITCH - 8,
         rx: 2, fill: BAR }),
       ...(cut ? [shape("path", { class: "tear", d: tear, fill: "#fff" })] : []),
@@ -73,6 +76,26 @@ export function drawAccuracy(scores, lines, naming, width) {
   ]);
   return shape("svg", { width, height, role: "img", ...textStyle(),
     "aria-label": "perplexity per kind; the table below says the same" }, ...axis, ...bars, ...limits);
+}
+
+/**
+ * A kind's symbol and name; one without a symbol is called by its path, whose end tells it from others.
+ * @param {ReturnType<Naming>} named @param {number} y @param {Measure} measure
+ */
+function drawName({ name, symbol }, y, measure) {
+  if (!symbol) return [label(56, y, tail(name, NAMES - 64, 12, measure), { "font-size": 12 })];
+  return [label(56, y, symbol, { "font-style": "italic", "font-size": 13, "font-family": "Georgia, serif" }),
+    label(76, y, fitted(name, NAMES - 84, 12, measure), { "font-size": 12 })];
+}
+
+/** What kinds are called, as far as they have columns. @param {Column[]} columns @returns {Naming} */
+export function namesOf(columns) {
+  return (kind) => {
+    const column = columns.find((one) => one.id === kind);
+    if (!column) return { name: visible(kind), symbol: "", layer: "" };
+    const layer = layerName(column.layer, lastLayer(columns));
+    return { name: visible(column.name), symbol: column.letter && visible(column.symbol), layer };
+  };
 }
 
 /** @param {Score[]} scores @param {string} caption @param {Naming} naming */
@@ -111,9 +134,11 @@ export function lead(lines) {
 
 /**
  * The page.
- * @param {Accuracy} found @param {string | null} semantic @param {Naming} naming @param {number} width
+ * @param {Accuracy} found @param {string | null} semantic @param {Column[]} columns of a grid of the run
+ * @param {number} width @param {Measure} measure
  */
-export function accuracyPage(found, semantic, naming, width) {
+export function accuracyPage(found, semantic, columns, width, measure) {
+  const naming = namesOf(columns);
   const measured = semantic !== null && Object.hasOwn(found.semantics, semantic);
   const asked = measured ? semantic : Object.keys(found.semantics)[0] ?? "output";
   const scores = Object.hasOwn(found.semantics, asked) ? found.semantics[asked] : [];
@@ -123,5 +148,5 @@ export function accuracyPage(found, semantic, naming, width) {
   const lines = baselines(found, asked);
   const todo = "No kind has been measured: fit probes with rnnlens fit, then run rnnlens eval.";
   if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`)];
-  return [heading, help, toDom(drawAccuracy(scores, lines, naming, width)), table(scores, lead(lines), naming)];
+  return [heading, help, toDom(drawAccuracy(scores, lines, naming, width, measure)), table(scores, lead(lines), naming)];
 }

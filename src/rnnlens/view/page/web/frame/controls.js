@@ -98,7 +98,7 @@ export class Controls {
     const sets = layers.map((layer) => {
       const boxes = grid.columns.filter((column) => column.layer === layer).map((column) => {
         const box = html("input", { type: "checkbox", value: column.id, change: () => this.chosen(grid) });
-        const mark = html("i", {}, visible(column.symbol));
+        const mark = html("i", {}, column.letter ? visible(column.symbol) : "");
         if (column.back) mark.append(html("sub", {}, `t−${column.back}`));
         return html("label", {}, box, mark, visible(column.name));
       });

@@ -2,7 +2,7 @@
 
 import { describe, columnName, lastLayer, visible, wordAfter } from "../base/format.js";
 import { shape } from "../base/markup.js";
-import { FONT, SERIF, fitted } from "../base/text.js";
+import { FONT, SERIF, fitted, tail } from "../base/text.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -139,10 +139,12 @@ function drawSymbol(column, x, y, size, brief = false) {
 }
 
 /**
- * A name that fits: whole, without its last word, or cut.
- * @param {string} name @param {number} width @param {Layout} layout
+ * A name that fits: whole, without its last word, or cut; of a submodule's path, the end.
+ * @param {Column} column @param {number} width @param {Layout} layout
  */
-function shortName(name, width, layout) {
+function shortName(column, width, layout) {
+  const name = visible(column.name);
+  if (!column.letter) return tail(name, width, LABEL, layout.measure);
   if (layout.measure(name, LABEL) <= width) return name;
   const short = name.replace(/ \S+$/, "");
   return fitted(short, width, LABEL, layout.measure);
@@ -163,14 +165,17 @@ export function drawHeader(layout, more = () => ({})) {
   const columns = layout.slots.map((slot, k) => {
     const { column, x, width } = slot;
     /** @type {Shape[]} */ const parts = [];
-    const size = width < 20 ? 12 : small ? 15 : 19;
-    if (layout.naming !== "names") parts.push(drawSymbol(column, x, small ? 37 : 40, size, width < 28));
+    const size = width < 20 ? 12 : small ? 15 : 19, y = small ? 37 : 40;
+    const named = layout.naming === "names" || (layout.naming === "both" && !small);
+    if (column.letter && layout.naming !== "names") parts.push(drawSymbol(column, x, y, size, width < 28));
+    // A submodule's output has no symbol but its name, which is told once.
+    if (!column.letter && !named) parts.push(label(x, y, shortName(column, width - 2, layout), { "font-size": LABEL }));
     if (layout.slanted) {
       const at = `rotate(-48 ${x + 6} ${layout.header - 6})`;
-      parts.push(label(x + 6, layout.header - 6, shortName(column.name, 74, layout),
+      parts.push(label(x + 6, layout.header - 6, shortName(column, 74, layout),
         { class: "soft", fill: SOFT, "font-size": LABEL, transform: at }));
-    } else if (layout.naming === "names" || (layout.naming === "both" && !small)) {
-      parts.push(label(x, layout.naming === "names" ? 36 : 54, shortName(visible(column.name), width - 9, layout),
+    } else if (named) {
+      parts.push(label(x, layout.naming === "names" ? 36 : 54, shortName(column, width - 9, layout),
         { class: "soft", fill: SOFT, "font-size": LABEL }));
     }
     return shape("g", more(k), ...parts);

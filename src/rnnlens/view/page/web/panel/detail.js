@@ -4,7 +4,7 @@ import {
   columnName, groupName, lastLayer, ordinal, percent, perplexity, probability, visible, wantedName, wordAfter,
 } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
-import { fitted } from "../base/text.js";
+import { fitted, tail } from "../base/text.js";
 import { colourOf, label, round, SOFT, textStyle } from "../grid/draw.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
@@ -14,12 +14,18 @@ import { colourOf, label, round, SOFT, textStyle } from "../grid/draw.js";
 /** @typedef {import("../base/text.js").Measure} Measure */
 
 const PITCH = 14;
+const PATH = 14; // the size of a path that stands for a symbol
 
 /**
- * A symbol with its layer above and its timestep below, as in an equation.
- * @param {Column} column @param {number} row @param {number} last
+ * A symbol with its layer above and its timestep below, as in an equation; of a submodule's output, the end of its
+ * path.
+ * @param {Column} column @param {number} row @param {number} last @param {number} room @param {Measure} measure
  */
-export function symbol(column, row, last) {
+export function symbol(column, row, last, room, measure) {
+  if (!column.letter) {
+    const name = visible(column.name);
+    return html("span", { class: "path", title: name }, tail(name, room, PATH, measure));
+  }
   const inside = column.layer > 0 && column.layer < last;
   const raised = html("span", { class: "raised" }, inside ? String(column.layer) : "");
   const lowered = html("span", { class: "lowered" }, String(row - column.back + 1));
@@ -87,8 +93,8 @@ export function drawDetail(grid, place, width, measure) {
   const last = lastLayer(grid.columns);
   const name = columnName(column, last);
   return [
-    html("h2", {}, symbol(column, place.row, last)),
-    html("p", { class: "name" }, `${name[0].toUpperCase()}${name.slice(1)}, after `,
+    html("h2", {}, symbol(column, place.row, last, width, measure)),
+    html("p", { class: "name" }, `${column.letter ? name[0].toUpperCase() + name.slice(1) : name}, after `,
       html("b", {}, bdi(wordAfter(grid, column, place.row)))),
     html("p", { class: "equation" }, visible(column.equation)),
     toDom(drawTop(grid, state, width, measure)),

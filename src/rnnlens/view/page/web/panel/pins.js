@@ -170,7 +170,7 @@ function drawCard(grid, pin, kept, k, how) {
   const remove = html("button", { type: "button", class: "plain", "aria-label": `remove the pin of ${name}`,
     click: () => how.onRemove(pin) }, "×");
   const card = html("section", { class: "card", "aria-label": `pin ${k + 1}: ${name}` },
-    html("header", {}, symbol(column, pin.row, lastLayer(grid.columns)),
+    html("header", {}, symbol(column, pin.row, lastLayer(grid.columns), how.width - 10, how.measure),
       html("span", { class: "after" }, "after ", html("b", {}, bdi(kept ? kept.after : "…"))), remove));
   if (!kept) return card;
   if (pin.semantic !== grid.semantic) card.append(html("p", { class: "origin" }, semanticName(pin.semantic ?? "", grid.follows)));

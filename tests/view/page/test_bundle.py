@@ -162,6 +162,20 @@ def test_the_page_loads_its_modules_at_once():
     assert re.findall('rel="modulepreload" href="(.+)"', head) == sorted({*loaded} - {"page.js"})
 
 
+FOLDERS = ["base", "grid", "panel", "net", "frame", "host", ""]  # the last: entry points
+
+
+def test_modules_import_from_their_own_folder_and_those_before_it():
+    def place(module):
+        return FOLDERS.index(module.rpartition("/")[0])
+
+    web = Path(str(bundle.WEB))
+    modules = [path.relative_to(web).as_posix() for path in web.rglob("*.js")]
+    imports = [(name, to) for name in modules for _, to, _ in bundle._read(name, web).imports]
+    assert len(imports) > 50
+    assert [pair for pair in imports if place(pair[1]) > place(pair[0])] == []
+
+
 def test_circles_are_refused(tmp_path):
     write(
         tmp_path,

@@ -112,8 +112,8 @@ def test_paths_of_submodules_are_cut_in_front_wherever_they_stand(browser, formu
         expect(page.locator(".detail .name")).to_contain_text(f"{paths[k]}, layer 1, after dog")
     cards = page.locator(".card .path")
     assert cards.all_inner_texts() == [f"…layers.{k}" for k in range(3)]
-    for place in (".detail h2 .path", ".card .path"):
-        script = "all => all.map((one) => one.getBoundingClientRect().width)"
-        room = page.locator(place.split()[0]).first.evaluate("one => one.clientWidth")
-        assert max(page.locator(place).evaluate_all(script)) <= room
+    width = "all => Math.max(...all.map((one) => one.getBoundingClientRect().width))"
+    for outer in (".detail", ".card"):
+        room = page.locator(outer).first.evaluate("one => one.clientWidth")
+        assert page.locator(f"{outer} .path").evaluate_all(width) <= room
     page.close()

@@ -208,3 +208,12 @@ def test_the_example_is_small_and_holds_what_it_would_print():
 def pretty(cell: Any) -> str:
     """What a cell printed last, on one line."""
     return re.sub(r"\n\s*", " ", cell.outputs[-1].data["text/plain"])
+
+
+def test_the_table_is_headed_by_the_ends_of_long_paths(formula):
+    grid = plain(formula.grid("the dogs"))
+    for k, column in enumerate(grid["columns"]):
+        path = f"some.large.backbone.encoder.layers.{k}"
+        column |= {"letter": "", "name": path, "symbol": path, "shown": k < 3}
+    headed = re.findall(r"<th [^>]*><small>(.*?)</small></th>", notebook.table(grid))
+    assert headed == [f"…encoder.layers.{k}" for k in range(3)]

@@ -125,8 +125,8 @@ def test_html_embeds_the_grid_and_the_view(show, lens):
 
 
 def test_the_view_is_one_that_the_page_knows(show):
-    """Its keys are those of address.js."""
-    source = (WEB / "address.js").read_text(encoding="utf-8")
+    """Its keys are those of net/address.js."""
+    source = (WEB / "net/address.js").read_text(encoding="utf-8")
     (body,) = re.findall(r"function plainView\(\) \{\s*return \{(.*?)\};", source, re.DOTALL)
     assert set(embedded(show("html"))["view"]) == set(re.findall(r"(\w+):", body))
 

@@ -31,11 +31,15 @@ class Column:
         return {
             "id": self.id,
             "kind": kind.id,
+            "letter": kind.letter,
+            "part": kind.part,
+            "reverse": kind.reverse,
             "back": self.back,
             "layer": self.layer,
             "name": f"previous {kind.name.removesuffix(' state')}" if self.back else kind.name,
             "symbol": kind.symbol,
             "equation": kind.equation,
+            "sources": [(source.kind, source.back) for source in kind.sources],
             "shown": not kind.is_gate,
             "perplexity": perplexity,
         }

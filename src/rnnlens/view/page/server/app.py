@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
+from importlib.resources.abc import Traversable
 from threading import Thread
 from typing import Any
 
@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 
 from rnnlens import __version__
 from rnnlens.errors import RnnlensError
-from rnnlens.view.divergence import End, divergences
+from rnnlens.view.divergence import divergences
 from rnnlens.view.page import bundle
 from rnnlens.view.page.server import api
 from rnnlens.view.page.server.connections import Impatient, listen
@@ -79,8 +79,7 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, GridSource], work: Work) -
     async def divergence(request: Request, asked: api.DivergenceRequest) -> Response:
         """How far apart pairs of states are."""
         lens = chosen(asked.run)
-        pairs = [(_end(pair.a, asked), _end(pair.b, asked)) for pair in asked.pairs]
-        return await work.do(request, lambda: _json({"bits": divergences(lens, pairs)}))
+        return await work.do(request, lambda: _json({"bits": divergences(lens, asked.ends())}))
 
     @app.get("/api/accuracy", responses=_answers(api.Accuracy))
     async def accuracy(run: api.Name | None = None) -> Response:
@@ -98,15 +97,25 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, GridSource], work: Work) -
 
 
 def _add_files(app: FastAPI) -> None:
+    found = dict(_files(bundle.WEB))
+
     @app.api_route("/{name:path}", methods=["GET", "HEAD"], include_in_schema=False)
     async def file(name: str) -> Response:
-        """The page and its modules, by the names they have in the package."""
-        found = {item.name: item for item in files("rnnlens.view.page").joinpath("web").iterdir()}
+        """The page and its modules, by the names they have in the package and by no others."""
         item = found.get(name or "index.html")
         kind = _TYPES.get((name or "index.html").rpartition(".")[2])
         if item is None or kind is None:
             raise HTTPException(404, f"there is nothing at /{name[:100]}")
         return Response(item.read_bytes(), media_type=kind)
+
+
+def _files(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:
+    """Every file of a folder, with its path from there."""
+    for item in folder.iterdir():
+        if item.is_dir():
+            yield from _files(item, f"{path}{item.name}/")
+        else:
+            yield path + item.name, item
 
 
 def _explain_problems(app: FastAPI) -> None:
@@ -140,11 +149,6 @@ def _explain_problems(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def broken(_: Request, error: Exception) -> Response:
         return _json({"error": f"the server failed ({type(error).__name__})"}, 500)
-
-
-def _end(pin: api.Pin, asked: api.DivergenceRequest) -> End:
-    text = asked.text if pin.text is None else pin.text
-    return End(pin.column, pin.row, text, pin.semantic or asked.semantic)
 
 
 def _answers(model: type[Any]) -> dict[int | str, dict[str, Any]]:

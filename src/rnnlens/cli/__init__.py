@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from rnnlens import __version__
 from rnnlens.errors import RnnlensError, RnnlensWarning
+from rnnlens.version import __version__
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 

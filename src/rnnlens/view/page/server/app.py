@@ -15,8 +15,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
-from rnnlens import __version__
 from rnnlens.errors import RnnlensError
+from rnnlens.version import __version__
 from rnnlens.view.divergence import End, divergences
 from rnnlens.view.lens import Lens
 from rnnlens.view.page import bundle

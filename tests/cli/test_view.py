@@ -26,6 +26,7 @@ def asked(address, path, body=None):
         return json.load(answer)
 
 
+@pytest.mark.slow
 def test_several_runs_are_served_in_colours_of_ones_own_until_interrupted(trained_run, tmp_path):
     mine = tmp_path / "mine.json"
     mine.write_text('{"colours": {"ANIMAL": "#123456"}, "groups": {"dog": "ANIMAL"}}')
@@ -51,6 +52,7 @@ def test_several_runs_are_served_in_colours_of_ones_own_until_interrupted(traine
 IN_BACKGROUND = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]  # SIGINT is ignored, as after nohup
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_server_in_the_background_ends_as_soon_as_it_has_said_its_address(trained_run, number):
     command = [sys.executable, "-m", "rnnlens", "view", str(trained_run), "--no-browser"]

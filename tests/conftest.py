@@ -17,6 +17,8 @@ from rnnlens.corpus.batches import Split
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.tokens import collect
 
+SLOW_FIXTURES = {"browser", "site", "kept"}  # a browser, the documentation, a run by the command
+
 
 class Answer(NamedTuple):
     """What a command gave."""
@@ -24,6 +26,13 @@ class Answer(NamedTuple):
     code: int
     out: str
     err: str
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever needs a slow fixture is slow."""
+    for item in items:
+        if isinstance(item, pytest.Function) and SLOW_FIXTURES.intersection(item.fixturenames):
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session", autouse=True)

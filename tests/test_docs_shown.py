@@ -44,6 +44,7 @@ def sessions(text: str) -> list[tuple[str, str]]:
     return list(zip(parts[::2], parts[1::2], strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_what_a_page_shows_works(page, folder, capsys):
     space: dict[str, object] = {}

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import rnnlens
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.known import KnownModule
 from rnnlens.adapter.user_model import UserModel, UserRecord, user_model, user_model_at
@@ -20,6 +19,7 @@ from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Probes
+from rnnlens.version import __version__
 
 FORMAT = 1
 TRAINING, TRAINED, COPYING = "training", "trained", "copying"
@@ -66,7 +66,7 @@ class Run:
             made_by = found.get("version", "?") if isinstance(found, dict) else "?"
             raise RnnlensError(
                 f"{self.path} was made by rnnlens {made_by} in a format that rnnlens "
-                f"{rnnlens.__version__} does not read; train it anew or use that version"
+                f"{__version__} does not read; train it anew or use that version"
             )
         if "status" not in found or not isinstance(found.get("corpus"), dict):
             raise RnnlensError(
@@ -77,9 +77,7 @@ class Run:
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write run.json."""
-        write_json(
-            self.path / "run.json", {"format": FORMAT, "version": rnnlens.__version__, **record}
-        )
+        write_json(self.path / "run.json", {"format": FORMAT, "version": __version__, **record})
 
     def write_vocabulary(self, vocabulary: Vocabulary) -> None:
         """Write vocabulary.json."""

@@ -42,6 +42,7 @@ def test_an_error_of_our_own_is_not_hidden(monkeypatch):
         cli.main(["train", "a.txt", "-o", "nowhere"])
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_traceback(trained_run):
     words = [sys.executable, "-m", "rnnlens", "eval", str(trained_run), "--device", "cpu"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -64,6 +64,7 @@ def embedded(page: bytes) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_twice_the_same_bytes(show, ending):
     assert show(ending) == show(ending)
@@ -89,6 +90,7 @@ def test_svg_holds_every_label_and_rectangle_shown(show, lens):
     assert "zyzzyva" in text
 
 
+@pytest.mark.slow
 def test_figures_take_their_flags(show, lens):
     grid = lens.grid(SENTENCE)
     plain, small = show("svg").decode(), show("svg", "--density", "compact").decode()
@@ -102,6 +104,7 @@ def test_figures_take_their_flags(show, lens):
     assert "<!-- forget -->" not in plain
 
 
+@pytest.mark.slow
 def test_png_and_pdf(show):
     assert struct.unpack(">I", show("png", "--width", 5)[16:20]) == (1000,)
     assert b"/FontFile2" in show("pdf")

@@ -98,6 +98,7 @@ def test_without_probes_only_the_models_own_prediction_is_drawn(formulas):
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.tuples(texts, st.integers(1, 6)), min_size=1, max_size=6), st.data())
 def test_increments_give_the_whole_grid(formula, formulas, edits, data):

@@ -242,7 +242,7 @@ class Grid:
         """What a notebook shows: the live grid, and a table that stays."""
         from rnnlens.view.page.notebook import shown_grid
 
-        return shown_grid(self)
+        return shown_grid(self, self.lens, self.json)
 
     def __repr__(self) -> str:
         title = self.json["title"]

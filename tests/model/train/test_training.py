@@ -60,6 +60,7 @@ def trainer(random_split: Callable[..., Split]) -> Callable[..., Trainer]:
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
 def test_a_grammar_is_learnt_far_better_than_by_counting_words(cell, corpus):
     network = Network(NetworkConfig(cell, width=32), len(corpus.vocabulary)).initialise(0)

@@ -134,6 +134,7 @@ def test_a_title_only_if_asked():
     assert "news" not in said(svg())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", figure.ENDINGS)
 @pytest.mark.parametrize("compact", [False, True])
 def test_odd_words_and_labels_are_drawn_without_a_warning(ending, compact):

@@ -15,12 +15,12 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
-from rnnlens import __version__
 from rnnlens.errors import RnnlensError
+from rnnlens.version import __version__
 from rnnlens.view.divergence import divergences
 from rnnlens.view.page import bundle
 from rnnlens.view.page.server import api
-from rnnlens.view.page.server.connections import Impatient, listen
+from rnnlens.view.page.server.connections import Announced, Impatient, listen
 from rnnlens.view.page.server.guard import Application, Guard
 from rnnlens.view.page.server.work import Work
 from rnnlens.view.source import GridSource
@@ -200,18 +200,18 @@ def serve(lenses: Mapping[str, GridSource], port: int, ready: Callable[[str], No
     """Serve until interrupted; `ready` is given the address once it answers."""
     listener = listen(port)
     use_all_cores(lenses.values())
-    server = over_http(application(lenses))
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    server = over_http(application(lenses), lambda: ready(address))
     # The first grid takes longest; made now, it is over before the page asks for it.
     first = next(iter(lenses.values()))
     Thread(target=lambda: first.grid(first.examples()[0]), daemon=True).start()
-    ready(f"http://127.0.0.1:{listener.getsockname()[1]}/")
     server.run(sockets=[listener])
 
 
-def over_http(app: Application) -> uvicorn.Server:
-    """A server that waits for nobody long."""
+def over_http(app: Application, ready: Callable[[], None] = lambda: None) -> uvicorn.Server:
+    """A server that waits for nobody long, and calls `ready` once it answers."""
     config = uvicorn.Config(
         app, http=Impatient, ws="none", lifespan="off", server_header=False,
         log_level="error", access_log=False, timeout_graceful_shutdown=2,
     )  # fmt: skip
-    return uvicorn.Server(config)
+    return Announced(config, ready)

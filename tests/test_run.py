@@ -41,7 +41,9 @@ def change(run: Run) -> Callable[..., None]:
 
 
 def test_a_model_comes_back_ready_to_trace(run):
-    wanted = Network(NetworkConfig("gru", width=3, tied=False), 6).initialise(0)
+    wanted = (
+        Network(NetworkConfig("gru", width=3, tied=False), 6).initialise(0).requires_grad_(False)
+    )
     found = run.model()
     assert found.config == wanted.config
     assert not found.training

@@ -79,6 +79,7 @@ def formula_probes(network: Network, family: str, semantics: tuple[str, ...]) ->
     kinds, labels = tuple(kind.id for kind in network.kinds), network.label_count
     tensors, rank = {}, 3 if family == "shared" else labels
     for s, semantic in enumerate(semantics):
+        tensors[f"{semantic}/counts"] = torch.arange(labels, 0, -1)
         if family == "shared":
             tensors[f"{semantic}/labels"] = wave((labels, rank), SCALES["labels"], 0.11 + s)
         for k, kind in enumerate(kinds):

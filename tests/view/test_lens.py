@@ -15,8 +15,9 @@ from tests.models import fresh
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.semantics import offset
 from rnnlens.run import Run
-from rnnlens.view.lens import LONGEST, LONGEST_TEXT, Lens
+from rnnlens.view.lens import Lens
 from rnnlens.view.opening import opened
+from rnnlens.view.source import LONGEST, LONGEST_TEXT
 
 WORDS = ["the", "dog", "sees", "she", ".", "zyzzyva", "3", "<b>"]
 
@@ -125,8 +126,8 @@ def test_increments_give_the_whole_grid(formula, formulas, edits, data):
 
 
 def test_one_more_word_computes_one_row_and_sends_two(formula):
-    model = fresh(formula)
-    lens, memory = Lens("again", model, formula.palettes, formula.probes), model.memory
+    session = fresh(formula)
+    lens, memory = Lens("again", session, formula.palettes, formula.probes), session.memory
     text = " ".join(["the dog sees ."] * 50)
     lens.grid(text)
     read, computed = memory.steps, lens.rows.computed

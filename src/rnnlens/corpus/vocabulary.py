@@ -106,12 +106,12 @@ class Vocabulary:
         try:
             words = value.get("inputs")
             vocabulary = cls(
-                labels=tuple(map(str, value["labels"])),
+                labels=_names(value["labels"]),
                 counts=tuple(map(int, value["counts"])),
                 numerals=frozenset(value.get("numerals", ())),
                 lowercase=bool(value.get("lowercase", False)),
                 numbers=bool(value.get("numbers", False)),
-                words=None if words is None else tuple(map(str, words)),
+                words=None if words is None else _names(words),
             )
             folds = vocabulary.lowercase or vocabulary.numbers
             whole = not folds or vocabulary.unknown is not None
@@ -121,3 +121,9 @@ class Vocabulary:
         if not (whole and names and len(names) == len(vocabulary.counts) == len(set(names))):
             raise RnnlensError("the vocabulary is damaged (labels and counts differ); restore it")
         return vocabulary
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if strange := [name for name in value if not isinstance(name, str)]:
+        raise TypeError(f"{strange[0]!r} is no name")
+    return tuple(value)

@@ -10,7 +10,8 @@ from tests.letters import BothWays, Flipped, LanguageModel, Packed, Sorted, Turn
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from rnnlens.adapter import Adapter, Alignment, aligned
+from rnnlens.adapter import Adapter
+from rnnlens.adapter.axes.alignment import Alignment, aligned
 from rnnlens.errors import RnnlensError
 
 

@@ -21,7 +21,7 @@ from tests.letters import (
 )
 from torch import Tensor, nn
 
-from rnnlens.adapter import Adapter, Trace
+from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.targets import (
     NONE,
     Arrangement,
@@ -31,6 +31,7 @@ from rnnlens.adapter.axes.targets import (
     words_of,
 )
 from rnnlens.errors import RnnlensError
+from rnnlens.model.traceable import Trace
 
 ALL = ("x", *(f"{letter}1" for letter in "fioglsch"))
 
@@ -40,7 +41,7 @@ def arrangement(first: bool | None = None, whole: bool = False, steps: int = 1) 
 
 
 def traced(steps: int, sequences: int, lengths: Tensor | None = None) -> Trace:
-    return Trace({"x": torch.zeros(steps, sequences, 1)}, lengths, None, 0.0)
+    return Trace({"x": torch.zeros(steps, sequences, 1)}, lengths)
 
 
 sizes = st.integers(1, 5)

@@ -143,9 +143,7 @@ def test_a_record_is_read_back_and_damage_is_told():
 
 def test_whatever_goes_wrong_in_somebodys_code_is_one_line():
     with (
-        pytest.raises(
-            RnnlensError, match=r"^it failed: ValueError: one two \(.*model.py, line"
-        ),
+        pytest.raises(RnnlensError, match=r"^it failed: ValueError: one two \(.*model.py, line"),
         users_code("it"),
     ):
         raise ValueError("one\n  two")

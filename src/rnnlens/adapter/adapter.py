@@ -110,21 +110,21 @@ class Adapter(Traceable):
     @torch.no_grad()
     def classifier(self) -> Readout | None:
         """Found by the first batch that was traced, and tried on its states."""
-        trace = self.trace(self._sample)
+        kinds, trace = self.kinds, self.trace(self._sample)
         with untouched(self.module, modules.devices(self.module)):
-            return readout(self.module, self.kinds, trace)
+            return readout(self.module, kinds, trace)
 
     def _changes(self, edits: Sequence[Edit]) -> dict[str, list[dict[int, Change]]]:
         """The edits of every recurrent part, per layer and direction."""
-        known = {kind.id: kind for kind in self.kinds} if edits else {}
+        if not edits or self._structure is None:
+            return {}
+        known = [kind.id for kind in self._structure.kinds if kind.letter not in ("", "x")]
         for edit in edits:
-            if not (edit.kind in known and known[edit.kind].letter not in ("", "x")):
+            if edit.kind not in known:
                 raise RnnlensError(
                     f"{edit.kind!r} is no kind of a recurrent part that could be edited; there is "
                     + ", ".join(known)
                 )
-        if not edits or self._structure is None:
-            return {}
         return {
             part: [changes(edits, layer) for layer in layers]
             for part, layers in self._structure.layers().items()
@@ -137,6 +137,8 @@ class Adapter(Traceable):
             raise RnnlensError(
                 "a module of a user's starts from its own states; put others into its batch"
             )
+        if edits and self._structure is None:
+            self.trace(batch)  # the kinds are not known before
         checking = self.debug or self._structure is None
         capture = Capture(self._parts, self._named, checking, self._changes(edits))
         output = self._run(capture, batch)
@@ -150,6 +152,7 @@ class Adapter(Traceable):
         found = self._structure or self._name(capture, heard)
         self._check_order(capture, found)
         states = found.states(heard, named)
+        _check_edits(edits, states)
         _check_finite(states, found, heard)
         self._check_difference(heard)
         if self._structure is None:
@@ -284,6 +287,15 @@ def _fed(module: nn.Module, batch: Any) -> Any:
 
 def _listed(devices: set[torch.device]) -> str:
     return ", ".join(sorted(map(str, devices)))
+
+
+def _check_edits(edits: Sequence[Edit], states: States) -> None:
+    for edit in edits:
+        if not 0 <= edit.step < len(states[edit.kind]):
+            raise RnnlensError(
+                f"timestep {edit.step} of {edit.kind} cannot be edited: it has "
+                f"{len(states[edit.kind])}, from 0"
+            )
 
 
 def _check_finite(states: States, found: Structure, heard: dict[str, Heard]) -> None:

@@ -11,7 +11,7 @@ from tests.letters import Classifier, LanguageModel, Packed, batches
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import Batch, arrange
+from rnnlens.adapter.axes.targets import Batch
 from rnnlens.errors import RnnlensError
 from rnnlens.probe import module_states
 from rnnlens.probe.module_states import ModuleStates
@@ -61,7 +61,7 @@ def naive(module: Any, data: list[Batch], semantic: str) -> list[tuple[list[floa
 
 def source(module: Any, data: list[Batch], semantic: str, size: int = 7, **more: Any) -> Any:
     adapter = Adapter(module)
-    return ModuleStates(adapter, arrange(adapter, data[0]), data, semantic, V, size, **more)
+    return ModuleStates(adapter, adapter.align(data[0]), data, semantic, V, size, **more)
 
 
 @given(

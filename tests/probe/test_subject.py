@@ -1,6 +1,7 @@
 """A module on its batches: what it is asked, how often each label comes, how well it does."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests.letters import Classifier, LanguageModel, Packed, batches, trained
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import Batch, arrange
+from rnnlens.adapter.axes.targets import Batch
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.subject import ModuleSubject
 
@@ -25,7 +26,7 @@ def subject(
 ) -> ModuleSubject:
     adapter = Adapter(module)
     data = {"train": train, "valid": valid or train[:1]}
-    return ModuleSubject(adapter, arrange(adapter, train[0]), data, labels, reads_labels=True)
+    return ModuleSubject(adapter, adapter.align(train[0]), data, labels, reads_labels=True)
 
 
 drawn = st.lists(st.lists(st.integers(-3, V - 1), min_size=21, max_size=21), min_size=1, max_size=4)
@@ -87,9 +88,7 @@ def test_padding_of_packed_sequences_is_not_counted():
 def test_the_word_that_was_read_is_asked_only_of_who_predicts_words():
     adapter = Adapter(LanguageModel(labels=3))
     data: list[Batch] = [(words, targets % 3) for words, targets in batches()]
-    tagger = ModuleSubject(
-        adapter, arrange(adapter, data[0]), {"train": data}, 3, reads_labels=False
-    )
+    tagger = ModuleSubject(adapter, adapter.align(data[0]), {"train": data}, 3, reads_labels=False)
     with pytest.raises(RnnlensError, match="labels are not the words it reads; leave input out"):
         tagger.source("train", "input")
     assert tagger.source("train", "output").pairs == 12 * 8 * 7
@@ -133,8 +132,8 @@ def test_the_readout_is_a_linear_map_of_a_kind_that_is_there():
     assert found[0] == "h1"
     torch.testing.assert_close(found[1].weight, module.readout.weight.detach())
     adapter = Adapter(module)
-    told = arrange(adapter, batches()[0])
-    fewer = type(told)(told.kinds[:-1], True, False, 7, True, (1, -1))
+    told = adapter.align(batches()[0])
+    fewer = replace(told, kinds=told.kinds[:-1])
     left = ModuleSubject(adapter, fewer, {"train": batches()}, V, reads_labels=True)
     assert left.readout() is None
 

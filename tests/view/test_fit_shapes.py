@@ -73,7 +73,7 @@ def test_time_first_inside_and_batches_first_outside(flat, size):
 
 def test_states_and_targets_must_be_beside_each_other():
     data = [(words, words) for words, _ in batches()]
-    with pytest.raises(RnnlensError, match="it sorts or turns its sequences"):
+    with pytest.raises(RnnlensError, match="it reads from the end"):
         rnnlens.fit(Flipped(), data, WORDS, inputs=WORDS, epochs=0)
     with pytest.warns(UserWarning, match="left out, .* back.x, back.r1"):
         lens = rnnlens.fit(BothWays(), data, WORDS, inputs=WORDS, epochs=0)

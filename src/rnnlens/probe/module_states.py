@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import NONE, Arrangement, Batch, words_of
+from rnnlens.adapter.axes.axes import Axes
+from rnnlens.adapter.axes.targets import NONE, Batch, words_of
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import States
 from rnnlens.model.traceable import Trace
@@ -25,7 +26,7 @@ class ModuleStates(Source):
     def __init__(
         self,
         adapter: Adapter,
-        arrangement: Arrangement,
+        arrangement: Axes,
         batches: Sequence[Batch],
         semantic: str,
         labels: int,

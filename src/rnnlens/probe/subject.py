@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import Arrangement, Batch
+from rnnlens.adapter.axes.axes import Axes
+from rnnlens.adapter.axes.targets import Batch
 from rnnlens.corpus.batches import Split
 from rnnlens.errors import RnnlensError
 from rnnlens.model.network import Network
@@ -98,7 +99,7 @@ class ModuleSubject(Subject):
     def __init__(
         self,
         adapter: Adapter,
-        arrangement: Arrangement,
+        arrangement: Axes,
         batches: Mapping[str, Sequence[Batch]],
         labels: int,
         *,

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter, modules
-from rnnlens.adapter.axes.targets import Batch, arrange, check_batches, most_telling, words_of
+from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling, words_of
 from rnnlens.adapter.user_model import UserModel, UserRecord
 from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.errors import RnnlensError, RnnlensWarning
@@ -109,7 +109,7 @@ def study(
     """
     adapter = own.adapter()
     telling, *others = most_telling(batches["train"])
-    told = arrange(adapter, telling, *others)
+    told = adapter.align(telling, *others)
     told = replace(told, follows=told.follows or follows)
     traced = adapter.trace(telling[0])
     labels = _labels(own, own_logits(traced).shape[-1])
@@ -117,7 +117,7 @@ def study(
     if own.inputs is not None:
         inputs = tuple(own.inputs)
     _check_embedding(adapter, inputs)
-    kinds = tuple(kind for kind in adapter.kinds if kind.id in told.kinds)
+    kinds = adapter.kinds
     fed = None if own.prepare else told.fed
     name, apart = described(adapter.module), adapter.difference
     about = UserRecord(own.where, name, told.follows, fed, kinds, len(labels), apart)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import arrange, check_batches, most_telling
+from rnnlens.adapter.axes.targets import check_batches, most_telling
 from rnnlens.adapter.user_model import Example, UserModel, UserRecord
 from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.errors import RnnlensError
@@ -155,7 +155,7 @@ class ModuleModel(Model):
             raise RnnlensError("there are no batches to measure on; give some")
         adapter = self.live.adapter
         subject = ModuleSubject(
-            adapter, arrange(adapter, *most_telling(batches)), {"test": batches}, len(self.labels),
+            adapter, adapter.align(*most_telling(batches)), {"test": batches}, len(self.labels),
             reads_labels=self.vocabulary.inputs == self.labels,
         )  # fmt: skip
         return lambda semantic: subject.source("test", semantic)

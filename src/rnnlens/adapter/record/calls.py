@@ -23,6 +23,11 @@ class Piece:
     states: States  # kind -> (T, B, H)
     lengths: Tensor | None = None  # (B,); None: all as long as T
 
+    def reordered(self, order: Tensor) -> "Piece":
+        """The same with its sequences in another order."""
+        states = {kind: values.index_select(1, order) for kind, values in self.states.items()}
+        return Piece(states, None if self.lengths is None else self.lengths[order])
+
 
 @dataclass
 class Run:

@@ -270,13 +270,14 @@ class Capture:
 
     def _hook(self, name: str) -> Callable[[nn.Module, Any, Any], None]:
         def hear(_module: nn.Module, _args: Any, output: Any) -> None:
-            found = next(tensors(output), None)
+            base, bracket, path = name.partition("[")
+            found = next((t for at, t in tensors(output) if at.startswith(bracket + path)), None)
             if found is None:
                 raise RnnlensError(
-                    f"{name} returned {described(output)}, in which there is no tensor to read; "
-                    "name a submodule that returns one"
+                    f"{base} returned {described(output)}, in which there is no tensor "
+                    f"{bracket + path or 'to read'}; name a submodule that returns one"
                 )
-            self.outputs.setdefault(name, []).append(found[1].clone())
+            self.outputs.setdefault(name, []).append(found.clone())
             if name not in self.order:
                 self.order.append(name)
 

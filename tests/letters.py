@@ -63,11 +63,17 @@ class Flipped(LanguageModel):
 
 
 class Sorted(LanguageModel):
-    """Sorts its sequences by their last word before it reads them."""
+    """Sorts its sequences by their last word before it reads them; what it reads is the embedding
+    itself, unless that is scaled.
+    """
+
+    def __init__(self, scaled: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.scale = 2.0 if scaled else 1.0
 
     def forward(self, words: Tensor) -> Any:
         order = words[:, -1].argsort(stable=True)
-        read = self.recurrence(self.embedding(words[order]))[0]
+        read = self.recurrence(self.embedding(words[order]) * self.scale)[0]
         return self.readout(read[order.argsort()])
 
 

@@ -41,7 +41,7 @@ def test_three_lines():
     ]
     assert traced.states["h2"].shape == (6, 3, 5)
     assert traced.lengths is None
-    assert traced.difference < 1e-6
+    assert adapter.difference < 1e-6
     with torch.no_grad():
         torch.testing.assert_close(traced.logits, module(WORDS), rtol=0, atol=1e-6)
 
@@ -82,9 +82,8 @@ def test_debug_checks_every_trace(debug, monkeypatch):
     monkeypatch.setattr(nn.LSTM, "forward", forward)
     monkeypatch.setattr(modules, "TORCHS_OWN", (forward,))
     adapter = Adapter(Model(), debug=debug)
-    first = adapter.trace(WORDS)
-    for _ in range(3):
-        assert adapter.trace(WORDS).difference == first.difference
+    for _ in range(4):
+        adapter.trace(WORDS)
     assert len(calls) == (4 if debug else 1)
 
 
@@ -220,8 +219,6 @@ def test_a_module_without_values():
 
 
 def test_errors_of_the_users_own_code_come_as_they_are():
-    with pytest.raises(TypeError, match="wrong"):
-        Adapter(Model()).trace({"wrong": WORDS})
     with pytest.raises(IndexError):
         Adapter(Model()).trace(WORDS + 9)
 

@@ -7,10 +7,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from rnnlens.adapter import Adapter, readout
+from rnnlens.adapter import Adapter
+from rnnlens.model.traceable import Readout
 
 V, H = 11, 6
 WORDS = torch.randint(V, (5, 3))
+
+
+def classifier(adapter: Adapter, words: Tensor = WORDS) -> Readout | None:
+    """What is found by these words."""
+    adapter.trace(words)
+    return adapter.classifier()
 
 
 class Model(nn.Module):
@@ -57,7 +64,7 @@ OTHER = {
 def test_a_linear_readout_is_found(head):
     module = Model(LINEAR[head])
     adapter = Adapter(module)
-    found = readout(adapter, WORDS)
+    found = classifier(adapter)
     assert found is not None
     kind, weight, bias = found
     assert kind == "h2"
@@ -72,7 +79,7 @@ def test_a_linear_readout_is_found(head):
 
 @pytest.mark.parametrize("head", sorted(OTHER))
 def test_nothing_else_is_taken_for_one(head):
-    assert readout(Adapter(Model(OTHER[head])), WORDS) is None
+    assert classifier(Adapter(Model(OTHER[head]))) is None
 
 
 def test_a_readout_that_fits_almost_everywhere_is_none():
@@ -81,24 +88,24 @@ def test_a_readout_that_fits_almost_everywhere_is_none():
         logits[0, 1] += 1
         return cast("Tensor", logits)
 
-    assert readout(Adapter(Model(head)), torch.randint(V, (10, 8))) is None
+    assert classifier(Adapter(Model(head)), torch.randint(V, (10, 8))) is None
 
 
 def test_any_kind_may_be_read_out():
-    found = readout(Adapter(Model(lambda m, o, h, c: m.linear(c[-1]))), WORDS)
+    found = classifier(Adapter(Model(lambda m, o, h, c: m.linear(c[-1]))))
     assert found is not None
     assert found[0] == "c2"
 
 
 def test_both_directions_together_are_no_single_kind():
     head = lambda m, o, h, c: m.both(o)  # noqa: E731
-    assert readout(Adapter(Model(head, bidirectional=True)), WORDS) is None
+    assert classifier(Adapter(Model(head, bidirectional=True))) is None
 
 
 def test_one_direction_of_two_is_a_kind():
     for way, kind in enumerate(["h2", "h2<"]):
         head = lambda m, o, h, c, way=way: m.linear(h[2 + way])  # noqa: E731
-        found = readout(Adapter(Model(head, bidirectional=True)), WORDS)
+        found = classifier(Adapter(Model(head, bidirectional=True)))
         assert found is not None
         assert found[0] == kind
 
@@ -111,14 +118,14 @@ def test_sequences_of_several_lengths():
             return cast("Tensor", self.head(self, pad_packed_sequence(output)[0], h, None))
 
     for head in (lambda m, o, h, c: m.linear(o), lambda m, o, h, c: m.linear(h[-1])):
-        found = readout(Adapter(Packed(head)), WORDS)
+        found = classifier(Adapter(Packed(head)))
         assert found is not None
         assert found[0] == "h2"
 
 
 def test_the_weights_are_copies_and_the_module_is_untouched():
     module = Model(LINEAR["linear"]).train()
-    found = readout(Adapter(module), WORDS)
+    found = classifier(Adapter(module))
     assert found is not None
     assert torch.equal(found[1], module.linear.weight)
     found[1].zero_()
@@ -130,6 +137,6 @@ def test_the_weights_are_copies_and_the_module_is_untouched():
 def test_a_parametrised_readout():
     module = Model(LINEAR["linear"])
     nn.utils.parametrizations.weight_norm(module.linear)
-    found = readout(Adapter(module), WORDS)
+    found = classifier(Adapter(module))
     assert found is not None
     assert torch.allclose(found[1], module.linear.weight)

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
 from rnnlens.errors import RnnlensError
+from rnnlens.model.cells import LSTM, TORCHS, Weights
 from rnnlens.model.kinds import EMBEDDING, Edge
 from rnnlens.model.network import Network, NetworkConfig
 
@@ -44,7 +45,7 @@ def traced(module: nn.Module, **options: object) -> Adapter:
 
 @pytest.mark.parametrize(("cell", "part"), [("lstm", nn.LSTM), ("gru", nn.GRU), ("rnn", nn.RNN)])
 def test_a_plain_stack_has_the_kinds_of_our_own_network(cell, part):
-    ours = Network(NetworkConfig(cell, width=4), labels=9)
+    ours = Network(NetworkConfig(cell, width=4), label_count=9)
     assert traced(stack(part(4, 4, 2))).kinds == ours.kinds
 
 
@@ -156,3 +157,24 @@ def test_a_submodule_called_like_a_kind_is_an_error():
     module.forward = lambda x: module["h1"](module["part"](x)[0])
     with pytest.raises(RnnlensError, match=r"the submodule h1 is called as a kind .* another name"):
         Adapter(module, kinds=["h1"]).trace(torch.randn(5, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind", "equation"),
+    [
+        ("LSTM", "f", "f = σ(W_f [x, h₋₁])"),
+        ("GRU", "n", "n = tanh(W_n x + r ∘ (U_n h₋₁))"),
+        ("RNN_RELU", "h", "h = relu(W [x, h₋₁])"),
+        ("GRU", "h", "h = k + w"),
+    ],
+)
+def test_equations_without_biases_have_none(mode, kind, equation):
+    cell, weights = TORCHS[mode], Weights(torch.ones(1), torch.ones(1))
+    described = {k.id: cell.described(k, weights).equation for k in cell.kinds}
+    assert described[kind] == equation
+
+
+def test_a_projection_is_in_the_equation_of_the_output():
+    one = torch.ones(1)
+    last = LSTM.described(LSTM.kinds[-1], Weights(one, one, one, one, one))
+    assert last.equation == "h = W_p (o ∘ tanh(c))"

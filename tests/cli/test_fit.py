@@ -44,7 +44,7 @@ def test_a_fit_leaves_probes_and_no_checkpoint(fitted_run):
     assert len(described["kinds"]) == 17
     assert described["model"] == sha256(fitted_run / "model.safetensors")
     probes = run.probes()
-    assert probes.logits("l2", torch.zeros(5, 8), "output+1").shape == (5, probes.labels)
+    assert probes.logits("l2", torch.zeros(5, 8), "output+1").shape == (5, probes.label_count)
 
 
 def test_eval_shows_every_kind_and_agrees_with_its_json(command, fitted_copy):

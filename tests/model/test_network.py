@@ -48,11 +48,16 @@ def close(a: Tensor, b: Tensor) -> None:
     torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
 
 
+def logits(trace: Trace) -> Tensor:
+    assert trace.logits is not None
+    return trace.logits
+
+
 def same(a: Trace, b: Trace) -> None:
     assert list(a.states) == list(b.states)
     for kind in a.states:
         close(a.states[kind], b.states[kind])
-    close(a.logits, b.logits)
+    close(logits(a), logits(b))
 
 
 size, seeds = st.integers(1, 5), st.integers(0, 2**31)
@@ -75,7 +80,7 @@ def test_network_equals_a_stack_of_torchs_recurrences(config, time, batch, seed)
     expected = h @ (net.embedding @ net.readout if config.tied else net.readout).T + net.bias
     trace = net.trace(inputs)
     close(trace.states[f"h{config.layers}"], h)
-    close(trace.logits, expected)
+    close(logits(trace), expected)
     close(net.hidden(inputs), h)
     carried = dict(zip(("h", "c"), last, strict=True)) if config.cell == "lstm" else {"h": last}
     for letter, values in carried.items():
@@ -91,7 +96,7 @@ def test_reading_in_pieces_equals_reading_in_one_go(config, time, batch, seed, d
     whole, first = net.trace(inputs), net.trace(inputs[:cut])
     second = net.trace(inputs[cut:], first.last)
     joined = {k: torch.cat([first.states[k], second.states[k]]) for k in whole.states}
-    same(Trace(joined, None, torch.cat([first.logits, second.logits])), whole)
+    same(Trace(joined, None, torch.cat([logits(first), logits(second)])), whole)
     assert list(second.last) == list(whole.last) == list(net.carried)
     for kind, values in whole.last.items():
         close(second.last[kind], values)
@@ -105,7 +110,7 @@ def test_sentences_of_unequal_length_are_read_as_if_alone(config, lengths, seed)
     for b, length in enumerate(lengths):
         alone = net.trace(inputs[:length, b : b + 1])
         cut = {k: values[:length, b : b + 1] for k, values in trace.states.items()}
-        same(Trace(cut, None, trace.logits[:length, b : b + 1]), alone)
+        same(Trace(cut, None, logits(trace)[:length, b : b + 1]), alone)
         for kind, expected in alone.last.items():
             close(trace.last[kind][b : b + 1], expected)
 
@@ -118,7 +123,7 @@ def test_a_trace_names_every_kind_in_order_with_its_width(cell):
     widths = {kind: values.shape[-1] for kind, values in trace.states.items()}
     assert widths.pop("x") == 3
     assert set(widths.values()) == {4}
-    assert trace.logits.shape == (5, 2, LABELS)
+    assert logits(trace).shape == (5, 2, LABELS)
 
 
 @given(configs, st.integers(2, 5), size, seeds, st.data())
@@ -138,7 +143,7 @@ def test_edits_go_through_the_whole_network(config, time, batch, seed, data):
             net.trace(inputs[step + 1 :], _carried(net, zeroed, step)) if step + 1 < time else None
         )
         if rest:
-            close(zeroed.logits[step + 1 :], rest.logits)
+            close(logits(zeroed)[step + 1 :], logits(rest))
 
 
 def _carried(net: Network, trace: Trace, step: int) -> dict[str, Tensor]:
@@ -149,7 +154,7 @@ def test_logits_are_computed_when_they_are_asked_for():
     net, inputs = network(NetworkConfig("lstm", width=3), 0), words(4, 2, 0)
     trace = net.trace(inputs)
     assert "logits" not in vars(trace)
-    close(trace.logits, net.predict(trace.states["h2"]))
+    close(logits(trace), net.predict(trace.states["h2"]))
     assert trace.logits is trace.logits
 
 

@@ -1,27 +1,29 @@
 """The adapter: a user's own torch module, with every kind readable and the module unchanged."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
+from rnnlens.adapter import checks, modules
 from rnnlens.adapter import logits as finding
-from rnnlens.adapter import modules
-from rnnlens.adapter.axes.layout import Layout, tensors
+from rnnlens.adapter.axes.alignment import learn_order
+from rnnlens.adapter.axes.axes import Axes, find_axes
+from rnnlens.adapter.axes.layout import Layout, assembled, tensors
 from rnnlens.adapter.axes.orders import Orders
+from rnnlens.adapter.axes.sorting import is_suspicious, restored
+from rnnlens.adapter.axes.targets import Batch, words_of
 from rnnlens.adapter.readout import explained, readout
 from rnnlens.adapter.record.capture import Capture, Part
 from rnnlens.adapter.structure import Heard, Structure, structure
 from rnnlens.adapter.untouched import untouched
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import Change, States
+from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind
-from rnnlens.model.traceable import Edit, Readout, Trace, Traceable, changes
+from rnnlens.model.traceable import Edit, Readout, Trace, Traceable
 
 Feed = Callable[[nn.Module, Any], Any]
-_TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
 
 class Adapter(Traceable):
@@ -31,11 +33,12 @@ class Adapter(Traceable):
     loop. Their states are recomputed from weights and inputs, and on the first trace (with `debug`
     on every one) checked against what the module really returns.
 
-    `kinds` names further submodules whose outputs are kinds; of a recurrent part with a forward of
-    its own, which need not do what torch's does, the output is then all that is read. `feed` says
-    how a batch is given to the module, `logits` picks the logits from what it returns, and
-    `batch_first` says whether sequences or timesteps come first where nothing else tells, `labels`
-    how many there are, where several tensors could be the logits.
+    `kinds` names further submodules whose outputs are kinds, `"cell[1]"` the second of several; of
+    a recurrent part with a forward of its own, which need not do what torch's does, the output is
+    then all that is read. `exclude` names parts that are not read. `feed` says how a batch is given
+    to the module, `logits` picks the logits from what it returns, and `batch_first` says whether
+    sequences or timesteps come first where nothing else tells, `labels` how many there are, where
+    several tensors could be the logits.
     """
 
     def __init__(
@@ -47,20 +50,25 @@ class Adapter(Traceable):
         debug: bool = False,
         batch_first: bool | None = None,
         labels: int | None = None,
+        exclude: Iterable[str] = (),
     ) -> None:
         self.module = modules.unwrapped(module)
         modules.check(self.module)
         self.debug = debug
-        self._feed = feed or _fed
+        self._feed = feed or modules.call
         self._logits = logits
         self._batch_first, self._labels = batch_first, labels
         self._named = modules.named(self.module, kinds)
+        left_out = modules.named(self.module, exclude).values()
+        read_whole = [part for part in self._named.values() if not modules.is_torchs(part.forward)]
         self._parts = {
             name: part
             for name, part in modules.parts(self.module).items()
-            if name not in self._named or modules.is_torchs(part.forward)
+            if all(part is not other for other in (*left_out, *read_whole))
         }
         self.orders = Orders()
+        self.axes: Axes | None = None  # where words and targets lie, once a batch was aligned
+        self._sorts = False  # whether it was seen to sort its sequences
         self._structure: Structure | None = None
         self._difference = 0.0
         self._sample: Any = None
@@ -72,10 +80,38 @@ class Adapter(Traceable):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Every kind, from input to output; known once a batch has been traced."""
+        """Every kind, from input to output; known once a batch has been traced.
+
+        Once batches have been aligned, those that stand beside the targets.
+        """
         if self._structure is None:
             raise RnnlensError("the kinds are known once a batch has been traced; call trace first")
-        return self._structure.kinds
+        kinds = self._structure.kinds
+        return tuple(k for k in kinds if self.axes is None or k.id in self.axes.kinds)
+
+    def align(self, *batches: Batch) -> Axes:
+        """Find where words and targets lie beside the states, by changing words of these batches.
+
+        What is found is kept, and counts for all batches from now on.
+        """
+        self.axes = None
+        self.axes = find_axes(self, batches, self._batch_first)
+        return self.axes
+
+    def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
+        if self.axes is None:
+            raise RnnlensError(
+                "where labels lie is known once a batch is aligned; call align first"
+            )
+        return self.axes.in_time(labels, trace())
+
+    def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
+        return words_of(inputs, targets)
+
+    def count(self, inputs: Any, targets: Tensor) -> int:
+        if self.axes is None:
+            return super().count(inputs, targets)
+        return self.axes.states_of((inputs, targets))
 
     @property
     def is_recurrent(self) -> bool:
@@ -110,25 +146,9 @@ class Adapter(Traceable):
     @torch.no_grad()
     def classifier(self) -> Readout | None:
         """Found by the first batch that was traced, and tried on its states."""
-        trace = self.trace(self._sample)
+        kinds, trace = self.kinds, self.trace(self._sample)
         with untouched(self.module, modules.devices(self.module)):
-            return readout(self.module, self.kinds, trace)
-
-    def _changes(self, edits: Sequence[Edit]) -> dict[str, list[dict[int, Change]]]:
-        """The edits of every recurrent part, per layer and direction."""
-        known = {kind.id: kind for kind in self.kinds} if edits else {}
-        for edit in edits:
-            if not (edit.kind in known and known[edit.kind].letter not in ("", "x")):
-                raise RnnlensError(
-                    f"{edit.kind!r} is no kind of a recurrent part that could be edited; there is "
-                    + ", ".join(known)
-                )
-        if not edits or self._structure is None:
-            return {}
-        return {
-            part: [changes(edits, layer) for layer in layers]
-            for part, layers in self._structure.layers().items()
-        }
+            return readout(self.module, kinds, trace)
 
     @torch.no_grad()
     def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
@@ -137,25 +157,48 @@ class Adapter(Traceable):
             raise RnnlensError(
                 "a module of a user's starts from its own states; put others into its batch"
             )
+        if edits and self._structure is None:
+            self.trace(batch)  # the kinds are not known before
         checking = self.debug or self._structure is None
-        capture = Capture(self._parts, self._named, checking, self._changes(edits))
+        changes = self._structure.changes(edits) if self._structure and edits else None
+        capture = Capture(self._parts, self._named, checking, changes)
         output = self._run(capture, batch)
-        heard = {
-            item.name: self._heard(item) for item in capture.order if isinstance(item, Part)
-        }  # fmt: skip
+        heard = self._restored(capture, batch)
         layouts = [part.layout for part in reversed(heard.values())]
         named = self._outputs(capture, layouts)
         if not layouts:
             layouts = [Layout(len(v), v.shape[1], self._order()) for v in named.values()]
         found = self._structure or self._name(capture, heard)
-        self._check_order(capture, found)
+        checks.check_order({_id(item) for item in capture.order}, found)
         states = found.states(heard, named)
-        _check_finite(states, found, heard)
-        self._check_difference(heard)
-        if self._structure is None:
-            self._structure, self._sample = found, batch
+        checks.check_edits(edits, states)
+        checks.check_finite(states, found, heard)
+        self._note_difference([item.part for item in heard.values()])
+        is_first, self._structure = self._structure is None, found
+        if is_first:
+            self._sample = batch
+            if not self._parts and self._batch_first is None and learn_order(self, batch):
+                return self.trace(batch)
         logits, lengths = self._predictions(output, layouts, heard, states)
         return Trace(states, lengths, logits)
+
+    def _restored(self, capture: Capture, batch: Any) -> dict[str, Heard]:
+        """What was heard of each part, in the batch's own order of sequences."""
+        heard = {item.name: self._heard(item) for item in capture.order if isinstance(item, Part)}
+        first = next(iter(heard.values()), None)
+        if first is None:
+            return heard
+        if not (self._sorts or self._structure is None or is_suspicious(first.layout)):
+            return heard
+        embedding = modules.embedding(self.module)
+        order = restored(first.piece.states["x"], first.layout, batch, embedding)
+        if order is None:
+            return heard
+        self._sorts = True
+        return {
+            name: item.reordered(order) if item.layout.goes_with(first.layout) else item
+            for name, item in heard.items()
+        }
 
     def _predictions(
         self, output: Any, layouts: list[Layout], heard: dict[str, Heard], states: States
@@ -207,7 +250,7 @@ class Adapter(Traceable):
         if self._batch_first is not None:
             return self._batch_first
         said = [m.batch_first for m in self.module.modules() if hasattr(m, "batch_first")]
-        return bool(said[-1]) if said else True
+        return self.orders.module(bool(said[-1]) if said else True)
 
     def _outputs(self, capture: Capture, layouts: list[Layout]) -> States:
         """The named submodules' outputs as states."""
@@ -219,7 +262,7 @@ class Adapter(Traceable):
             )
         order = layouts[0].batch_first if layouts else self._order()
         return {
-            name: self.orders.settle(name, *finding.assembled(name, values, layouts, order))
+            name: self.orders.settle(name, *assembled(name, values, layouts, order))
             for name, values in capture.outputs.items()
         }
 
@@ -242,66 +285,17 @@ class Adapter(Traceable):
             )
         return found
 
-    def _check_order(self, capture: Capture, found: Structure) -> None:
-        now = {item if isinstance(item, str) else f"{item.name}()" for item in capture.order}
-        different = sorted(now ^ set(found.order))
-        if different:
-            name = different[0].removesuffix("()") or "the module"
-            had, has = ("not called", "called") if different[0] in now else ("called", "not called")
-            raise RnnlensError(
-                f"{name} was {had} for the first batch and is {has} for this one; use one adapter "
-                "for each way through the module"
-            )
-
-    def _check_difference(self, heard: dict[str, Heard]) -> None:
-        """Note how far recomputed outputs are from real ones; too far is an error."""
-        checked = [item.part for item in heard.values() if item.part.returned]
+    def _note_difference(self, parts: list[Part]) -> None:
+        checked = [part for part in parts if part.returned]
+        checks.check_difference(checked)
         gaps = [part.difference for part in checked]
-        for part in checked:
-            allowed = _TOLERANCE.get(part.precision, 1e-1) * part.scale
-            if not part.difference <= allowed:
-                raise RnnlensError(
-                    f"{part.called} differs from its recomputed output by {part.difference:.2g} "
-                    f"({allowed:.2g} is allowed), so that its kinds cannot be trusted; "
-                    + _remedy(part)
-                )
         if checked and (checked[0].checking or any(gaps)):
             self._difference = max(gaps)
 
 
-def _remedy(part: Part) -> str:
-    if modules.is_torchs(part.module.forward):
-        return "does something write into its weights while it runs? Replace them instead"
-    return "name it in kinds= to read its output alone"
-
-
-def _fed(module: nn.Module, batch: Any) -> Any:
-    """A tuple or list as positional arguments, a dict by name, anything else as it is."""
-    if isinstance(batch, tuple | list) and not isinstance(batch, PackedSequence):
-        return module(*batch)
-    return module(**batch) if isinstance(batch, Mapping) else module(batch)
+def _id(item: Part | str) -> str:
+    return item if isinstance(item, str) else f"{item.name}()"
 
 
 def _listed(devices: set[torch.device]) -> str:
     return ", ".join(sorted(map(str, devices)))
-
-
-def _check_finite(states: States, found: Structure, heard: dict[str, Heard]) -> None:
-    """No state may be NaN or infinite; what lies past a sequence's end does not count."""
-    masks = {
-        kind: heard[part].layout.valid() for part, ids in found.ids.items() for kind in ids.values()
-    }
-    sums = [v.sum(dtype=torch.promote_types(v.dtype, torch.float32)) for v in states.values()]
-    if all(bool(torch.isfinite(total)) for total in sums):  # one number each: quick
-        return
-    for kind, values in states.items():
-        bad = ~torch.isfinite(values).all(-1)  # (T, B)
-        mask = masks.get(kind)
-        if mask is not None:
-            bad &= mask
-        if bool(bad.any()):
-            step, sequence = bad.nonzero()[0].tolist()
-            raise RnnlensError(
-                f"the states of {kind} are NaN or infinite, first at timestep {step} of sequence "
-                f"{sequence}; look there for a division by zero, an overflow or a bad input"
-            )

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.axes.targets import NONE, Batch, arrange, check_batches, largest
+from rnnlens.adapter.axes.targets import NONE, Batch, check_batches, largest
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
@@ -122,7 +122,7 @@ def _sequences_first(own: UserModel, texts: Texts) -> bool:
     for first in (True, False):
         batches = _side_by_side(own, texts, first)
         try:
-            told = arrange(own.adapter(), largest(batches)).sequences_first if batches else None
+            told = own.adapter().align(largest(batches)).sequences_first if batches else None
         except RnnlensError as error:
             wrong = wrong or error
             continue

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.axes.axes import Axes
-from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling, words_of
+from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling
 from rnnlens.adapter.user_model import UserModel, UserRecord, user_model_at
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
@@ -91,11 +91,10 @@ class KnownModule(Traceable):
         return self.adapter.align(*most_telling(check_batches(batches)))
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
-        return words_of(inputs, targets)
+        return self.adapter.words(inputs, targets)
 
     def count(self, inputs: Any, targets: Tensor) -> int:
-        axes = self.adapter.axes
-        return super().count(inputs, targets) if axes is None else axes.states_of((inputs, targets))
+        return self.adapter.count(inputs, targets)
 
     def check(self) -> None:
         if self._live is not None:

@@ -1,14 +1,13 @@
-"""Finding, in the common shapes, where the logits are, and whether the input is an embedding."""
+"""Finding the logits in what a module returns, in the common shapes."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from rnnlens.adapter.axes.layout import Arranged, Layout, close, described, tensors
+from rnnlens.adapter.axes.layout import Arranged, Layout, best_fit, close, described, tensors
 from rnnlens.errors import RnnlensError
 
 _ADVICE = (
@@ -58,25 +57,37 @@ def as_logits(values: Tensor, valid: Tensor | None) -> Tensor:
 def _best(
     found: list[tuple[str, Tensor]], layouts: list[Layout], output: object, labels: int | None
 ) -> tuple[Arranged, Layout]:
-    """The first of the tensors that fit best: called logits, or as wide as there are labels."""
-    fitting: list[tuple[tuple[bool, bool, int], Arranged, Layout]] = []
+    """The tensor that is called logits, else the one as wide as there are labels."""
+    fitting: dict[str, tuple[Arranged, Layout]] = {}
     for path, values in found:
-        fits = _fits(values, layouts)
+        fits = best_fit(values, layouts)
         if fits is not None:
-            other = labels is not None and values.shape[-1] != labels
-            fitting.append((("logits" not in path, other, fits[0].doubt), *fits))
+            fitting[path] = fits
     if not fitting:
         sizes = " or ".join(f"{n.steps} timesteps of {n.batch} sequences" for n in layouts[:2])
         raise RnnlensError(
             f"the module returned {described(output)}, in which nothing fits the {sizes} that its "
             f"parts read; {_ADVICE}"
         )
-    return min(fitting, key=lambda fit: fit[0])[1:]
+    wide = [path for path, (fit, _) in fitting.items() if fit.values.shape[-1] == labels]
+    called = [path for path in fitting if "logits" in path]
+    paths = [path for path in called if path in wide] or called or wide or list(fitting)
+    chosen = fitting[paths[0]][0].values
+    ties = [path for path in paths[1:] if not _is_same(chosen, fitting[path][0].values)]
+    if ties:
+        named = " and ".join([paths[0], *ties][:3])
+        raise RnnlensError(
+            f"the module returned {described(output)}, in which {named} may be its logits; give "
+            f"logits=lambda output: output{paths[0]}, or whichever it is"
+        )
+    return fitting[paths[0]]
 
 
-def _fits(values: Tensor, layouts: list[Layout]) -> tuple[Arranged, Layout] | None:
-    fits = [(fit, layout) for layout in layouts if (fit := layout.arrange(values)) is not None]
-    return min(fits, key=lambda fit: fit[0].doubt, default=None)
+def _is_same(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors say the same, be it once as logits and once as probabilities."""
+    if a.shape != b.shape:
+        return False
+    return close(*(as_logits(values.nan_to_num(), None).log_softmax(-1) for values in (a, b)))
 
 
 def _is_state(values: Tensor, layouts: list[Layout], states: list[Tensor]) -> bool:
@@ -90,35 +101,3 @@ def _is_state(values: Tensor, layouts: list[Layout], states: list[Tensor]) -> bo
 
 def _orders(values: Tensor, layouts: list[Layout]) -> Iterator[Tensor]:
     return (fit.values for layout in layouts if (fit := layout.arrange(values)) is not None)
-
-
-def assembled(
-    name: str, outputs: list[Tensor], layouts: list[Layout], batch_first: bool
-) -> tuple[Arranged, Layout | None]:
-    """A submodule's outputs, of one call or of many, as states (T, B, H)."""
-    outputs = [values[None] if values.dim() == 1 else values for values in outputs]
-    dims = {values.dim() for values in outputs}
-    if len(outputs) == 1 and dims <= {2, 3} and layouts:
-        fits = _fits(outputs[0], layouts)
-        if fits is not None:
-            return fits
-    elif dims == {3}:
-        sequences = {layout.batch for layout in layouts}
-        turned = [_time_first(values, sequences, batch_first) for values in outputs]
-        if len({values.shape[1:] for values in turned}) == 1:
-            return Arranged(torch.cat(turned), 0), None
-    elif dims == {2} and len({values.shape[1] for values in outputs}) == 1:
-        most = max(len(values) for values in outputs)  # the batch may shrink as sequences end
-        padded = [F.pad(values, (0, 0, 0, most - len(values))) for values in outputs]
-        return Arranged(torch.stack(padded), 0), None
-    shapes = ", ".join(described(values) for values in outputs[:3])
-    raise RnnlensError(
-        f"the output of {name} is {shapes}{' ...' if len(outputs) > 3 else ''}, which fits no "
-        "timesteps and sequences; name a submodule whose output has a vector for each timestep"
-    )
-
-
-def _time_first(values: Tensor, sequences: set[int], batch_first: bool) -> Tensor:
-    first, second = (n in sequences for n in values.shape[:2])
-    turn = batch_first if first == second else first
-    return values.transpose(0, 1) if turn else values

@@ -1,13 +1,16 @@
 """Walking a user's module: its recurrent parts, its submodules by name, and what cannot be read."""
 
 import difflib
+import inspect
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
+from torch.nn.utils.rnn import PackedSequence
 
 from rnnlens.errors import RnnlensError
 
@@ -44,6 +47,23 @@ def uncompiled() -> Iterator[None]:
         yield
 
 
+def call(module: nn.Module, batch: Any) -> Any:
+    """A tuple or list as positional arguments, a dict by name, anything else as it is."""
+    args, kwargs = (batch,), {}  # type: Any, Any
+    if isinstance(batch, tuple | list) and not isinstance(batch, PackedSequence):
+        args = tuple(batch)
+    elif isinstance(batch, Mapping):
+        args, kwargs = (), dict(batch)
+    try:
+        inspect.signature(module.forward).bind(*args, **kwargs)
+    except TypeError as error:
+        raise RnnlensError(
+            f"{type(module).__name__} cannot be called so ({error}); give feed=, a function from "
+            "the module and a batch to what it returns"
+        ) from error
+    return module(*args, **kwargs)
+
+
 def submodules(module: nn.Module) -> dict[str, nn.Module]:
     """Every submodule by its dotted name, as the user wrote it; the module itself is ''."""
     found = {}
@@ -73,16 +93,17 @@ def called(name: str, module: nn.Module) -> str:
 
 
 def named(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Module]:
-    """The submodules that the user wants to read."""
+    """The submodules that the user means; `cell[1]` is the second of what `cell` returns."""
     known = submodules(module)
     known.pop("", None)
     found = {}
     for name in [names] if isinstance(names, str) else names:
-        if name not in known:
+        base = name.partition("[")[0]
+        if base not in known:
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or list(known)[:5]
             advice = f"did you mean {' or '.join(near)}?" if near else "it has no submodules"
             raise RnnlensError(f"the module has no submodule called {name!r}; {advice}")
-        found[name] = known[name]
+        found[name] = known[base]
     return found
 
 

@@ -5,17 +5,19 @@ dotted name, `encoder.h1`, all but `x`, the input of the part that is called fir
 part's input is not just an earlier one's output, it is a kind too, `decoder.x`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.axes.layout import Layout, close
-from rnnlens.adapter.logits import assembled
+from rnnlens.adapter.axes.layout import Layout, assembled, close
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.capture import Part, local
-from rnnlens.model.cells import States
+from rnnlens.errors import RnnlensError
+from rnnlens.model.cells import Change, States
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
+from rnnlens.model.traceable import Edit, changes
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,10 @@ class Heard:
     def output(self) -> Tensor:
         """(T, B, H) or, both directions beside one another, (T, B, 2H)."""
         return torch.cat([self.piece.states[kind] for kind in self.tops], -1)
+
+    def reordered(self, order: Tensor) -> "Heard":
+        """The same with its sequences in another order."""
+        return replace(self, piece=self.piece.reordered(order), layout=self.layout.reordered(order))
 
     @property
     def tops(self) -> list[str]:
@@ -51,16 +57,22 @@ class Structure:
     ids: dict[str, dict[str, str]]  # part -> the id within it -> the kind's id
     order: tuple[str, ...]  # parts and named submodules as they are called
 
-    def layers(self) -> dict[str, list[dict[str, str]]]:
-        """Of every part, per layer and direction, the kinds' ids by letter."""
-        by_id = {kind.id: kind for kind in self.kinds}
-        layers: dict[str, list[dict[str, str]]] = {}
+    def changes(self, edits: Sequence[Edit]) -> dict[str, list[dict[int, Change]]]:
+        """The edits of every part, per layer and direction, by timestep."""
+        by_id = {kind.id: kind for kind in self.kinds if kind.letter not in ("", "x")}
+        for edit in edits:
+            if edit.kind not in by_id:
+                raise RnnlensError(
+                    f"{edit.kind!r} is no kind of a recurrent part that could be edited; there is "
+                    + ", ".join(by_id)
+                )
+        found: dict[str, list[dict[int, Change]]] = {}
         for part, ids in self.ids.items():
-            groups: dict[tuple[int, bool], dict[str, str]] = {}
-            for kind in (by_id[id_] for local_, id_ in ids.items() if local_ != "x"):
-                groups.setdefault((kind.layer, kind.reverse), {})[kind.letter] = kind.id
-            layers[part] = list(groups.values())
-        return layers
+            layers: dict[tuple[int, bool], dict[str, str]] = {}
+            for kind in (by_id[id_] for id_ in ids.values() if id_ in by_id):
+                layers.setdefault((kind.layer, kind.reverse), {})[kind.letter] = kind.id
+            found[part] = [changes(edits, layer) for layer in layers.values()]
+        return found
 
     def states(self, heard: dict[str, Heard], named: States) -> States:
         """Kind -> (T, B, H), from input to output."""

@@ -10,7 +10,8 @@ from tests.letters import BothWays, Flipped, LanguageModel, Packed, Sorted, Turn
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from rnnlens.adapter import Adapter, Alignment, aligned
+from rnnlens.adapter import Adapter
+from rnnlens.adapter.axes.alignment import aligned
 from rnnlens.errors import RnnlensError
 
 
@@ -19,10 +20,16 @@ def words_like(*shape: int) -> Tensor:
     return 1 + torch.arange(torch.Size(shape).numel()).reshape(shape) % 5
 
 
-def told(module: nn.Module, words: Tensor, batch: Any = None, there: Tensor | None = None) -> Any:
+def told(
+    module: nn.Module, words: Tensor, batch: Any = None, there: Tensor | None = None, **how: Any
+) -> Any:
     batch = words if batch is None else batch
     there = torch.ones_like(words).bool() if there is None else there
-    return aligned(Adapter(module), batch, words, there)
+    return aligned(Adapter(module, **how), batch, words, there)
+
+
+def _lengths(module: nn.Module, batch: Any) -> Any:
+    return module(batch[0], torch.tensor(batch[1]))
 
 
 @given(
@@ -35,7 +42,9 @@ def test_the_order_is_that_of_the_module(sequences, steps, first, both, cell, se
     module = LanguageModel(first, cell, bidirectional=both)
     words = words_like(sequences, steps) if first else words_like(steps, sequences)
     found = told(module, words)
-    assert found == Alignment(first if sequences * steps > 1 else None, frozenset())
+    assert found.sequences_first is (first if sequences * steps > 1 else None)
+    assert not found.astray
+    assert found.heard is None or {"x", "h1"} <= found.heard
 
 
 @given(st.integers(2, 5), st.integers(2, 5), st.booleans(), st.data())
@@ -48,11 +57,11 @@ def test_words_without_a_target_tell_as_well(sequences, steps, first, data):
 
 
 class SortedByLength(LanguageModel):
-    """As many a tutorial has it, before packing could sort."""
+    """As many a tutorial has it, before packing could sort; what it reads is no plain embedding."""
 
     def forward(self, words: Tensor, lengths: Tensor) -> Any:  # type: ignore[override]
         lengths, order = lengths.sort(descending=True, stable=True)
-        x = pack_padded_sequence(self.embedding(words[order]), lengths, batch_first=True)
+        x = pack_padded_sequence(self.embedding(words[order]).tanh(), lengths, batch_first=True)
         read = pad_packed_sequence(self.recurrence(x)[0], batch_first=True)[0]
         return self.readout(read[order.argsort()])
 
@@ -60,10 +69,10 @@ class SortedByLength(LanguageModel):
 def test_padding_that_looks_like_words_hides_nothing():
     """All but the first sequence is padding after two words at most."""
     words, lengths = words_like(9, 40), torch.tensor([40, 2, 2, 1, 2, 2, 1, 2, 2])
-    with pytest.raises(RnnlensError, match="it sorts or turns its sequences"):
-        told(SortedByLength(), words, (words, lengths))
+    with pytest.raises(RnnlensError, match=r"it sorts its sequences, .* enforce_sorted=False"):
+        told(SortedByLength(), words, (words, lengths.tolist()), feed=_lengths)
     found = told(Packed(), words, (words, lengths))
-    assert found == Alignment(True, frozenset())
+    assert (found.sequences_first, found.astray) == (True, frozenset())
 
 
 @pytest.mark.parametrize("flat", [True, False])
@@ -91,15 +100,16 @@ def test_the_order_of_a_named_output_is_settled_too():
 @pytest.mark.parametrize(("sequences", "steps"), [(8, 7), (5, 5), (9, 3), (3, 9), (2, 2), (2, 6)])
 @pytest.mark.parametrize("both", [True, False])
 def test_a_module_that_flips_its_sequences_is_refused(sequences, steps, both):
-    with pytest.raises(RnnlensError, match=r"reads word \[\d, \d\] .* in x: it sorts or turns"):
+    with pytest.raises(RnnlensError, match=r"reads word \[\d, \d\] .* in x: it reads from the end"):
         told(Flipped(bidirectional=both), words_like(sequences, steps))
 
 
 def test_a_module_that_sorts_its_sequences_is_refused():
     words = torch.tensor([[1, 2, 5], [1, 2, 4], [3, 2, 3], [1, 5, 2]])
-    with pytest.raises(RnnlensError, match=r"reads word \[\d, \d\] .* sort before, in the batches"):
-        told(Sorted(), words)
-    told(Sorted(), words.flip(0))  # is sorted already
+    with pytest.raises(RnnlensError, match=r"reads word \[\d, \d\] .* it sorts its sequences"):
+        told(Sorted(scaled=True), words)
+    told(Sorted(scaled=True), words.flip(0))  # is sorted already
+    assert told(Sorted(), words).sequences_first is True  # what it reads tells how it sorted
 
 
 @pytest.mark.parametrize(("sequences", "steps"), [(8, 7), (5, 5), (9, 3), (3, 9)])
@@ -115,7 +125,8 @@ def test_sequences_that_are_mixed_tell_nothing():
             x = self.embedding(words)
             return self.readout(self.recurrence(x + x.mean((0, 1)))[0])
 
-    assert told(Mixed(), words_like(4, 5)) == Alignment(None, frozenset())
+    found = told(Mixed(), words_like(4, 5))
+    assert (found.sequences_first, found.astray) == (None, frozenset())
 
 
 def test_a_batch_of_one_word_tells_nothing():

@@ -33,7 +33,7 @@ def test_weights_rewritten_before_the_call_are_those_read(part, direct):
     module, x = WeightDrop(part(3, 4), direct), torch.randn(5, 2, 3)
     adapter = Adapter(module, debug=True)
     first, again = adapter.trace(x), adapter.trace(x)
-    assert max(first.difference, again.difference) < 1e-5
+    assert adapter.difference < 1e-5
     assert torch.equal(first.states["h1"], again.states["h1"])  # the same random numbers
     torch.rand(100)
     other = Adapter(module, debug=True).trace(x)
@@ -52,7 +52,9 @@ class Rewriting(nn.GRU):
 def test_a_subclass_that_rewrites_its_weights_is_read_after_it_did():
     adapter = Adapter(Rewriting(3, 4))
     x = torch.randn(5, 2, 3)
-    assert max(adapter.trace(x).difference for _ in range(3)) < 1e-5
+    for _ in range(3):
+        adapter.trace(x)
+        assert adapter.difference < 1e-5
 
 
 class Doubling(nn.GRU):
@@ -108,8 +110,8 @@ def test_parametrised_weights(part, how):
         parametrizations.spectral_norm(module, "weight_hh_l1")
     before = {name: b.clone() for name, b in module.named_buffers()}
     adapter = Adapter(module)
-    first = adapter.trace(x)
-    assert first.difference < 1e-5
+    adapter.trace(x)
+    assert adapter.difference < 1e-5
     with torch.no_grad():
         expected = module.eval()(x)[0]
     module.train()
@@ -123,7 +125,7 @@ def test_parametrised_cells(cell):
     parametrizations.spectral_norm(module, "weight_hh")
     adapter = Adapter(module, feed=lambda m, x: [m(now) for now in x], logits=lambda output: None)
     traced = adapter.trace(torch.randn(5, 2, 3))
-    assert traced.difference < 1e-5
+    assert adapter.difference < 1e-5
     assert traced.states["h1"].shape == (1, 10, 4)  # every call starts afresh
 
 
@@ -132,7 +134,8 @@ def test_weight_norm_by_hooks():
     module = nn.utils.weight_norm(nn.GRU(3, 4), "weight_hh_l0")
     adapter = Adapter(module, debug=True)
     for _ in range(2):
-        assert adapter.trace(torch.randn(5, 2, 3)).difference < 1e-5
+        adapter.trace(torch.randn(5, 2, 3))
+        assert adapter.difference < 1e-5
 
 
 def test_a_users_hooks_see_and_change_what_they_always_did():
@@ -158,7 +161,7 @@ def test_a_users_hooks_see_and_change_what_they_always_did():
     adapter = Adapter(module)
     for _ in range(2):
         traced = adapter.trace(x)
-        assert traced.difference < 1e-5  # what the part itself computes
+        assert adapter.difference < 1e-5  # what the part itself computes
         assert torch.equal(traced.states["x"], x * 2)
         assert traced.logits is not None
         assert torch.allclose(traced.logits, expected, atol=1e-6)
@@ -211,5 +214,5 @@ def test_autocast_within_forward():
     adapter = Adapter(Half())
     for _ in range(2):
         traced = adapter.trace(torch.randn(5, 2, 3))
-        assert traced.difference < 0.05
+        assert adapter.difference < 0.05
         assert traced.states["h1"].dtype == torch.float32

@@ -4,74 +4,207 @@ A shape tells which axis is time only while there are not as many timesteps as s
 shape tells that a module sorts or flips its sequences. What changes with a word tells all of it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.axes.layout import is_whole, tensors
+from rnnlens.adapter.axes.orders import MODULE, Orders
 from rnnlens.errors import RnnlensError
 from rnnlens.model.traceable import Trace
 
 _TRIED = 6  # words
+_LOGITS = "logits"
 
 Place = tuple[int, int]
+
+
+class Reader(Protocol):
+    """What can read batches: an adapter."""
+
+    orders: Orders
+
+    def trace(self, batch: Any) -> Trace:
+        """The states of a batch."""
+
+    def beside(self, kinds: Iterable[str]) -> frozenset[str]:
+        """These kinds, and all others of the same recurrent parts."""
 
 
 @dataclass(frozen=True)
 class Alignment:
     """What changing words told of a module."""
 
-    sequences_first: bool | None  # in the words; None where nothing changes with them
-    astray: frozenset[str]  # kinds of parts that sort or flip their sequences
+    sequences_first: bool | None = None  # in the words; None where nothing changes with them
+    astray: frozenset[str] = frozenset()  # kinds that do not read each word in its place
+    heard: frozenset[str] | None = None  # kinds that change with the words; None: it was not seen
 
 
-def aligned(adapter: Adapter, batch: Any, words: Tensor, there: Tensor) -> Alignment:
+class _Change(NamedTuple):
+    """A word that was changed, and where that was heard: (N, 2) timesteps and sequences by kind."""
+
+    place: Place
+    where: dict[str, Tensor]
+    before: Trace
+
+
+def aligned(reader: Reader, batch: Any, words: Tensor, there: Tensor) -> Alignment:
     """How `words`, a tensor (B, T) or (T, B) of the batch, lie beside the module's states.
 
     `there` is where words have a target, in the same order: these are tried first. Settled on the
     way: in which order the module returns tensors that could be read in either.
     """
-    right: dict[str, list[tuple[bool, Any, int]]] = {}
-    wrong: dict[str, str] = {}
-    told = 0  # words that changed something
-    with adapter.orders.assumed(True):
-        before = adapter.trace(batch)
-        for place in _places(there):
-            changed = _changed(batch, words, place)
-            heard = _heard(adapter, before, adapter.trace(changed))
-            for kind, where in heard.items():
-                steps, column = where[:, 0].tolist(), int(where[0, 1])
-                for first in (True, False):
-                    if _is_at(place, first, steps, column):
-                        right.setdefault(kind, []).append((first, changed, column))
-                        break
-                else:
-                    wrong[kind] = (
-                        f"the module reads word {list(place)} of a batch as timestep {steps[0]} of "
-                        f"sequence {column} in {kind}: it sorts or turns its sequences, so that "
-                        "states and targets are not beside each other; sort before, in the "
-                        "batches, or not at all"
-                    )
-            told += bool(heard)
-            if told == _TRIED:
-                break
-    astray = adapter.beside(wrong)  # the states of a flipped part may be right by chance
-    found = [one for kind, some in right.items() if kind not in astray for one in some]
-    if wrong and not found:
-        raise RnnlensError(next(iter(wrong.values())))
-    orders = {first for first, _, _ in found}
-    if len(orders) == 1:
-        changes = {id(changed): (changed, column) for _, changed, column in found}
-        _settle(adapter, batch, list(changes.values()))
-    return Alignment(orders.pop() if len(orders) == 1 else None, astray)
+    with reader.orders.assumed(True):
+        reader.trace(batch)  # the first trace of all is rounded otherwise
+        assumed = list(_changes(reader, batch, words, there))  # notes what is in doubt
+    doubtful = set(reader.orders.doubtful)
+    if not doubtful:
+        return _judged(reader, assumed, words.shape)
+    with reader.orders.assumed(False):
+        other = list(_changes(reader, batch, words, there))
+    sure = [change._replace(where=_without(change.where, doubtful)) for change in assumed]
+    first = _judged(reader, sure, words.shape).sequences_first
+    if MODULE in doubtful:
+        _learn(reader.orders, MODULE, assumed, other, None)
+    for name in sorted(doubtful - {MODULE}):
+        _learn(reader.orders, name, assumed, other, first)
+    return _judged(reader, list(_changes(reader, batch, words, there)), words.shape)
 
 
-def _is_at(place: Place, first: bool, steps: list[int], column: int) -> bool:
-    sequence, step = place if first else place[::-1]
-    return column == sequence and step in steps
+def learn_order(reader: Reader, batch: Any) -> bool:
+    """Whether words of a batch tell the order of a module without recurrent parts; it is kept."""
+    for _, words in tensors(batch):
+        if words.dim() == 2 and is_whole(words) and min(words.shape) > 1:
+            with suppress(RnnlensError):  # told where targets are to be beside the states
+                aligned(reader, batch, words, torch.ones_like(words).bool())
+            if reader.orders.of(MODULE) is not None:
+                return True
+    return False
+
+
+def _changes(reader: Reader, batch: Any, words: Tensor, there: Tensor) -> Iterator[_Change]:
+    """Change one word after the other; those that nothing hears tell nothing."""
+    before, told = reader.trace(batch), 0
+    for place in _places(there):
+        after = reader.trace(_changed(batch, words, place))
+        where = {kind: _differs(v, after.states[kind]) for kind, v in before.states.items()}
+        if before.logits is not None and after.logits is not None:
+            where[_LOGITS] = _differs(before.logits, after.logits)
+        if any(len(found) for found in where.values()):
+            told += 1
+            yield _Change(place, where, before)
+        if told == _TRIED:
+            break
+
+
+def _learn(
+    orders: Orders, name: str, batch: list[_Change], time: list[_Change], first: bool | None
+) -> None:
+    """Keep the order in which a changed word changes nothing in other sequences."""
+
+    def stays(change: _Change) -> bool:
+        """Whether it stays within one sequence; that of the changed word, if that is known."""
+        names = change.where.keys() - {_LOGITS} if name == MODULE else {name}
+        columns = [set(change.where[kind][:, 1].tolist()) for kind in names & change.where.keys()]
+        own = None if first is None else {change.place[0 if first else 1]}
+        return all(len(c) == 1 and own in (None, c) for c in columns if c)
+
+    right = [order for order, some in ((True, batch), (False, time)) if all(map(stays, some))]
+    if len(right) == 1:
+        orders.learn(name, right[0])
+
+
+def _judged(reader: Reader, changes: list[_Change], shape: torch.Size) -> Alignment:
+    """Which kinds read each word in its place, and which order that makes of the words."""
+    right: dict[bool, set[str]] = {True: set(), False: set()}
+    wrong: list[_Wrong] = []
+    heard: set[str] = set()
+    for change in changes:
+        for kind, found in change.where.items():
+            columns = set(found[:, 1].tolist())
+            heard |= {kind} if columns else set()
+            if kind == _LOGITS or len(columns) != 1:  # else nothing, or sequences are mixed
+                continue
+            steps, column = found[:, 0].tolist(), columns.pop()
+            states = change.before.states[kind]
+            at = _possible(change.place, states, shape)
+            for first, (step, sequence) in at.items():
+                if sequence == column and step in steps:
+                    right[first].add(kind)
+                    break
+            else:
+                if at and all(bool(states[place].any()) for place in at.values()):
+                    wrong.append(_Wrong(kind, change.place, steps[0], column, len(states)))
+    astray = reader.beside(one.kind for one in wrong)  # a flipped part may be right by chance
+    orders = [first for first in (True, False) if right[first] - astray]
+    if wrong and not orders:
+        raise RnnlensError(_remedy(wrong, shape))
+    told = reader.beside(heard) if changes else None
+    return Alignment(orders[0] if len(orders) == 1 else None, astray, told)
+
+
+def _possible(place: Place, states: Tensor, shape: torch.Size) -> dict[bool, Place]:
+    """The timestep and sequence of a word among states (T, B, H), for each order that fits.
+
+    The last timesteps may be missing: padding, or words that are never read. What is kept from
+    before the first word is zero there, and shows no change.
+    """
+    found = {}
+    for first in (True, False):
+        sequence, step = place if first else place[::-1]
+        batch, steps = shape if first else shape[::-1]
+        if batch == states.shape[1] and step < len(states) <= steps:
+            found[first] = (step, sequence)
+    return found
+
+
+class _Wrong(NamedTuple):
+    """A word that is not read in its place."""
+
+    kind: str
+    place: Place
+    step: int
+    column: int
+    steps: int  # that there are
+
+
+def _remedy(wrong: list[_Wrong], shape: torch.Size) -> str:
+    """Why states and targets are not beside each other, and what mends it."""
+    kind, place, step, column, steps = wrong[0]
+    said = (
+        f"the module reads word {list(place)} of a batch as timestep {step} of sequence {column} "
+        f"in {kind}"
+    )
+    mine = [one for one in wrong if one.kind == kind]
+    for axis in (1, 0):  # time, if every word is read in its sequence
+        if any(one.column != one.place[1 - axis] for one in mine):
+            continue
+        if all(one.step == shape[axis] - 1 - one.place[axis] for one in mine):
+            return (
+                f"{said}: it reads from the end; give words and targets from the end too, and "
+                f"feed=lambda module, words: module(words.flip({axis})).flip({axis})"
+            )
+        moved = {one.step - one.place[axis] for one in mine}
+        if len(moved) == 1:
+            by = moved.pop()
+            return (
+                f"{said}: it moves its words by {by}, away from the states that read them; give "
+                "words as they are read, what it puts in front included, and "
+                f"feed=lambda module, words: module(words.roll({-by}, {axis}))"
+            )
+        if steps < shape[axis]:
+            return (
+                f"{said}: it has {steps} timesteps for {shape[axis]} words; name submodules that "
+                "have a state for each word in kinds=, and others in exclude="
+            )
+    return (
+        f"{said}: it sorts its sequences, so that states and targets are not beside each other; "
+        "leave the sorting to pack_padded_sequence(..., enforce_sorted=False)"
+    )
 
 
 def _places(there: Tensor) -> Iterator[Place]:
@@ -107,15 +240,8 @@ def _replaced(value: Any, old: Tensor, new: Tensor) -> Any:
     return value
 
 
-def _heard(adapter: Adapter, before: Trace, after: Trace) -> dict[str, Tensor]:
-    """Where the inputs and outputs of parts changed, within one sequence; by kind."""
-    found = {}
-    for kind in adapter.kinds:
-        if kind.id.rpartition(".")[2][0] in "xh":
-            where = _differs(before.states[kind.id], after.states[kind.id])
-            if len(set(where[:, 1].tolist())) == 1:  # else nothing, or sequences are mixed
-                found[kind.id] = where
-    return found
+def _without(where: dict[str, Tensor], names: set[str]) -> dict[str, Tensor]:
+    return {} if MODULE in names else {k: v for k, v in where.items() if k not in names}
 
 
 def _differs(a: Tensor, b: Tensor) -> Tensor:
@@ -123,29 +249,3 @@ def _differs(a: Tensor, b: Tensor) -> Tensor:
     if a.shape != b.shape:
         return torch.zeros(0, 2, dtype=torch.long)
     return (a != b).any(-1).nonzero()
-
-
-def _settle(adapter: Adapter, batch: Any, changes: list[tuple[Any, int]]) -> None:
-    """Keep the order in which a changed word changes nothing in other sequences."""
-    names = sorted(adapter.orders.doubtful)
-    right: dict[str, set[bool]] = {name: set() for name in names}
-    for order in (True, False) if names else ():
-        with adapter.orders.assumed(order):
-            before = adapter.trace(batch)
-            wrong = set()
-            for changed, column in changes:
-                after = adapter.trace(changed)
-                for name in names:
-                    a, b = _named(before, name), _named(after, name)
-                    if a is not None and b is not None:
-                        others = _differs(a, b)[:, 1] != column
-                        wrong |= {name} if bool(others.any()) else set()
-        for name in set(names) - wrong:
-            right[name].add(order)
-    for name, orders in right.items():
-        if len(orders) == 1:
-            adapter.orders.learn(name, orders.pop())
-
-
-def _named(traced: Trace, name: str) -> Tensor | None:
-    return traced.logits if name == "logits" else traced.states.get(name)

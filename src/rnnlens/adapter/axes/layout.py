@@ -1,12 +1,15 @@
 """Which axis is time: any tensor of a forward pass brought into the order (T, B, H)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
+
+from rnnlens.errors import RnnlensError
 
 
 class Arranged(NamedTuple):
@@ -69,11 +72,67 @@ class Layout:
         likely, other = (by_batch, by_time) if self.batch_first else (by_time, by_batch)
         return Arranged(likely, doubt, other=other)
 
+    def goes_with(self, other: "Layout") -> bool:
+        """Whether these may be the same sequences."""
+        if (self.batch, self.steps) != (other.batch, other.steps):
+            return False
+        if self.lengths is None or other.lengths is None:
+            return self.lengths is other.lengths
+        return torch.equal(self.lengths, other.lengths)
+
+    def reordered(self, order: Tensor) -> "Layout":
+        """With its sequences in another order; what is packed in the old one fits no longer."""
+        lengths = None if self.lengths is None else self.lengths[order]
+        return replace(self, lengths=lengths, packed=None)
+
     def valid(self) -> Tensor | None:
         """(T, B), true up to each sequence's end; None: everywhere."""
         if self.lengths is None:
             return None
         return torch.arange(self.steps, device=self.lengths.device)[:, None] < self.lengths
+
+
+def best_fit(values: Tensor, layouts: list[Layout]) -> tuple[Arranged, Layout] | None:
+    """A tensor in the layout that it fits best."""
+    fits = [(fit, layout) for layout in layouts if (fit := layout.arrange(values)) is not None]
+    return min(fits, key=lambda fit: fit[0].doubt, default=None)
+
+
+def assembled(
+    name: str, outputs: list[Tensor], layouts: list[Layout], batch_first: bool
+) -> tuple[Arranged, Layout | None]:
+    """A submodule's outputs, of one call or of many, as states (T, B, H)."""
+    outputs = [values[None] if values.dim() == 1 else values for values in outputs]
+    dims = {values.dim() for values in outputs}
+    if len(outputs) == 1 and dims <= {2, 3} and layouts:
+        fits = best_fit(outputs[0], layouts)
+        if fits is not None:
+            return fits
+    elif dims == {3}:
+        sequences = {layout.batch for layout in layouts}
+        turned = [_time_first(values, sequences, batch_first) for values in outputs]
+        if len({values.shape[1:] for values in turned}) == 1:
+            return Arranged(torch.cat(turned), 0), None
+    elif dims == {2} and len({values.shape[1] for values in outputs}) == 1:
+        most = max(len(values) for values in outputs)  # the batch may shrink as sequences end
+        padded = [F.pad(values, (0, 0, 0, most - len(values))) for values in outputs]
+        return Arranged(torch.stack(padded), 0), None
+    shapes = ", ".join(described(values) for values in outputs[:3])
+    raise RnnlensError(
+        f"the output of {name} is {shapes}{' ...' if len(outputs) > 3 else ''}, which fits no "
+        "timesteps and sequences; name a submodule whose output has a vector for each timestep"
+    )
+
+
+def _time_first(values: Tensor, sequences: set[int], batch_first: bool) -> Tensor:
+    first, second = (n in sequences for n in values.shape[:2])
+    turn = batch_first if first == second else first
+    return values.transpose(0, 1) if turn else values
+
+
+def is_whole(values: Tensor) -> bool:
+    """Whether these are whole numbers."""
+    return values.dtype in (torch.int64, torch.int32, torch.int16, torch.uint8, torch.int8)
 
 
 def close(a: Tensor, b: Tensor) -> bool:

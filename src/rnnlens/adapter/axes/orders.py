@@ -8,12 +8,14 @@ from torch import Tensor
 from rnnlens.adapter.axes.layout import Arranged, Layout
 from rnnlens.errors import RnnlensError
 
+MODULE = ""  # stands for all tensors of a module without recurrent parts
+
 
 class Orders:
     """What is known of the order in which a module returns its tensors, by their names."""
 
     def __init__(self) -> None:
-        self._batch_first: dict[str, bool | None] = {}  # None: looked into, in vain
+        self._batch_first: dict[str, bool | None] = {}  # None: nothing was found that tells
         self._assumed: bool | None = None
         self.doubtful: set[str] = set()  # that were met in shapes which do not tell
 
@@ -29,6 +31,16 @@ class Orders:
     def learn(self, name: str, batch_first: bool) -> None:
         """From now on that is the order of a tensor where its shape does not tell."""
         self._batch_first[name] = batch_first
+
+    def of(self, name: str) -> bool | None:
+        """The order of a tensor, as far as it is known."""
+        return self._batch_first.get(name)
+
+    def module(self, usual: bool) -> bool:
+        """Whether sequences come first in a module without recurrent parts, `usual` if unknown."""
+        self.doubtful.add(MODULE)
+        known = self.of(MODULE) if self._assumed is None else self._assumed
+        return usual if known is None else known
 
     def settle(
         self,

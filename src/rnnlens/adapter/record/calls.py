@@ -23,6 +23,11 @@ class Piece:
     states: States  # kind -> (T, B, H)
     lengths: Tensor | None = None  # (B,); None: all as long as T
 
+    def reordered(self, order: Tensor) -> "Piece":
+        """The same with its sequences in another order."""
+        states = {kind: values.index_select(1, order) for kind, values in self.states.items()}
+        return Piece(states, None if self.lengths is None else self.lengths[order])
+
 
 @dataclass
 class Run:
@@ -31,6 +36,7 @@ class Run:
     state: Tensor | None  # what the first call was given
     last: Tensor  # what the last call returned
     calls: list[int] = field(default_factory=list)
+    steps: int = 0  # timesteps read so far
 
 
 class Runs:
@@ -43,8 +49,13 @@ class Runs:
         self._newest: Run | None = None
         self._interleaved = False
 
-    def add(self, given: Tensor | None, returned: Tensor) -> None:
-        """Take in the next call, by the state it was given and the one it returned."""
+    def step(self, given: Tensor | None) -> int:
+        """The timestep at which a call with this state begins."""
+        run = self._continued(given)
+        return 0 if run is None else run.steps
+
+    def add(self, given: Tensor | None, returned: Tensor, steps: int = 1) -> None:
+        """Take in the next call: the state it was given, the one it returned, its timesteps."""
         run = self._continued(given)
         if run is None:
             run = Run(given if given is None else given.clone(), returned)
@@ -53,6 +64,7 @@ class Runs:
             self._interleaved = True
         run.calls.append(self.count)
         run.last = returned
+        run.steps += steps
         self.count += 1
         self._newest = run
 

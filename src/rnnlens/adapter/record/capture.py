@@ -126,16 +126,19 @@ class LayersPart(Part):
         real = forward(*args, **kwargs) if self.checking or not self._is_torchs(forward) else None
         given = self._read(args, kwargs)
         self.weights = layers.weights(self.module)
-        states = layers.compute(self.module, given, self.weights, self.edits)
+        edited = any(self.edits)
+        first = self.runs.step(given.state) if edited else 0
+        edits = [{step - first: change for step, change in e.items()} for e in self.edits]
+        states = layers.compute(self.module, given, self.weights, edits)
         source = args[0] if args else kwargs["input"]
         made = layers.returned(self.module, source, given, states)
-        if real is not None:
+        if real is not None and not edited:
             self._compare(made, real)
-        answer = made if real is None or any(self.edits) else real
+        answer = made if real is None or edited else real
         flat = _flat(answer)
         self.note_autocast(given.x)
         self.returned += flat
-        self.runs.add(given.state, flat[1])
+        self.runs.add(given.state, flat[1], len(given.x))
         self.packed = source if isinstance(source, PackedSequence) else None
         self.pieces.append(Piece({"x": given.x, **self._named(states)}, given.lengths))
         return answer
@@ -191,9 +194,10 @@ class StepsPart(Part):
         self.check_device(args, kwargs)
         real = forward(*args, **kwargs)
         named = dict(zip(("input", "hx"), args, strict=False)) | kwargs
-        change = self.edits[0].get(len(self.steps.calls)) if self.edits else None
-        if change is not None:
-            real = self.steps.edited(named["input"], named.get("hx"), real, change)
+        if any(self.edits):
+            step = self.runs.step(next(iter(steps.tensors(named.get("hx"))), None))
+            if (change := self.edits[0].get(step)) is not None:
+                real = self.steps.edited(named["input"], named.get("hx"), real, change)
         given, returned = self.steps.add(named["input"], named.get("hx"), real)
         self.note_autocast(returned)
         self.returned += _flat(real)
@@ -266,13 +270,14 @@ class Capture:
 
     def _hook(self, name: str) -> Callable[[nn.Module, Any, Any], None]:
         def hear(_module: nn.Module, _args: Any, output: Any) -> None:
-            found = next(tensors(output), None)
+            base, bracket, path = name.partition("[")
+            found = next((t for at, t in tensors(output) if at.startswith(bracket + path)), None)
             if found is None:
                 raise RnnlensError(
-                    f"{name} returned {described(output)}, in which there is no tensor to read; "
-                    "name a submodule that returns one"
+                    f"{base} returned {described(output)}, in which there is no tensor "
+                    f"{bracket + path or 'to read'}; name a submodule that returns one"
                 )
-            self.outputs.setdefault(name, []).append(found[1].clone())
+            self.outputs.setdefault(name, []).append(found.clone())
             if name not in self.order:
                 self.order.append(name)
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlens.model.cells import GRU, LSTM, TORCHS, Cell, Change, States, Weights
@@ -39,27 +38,26 @@ class Steps:
     def add(self, input: Tensor, hx: object, output: object) -> tuple[Tensor | None, Tensor]:
         """Take in a call; answers the state it was given and the one it returned."""
         x, start = self._given(input, hx)
-        ended = _tensors(output)
+        ended = tensors(output)
         end = {k: _copy(ended[at]) for at, k in enumerate(self.cell.carried)}
-        state = next(iter(_tensors(hx)), None)
+        state = next(iter(tensors(hx)), None)
         self.calls.append(Step(x.clone(), start, end, state, self._weights_now()))
         return state, ended[0]
 
     def _given(self, input: Tensor, hx: object) -> tuple[Tensor, States]:
         """A call's input (B, I), and copies of the states (B, H) that it continues."""
         x = input if input.dim() == 2 else input[None]
-        given, zeros = _tensors(hx), x.new_zeros(len(x), self.module.hidden_size)
+        given, zeros = tensors(hx), x.new_zeros(len(x), self.module.hidden_size)
         carried = enumerate(self.cell.carried)
         return x, {kind: _copy(given[at]) if given else zeros for at, kind in carried}
 
     def edited(self, input: Tensor, hx: object, output: object, change: Change) -> object:
         """What the next call returns in place of `output`, with a change at its timestep."""
         x, start = self._given(input, hx)
-        w = self._weights()
-        states = self.cell.step(F.linear(x, w.w_x, w.b_x), start, w, change)
-        self.changed[len(self.calls)] = {kind: v[None] for kind, v in states.items()}
-        pairs = zip(self.cell.carried, _tensors(output), strict=True)
-        ended = [states[kind].view_as(old) for kind, old in pairs]
+        states = self.cell.states(x[None], start, self._weights(), {0: change})
+        self.changed[len(self.calls)] = states
+        pairs = zip(self.cell.carried, tensors(output), strict=True)
+        ended = [states[kind].reshape(old.shape).to(old.dtype) for kind, old in pairs]
         return ended[0] if isinstance(output, Tensor) else tuple(ended)
 
     def _weights(self) -> Weights:
@@ -98,7 +96,7 @@ def cell_of(module: CellModule) -> Cell:
     return TORCHS[f"RNN_{module.nonlinearity.upper()}"]
 
 
-def _tensors(state: object) -> list[Tensor]:
+def tensors(state: object) -> list[Tensor]:
     """A cell's state, however it is wrapped: nothing, h, or h and c."""
     if state is None:
         return []

@@ -6,9 +6,10 @@ import pytest
 from starlette.testclient import TestClient
 from tests.models import fresh
 
+from rnnlens.view.lens import Lens
 from rnnlens.view.page.server.app import application, use_all_cores
 from rnnlens.view.page.server.guard import SAFE
-from rnnlens.view.source import LONGEST, Lens
+from rnnlens.view.source import LONGEST
 
 PATHS = ["/", "/page.js", "/grid/draw.js", "/style.css", "/api/runs", "/api/accuracy",
          "/api/openapi.json", "/no"]  # fmt: skip

@@ -7,15 +7,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rnnlens.probe.module_states import ModuleStates
-from rnnlens.probe.stream import OWN
 from tests.letters import Classifier, LanguageModel, Packed, batches
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import Batch, arrange
+from rnnlens.adapter.axes.targets import Batch
 from rnnlens.errors import RnnlensError
-from rnnlens.probe import module_states
+from rnnlens.probe import dataset as dataset_module
+from rnnlens.probe.data import of_batches
+from rnnlens.probe.dataset import Dataset, Stream
 
 V = 6
 SHIFTS = {"input": None, "output": 0, "output+1": 1, "output+2": 2, "output-1": -1, "output-2": -2}
@@ -59,9 +59,11 @@ def naive(module: Any, data: list[Batch], semantic: str) -> list[tuple[list[floa
     return found
 
 
-def source(module: Any, data: list[Batch], semantic: str, size: int = 7, **more: Any) -> Any:
+def source(module: Any, data: list[Batch], semantic: str, *more: str) -> Stream:
     adapter = Adapter(module)
-    return ModuleStates(adapter, arrange(adapter, data[0]), data, semantic, V, size, **more)
+    follows = adapter.align(data[0]).follows
+    dataset = Dataset(adapter, {"train": of_batches(adapter, data)}, V, follows=follows)
+    return dataset.stream("train", semantic, 7, (*dataset.kinds, *more))
 
 
 @given(
@@ -106,13 +108,13 @@ def test_whole_sequences_ask_all_of_their_states():
     module, words = Classifier(), batches(count=3, size=5)
     data = [(x, x[:, 0].clone()) for x, _ in words]
     data[1][1][2] = -100
-    states = source(module, data, "output", with_own=True)
-    assert states.counts.tolist() == [35, 28, 35]
+    states = source(module, data, "output", "y")
+    assert states.data.counts.tolist() == [35, 28, 35]
     assert states.pairs == 98
     chunk = states.chunk(np.array([1]))
     kept = data[1][1] >= 0
     assert torch.equal(chunk.labels, data[1][1][kept].repeat(7))
-    torch.testing.assert_close(chunk.states[OWN], module(data[1][0])[kept].repeat(7, 1))
+    torch.testing.assert_close(chunk.states["y"], module(data[1][0])[kept].repeat(7, 1))
 
 
 class Counting(LanguageModel):
@@ -123,20 +125,14 @@ class Counting(LanguageModel):
         return super().forward(words)
 
 
-def test_what_is_small_is_traced_once_and_the_tally_is_shared(monkeypatch):
-    tally: dict[int, Tensor] = {}
-    states = source(Counting(), batches(count=4), "output", tally=tally)
+def test_what_is_small_is_traced_once(monkeypatch):
+    states = source(Counting(), batches(count=4), "output")
     start = Counting.calls
     for _ in range(3):
         list(states.chunks())
     assert states.frequencies().sum() == 4 * 8 * 7
     assert Counting.calls - start == 4
-    again = ModuleStates(
-        states.adapter, states.arrangement, states.batches, "output", V, 7, tally=tally
-    )
-    assert again.frequencies().tolist() == states.frequencies().tolist()
-    assert Counting.calls - start == 4
-    monkeypatch.setattr(module_states, "_ROOM", 0)
+    monkeypatch.setattr(dataset_module, "_ROOM", 0)
     large = source(Counting(), batches(count=4), "output")
     start = Counting.calls
     list(large.chunks())
@@ -144,22 +140,23 @@ def test_what_is_small_is_traced_once_and_the_tally_is_shared(monkeypatch):
     assert Counting.calls - start == 8
 
 
-def test_taking_states_out_of_a_piece_leaves_what_is_kept():
+def test_taking_states_out_of_a_chunk_leaves_what_is_kept():
     states = source(LanguageModel(), batches(count=1), "output")
     for _ in range(3):
-        piece, labels = states._piece(0)
-        assert piece["h1"].shape == (len(labels), 9)
-        piece.clear()
+        chunk = states.chunk(np.array([0]))
+        assert chunk.states["h1"].shape == (len(chunk.labels), 9)
+        chunk.states.clear()
 
 
-def test_the_modules_own_logits_are_told_where_it_predicts_these_labels():
+@torch.no_grad()
+def test_the_first_word_stands_before_targets_that_follow_the_words():
     module, data = LanguageModel(), batches(count=2)
-    for semantic, told in (("output", True), ("output+2", False), ("input", False)):
-        states = source(module, data, semantic, with_own=True)
-        own = states.own(states.chunk(np.array([0])))
-        assert (own is not None) == told
-    without = source(module, data, "output")
-    assert without.own(without.chunk(np.array([0]))) is None
+    chunk = source(module, data, "output-1").chunk(np.array([0]))
+    assert torch.equal(
+        chunk.labels, data[0][0].T.flatten()
+    )  # the word just read, from the first on
+    before = source(module, data, "output-2").chunk(np.array([0]))
+    assert torch.equal(before.labels, data[0][0][:, :-1].T.flatten())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A module on its batches: what it is asked, how often each label comes, how well it does."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,23 +10,32 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rnnlens.probe.subject import ModuleSubject
 from tests.letters import Classifier, LanguageModel, Packed, batches, trained
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import Batch, arrange
+from rnnlens.adapter.axes.targets import Batch
 from rnnlens.errors import RnnlensError
+from rnnlens.probe.data import Batches, of_batches
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.prior import log_prior
 
 V = 6
 
 
-def subject(
+def dataset(
     module: Any, train: list[Batch], valid: list[Batch] | None = None, labels: int = V
-) -> ModuleSubject:
+) -> Dataset:
     adapter = Adapter(module)
-    data = {"train": train, "valid": valid or train[:1]}
-    return ModuleSubject(adapter, arrange(adapter, train[0]), data, labels, reads_labels=True)
+    adapter.align(train[0])
+    splits = {"train": train, "valid": valid or train[:1]}
+    return Dataset(adapter, {n: of_batches(adapter, some) for n, some in splits.items()}, labels)
+
+
+def shuffled(module: Any, data: list[Batch], seed: int) -> Batches:
+    mixed = dataset(module, data).shuffled(seed).splits["train"]
+    assert isinstance(mixed, Batches)
+    return mixed
 
 
 drawn = st.lists(st.lists(st.integers(-3, V - 1), min_size=21, max_size=21), min_size=1, max_size=4)
@@ -37,11 +47,11 @@ def test_exchanged_targets_are_the_same_ones_elsewhere(rows, seed):
     words = batches(size=3)[0][0]
     data: list[Batch] = [(words, torch.tensor(row).reshape(3, 7)) for row in rows]
     kept = [targets.clone() for _, targets in data]
-    mixed = subject(LanguageModel(), data).shuffled(seed).batches["train"]
+    mixed = shuffled(LanguageModel(), data, seed).given
     before = Counter(y for _, t in data for y in t.flatten().tolist() if y >= 0)
-    after = Counter(y for _, t in mixed for y in t.flatten().tolist() if y >= 0)
+    after = Counter(y for _, t, _ in mixed for y in t.flatten().tolist() if y >= 0)
     assert before == after
-    for (inputs, targets), (same, changed), old in zip(data, mixed, kept, strict=True):
+    for (inputs, targets), (same, changed, _), old in zip(data, mixed, kept, strict=True):
         assert same is inputs
         assert torch.equal(targets, old)  # the owner's are left alone
         assert torch.equal(targets < 0, changed < 0)
@@ -50,9 +60,7 @@ def test_exchanged_targets_are_the_same_ones_elsewhere(rows, seed):
 
 def test_every_seed_exchanges_otherwise():
     made = [
-        torch.stack(
-            [t for _, t in subject(LanguageModel(), batches()).shuffled(k).batches["train"]]
-        )
+        torch.stack([t for _, t, _ in shuffled(LanguageModel(), batches(), k).given])
         for k in (0, 0, 1)
     ]
     assert torch.equal(made[0], made[1])
@@ -63,11 +71,11 @@ def test_every_seed_exchanges_otherwise():
 def test_frequencies_are_those_of_training_by_semantic():
     words = torch.tensor([[1, 1, 2], [1, 3, 3]])
     targets = torch.tensor([[4, 4, -100], [5, 4, 0]])
-    found = subject(LanguageModel(), [(words, targets)], batches(size=3))
-    assert found.frequencies().tolist() == [1, 0, 0, 0, 3, 1]
-    assert found.frequencies("input").tolist() == [0, 3, 0, 2, 0, 0]
-    assert found.frequencies("output+1").tolist() == [1, 0, 0, 0, 2, 0]
-    prior = found.log_prior("output")
+    found = dataset(LanguageModel(), [(words, targets)], batches(size=3))
+    assert found.counts("output").tolist() == [1, 0, 0, 0, 3, 1]
+    assert found.counts("input").tolist() == [0, 3, 0, 2, 0, 0]
+    assert found.counts("output+1").tolist() == [1, 0, 0, 0, 2, 0]
+    prior = log_prior(found.counts("output"))
     assert prior.exp().tolist() == pytest.approx([2 / 11, 1 / 11, 1 / 11, 1 / 11, 4 / 11, 2 / 11])
 
 
@@ -79,7 +87,7 @@ def test_padding_of_packed_sequences_is_not_counted():
         past = torch.arange(7) >= lengths[:, None]
         data.append(((words, lengths), targets.masked_fill(past, 0)))  # 0 is a label too
         expected.update(targets[~past].tolist())
-    found = subject(Packed(), data).frequencies()
+    found = dataset(Packed(), data).counts("output")
     assert found.tolist() == [expected[k] for k in range(V)]
     assert found[0] == 0
 
@@ -87,14 +95,13 @@ def test_padding_of_packed_sequences_is_not_counted():
 def test_the_word_that_was_read_is_asked_only_of_who_predicts_words():
     adapter = Adapter(LanguageModel(labels=3))
     data: list[Batch] = [(words, targets % 3) for words, targets in batches()]
-    tagger = ModuleSubject(
-        adapter, arrange(adapter, data[0]), {"train": data}, 3, reads_labels=False
-    )
+    adapter.align(data[0])
+    tagger = Dataset(adapter, {"train": of_batches(adapter, data)}, 3, reads_labels=False)
     with pytest.raises(RnnlensError, match="labels are not the words it reads; leave input out"):
-        tagger.source("train", "input")
-    assert tagger.source("train", "output").pairs == 12 * 8 * 7
+        tagger.stream("train", "input")
+    assert tagger.stream("train", "output").pairs == 12 * 8 * 7
     with pytest.raises(RnnlensError, match="leave input out"):
-        tagger.shuffled(0).source("train", "input")
+        tagger.shuffled(0).stream("train", "input")
 
 
 def test_perplexities_are_those_of_the_module_and_of_frequencies():
@@ -102,7 +109,7 @@ def test_perplexities_are_those_of_the_module_and_of_frequencies():
     train, valid = batches(count=6), batches(count=2, seed=5)
     valid[0][1][:, 2:4] = -100
     model = trained(LanguageModel(), train, 2)
-    found = subject(model, train, valid).measured()
+    found = dataset(model, train, valid).measured()
     counts = torch.bincount(torch.cat([t.flatten() for _, t in train]), minlength=V).double() + 1
     for name, data in (("train", train), ("valid", valid)):
         targets = torch.cat([t.flatten() for _, t in data])
@@ -123,26 +130,36 @@ def test_a_module_without_logits_cannot_be_measured():
             return self.recurrence(self.embedding(words))[0]
 
     with pytest.raises(RnnlensError, match=r"logits were not found .* give logits="):
-        subject(Silent(), batches()).measured()
+        dataset(Silent(), batches()).measured()
 
 
-def test_the_readout_is_a_linear_map_of_a_kind_that_is_there():
+def test_the_classifier_is_a_linear_map_of_a_kind_that_is_there():
     module = LanguageModel()
-    found = subject(module, batches()).readout()
+    found = dataset(module, batches()).classifier
     assert found is not None
-    assert found[0] == "h1"
-    torch.testing.assert_close(found[1].weight, module.readout.weight.detach())
+    assert found.kind == "h1"
+    torch.testing.assert_close(found.weight, module.readout.weight.detach())
     adapter = Adapter(module)
-    told = arrange(adapter, batches()[0])
-    fewer = type(told)(told.kinds[:-1], True, False, 7, True, (1, -1))
-    left = ModuleSubject(adapter, fewer, {"train": batches()}, V, reads_labels=True)
-    assert left.readout() is None
+    axes = adapter.align(batches()[0])
+    adapter.axes = replace(axes, kinds=axes.kinds[:-1])
+    assert Dataset(adapter, {"train": of_batches(adapter, batches())}, V).classifier is None
 
 
 def test_the_states_of_whole_sequences_are_what_is_counted():
     data: list[Batch] = [(words, words[:, 0]) for words, _ in batches(count=3)]
-    found = subject(Classifier(), data)
-    assert found.source("train", "output").pairs == 3 * 8 * 7
+    found = dataset(Classifier(), data)
+    assert found.stream("train", "output").pairs == 3 * 8 * 7
     expected = 7 * np.bincount(np.concatenate([t.numpy() for _, t in data]), minlength=V)
-    assert found.frequencies().tolist() == expected.tolist()
+    assert found.counts("output").tolist() == expected.tolist()
     assert found.measured()["train"]["pairs"] == 3 * 8 * 7
+
+
+def test_control_labels_of_the_word_just_read_are_others_and_the_module_reads_the_same():
+    data = batches(count=3)
+    found = dataset(trained(LanguageModel(), data, 1), data)
+    real, mixed = (
+        d.stream("train", "input").chunk(np.arange(3)) for d in (found, found.shuffled(0))
+    )
+    assert torch.equal(real.states["h1"], mixed.states["h1"])
+    assert not torch.equal(real.labels, mixed.labels)
+    assert torch.equal(torch.bincount(real.labels), torch.bincount(mixed.labels))

@@ -1,18 +1,19 @@
-"""A lens's model that is somebody's module: one text is one sequence, and starts as it starts."""
+"""Texts for a user's module: one text is one sequence, and starts as the module starts."""
 
 from typing import Any
 
 import pytest
 import torch
-from rnnlens.view.module_model import ModuleModel
 from tests.letters import WORDS, Classifier, LanguageModel, Packed, batches
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import rnnlens
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.user_model import Example
+from rnnlens.adapter.known import KnownModule
 from rnnlens.errors import RnnlensError
+from rnnlens.model.text import Example
+from rnnlens.view.session import Session
 
 LONGEST = 10
 
@@ -178,7 +179,8 @@ def test_a_text_that_is_kept_is_shown_without_the_module():
     def unreadable() -> Any:
         raise RnnlensError("the module is wanted")
 
-    kept = ModuleModel(lens.model.record, lens.session.vocabulary, unreadable, [example])
+    module = KnownModule(lens.model.record, unreadable)
+    kept = Session(module, module.text(lens.session.vocabulary), [example])
     assert kept.examples == ("c d e",)
     assert kept.words("c d e") == ("c", "d", "e")
     states, _ = kept.read([3, 4, 5], 1, 3)
@@ -204,10 +206,21 @@ def test_a_text_is_read_once_until_it_is_forgotten():
 
 def test_there_must_be_something_to_measure_on():
     lens = lens_of(LanguageModel())
-    with pytest.raises(RnnlensError, match="no batches to measure on"):
+    with pytest.raises(RnnlensError, match="nothing to measure on"):
         lens.evaluate([])
     with pytest.raises(RnnlensError, match="every batch must be a pair"):
-        lens.evaluate(["a b"])
+        lens.evaluate([3])
+
+
+def test_sentences_and_batches_are_measured_alike():
+    data = batches(count=4)
+    lens = lens_of(LanguageModel(), data, semantic="output,input,output-1")
+    whole = [torch.cat([words, targets[:, -1:]], 1) for words, targets in data]
+    sentences = [[WORDS[k] for k in row] for rows in whole for row in rows.tolist()]
+    for a, b in zip(lens.evaluate(data), lens.evaluate(sentences), strict=True):
+        assert (a.kind, a.pairs) == (b.kind, b.pairs)
+        assert a.perplexity == pytest.approx(b.perplexity, rel=1e-5)
+        assert a.unigram == pytest.approx(b.unigram, rel=1e-9)
 
 
 def test_states_are_those_of_the_adapter():

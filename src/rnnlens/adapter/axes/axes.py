@@ -1,0 +1,210 @@
+"""The axes of a module's batches: which is time, where words and targets lie, how a text is fed."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rnnlens.adapter.axes.alignment import Alignment, Reader, aligned
+from rnnlens.adapter.axes.layout import Layout
+from rnnlens.adapter.axes.targets import MOSTLY, NONE, Batch, words_of
+from rnnlens.errors import RnnlensError, RnnlensWarning
+from rnnlens.model.traceable import Trace
+
+_SURE = 4.0  # standard errors
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What holds for all batches of a module."""
+
+    kinds: tuple[str, ...]  #: Those with a state for each target.
+    words_first: bool | None  #: Whether sequences come first in words; None where nothing tells.
+    targets_first: bool | None  #: The same of targets, as rows or as one flat row.
+    steps: int  #: Timesteps of the batch that told.
+    whole: bool = False  #: Whether a target is one for a whole sequence.
+    rows: bool = True  #: Whether targets are rows, as words are, and no flat row.
+    follows: bool = False  #: Whether targets are the words that come next.
+    fed: tuple[int, ...] | None = None  #: The shape of one text's words; None: it takes more.
+
+    @property
+    def sequences_first(self) -> bool | None:
+        """Whether sequences come first in what the module is fed, as far as anything tells."""
+        return self.targets_first if self.words_first is None else self.words_first
+
+    def in_time(self, labels: Tensor, trace: Trace) -> Tensor:
+        """Words or targets as (T, B) beside the states; negative past a sequence's end."""
+        states = trace.states[self.kinds[-1]]
+        steps, batch, _ = states.shape
+        lengths = trace.lengths
+        if lengths is not None:
+            lengths = lengths.to(states.device) if len(lengths) == batch else None
+        are_targets = labels.dim() == 1 or (self.rows and not self.whole)
+        first = self.targets_first if are_targets else self.words_first
+        layout = Layout(steps, batch, bool(first), lengths=lengths)
+        fit = layout.arrange(labels.to(states.device).long()[..., None])
+        if fit is None:
+            raise RnnlensError(
+                f"targets of shape {tuple(labels.shape)} do not fit states of {steps} timesteps "
+                f"and {batch} sequences; give one target for each state, as (timesteps, sequences) "
+                "or the other way round, or one for each sequence"
+            )
+        if fit.other is not None:
+            self._check_order(first, labels, steps)
+        valid, found = layout.valid(), fit.values[..., 0].expand(steps, batch)
+        return found if valid is None else torch.where(valid, found, NONE)
+
+    def _check_order(self, first: bool | None, labels: Tensor, steps: int) -> None:
+        """Of labels whose shape does not tell, the order has to be known."""
+        if first is None:
+            raise RnnlensError(
+                f"nothing tells whether timesteps or sequences come first in targets of shape "
+                f"{tuple(labels.shape)} beside {steps} timesteps; give batch_first=True or False"
+            )
+        if labels.dim() == 2 and self.rows and not self.whole and self.words_first is (not first):
+            raise RnnlensError(
+                "words and targets lie in different orders, one (timesteps, sequences), the other "
+                "(sequences, timesteps), and a batch has as many of both; give targets.T"
+            )
+
+    def states_of(self, batch: Batch) -> int:
+        """How many states of a batch have a target, about."""
+        inputs, targets = batch
+        there = int((targets >= 0).sum())
+        if not self.whole:
+            return there
+        words = words_of(inputs, targets)
+        return there * (self.steps if words is None else words.numel() // max(1, len(targets)))
+
+
+def find_axes(reader: Reader, batches: Sequence[Batch], batch_first: bool | None) -> Axes:
+    """Change words of some batches, and see how words and targets lie beside the states.
+
+    The first batch tells most. `batch_first` is what counts where nothing else tells.
+    """
+    told = [_aligned(reader, batch) for batch in batches]
+    inputs, targets = batches[0]
+    trace = reader.trace(inputs)
+    words = words_of(inputs, targets)
+    kinds = _beside(trace, told, words)
+    steps, sequences, _ = trace.states[kinds[-1]].shape
+    first = next((a.sequences_first for a in told if a.sequences_first is not None), None)
+    whole = targets.dim() == 1 and len(targets) == sequences and steps > 1
+    axes = Axes(kinds, first, None, steps, whole, rows=targets.dim() == 2)
+    if not whole:
+        order = next(_orders_of_targets(axes, reader, batches), batch_first)
+        axes = replace(axes, targets_first=order)
+    if words is None:
+        return axes
+    follows = not whole and _follow(axes, axes.words_first, words, targets, trace)
+    return replace(axes, follows=follows, fed=_fed(inputs, words, axes.sequences_first, steps))
+
+
+def _aligned(reader: Reader, batch: Batch) -> Alignment:
+    inputs, targets = batch
+    words = words_of(inputs, targets)
+    if words is None or words.dim() != 2:
+        return Alignment()
+    there = targets >= 0 if targets.shape == words.shape else torch.ones_like(words).bool()
+    return aligned(reader, inputs, words, there.to(words.device))
+
+
+def _beside(trace: Trace, told: Sequence[Alignment], words: Tensor | None) -> tuple[str, ...]:
+    """The kinds that have a state for each prediction; the others are left out, and named."""
+    heard = [alignment.heard for alignment in told if alignment.heard is not None]
+    astray = frozenset[str]().union(*(alignment.astray for alignment in told))
+    ids = [
+        kind for kind in trace.states
+        if kind not in astray and (not heard or any(kind in some for some in heard))
+    ] or list(trace.states)  # fmt: skip
+    sizes = {kind: trace.states[kind].shape[:2] for kind in ids}
+    wanted = sizes[ids[-1]]
+    beside = [] if trace.logits is None else [trace.logits.shape[:2]]
+    if words is not None and words.dim() == 2:
+        beside += [words.shape, words.T.shape]
+    wanted = next((size for size in beside if size in sizes.values()), wanted)
+    kept = tuple(kind for kind in ids if sizes[kind] == wanted)
+    if left := [kind for kind in trace.states if kind not in kept]:
+        shown = ", ".join(left[:8]) + (", ..." if len(left) > 8 else "")
+        warnings.warn(
+            f"left out, as their states are not beside the module's targets: {shown}",
+            RnnlensWarning,
+            stacklevel=2,
+        )
+    return kept
+
+
+def _orders_of_targets(axes: Axes, reader: Reader, batches: Sequence[Batch]) -> Iterator[bool]:
+    """Whether sequences come first in targets, from the surest evidence to mere custom.
+
+    A shape may tell, or that targets are the next words in one order only, or that the module's
+    prediction is right in one order only. Else flat targets lie as the logits do, and others as
+    the words do.
+    """
+    unclear = []
+    for inputs, targets in batches:
+        trace = reader.trace(inputs)
+        steps, sequences, _ = trace.states[axes.kinds[-1]].shape
+        fit = Layout(steps, sequences, False, lengths=trace.lengths).arrange(targets[..., None])
+        if fit is not None and fit.batch_first is not None:
+            yield fit.batch_first
+        elif fit is not None and fit.other is not None:
+            unclear.append((trace, words_of(inputs, targets), targets))
+    either = [replace(axes, targets_first=first, words_first=None) for first in (True, False)]
+    for trace, words, targets in unclear:
+        follow = [
+            words is not None and _follow(one, axes.words_first, words, targets, trace)
+            for one in either
+        ]
+        if follow[0] is not follow[1]:
+            yield follow[0]
+        by_batch, by_time = (one.in_time(targets, trace) for one in either)
+        likelier = _likelier(by_batch, by_time, trace.logits)
+        if likelier is not None:
+            yield likelier
+    custom = [reader.orders.of("logits"), axes.words_first]
+    yield from (one for one in (custom[::-1] if axes.rows else custom) if one is not None)
+
+
+def _likelier(a: Tensor, b: Tensor, logits: Tensor | None) -> bool | None:
+    """Whether the module predicts the targets a (T, B) and not b; None: neither, or as well."""
+    if logits is None or logits.shape[:2] != a.shape or int(a.max()) >= logits.shape[2]:
+        return None
+    flat = logits.flatten(0, 1).float().log_softmax(-1)
+    there = (a.flatten() >= 0) & (b.flatten() >= 0)
+    pair = [flat[there].gather(1, t.flatten()[there][:, None])[:, 0] for t in (a, b)]
+    gap = (pair[0] - pair[1]).double()
+    counts = torch.bincount(a[a >= 0]).double() + 1
+    unigram = float((counts / counts.sum()).log()[a[a >= 0]].mean())
+    if max(float(p.mean()) for p in pair) < unigram:
+        return None  # it predicts neither
+    error = float(gap.std()) / max(1, len(gap)) ** 0.5
+    return bool(gap.mean() > 0) if abs(float(gap.mean())) > _SURE * error else None
+
+
+def _follow(
+    axes: Axes, words_first: bool | None, words: Tensor, targets: Tensor, trace: Trace
+) -> bool:
+    """Whether the targets of a batch are the words that come next in it."""
+    first = axes.targets_first if words_first is None else words_first
+    try:
+        wanted = axes.in_time(targets, trace)
+        read = replace(axes, targets_first=first, words_first=first).in_time(words, trace)
+    except RnnlensError:  # words of something else; wrong targets are told when they are asked for
+        return False
+    there = (wanted[:-1] >= 0) & (wanted[1:] >= 0)  # after the last word comes what is not there
+    right = (wanted[:-1] == read[1:])[there].float()
+    return bool(len(right) and right.mean() > MOSTLY)
+
+
+def _fed(inputs: Any, words: Tensor, first: bool | None, steps: int) -> tuple[int, ...] | None:
+    if words is not inputs:
+        return None
+    if words.dim() == 1:
+        return (-1,)
+    if first is None:  # one word, or one sequence of many
+        first = words.shape[1] == steps
+    return (1, -1) if first else (-1, 1)

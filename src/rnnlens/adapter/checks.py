@@ -1,0 +1,74 @@
+"""What a trace is refused for: recomputed outputs that differ, states that are no numbers."""
+
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from rnnlens.adapter import modules
+from rnnlens.adapter.record.capture import Part
+from rnnlens.adapter.structure import Heard, Structure
+from rnnlens.errors import RnnlensError
+from rnnlens.model.cells import States
+from rnnlens.model.traceable import Edit
+
+_TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+
+
+def check_difference(parts: Iterable[Part]) -> None:
+    """Refuse outputs that are too far from what the parts return."""
+    for part in parts:
+        allowed = _TOLERANCE.get(part.precision, 1e-1) * part.scale
+        if not part.difference <= allowed:
+            raise RnnlensError(
+                f"{part.called} differs from its recomputed output by {part.difference:.2g} "
+                f"({allowed:.2g} is allowed), so that its kinds cannot be trusted; " + _remedy(part)
+            )
+
+
+def _remedy(part: Part) -> str:
+    if modules.is_torchs(part.module.forward):
+        return "does something write into its weights while it runs? Replace them instead"
+    return "name it in kinds= to read its output alone"
+
+
+def check_order(now: set[str], found: Structure) -> None:
+    """Refuse a batch that takes another way through the module than the first one."""
+    different = sorted(now ^ set(found.order))
+    if different:
+        name = different[0].removesuffix("()") or "the module"
+        had, has = ("not called", "called") if different[0] in now else ("called", "not called")
+        raise RnnlensError(
+            f"{name} was {had} for the first batch and is {has} for this one; use one adapter "
+            "for each way through the module"
+        )
+
+
+def check_edits(edits: Sequence[Edit], states: States) -> None:
+    """Refuse edits of timesteps that there are not."""
+    for edit in edits:
+        if not 0 <= edit.step < len(states[edit.kind]):
+            raise RnnlensError(
+                f"timestep {edit.step} of {edit.kind} cannot be edited: it has "
+                f"{len(states[edit.kind])}, from 0"
+            )
+
+
+def check_finite(states: States, found: Structure, heard: dict[str, Heard]) -> None:
+    """No state may be NaN or infinite; what lies past a sequence's end does not count."""
+    masks = {
+        kind: heard[part].layout.valid() for part, ids in found.ids.items() for kind in ids.values()
+    }
+    sums = [v.sum(dtype=torch.promote_types(v.dtype, torch.float32)) for v in states.values()]
+    if all(bool(torch.isfinite(total)) for total in sums):  # one number each: quick
+        return
+    for kind, values in states.items():
+        bad = ~torch.isfinite(values).all(-1)  # (T, B)
+        mask = masks.get(kind)
+        if mask is not None:
+            bad &= mask
+        if bool(bad.any()):
+            step, sequence = bad.nonzero()[0].tolist()
+            raise RnnlensError(
+                f"the states of {kind} are NaN or infinite, first at timestep {step} of sequence "
+                f"{sequence}; look there for a division by zero, an overflow or a bad input"
+            )

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
-from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.cells import CELLS
+from rnnlens.model.network import Network, NetworkConfig
 
 PARTS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
@@ -24,10 +24,10 @@ class Model(nn.Module):
         self.embedding = nn.Embedding(network.label_count, width)
         self.recurrent = PARTS[network.config.cell](width, width, layers)
         self.readout = nn.Linear(width, network.label_count)
-        self.readout.weight = nn.Parameter(network.classifier()[0])
+        self.readout.weight = nn.Parameter(network.classifier().weight)
         self.readout.bias = network.bias
         self.embedding.weight = network.embedding
-        for cell, weights in zip(network.cells, self.recurrent.all_weights, strict=True):
+        for cell, weights in zip(network.recurrent, self.recurrent.all_weights, strict=True):
             for mine, theirs in zip((cell.w_x, cell.w_h, cell.b_x, cell.b_h), weights, strict=True):
                 theirs.copy_(mine)
 

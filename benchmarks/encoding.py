@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from rnnlens.view.models import NetworkModel
 
 from rnnlens.probe.semantics import offset
 from rnnlens.run import BUNDLED, run_at
@@ -29,8 +28,8 @@ def naive(lens: Lens, text: str) -> list[list[dict[str, Any]]]:
     """The same rows by the definitions."""
     asked = lens.request(text, None, None)
     palette = lens.palettes[asked.palette]
-    assert isinstance(lens.model, NetworkModel)
-    trace = lens.model.trace(torch.tensor(asked.ids)[:, None])
+    trace = lens.model.trace(lens.session.text.batch(asked.ids))
+    own = lens.model.predict(trace.prediction)
     before = {name: torch.zeros(300) for name in trace.states}
     rows = []
     for t in range(len(asked.ids)):
@@ -38,7 +37,7 @@ def naive(lens: Lens, text: str) -> list[list[dict[str, Any]]]:
         for column in lens.columns:
             kind, at = column.kind.id, t - column.back
             if kind == "y":
-                logits = trace.logits[t, 0]
+                logits = own[t, 0]
             else:
                 assert lens.probes
                 state = trace.states[kind][at, 0] if at >= 0 else before[kind]

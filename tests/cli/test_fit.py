@@ -181,7 +181,7 @@ def test_a_folder_without_a_model_is_refused(command, tmp_path):
 def test_probes_of_another_model_are_refused(command, fitted_copy):
     weights = load_file(fitted_copy / "model.safetensors")
     run = Run(fitted_copy)
-    network = run.model()
+    network = run.network()
     weights["bias"] += 1
     network.load_state_dict(weights)
     run.write_model(network)

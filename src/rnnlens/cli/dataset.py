@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from rnnlens.adapter.batches import batches_of
 from rnnlens.cli.user_run import on_path
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
 from rnnlens.model.train.distributed import pick_device
@@ -39,13 +39,19 @@ def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
 
 def _of_encoded(run: Run, args: argparse.Namespace) -> Dataset:
     """A corpus whose vocabulary was made here, as its encoded sentences."""
-    source, sha, config = _recorded(run, args, CorpusConfig)
-    device = pick_device(args.device)
-    network, corpus = run.network().to(device), load_corpus(source, config)
-    if corpus.hash != sha or corpus.vocabulary != run.vocabulary():
-        raise _other(run, source)
+    network = run.network().to(pick_device(args.device))
+    corpus = encoded_corpus(run, args)
     data = {name: Sentences(split) for name, split in corpus.splits.items()}
     return Dataset(network, data, len(corpus.vocabulary))
+
+
+def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:
+    """The corpus that a run was trained on, read again and checked."""
+    source, sha, config = _recorded(run, args, CorpusConfig)
+    corpus = load_corpus(source, config)
+    if corpus.hash != sha or corpus.vocabulary != run.vocabulary():
+        raise _other(run, source)
+    return corpus
 
 
 def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:

@@ -18,7 +18,6 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.files import digest
 from rnnlens.flags import as_flag, from_flags
-from rnnlens.model.text import Example
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.study import Study, study
 from rnnlens.run import TRAINED, TRAINING, Run
@@ -164,19 +163,19 @@ def _counted(
     return told, tag_counts_of(train.ids, tags, len(vocabulary.labels))
 
 
-def _examples(corpus: Corpus, session: Session) -> list[Example]:
+def _examples(corpus: Corpus, session: Session) -> list[str]:
     """Some sentences that had no part in fitting, neither short nor long, and readable."""
     kept = [sentence.words for sentence in corpus.sentences("test")]
     fitting = [words for words in kept if SHORT <= len(words) <= LONG]
-    examples: dict[str, Example] = {}
+    texts: list[str] = []
     for words in fitting or sorted(kept, key=len):
         text = " ".join(words[:LONG])
         with contextlib.suppress(RnnlensError):
-            if session.vocabulary.encode(session.words(text)):
-                examples[text] = session.example(text)
-        if len(examples) == EXAMPLES:
+            if text not in texts and session.vocabulary.encode(session.words(text)):
+                texts.append(text)
+        if len(texts) == EXAMPLES:
             break
-    return list(examples.values())
+    return texts
 
 
 def _refuse_other_kinds(run: Run, found: Study) -> None:

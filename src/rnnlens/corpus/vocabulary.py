@@ -114,7 +114,7 @@ class Vocabulary:
                 words=None if words is None else _names(words),
             )
             folds = vocabulary.lowercase or vocabulary.numbers
-            whole = not folds or vocabulary.unknown is not None
+            whole = UNK in vocabulary.labels or (not folds and "inputs" in value)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RnnlensError(f"the vocabulary is damaged ({error!r}); restore it") from error
         names = vocabulary.labels

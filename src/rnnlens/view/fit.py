@@ -10,7 +10,6 @@ from torch import nn
 from rnnlens.adapter.axes.targets import Batch, check_batches, words_of
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.errors import RnnlensError
-from rnnlens.model.text import Example
 from rnnlens.probe.fitting import FitConfig, fit_quietly
 from rnnlens.probe.study import Study, study
 from rnnlens.view.encoding import Palette
@@ -104,7 +103,7 @@ def _split(
     return train, held
 
 
-def _examples(found: Study, session: Session, batch: Batch) -> list[Example]:
+def _examples(found: Study, session: Session, batch: Batch) -> list[str]:
     """Some sequences of a batch as texts, where a text is what its words come from."""
     words, model, axes = words_of(*batch), found.model, found.model.adapter.axes
     if words is None or not found.is_readable or axes is None:
@@ -125,4 +124,4 @@ def _examples(found: Study, session: Session, batch: Batch) -> list[Example]:
             texts += [text for text in either if text not in texts][:1]
         if len(texts) == EXAMPLES:
             break
-    return [session.example(text) for text in texts]
+    return texts

@@ -26,14 +26,21 @@ class Session:
     """
 
     def __init__(
-        self, model: Traceable, text: TextSide, examples: Sequence[Example] | None = None
+        self, model: Traceable, text: TextSide, examples: Sequence[Example | str] | None = None
     ) -> None:
-        """`examples`: texts to begin with; None: whatever the vocabulary knows."""
+        """`examples`: texts to begin with, with their states or without; None: whatever the
+        vocabulary knows.
+        """
         self.model, self.text, self.vocabulary = model, text, text.vocabulary
         self.memory = Memory(model, text.batch)
-        self.examples = None if examples is None else tuple(e.text for e in examples)
-        self._split = {example.text: example.words for example in examples or ()}
-        self._kept = {example.ids: example.states for example in examples or ()}
+        self.examples = (
+            None
+            if examples is None
+            else tuple(one if isinstance(one, str) else one.text for one in examples)
+        )
+        kept = [one for one in examples or () if isinstance(one, Example)]
+        self._split = {example.text: example.words for example in kept}
+        self._kept = {example.ids: example.states for example in kept}
         self._last: tuple[tuple[int, ...], States] | None = None
         self._lock = Lock()
 

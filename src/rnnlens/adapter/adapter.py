@@ -75,8 +75,8 @@ class Adapter(Traceable):
         self._sample: Any = None
         if not self._parts and not self._named:
             raise RnnlensError(
-                f"{type(self.module).__name__} has no recurrent part (LSTM, GRU, RNN or their "
-                "cells); name the submodules to be read: kinds=['blocks.0', ...]"
+                f"{type(self.module).__name__} has no recurrent part that is read (LSTM, GRU, RNN "
+                "or their cells); name the submodules to be read: kinds=['blocks.0', ...]"
             )
 
     @property

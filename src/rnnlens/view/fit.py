@@ -6,10 +6,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter, modules
+from rnnlens.adapter.axes.parting import is_part, some_sequences
 from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling, words_of
+from rnnlens.adapter.sanity import warn_if_worse_than_unigram
 from rnnlens.adapter.user_model import UserModel, UserRecord
 from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.errors import RnnlensError, RnnlensWarning
@@ -40,26 +43,32 @@ def fit(
     feed: Callable[[nn.Module, Any], Any] | None = None,
     logits: Callable[[Any], Any] | None = None,
     batch_first: bool | None = None,
+    exclude: Iterable[str] = (),
+    ignore_index: int | None = None,
     colours: Mapping[str, Any] | None = None,
     name: str | None = None,
     **settings: Any,
 ) -> Lens:
     """Fit probes to every kind of a module of your own, and look through them.
 
-    `batches` are pairs (what the module is fed, its targets); a negative target is none. `labels`
-    are the targets' names, in the order of their numbers. `valid` are batches that decide when to
-    stop; without them every tenth of `batches` does.
+    `batches` are pairs (what the module is fed, its targets); a negative target is none, and so is
+    `ignore_index`. `labels` are the targets' names, in the order of their numbers. `valid` are
+    batches that decide when to stop; without them every tenth of `batches` does, or of a single
+    batch every tenth sequence.
 
     `inputs` are the names of what the module reads, where these are others than the labels; `words`
     splits a text into them, and `prepare` turns their numbers into what the module is fed.
-    `kinds`, `feed`, `logits` and `batch_first` are as for `Adapter`.
+    `kinds`, `exclude`, `feed`, `logits` and `batch_first` are as for `Adapter`.
 
     `colours` is `{"colours": {group: "#rrggbb"}, "groups": {label: group}}`; `name` heads the page.
     Further settings are those of `rnnlens fit`: `semantic="output,output+2"`, `probe="shared"`,
     `epochs=8`, ...
     """
-    own = UserModel(module, labels, inputs, words, prepare, kinds, feed, logits, batch_first)
-    train, held = _split(batches, valid)
+    own = UserModel(
+        module, labels, inputs, words, prepare, kinds, feed, logits, batch_first, exclude=exclude,
+        ignore_index=ignore_index,
+    )  # fmt: skip
+    train, held = _split(own, batches, valid)
     config = _config(settings)
     chosen = None if colours is None else {"own": checked(colours, Path("colours="))}
     found = study(own, {"train": train, "valid": held})
@@ -124,6 +133,7 @@ def study(
     subject = ModuleSubject(adapter, told, batches, len(labels), reads_labels=inputs == labels)
     found = Found(own, subject, about, labels, inputs, digest(own.weights()))
     _warn_of_padding(found, telling)
+    warn_if_worse_than_unigram(adapter, batches["train"], len(labels))
     return found
 
 
@@ -179,12 +189,14 @@ def _config(settings: Mapping[str, Any]) -> FitConfig:
 
 
 def _split(
-    batches: Iterable[Batch], valid: Iterable[Batch] | None
+    own: UserModel, batches: Iterable[Batch], valid: Iterable[Batch] | None
 ) -> tuple[list[Batch], list[Batch]]:
     """Batches to learn from, and others that decide when to stop."""
-    train = check_batches(batches)
+    train = check_batches(batches, "batches", own.ignore_index)
     if valid is not None:
-        held = check_batches(valid, "valid=")
+        held = check_batches(valid, "valid=", own.ignore_index)
+    elif len(train) == 1:
+        train, held = _split_sequences(own, train[0])
     else:
         held = train[::_HELD_OUT]
         train = [batch for k, batch in enumerate(train) if k % _HELD_OUT]
@@ -196,16 +208,31 @@ def _split(
     return train, held
 
 
+def _split_sequences(own: UserModel, batch: Batch) -> tuple[list[Batch], list[Batch]]:
+    """Every tenth sequence of a batch apart, if sequences are read alone as among the others."""
+    adapter = own.adapter()
+    axes, trace = adapter.align(batch), adapter.trace(batch[0])
+    every = torch.arange(trace.states[axes.kinds[-1]].shape[1])
+    found: list[list[Batch]] = []
+    for chosen in (every[every % _HELD_OUT != 0], every[::_HELD_OUT]):
+        part = some_sequences(batch, chosen, axes, trace) if len(every) > 1 else None
+        if part and is_part(trace, adapter.trace(part[0]), chosen, axes.kinds):
+            found.append([part])
+    return (found[0], found[1]) if len(found) == 2 else ([], [])
+
+
 def _labels(own: UserModel, count: int) -> tuple[str, ...]:
     names = tuple(map(str, range(count) if own.labels is None else own.labels))
-    if len(names) != count:
-        remedy = (
-            "name every one, or give logits= a function that picks the logits"
-            if count > 1
-            else "of one number make two: logits=lambda z: torch.stack([0 * z, z], -1)"
-        )
+    if count == 1:
         raise RnnlensError(
-            f"the module predicts {count} labels and {len(names)} are named; {remedy}"
+            "the module predicts one number; name its labels and make logits of it, of yes and no "
+            "logits=lambda z: torch.cat([0 * z, z], -1), of bins, by their middles and width, "
+            "logits=lambda z: -(((z - torch.tensor(middles)) / width) ** 2)"
+        )
+    if len(names) != count:
+        raise RnnlensError(
+            f"the module predicts {count} labels and {len(names)} are named; name every one, or "
+            "give logits= a function that picks the logits"
         )
     return names
 

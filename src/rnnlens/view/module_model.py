@@ -150,7 +150,7 @@ class ModuleModel(Model):
         return y.contiguous()  # they are the module's logits already
 
     def source(self, data: list[Any]) -> Callable[[str], Source]:
-        batches = check_batches(data)
+        batches = check_batches(data, "batches", self.live.own.ignore_index)
         if not batches:
             raise RnnlensError("there are no batches to measure on; give some")
         adapter = self.live.adapter

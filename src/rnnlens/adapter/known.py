@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.axes.axes import Axes
 from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling
 from rnnlens.adapter.user_model import UserModel, UserRecord, user_model_at
 from rnnlens.corpus.vocabulary import Vocabulary
@@ -26,6 +26,7 @@ class KnownModule(Traceable):
     def __init__(self, record: UserRecord, make: Callable[[], tuple[UserModel, Adapter]]) -> None:
         self.record, self._make = record, make
         self._live: tuple[UserModel, Adapter] | None = None
+        self._fingerprint = ""
         self._lock = RLock()  # two traces at once would hear each other
 
     @property
@@ -42,6 +43,7 @@ class KnownModule(Traceable):
         with self._lock:
             if self._live is None:
                 self._live = self._make()
+                self._fingerprint = modules.fingerprint(self._live[1].module)
             return self._live
 
     @property
@@ -87,8 +89,10 @@ class KnownModule(Traceable):
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
         return self.adapter.in_time(labels, trace)
 
-    def align(self, *batches: Batch) -> Axes:
-        return self.adapter.align(*most_telling(check_batches(batches)))
+    def batches(self, given: Sequence[Any]) -> list[Batch]:
+        batches = check_batches(given, "batches", self.user.ignore_index)
+        self.adapter.align(*most_telling(batches))
+        return batches
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
         return self.adapter.words(inputs, targets)
@@ -97,8 +101,12 @@ class KnownModule(Traceable):
         return self.adapter.count(inputs, targets)
 
     def check(self) -> None:
-        if self._live is not None:
-            self.adapter.check()
+        live = self._live
+        if live is not None and modules.fingerprint(live[1].module) != self._fingerprint:
+            raise RnnlensError(
+                "the module has changed since its probes were fitted, so that these no longer say "
+                "what it does; fit anew"
+            )
 
     def on(self, device: torch.device) -> "KnownModule":
         """The same, moved to a device."""

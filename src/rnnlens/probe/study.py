@@ -8,6 +8,7 @@ from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.axes.targets import Batch, most_telling, words_of
 from rnnlens.adapter.known import KnownModule
+from rnnlens.adapter.sanity import warn_if_worse_than_unigram
 from rnnlens.adapter.user_model import UserModel, UserRecord
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError, RnnlensWarning
@@ -67,6 +68,7 @@ def study(
     dataset = Dataset(model, splits, len(labels), reads_labels=inputs == labels, follows=follows)
     result = Study(user, model, dataset, labels, inputs)
     _warn_of_padding(result, telling)
+    warn_if_worse_than_unigram(adapter, batches["train"], len(labels))
     return result
 
 
@@ -99,13 +101,15 @@ def _check_embedding(adapter: Adapter, inputs: Sequence[str]) -> None:
 
 def _labels(user: UserModel, count: int) -> tuple[str, ...]:
     names = tuple(map(str, range(count) if user.labels is None else user.labels))
-    if len(names) != count:
-        remedy = (
-            "name every one, or give logits= a function that picks the logits"
-            if count > 1
-            else "of one number make two: logits=lambda z: torch.stack([0 * z, z], -1)"
-        )
+    if count == 1:
         raise RnnlensError(
-            f"the module predicts {count} labels and {len(names)} are named; {remedy}"
+            "the module predicts one number; name its labels and make logits of it, of yes and no "
+            "logits=lambda z: torch.cat([0 * z, z], -1), of bins, by their middles and width, "
+            "logits=lambda z: -(((z - torch.tensor(middles)) / width) ** 2)"
+        )
+    if len(names) != count:
+        raise RnnlensError(
+            f"the module predicts {count} labels and {len(names)} are named; name every one, or "
+            "give logits= a function that picks the logits"
         )
     return names

@@ -21,12 +21,13 @@ from rnnlens.errors import RnnlensError
 from rnnlens.view import saving
 from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.draw import figure
-from rnnlens.view.lenslike import LensLike
 from rnnlens.view.saving import Look
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from rnnlens.view.lens import Lens
 
 Label = tuple[str, float]  # and its probability
 
@@ -166,7 +167,7 @@ class Grid:
     ['have', 'up', 'the', 'with']
     """
 
-    def __init__(self, lens: LensLike, json: dict[str, Any]) -> None:
+    def __init__(self, lens: "Lens", json: dict[str, Any]) -> None:
         self.lens, self.json = lens, json
         self.text, self.semantic = str(json["text"]), str(json["semantic"])
         self.words = [str(word["text"]) for word in json["words"]]

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rnnlens.probe.semantics import offset
 from rnnlens.probe.stream import OWN
+from rnnlens.threads import one_thread, pool
 from rnnlens.view.encoding import Encodings, Integers, Palette, encode
 from rnnlens.view.memory import prefixes
 from rnnlens.view.models import Model
@@ -56,7 +57,7 @@ class Rows:
     ) -> None:
         self.model, self.readers = model, readers
         self.earlier = {column.kind.id for column in columns if column.back}
-        self.parallel: Parallel = map  # the server spreads pieces over its threads
+        self.parallel: Parallel = _in_threads
         self.computed = 0  # rows so far, for those who measure
         row = 4 * len(columns) * len(model.labels)  # bytes
         self._most = room // row if model.causal else 0
@@ -103,7 +104,7 @@ class Rows:
 
         def work(k: int) -> Encodings:
             a, b = starts[k], starts[k + 1]
-            with torch.inference_mode():  # it does not carry over to other threads
+            with one_thread(), torch.inference_mode():  # neither carries over to other threads
                 logits = pieces[k].logits()
                 here = np.flatnonzero((keep >= a) & (keep < b))
                 kept[here] = logits[keep[here] - a]
@@ -115,7 +116,8 @@ class Rows:
 
     def _pieces(self, asked: Request, first: int, last: int) -> list[Piece]:
         """How to compute the logits of the states of some rows."""
-        states, before = self.model.read(asked.ids, first, last)
+        with one_thread():
+            states, before = self.model.read(asked.ids, first, last)
         for kind in self.earlier:
             states[kind] = torch.cat([before[kind][None], states[kind]])
         return self.readers[asked.semantic].pieces(states)
@@ -138,6 +140,10 @@ class Rows:
         with self._lock:
             self._recent.clear()
         self.model.forget()
+
+
+def _in_threads(work: Callable[[Any], Encodings], pieces: Iterable[Any]) -> Iterable[Encodings]:
+    return pool().map(work, pieces)
 
 
 def _wanted(asked: Request, places: Sequence[Place]) -> Integers:

@@ -12,12 +12,13 @@ from weakref import WeakKeyDictionary
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.draw.visible import clip
-from rnnlens.view.lenslike import GridLike, LensLike
 from rnnlens.view.page.bundle import WEB, bundle, compact
 from rnnlens.view.payload import asked_for
 
 if TYPE_CHECKING:
     from rnnlens.view.divergence import End
+    from rnnlens.view.grid import Grid
+    from rnnlens.view.lens import Lens
     from rnnlens.view.page.server import api
 
 HINT = "for the live grid: pip install 'rnnlens[notebook]', and restart the kernel"
@@ -27,16 +28,16 @@ _STATIC_ROWS = 40  # of the table
 _LONGEST_LABEL = 16
 _INK = "#1b1b1f"
 Bundle = tuple[dict[str, Any], dict[str, Any]]  # contents by their kinds, and what is said of them
-_widgets: WeakKeyDictionary[GridLike | LensLike, Any] = WeakKeyDictionary()
+_widgets: "WeakKeyDictionary[Grid | Lens, Any]" = WeakKeyDictionary()
 
 
-def shown_grid(grid: GridLike) -> Bundle:
+def shown_grid(grid: "Grid") -> Bundle:
     """What a notebook is given of a grid, by kind of content."""
     start = {**grid.json, "rows": grid.json["rows"][:_FIRST_ROWS]}
     return _shown(grid, grid.lens, repr(grid), {"grid": start, "typing": False, "examples": []})
 
 
-def shown_lens(lens: LensLike) -> Bundle:
+def shown_lens(lens: "Lens") -> Bundle:
     """What a notebook is given of a lens: the first example, and a field for others."""
     examples = lens.examples()
     start = lens.part(examples[0], limit=_FIRST_ROWS)
@@ -44,7 +45,7 @@ def shown_lens(lens: LensLike) -> Bundle:
     return _shown(lens, lens, f"<lens {lens.title}>", held)
 
 
-def _shown(asked: GridLike | LensLike, lens: LensLike, said: str, start: dict[str, Any]) -> Bundle:
+def _shown(asked: "Grid | Lens", lens: "Lens", said: str, start: dict[str, Any]) -> Bundle:
     """The widget's view and the table; the table alone where there are no widgets."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None and not hasattr(shell, "kernel"):  # IPython in a terminal
@@ -64,7 +65,7 @@ def _shown(asked: GridLike | LensLike, lens: LensLike, said: str, start: dict[st
     return data, metadata
 
 
-def _widget_of(asked: GridLike | LensLike, lens: LensLike, start: dict[str, Any]) -> Any:
+def _widget_of(asked: "Grid | Lens", lens: "Lens", start: dict[str, Any]) -> Any:
     """The widget of a grid or lens, one however often it is shown; None without anywidget."""
     try:
         made = _widget_class()
@@ -110,7 +111,7 @@ def style() -> str:
     return page + own
 
 
-def answer(lens: LensLike, question: Any) -> dict[str, str]:
+def answer(lens: "Lens", question: Any) -> dict[str, str]:
     """What the widget is told that asked; the questions are those of the server."""
     number = str(question.get("id")) if isinstance(question, dict) else ""
     try:
@@ -122,7 +123,7 @@ def answer(lens: LensLike, question: Any) -> dict[str, str]:
         return {"id": number, "error": f"the kernel failed: {type(error).__name__}: {said[:200]}"}
 
 
-def _answered(lens: LensLike, question: Mapping[str, Any]) -> dict[str, Any]:
+def _answered(lens: "Lens", question: Mapping[str, Any]) -> dict[str, Any]:
     from pydantic import ValidationError
 
     from rnnlens.view.divergence import divergences

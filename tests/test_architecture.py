@@ -16,6 +16,7 @@ LAYERS = [
     "errors",
     "files",
     "flags",
+    "threads",
     "corpus",
     "model",
     "adapter",

@@ -65,8 +65,8 @@ def fit(
     train, held = _split(user, batches, valid)
     config = _config(settings)
     chosen = None if colours is None else {"own": checked(colours, Path("colours="))}
-    found = study(user, {"train": train, "valid": held})
     with threads_for(max((p.numel() for p in user.module.parameters()), default=0)):
+        found = study(user, {"train": train, "valid": held})
         probes = fit_quietly(found.dataset, config)
     vocabulary = found.vocabulary()
     text = found.model.text(vocabulary)

@@ -5,6 +5,7 @@ import torch
 from tests.models import fresh
 
 from rnnlens.view import rows
+from rnnlens.view.encoding import encode
 from rnnlens.view.lens import Lens
 from rnnlens.view.rows import Rows
 
@@ -76,7 +77,6 @@ def test_torch_shares_none_of_it_among_its_own_threads(lens, monkeypatch):
         seen.append(torch.get_num_threads())
         return encode(*given)
 
-    encode = rows.encode
     monkeypatch.setattr(rows, "encode", noting)
     torch.set_num_threads(2)
     try:

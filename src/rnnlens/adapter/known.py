@@ -1,6 +1,6 @@
 """A user's module of which it is known how it is read, with or without its code at hand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import Any
@@ -11,9 +11,10 @@ from torch import Tensor
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling
-from rnnlens.adapter.user_model import UserModel, UserRecord, user_model_at
+from rnnlens.adapter.user_model import UserModel, UserRecord, user_model, user_model_at
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
+from rnnlens.files import digest
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
@@ -163,6 +164,22 @@ class KnownModule(Traceable):
                 "numbers of its words to what the module takes"
             )
         return torch.tensor(list(ids), device=self.device).reshape(self.record.fed)
+
+
+def found_again(given: Any, sha: str, weights: Mapping[str, Tensor]) -> UserModel:
+    """A user's module, or what `package.module:factory` gives, with the weights of this hash."""
+    named = isinstance(given, str)
+    user = user_model_at(given) if named else user_model(given, "model=")
+    if digest(user.weights()) == sha:
+        return user
+    if not named:  # it is somebody's: nothing is put into it
+        raise RnnlensError(
+            "the module given is not the one of this run: its weights differ; load the weights of "
+            "that time into it, or fit anew"
+        )
+    user = user.copied()  # the factory may give others the same
+    user.put(weights)
+    return user
 
 
 def _close(a: Tensor, b: Tensor) -> bool:

@@ -164,15 +164,8 @@ class _Guarded(Adapter):
     """Tells what goes wrong in a module's own code in one line: there is no notebook to show it."""
 
     def _run(self, capture: Capture, batch: Any) -> Any:
-        name = type(self.module).__name__
-        try:
-            with users_code(f"the forward of {name}", TypeError):
-                return super()._run(capture, batch)
-        except TypeError as error:
-            raise RnnlensError(
-                f"{name} cannot be called so ({error}); return UserModel(..., feed=...), a "
-                "function from the module and a batch to what it returns"
-            ) from error
+        with users_code(f"the forward of {type(self.module).__name__}"):
+            return super()._run(capture, batch)
 
 
 def names_of(given: Any, what: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """A lens for a module of the user's own: probes fitted to its states, and grids of new text."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from rnnlens.adapter import Adapter, modules
 from rnnlens.adapter.axes.parting import is_part, some_sequences
 from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling, words_of
 from rnnlens.adapter.sanity import warn_if_worse_than_unigram
+from rnnlens.adapter.settings import mark_of
 from rnnlens.adapter.user_model import UserModel, UserRecord
 from rnnlens.corpus.own import OwnVocabulary
 from rnnlens.errors import RnnlensError, RnnlensWarning
@@ -129,7 +130,8 @@ def study(
     kinds = adapter.kinds
     fed = None if own.prepare else told.fed
     name, apart = described(adapter.module), adapter.difference
-    about = UserRecord(own.where, name, told.follows, fed, kinds, len(labels), apart)
+    settings = replace(own.settings(), mark=mark_of(own.prepare, len(inputs)))
+    about = UserRecord(own.where, name, told.follows, fed, kinds, len(labels), apart, settings)
     subject = ModuleSubject(adapter, told, batches, len(labels), reads_labels=inputs == labels)
     found = Found(own, subject, about, labels, inputs, digest(own.weights()))
     _warn_of_padding(found, telling)
@@ -245,6 +247,18 @@ def _fitted(subject: ModuleSubject, config: FitConfig) -> dict[str, Tensor]:
     return tensors
 
 
+def _joined(names: list[str], model: ModuleModel, found: Found) -> Iterator[str]:
+    """The texts that are read as these words; what `words` or `prepare` puts in front is no part
+    of them.
+    """
+    if found.about.settings.mark is not None:
+        names = names[1:]
+    for typed in (names, names[1:]):
+        for text in (" ".join(typed), "".join(typed)):
+            if text and [*model.words(text)] == names:
+                yield text
+
+
 def _texts(model: ModuleModel, found: Found, batch: Batch) -> list[str]:
     """Some sequences of a batch as texts, where a text is what its words come from."""
     words = words_of(*batch)
@@ -263,8 +277,7 @@ def _texts(model: ModuleModel, found: Found, batch: Batch) -> list[str]:
             read.pop()
         if read and all(0 <= number < len(found.inputs) for number in read):
             names = [found.inputs[number] for number in read[:LONG]]
-            texts = [t for t in (" ".join(names), "".join(names)) if [*model.words(t)] == names]
-            made += [text for text in texts if text not in made][:1]
+            made += [text for text in _joined(names, model, found) if text not in made][:1]
         if len(made) == EXAMPLES:
             break
     return made

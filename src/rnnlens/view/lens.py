@@ -268,8 +268,7 @@ class Lens:
             )
         words = self._words(text)
         ids = self.model.encode(words)
-        came = ids if self.model.follows else [-1] * len(ids)
-        return Request(text, words, ids, came, semantic, palette)
+        return Request(text, words, ids, self.model.came(ids), semantic, palette)
 
     def _words(self, text: str) -> tuple[str, ...]:
         if not isinstance(text, str):

@@ -30,11 +30,21 @@ class Model(ABC):
     difference: float | None = None  # of a user's module, between real and recomputed outputs
     examples: tuple[str, ...] | None = None  # texts to begin with; None: whatever it knows
     follows: bool  # whether labels are the words that follow, so that a text tells what came
+    mark: int | None = None  # what is read in front of a text, in place of its last word
 
     @property
     def device(self) -> torch.device:
         """Where the states of `source` are."""
         return torch.device("cpu")
+
+    def came(self, ids: list[int]) -> list[int]:
+        """The labels that a text's words are, in the order of what is read; -1: it does not tell.
+
+        Of a model that reads a mark first, a state stands beside the word that it predicts.
+        """
+        if not self.follows:
+            return [-1] * len(ids)
+        return ids if self.mark is None else [self.mark, *ids]
 
     @abstractmethod
     def words(self, text: str) -> tuple[str, ...]:

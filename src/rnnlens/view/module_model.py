@@ -93,6 +93,7 @@ class ModuleModel(Model):
         self.kinds, self.prediction = about.kinds, prediction(about.kinds)
         self.labels, self.counts = vocabulary.labels, vocabulary.counts
         self.description, self.follows = about.description, about.follows
+        self.mark = about.settings.mark
         self.difference: float | None = about.difference
         self.examples: tuple[str, ...] = tuple(example.text for example in examples)
         self._split = {example.text: example.words for example in examples}

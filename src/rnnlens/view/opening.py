@@ -75,6 +75,8 @@ def module_of(run: Run, given: Any = None) -> UserModel:
         )
     named = given is None or isinstance(given, str)
     own = user_model_at(given or about.factory) if named else user_model(given, "model=")
+    if not named:
+        own = own.read_as(about.settings, about.labels)
     if digest(own.weights()) != run.model_hash():
         if not named:  # it is somebody's: nothing is put into it
             raise RnnlensError(

@@ -106,7 +106,7 @@ class UserModel:
             )
         return replace(
             self,
-            labels=range(labels) if self.labels is None else self.labels,
+            labels=tuple(map(str, range(labels))) if self.labels is None else self.labels,
             kinds=self.kinds or before.kinds,
             exclude=self.exclude or before.exclude,
             batch_first=before.batch_first if self.batch_first is None else self.batch_first,

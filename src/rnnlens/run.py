@@ -254,7 +254,7 @@ class Run:
                 f"{self.path} does not say where its model's code is, so that it cannot read a new "
                 "text; in Python, give it: rnnlens.load(run, model=...)"
             )
-        user = found_again(given or record.factory, self.model_hash(), self._weights()[1])
+        user = found_again(record, given or record.factory, self.model_hash(), self._weights()[1])
         adapter = user.adapter()
         known, examples = KnownModule(record, lambda: (user, adapter)), self.examples() or []
         known.check_reading(self.vocabulary(), examples[:1], f"the code of {self.path}")

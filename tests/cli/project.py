@@ -1,5 +1,7 @@
 """A user's project: code of its own, an untagged corpus and a tagged one."""
 
+from typing import Any
+
 from tests.grammar import sentences
 
 from rnnlens.corpus.sentence import Sentence
@@ -23,6 +25,7 @@ def fit(command, factory, output, *flags, corpus="plain.txt"):
     )
 
 
-def besides_training(err: str) -> list[str]:
-    """What a command says, but for the warning that a module is not trained, which none here is."""
-    return [line for line in err.splitlines() if "predicts its targets worse" not in line]
+def complaints(answer: Any) -> str:
+    """What a command complains of, but that these modules are not trained."""
+    lines = answer.err.splitlines(keepends=True)
+    return "".join(line for line in lines if "predicts its targets worse" not in line)

@@ -149,7 +149,10 @@ class KnownModule(Traceable):
             with self._lock:
                 return self.user.words(text)
 
-        return TextSide(vocabulary, split, self._prepared, self.record.follows)
+        record = self.record
+        return TextSide(
+            vocabulary, split, self._prepared, record.follows, mark=record.settings.mark
+        )
 
     def _prepared(self, ids: Sequence[int]) -> Any:
         """The numbers of a text's words as the module is fed them."""
@@ -166,10 +169,14 @@ class KnownModule(Traceable):
         return torch.tensor(list(ids), device=self.device).reshape(self.record.fed)
 
 
-def found_again(given: Any, sha: str, weights: Mapping[str, Tensor]) -> UserModel:
+def found_again(
+    record: UserRecord, given: Any, sha: str, weights: Mapping[str, Tensor]
+) -> UserModel:
     """A user's module, or what `package.module:factory` gives, with the weights of this hash."""
     named = isinstance(given, str)
     user = user_model_at(given) if named else user_model(given, "model=")
+    if not named:
+        user = user.read_as(record.settings, record.labels)
     if digest(user.weights()) == sha:
         return user
     if not named:  # it is somebody's: nothing is put into it

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.axes.targets import Batch, most_telling, words_of
 from rnnlens.adapter.known import KnownModule
+from rnnlens.adapter.settings import mark_of
 from rnnlens.adapter.user_model import UserModel, UserRecord
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError, RnnlensWarning
@@ -70,6 +71,7 @@ def study(
     record = UserRecord(
         user.where, modules.description(adapter.module), follows,
         None if user.prepare else axes.fed, adapter.kinds, len(labels), adapter.difference,
+        replace(user.settings(), mark=mark_of(user.prepare, len(inputs))),
     )  # fmt: skip
     model = KnownModule(record, lambda: (user, adapter))
     splits = {name: data.of_batches(model, some) for name, some in batches.items()}

@@ -141,3 +141,14 @@ def test_batches_of_the_owners_own_are_taken_as_they_are():
 def test_a_module_that_can_be_read_in_no_order_is_told():
     with pytest.raises(RnnlensError, match="it reads from the end"):
         batches_of(UserModel(Flipped(), WORDS), LETTERS, corpus(), 200)
+
+
+def test_sentences_that_are_read_behind_a_mark_are_asked_for_all_their_words():
+    some = corpus()
+    own = UserModel(
+        LanguageModel(), WORDS, prepare=lambda ids: torch.tensor([[0, *ids[:-1]]])
+    )  # fmt: skip
+    for name, data in batches_of(own, LETTERS, some, 200).items():
+        sentences = [LETTERS.encode(s.words) for s in some.sentences(name)]
+        assert [targets.tolist() for _, targets in data] == sentences
+        assert [fed.tolist() for fed, _ in data] == [[[0, *ids[:-1]]] for ids in sentences]

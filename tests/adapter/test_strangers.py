@@ -278,3 +278,16 @@ def test_padding_tells_how_a_module_sorts_that_counts_its_words_itself():
     assert torch.equal(trace.states["x"][valid], x[valid])
     assert trace.logits is not None
     torch.testing.assert_close(trace.logits[valid], module.readout(trace.states["h1"])[valid])
+
+
+def test_logits_that_stay_sorted_are_refused_and_the_remedy_works():
+    class Left(Sorting):
+        def forward(self, words: Tensor, lengths: Tensor) -> Any:  # type: ignore[override]
+            order = lengths.sort(descending=True)[1]
+            return {"scores": super().forward(words, lengths)[order], "order": order}
+
+    words, targets = batches()[0]
+    with pytest.raises(RnnlensError, match=r"in another order than it is fed; .* or in logits="):
+        Adapter(Left(), labels=V).align(((words, LENGTHS), targets))
+    adapter = Adapter(Left(), logits=lambda made: made["scores"][made["order"].argsort()])
+    assert adapter.align(((words, LENGTHS), targets)).words_first is True

@@ -1,5 +1,7 @@
 """A user's project: code of its own, an untagged corpus and a tagged one."""
 
+from typing import Any
+
 from tests.grammar import sentences
 
 from rnnlens.corpus.sentence import Sentence
@@ -21,3 +23,9 @@ def fit(command, factory, output, *flags, corpus="plain.txt"):
     return command(
         "fit", "--model", f"usermodels:{factory}", "--corpus", corpus, "-o", output, *FIT, *flags
     )
+
+
+def complaints(answer: Any) -> str:
+    """What a command complains of, but that these modules are not trained."""
+    lines = answer.err.splitlines(keepends=True)
+    return "".join(line for line in lines if "predicts its targets worse" not in line)

@@ -23,7 +23,7 @@ FACTORIES = [
     ("usermodels:nothing", "gave NoneType; give a module"),
     ("usermodels:broken", "usermodels:broken failed: ValueError: the weights are not there ("),
     ("usermodels:stuck", "the forward of Stuck failed: RuntimeError: shapes do not fit ("),
-    ("usermodels:carried", "missing a required argument: 'hidden'); give feed="),
+    ("usermodels:carried", "missing a required argument: 'hidden'); give feed=, a function"),
     ("usermodels:no_module", "a str is no torch module"),
     ("usermodels:odd_kinds", "kinds= names 3"),
     ("usermodels:odd_order", "batch_first= is 'yes'"),

@@ -189,8 +189,7 @@ class Adapter(Traceable):
         if is_first:
             self._apart = is_apart(capture, output, self._logits, self._batch_first)
         heard = heard_parts(capture, self._apart, self._batch_first)
-        embedding = modules.embedding(self.module)
-        moved = in_batch_order(heard, batch, embedding, is_first or self._sorts)
+        moved = in_batch_order(heard, batch, self.module, is_first or self._sorts)
         self._sorts = self._sorts or moved is not None
         return moved or heard
 

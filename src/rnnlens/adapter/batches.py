@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter.axes.targets import NONE, Batch, check_batches, largest
+from rnnlens.adapter.settings import mark_of
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
@@ -59,7 +60,8 @@ def _made(
             f"({', '.join(vocabulary.labels[:3])}, ...); give a tagged corpus"
         )
     if own.prepare:
-        return {name: _one_by_one(own.prepare, some) for name, some in texts.items()}
+        marked = mark_of(own.prepare, len(vocabulary.inputs)) is not None
+        return {name: _one_by_one(own.prepare, some, marked) for name, some in texts.items()}
     first = fed == (1, -1) if fed else _sequences_first(own, texts["train"])
     return {name: _side_by_side(own, some, first) for name, some in texts.items()}
 
@@ -96,10 +98,13 @@ def _label_of_tags(vocabulary: Vocabulary) -> Ints | None:
     return np.array([number.get(tag, NONE) for tag in UNIVERSAL] + [NONE])
 
 
-def _one_by_one(prepare: Callable[[list[int]], Any], texts: Texts) -> list[Batch]:
+def _one_by_one(prepare: Callable[[list[int]], Any], texts: Texts, marked: bool) -> list[Batch]:
+    """Single sentences; `marked`: a mark is read in front of each, and its last word is not."""
     made = []
     for number in np.flatnonzero(texts.split.lengths > 1):
         words, targets = texts.rows(np.array([number]))
+        if marked and texts.label_of is None:
+            words = targets = torch.cat([words, targets[:, -1:]], 1)
         made.append((prepare(words[0].tolist()), targets[0]))
     return made
 

@@ -1,6 +1,6 @@
 """A user's module of which it is known how it is read, with or without its code at hand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import Any
@@ -11,9 +11,10 @@ from torch import Tensor
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling
-from rnnlens.adapter.user_model import UserModel, UserRecord, user_model_at
+from rnnlens.adapter.user_model import UserModel, UserRecord, user_model, user_model_at
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
+from rnnlens.files import digest
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
@@ -148,7 +149,10 @@ class KnownModule(Traceable):
             with self._lock:
                 return self.user.words(text)
 
-        return TextSide(vocabulary, split, self._prepared, self.record.follows)
+        record = self.record
+        return TextSide(
+            vocabulary, split, self._prepared, record.follows, mark=record.settings.mark
+        )
 
     def _prepared(self, ids: Sequence[int]) -> Any:
         """The numbers of a text's words as the module is fed them."""
@@ -163,6 +167,26 @@ class KnownModule(Traceable):
                 "numbers of its words to what the module takes"
             )
         return torch.tensor(list(ids), device=self.device).reshape(self.record.fed)
+
+
+def found_again(
+    record: UserRecord, given: Any, sha: str, weights: Mapping[str, Tensor]
+) -> UserModel:
+    """A user's module, or what `package.module:factory` gives, with the weights of this hash."""
+    named = isinstance(given, str)
+    user = user_model_at(given) if named else user_model(given, "model=")
+    if not named:
+        user = user.read_as(record.settings, record.labels)
+    if digest(user.weights()) == sha:
+        return user
+    if not named:  # it is somebody's: nothing is put into it
+        raise RnnlensError(
+            "the module given is not the one of this run: its weights differ; load the weights of "
+            "that time into it, or fit anew"
+        )
+    user = user.copied()  # the factory may give others the same
+    user.put(weights)
+    return user
 
 
 def _close(a: Tensor, b: Tensor) -> bool:

@@ -16,9 +16,10 @@ from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter, modules
 from rnnlens.adapter.record.capture import Capture
+from rnnlens.adapter.settings import FUNCTIONS, Settings
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
-from rnnlens.model.kinds import Edge, Kind
+from rnnlens.model.kinds import Kind
 
 Result = TypeVar("Result")
 
@@ -87,6 +88,29 @@ class UserModel:
             labels=labels, exclude=self.exclude,
         )  # fmt: skip
 
+    def settings(self) -> Settings:
+        """How it is read, as far as a file can hold that."""
+        default = {"words": str.split, "prepare": None, "feed": None, "logits": None}
+        given = tuple(name for name in FUNCTIONS if getattr(self, name) is not default[name])
+        return Settings(tuple(self.kinds), tuple(self.exclude), self.batch_first, given)
+
+    def read_as(self, before: Settings, labels: int) -> "UserModel":
+        """The same, read as it was when probes were fitted; functions have to be given again."""
+        missing = [name for name in before.functions if name not in self.settings().functions]
+        if missing:
+            again = ", ".join(f"{name}=..." for name in missing)
+            raise RnnlensError(
+                f"the probes were fitted with {', '.join(f'{name}=' for name in missing)}, which a "
+                f"run cannot hold; give model=rnnlens.UserModel(module, {again}) with the same"
+            )
+        return replace(
+            self,
+            labels=tuple(map(str, range(labels))) if self.labels is None else self.labels,
+            kinds=self.kinds or before.kinds,
+            exclude=self.exclude or before.exclude,
+            batch_first=before.batch_first if self.batch_first is None else self.batch_first,
+        )
+
     def weights(self) -> dict[str, Tensor]:
         """Everything its module has learnt, by name; tied tensors are there under each name."""
         state = modules.unwrapped(self.module).state_dict()
@@ -129,21 +153,20 @@ class UserRecord:
     kinds: tuple[Kind, ...]
     labels: int
     difference: float  # the largest between recomputed and real outputs, in one batch
+    settings: Settings = field(default_factory=Settings)  # how it is read
 
     @classmethod
     def from_json(cls, value: Any, path: Path) -> "UserRecord":
         """The inverse of `asdict`."""
         try:
-            kinds = tuple(
-                Kind(**{**kind, "sources": tuple(Edge(**s) for s in kind["sources"])})
-                for kind in value["kinds"]
-            )
+            kinds = tuple(map(Kind.from_json, value["kinds"]))
             fed = None if value["fed"] is None else tuple(map(int, value["fed"]))
             factory, described = str(value["factory"]), str(value["description"])
             follows, labels = bool(value["follows"]), int(value["labels"])
             apart = float(value["difference"])
-            return cls(factory, described, follows, fed, kinds, labels, apart)
-        except (KeyError, TypeError, ValueError) as error:
+            settings = Settings.from_json(value.get("settings", {}))
+            return cls(factory, described, follows, fed, kinds, labels, apart, settings)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RnnlensError(
                 f"{path / 'model.json'} is damaged ({error!r}); restore it or make the run anew"
             ) from error
@@ -153,15 +176,8 @@ class _Guarded(Adapter):
     """Tells what goes wrong in a module's own code in one line: there is no notebook to show it."""
 
     def _run(self, capture: Capture, batch: Any) -> Any:
-        name = type(self.module).__name__
-        try:
-            with users_code(f"the forward of {name}", TypeError):
-                return super()._run(capture, batch)
-        except TypeError as error:
-            raise RnnlensError(
-                f"{name} cannot be called so ({error}); return UserModel(..., feed=...), a "
-                "function from the module and a batch to what it returns"
-            ) from error
+        with users_code(f"the forward of {type(self.module).__name__}"):
+            return super()._run(capture, batch)
 
 
 def names_of(given: Any, what: str) -> tuple[str, ...]:

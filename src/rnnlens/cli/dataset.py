@@ -31,8 +31,8 @@ def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
     record = run.record()["corpus"]
     if not record:
         raise RnnlensError(
-            f"{run.path} was fitted in Python and names no corpus; measure it there, with "
-            "lens.evaluate(batches)"
+            f"the run.json of {run.path} names no corpus; of a run that was fitted in Python, "
+            "measure it there: lens.evaluate(batches)"
         )
     return _of_encoded(run, args) if "min_count" in record else _of_batches(run, args)
 

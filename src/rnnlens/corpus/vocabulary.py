@@ -102,15 +102,17 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, value: Any) -> "Vocabulary":
-        """The inverse of `to_json`; what folds words is left out for a user's own."""
+        """The inverse of `to_json`."""
         try:
+            if "lowercase" not in value:  # a user's of an older version, which folds nothing
+                value = {"numerals": (), "lowercase": False, "numbers": False, **value}
             words = value.get("inputs")
             vocabulary = cls(
                 labels=_names(value["labels"]),
                 counts=tuple(map(int, value["counts"])),
-                numerals=frozenset(value.get("numerals", ())),
-                lowercase=bool(value.get("lowercase", False)),
-                numbers=bool(value.get("numbers", False)),
+                numerals=frozenset(value["numerals"]),
+                lowercase=bool(value["lowercase"]),
+                numbers=bool(value["numbers"]),
                 words=None if words is None else _names(words),
             )
             folds = vocabulary.lowercase or vocabulary.numbers

@@ -34,6 +34,7 @@ class TextSide:
     batch: Callable[[Sequence[int]], Any]  # the numbers of words into what the model is given
     follows: bool = True  # whether labels are the words that follow, so that a text tells what came
     side_by_side: bool = False  # whether sentences are columns of one batch (T, B)
+    mark: int | None = None  # what is read in front of a text, in place of its last word
 
     def words(self, text: str) -> tuple[str, ...]:
         """The words of a text somebody typed."""
@@ -42,6 +43,15 @@ class TextSide:
         if strange := [word for word in words if not isinstance(word, str)]:
             raise RnnlensError(f"words= gave {strange[0]!r}; give a function from a text to words")
         return words
+
+    def came(self, ids: Sequence[int]) -> list[int]:
+        """The labels that a text's words are, in the order of what is read; -1: it does not tell.
+
+        Of a model that reads a mark first, a state stands beside the word that it predicts.
+        """
+        if not self.follows:
+            return [-1] * len(ids)
+        return [*ids] if self.mark is None else [self.mark, *ids]
 
     def is_unknown(self, number: int) -> bool:
         """Whether the model has no word of its own for it."""

@@ -2,18 +2,27 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.axes.targets import Batch, most_telling, words_of
 from rnnlens.adapter.known import KnownModule
-from rnnlens.adapter.sanity import warn_if_worse_than_unigram
+from rnnlens.adapter.settings import mark_of
 from rnnlens.adapter.user_model import UserModel, UserRecord
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError, RnnlensWarning
+from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe import data
 from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.prior import log_prior
+
+_TRIED = 4  # batches
+_SURE = 2.0  # standard errors
 
 
 @dataclass(frozen=True)
@@ -62,13 +71,14 @@ def study(
     record = UserRecord(
         user.where, modules.description(adapter.module), follows,
         None if user.prepare else axes.fed, adapter.kinds, len(labels), adapter.difference,
+        replace(user.settings(), mark=mark_of(user.prepare, len(inputs))),
     )  # fmt: skip
     model = KnownModule(record, lambda: (user, adapter))
     splits = {name: data.of_batches(model, some) for name, some in batches.items()}
     dataset = Dataset(model, splits, len(labels), reads_labels=inputs == labels, follows=follows)
     result = Study(user, model, dataset, labels, inputs)
     _warn_of_padding(result, telling)
-    warn_if_worse_than_unigram(adapter, batches["train"], len(labels))
+    _warn_if_worse_than_unigram(dataset)
     return result
 
 
@@ -87,6 +97,35 @@ def _warn_of_padding(study: Study, batch: Batch) -> None:
             "measured too; give it negative targets",
             RnnlensWarning,
             stacklevel=2,
+        )
+
+
+@torch.no_grad()
+def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
+    """A net under every mistake in reading a module: does it predict its own targets at all?
+
+    Where it is worse on some batches than the frequencies of the labels, targets are most likely
+    not beside what it says of them, or it is not trained.
+    """
+    stream = dataset.stream("train", "output", kinds=(PREDICTION,))
+    try:
+        prior = log_prior(dataset.counts("output"))
+        count = len(stream.data.counts)
+        chunk = stream.chunk(np.arange(0, count, -(-count // _TRIED)))
+    except RnnlensError:  # told where states are asked for
+        return
+    logits, labels = dataset.model.predict(chunk.states[PREDICTION]), chunk.labels
+    model = F.cross_entropy(logits.double(), labels, reduction="none").cpu()
+    unigram = -prior[labels.cpu()]
+    gap = model - unigram
+    if len(gap) > 1 and float(gap.mean()) > _SURE * float(gap.std()) / len(gap) ** 0.5:
+        warnings.warn(
+            f"the module predicts its targets worse (perplexity {float(model.mean().exp()):.3g}) "
+            f"than their frequencies do ({float(unigram.mean().exp()):.3g}); look whether it is "
+            "trained, targets lie in the order of the batch (batch_first=), padding has negative "
+            "targets, and logits= picks the logits",
+            RnnlensWarning,
+            stacklevel=3,
         )
 
 

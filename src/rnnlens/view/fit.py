@@ -1,6 +1,6 @@
 """A lens for a module of the user's own: probes fitted to its states, and grids of new text."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,18 @@ def _split_sequences(user: UserModel, batch: Batch) -> tuple[list[Batch], list[B
     return (parts[0], parts[1]) if len(parts) == 2 else ([], [])
 
 
+def _joined(names: list[str], session: Session) -> Iterator[str]:
+    """The texts that are read as these words; what `words` or `prepare` puts in front is no part
+    of them.
+    """
+    if session.text.mark is not None:
+        names = names[1:]
+    for typed in (names, names[1:]):
+        for text in (" ".join(typed), "".join(typed)):
+            if text and [*session.words(text)] == names:
+                yield text
+
+
 def _examples(found: Study, session: Session, batch: Batch) -> list[str]:
     """Some sequences of a batch as texts, where a text is what its words come from."""
     words, model, axes = words_of(*batch), found.model, found.model.adapter.axes
@@ -145,8 +157,7 @@ def _examples(found: Study, session: Session, batch: Batch) -> list[str]:
             read.pop()
         if read and all(0 <= number < len(found.inputs) for number in read):
             names = [found.inputs[number] for number in read[:LONG]]
-            either = [t for t in (" ".join(names), "".join(names)) if [*session.words(t)] == names]
-            texts += [text for text in either if text not in texts][:1]
+            texts += [text for text in _joined(names, session) if text not in texts][:1]
         if len(texts) == EXAMPLES:
             break
     return texts

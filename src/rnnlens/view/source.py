@@ -191,8 +191,7 @@ class GridSource:
             )
         words = self._words(text)
         ids = self.session.vocabulary.encode(words)
-        came = ids if self.session.text.follows else [-1] * len(ids)
-        return Request(text, words, ids, came, semantic, palette)
+        return Request(text, words, ids, self.session.text.came(ids), semantic, palette)
 
     def _words(self, text: str) -> tuple[str, ...]:
         if not isinstance(text, str):

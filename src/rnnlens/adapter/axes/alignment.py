@@ -18,6 +18,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.traceable import Trace
 
 _TRIED = 6  # words
+_FEW = 64  # of many labels, that are looked at
 _LOGITS = "logits"
 
 Place = tuple[int, int]
@@ -93,7 +94,7 @@ def _changes(reader: Reader, batch: Any, words: Tensor, there: Tensor) -> Iterat
         after = reader.trace(_changed(batch, words, place))
         where = {kind: _differs(v, after.states[kind]) for kind, v in before.states.items()}
         if before.logits is not None and after.logits is not None:
-            where[_LOGITS] = _differs(before.logits, after.logits)
+            where[_LOGITS] = _differs(before.logits[..., :_FEW], after.logits[..., :_FEW])
         if any(len(found) for found in where.values()):
             told += 1
             yield _Change(place, where, before)
@@ -143,8 +144,23 @@ def _judged(reader: Reader, changes: list[_Change], shape: torch.Size) -> Alignm
     orders = [first for first in (True, False) if right[first] - astray]
     if wrong and not orders:
         raise RnnlensError(_remedy(wrong, shape))
+    if len(orders) == 1:
+        _check_logits(changes, orders[0])
     told = reader.beside(heard) if changes else None
     return Alignment(orders[0] if len(orders) == 1 else None, astray, told)
+
+
+def _check_logits(changes: list[_Change], first: bool) -> None:
+    """Refuse logits that come in another order of sequences than the words."""
+    for place, where, _ in changes:
+        sequence = place[0 if first else 1]
+        columns = set(where.get(_LOGITS, torch.zeros(0, 2))[:, 1].tolist())
+        if len(columns) == 1 and columns != {sequence}:
+            raise RnnlensError(
+                f"what the module says of sequence {sequence} of a batch comes as that of sequence "
+                f"{columns.pop()}: it returns its sequences in another order than it is fed; put "
+                "them back into that order in forward, or in logits="
+            )
 
 
 def _possible(place: Place, states: Tensor, shape: torch.Size) -> dict[bool, Place]:

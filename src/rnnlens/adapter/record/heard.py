@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from rnnlens.adapter.axes.layout import Layout
 from rnnlens.adapter.axes.sorting import is_suspicious, restored
 from rnnlens.adapter.logits import count
+from rnnlens.adapter.modules import embedding
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.capture import RUN, Capture, Part, local
 
@@ -77,14 +78,12 @@ def is_apart(
     return 0 < count(output, each, own, logits) < runs
 
 
-def in_batch_order(
-    heard: Parts, batch: Any, embedding: nn.Embedding | None, known_to_sort: bool
-) -> Parts | None:
+def in_batch_order(heard: Parts, batch: Any, module: nn.Module, may_sort: bool) -> Parts | None:
     """The parts with the batch's own order of sequences; None where they have it already."""
     first = next(iter(heard.values()), None)
-    if first is None or not (known_to_sort or is_suspicious(first.layout)):
+    if first is None or not (may_sort or is_suspicious(first.layout)):
         return None
-    order = restored(first.piece.states["x"], first.layout, batch, embedding)
+    order = restored(first.piece.states["x"], first.layout, batch, embedding(module))
     if order is None:
         return None
     return {

@@ -1,0 +1,93 @@
+"""docs/architecture.md names files, folders and code that there are, and no room is left out."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from tests.shown import ROOT
+
+PACKAGE = ROOT / "src/rnnlens"
+PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+PICTURE = ET.parse(ROOT / "docs/architecture.svg").getroot()
+DATA = {"bundled"}  # folders with no rooms in them
+
+LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+PROSE = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
+ENDINGS = (".py", ".js", ".md", ".svg", ".json")
+
+
+def is_path(name: str) -> bool:
+    return re.fullmatch(r"[\w./-]+", name) is not None and (
+        name.endswith((*ENDINGS, "/")) or "/" in name
+    )
+
+
+PATHS = sorted({part for code in CODE.findall(PROSE) for part in code.split() if is_path(part)})
+NAMES = sorted({code for code in CODE.findall(PROSE) if re.fullmatch(r"[\w.]+(\(.*\))?", code)})
+
+
+def folders(package: Path, data: set[str] = DATA) -> set[str]:
+    """Every folder of the package, as the page names it; of those that hold data, only itself."""
+    found = [path.relative_to(package) for path in package.rglob("*") if path.is_dir()]
+    return {
+        f"{path.as_posix()}/"
+        for path in found
+        if "__pycache__" not in path.parts and not (path.parts[0] in data and len(path.parts) > 1)
+    }
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_what_the_page_names_is_there(name):
+    path = next((root / name for root in (PACKAGE, ROOT) if (root / name).exists()), None)
+    assert path is not None, name
+    assert path.is_dir() == name.endswith("/") or name == "src/rnnlens"
+
+
+@pytest.mark.parametrize(("text", "target"), LINK.findall(PROSE))
+def test_links_lead_to_the_files_they_are_called_after(text, target):
+    path = ROOT / "docs" / target.partition("#")[0]
+    assert path.is_file(), "a folder is no page of the site; link a file"
+    assert not text.endswith(ENDINGS) or path.name == text
+
+
+def test_every_folder_of_the_package_is_named():
+    headings = re.findall(r"^### (\w+/):", PAGE, flags=re.MULTILINE)
+    assert folders(PACKAGE) - {*PATHS, *headings} == set()
+    assert {f"{path.name}/" for path in PACKAGE.iterdir() if (path / "__init__.py").exists()} == {
+        *headings
+    }
+
+
+def test_a_folder_that_is_not_named_is_seen(tmp_path):
+    (tmp_path / "view" / "new").mkdir(parents=True)
+    (tmp_path / "bundled" / "english-news").mkdir(parents=True)
+    (tmp_path / "view" / "__pycache__").mkdir()
+    assert folders(tmp_path) == {"view/", "view/new/", "bundled/"}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not is_path(name)])
+def test_names_of_the_page_are_names_of_the_code(name):
+    code = "\n".join(
+        path.read_text(encoding="utf-8")
+        for path in [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.js")]
+    )
+    word = name.partition("(")[0].rpartition(".")[2]
+    assert re.search(rf"\b{re.escape(word)}\b", code)
+
+
+def test_the_picture_names_what_is_there():
+    words = " ".join("".join(text.itertext()) for text in PICTURE.iter() if "text" in text.tag)
+    names = set(re.findall(r"[\w]+\.py|\w+/", words))
+    there = {path.name + "/" * path.is_dir() for path in PACKAGE.rglob("*")}
+    assert len(names) > 20
+    assert names - there == set()
+    for contract in ("Traceable", "TextSide", "Dataset", "Probes"):
+        assert contract in words
+
+
+def test_the_picture_can_be_read_in_the_dark_and_says_what_it_shows():
+    assert "prefers-color-scheme: dark" in "".join(PICTURE.itertext())
+    tags = [element.tag.rpartition("}")[2] for element in PICTURE]
+    assert tags[:2] == ["title", "desc"]

@@ -10,10 +10,13 @@ from tests.shown import ROOT
 PACKAGE = ROOT / "src/rnnlens"
 PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
 PICTURE = ET.parse(ROOT / "docs/architecture.svg").getroot()
-DATA = {"bundled"}  # folders with no rooms in them
+CODE = "\n".join(
+    path.read_text(encoding="utf-8") for path in [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.js")]
+)
+DATA = "bundled"  # a folder with no rooms in it
 
 LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
-CODE = re.compile(r"`([^`\n]+)`")
+LITERAL = re.compile(r"`([^`\n]+)`")
 PROSE = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
 ENDINGS = (".py", ".js", ".md", ".svg", ".json")
 
@@ -24,18 +27,16 @@ def is_path(name: str) -> bool:
     )
 
 
-PATHS = sorted({part for code in CODE.findall(PROSE) for part in code.split() if is_path(part)})
-NAMES = sorted({code for code in CODE.findall(PROSE) if re.fullmatch(r"[\w.]+(\(.*\))?", code)})
+LITERALS = sorted(set(LITERAL.findall(PROSE)))
+PATHS = sorted({part for literal in LITERALS for part in literal.split() if is_path(part)})
+NAMES = [name for name in LITERALS if re.fullmatch(r"[\w.]+(\(.*\))?", name) and not is_path(name)]
 
 
-def folders(package: Path, data: set[str] = DATA) -> set[str]:
-    """Every folder of the package, as the page names it; of those that hold data, only itself."""
-    found = [path.relative_to(package) for path in package.rglob("*") if path.is_dir()]
-    return {
-        f"{path.as_posix()}/"
-        for path in found
-        if "__pycache__" not in path.parts and not (path.parts[0] in data and len(path.parts) > 1)
-    }
+def folders(package: Path) -> set[str]:
+    """Every folder that holds files, as the page names it; what is in a folder of data is data."""
+    files = [path.relative_to(package) for path in package.rglob("*") if path.is_file()]
+    code = [file.parent for file in files if file.parts[0] != DATA]
+    return {f"{folder.as_posix()}/" for folder in code if folder.name not in ("", "__pycache__")}
 
 
 @pytest.mark.parametrize("name", PATHS)
@@ -55,26 +56,23 @@ def test_links_lead_to_the_files_they_are_called_after(text, target):
 def test_every_folder_of_the_package_is_named():
     headings = re.findall(r"^### (\w+/):", PAGE, flags=re.MULTILINE)
     assert folders(PACKAGE) - {*PATHS, *headings} == set()
-    assert {f"{path.name}/" for path in PACKAGE.iterdir() if (path / "__init__.py").exists()} == {
-        *headings
-    }
+    rooms = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
+    assert rooms == {*headings}
+    assert f"{DATA}/" in PATHS
 
 
 def test_a_folder_that_is_not_named_is_seen(tmp_path):
-    (tmp_path / "view" / "new").mkdir(parents=True)
-    (tmp_path / "bundled" / "english-news").mkdir(parents=True)
-    (tmp_path / "view" / "__pycache__").mkdir()
-    assert folders(tmp_path) == {"view/", "view/new/", "bundled/"}
+    for name in ("run.py", "view/new/a.js", "bundled/news/run.json", "cli/__pycache__/fit.pyc"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "left").mkdir()
+    assert folders(tmp_path) == {"view/new/"}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not is_path(name)])
+@pytest.mark.parametrize("name", NAMES)
 def test_names_of_the_page_are_names_of_the_code(name):
-    code = "\n".join(
-        path.read_text(encoding="utf-8")
-        for path in [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.js")]
-    )
     word = name.partition("(")[0].rpartition(".")[2]
-    assert re.search(rf"\b{re.escape(word)}\b", code)
+    assert re.search(rf"\b{re.escape(word)}\b", CODE)
 
 
 def test_the_picture_names_what_is_there():

@@ -1,7 +1,6 @@
 """The grid of a sentence, beside the naive way: one state at a time, sorted, added up in Python.
 
-Of the bundled run, or of yours with --run. Times are as the server has them: torch on one thread,
-pieces shared among threads of our own.
+Of the bundled run, or of yours with --run.
 """
 
 import argparse
@@ -17,7 +16,6 @@ from rnnlens.run import BUNDLED, run_at
 from rnnlens.view.encoding import Palette, faded, top_of
 from rnnlens.view.lens import Lens
 from rnnlens.view.opening import opened
-from rnnlens.view.page.server.app import use_all_cores
 
 WORDS = 20
 WHOLE, MORE = 60, 10  # ms, what is wanted
@@ -133,7 +131,6 @@ def main() -> None:
     began = time.perf_counter()
     lens = opened(run_at(args.run))
     print(f"loading, after torch: {time.perf_counter() - began:.2f} s")
-    use_all_cores([lens])
     known = [label for label in lens.labels if label.isalnum()]
     words = [known[k * 37 % len(known)] for k in range(WORDS + 1)]
     measure(lens, " ".join(words[:-1]), " ".join(words), args.rounds)

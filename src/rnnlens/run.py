@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.known import KnownModule
-from rnnlens.adapter.user_model import UserModel, UserRecord, user_model, user_model_at
+from rnnlens.adapter.known import KnownModule, found_again
+from rnnlens.adapter.user_model import UserModel, UserRecord
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.files import digest, read_json, read_tensors, sha256, write_json, write_tensors
+from rnnlens.files import read_json, read_tensors, sha256, write_json, write_tensors
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
@@ -254,21 +254,10 @@ class Run:
                 f"{self.path} does not say where its model's code is, so that it cannot read a new "
                 "text; in Python, give it: rnnlens.load(run, model=...)"
             )
-        named = given is None or isinstance(given, str)
-        user = user_model_at(given or record.factory) if named else user_model(given, "model=")
-        if digest(user.weights()) != self.model_hash():
-            if not named:  # it is somebody's: nothing is put into it
-                raise RnnlensError(
-                    f"the module given is not the one of {self.path}: its weights differ; load the "
-                    "weights of that time into it, or fit anew"
-                )
-            user = user.copied()  # the factory may give others the same
-            user.put(self._weights()[1])
+        user = found_again(given or record.factory, self.model_hash(), self._weights()[1])
         adapter = user.adapter()
-        known = KnownModule(record, lambda: (user, adapter))
-        known.check_reading(
-            self.vocabulary(), (self.examples() or [])[:1], f"the code of {self.path}"
-        )
+        known, examples = KnownModule(record, lambda: (user, adapter)), self.examples() or []
+        known.check_reading(self.vocabulary(), examples[:1], f"the code of {self.path}")
         return user, adapter
 
     def write_examples(self, examples: Sequence[Example]) -> None:

@@ -230,3 +230,59 @@ def test_results_do_not_depend_on_what_was_read_before():
     again = adapter.trace(WORDS)
     for kind, values in first.states.items():
         torch.testing.assert_close(again.states[kind], values, rtol=0, atol=1e-6)
+
+
+class Several(nn.Module):
+    """Two recurrent parts, and a layer that returns two things."""
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(5, 5)
+
+        def forward(self, x: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+            return x, {"seen": self.inner(x)}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(9, 4)
+        self.one, self.two = nn.GRU(4, 5), nn.GRU(5, 5)
+        self.layer, self.head = self.Layer(), nn.Linear(5, 9)
+
+    def forward(self, words: Tensor) -> Tensor:
+        states, _ = self.layer(self.one(self.embedding(words))[0])
+        return cast("Tensor", self.head(self.two(states)[0]))
+
+
+def test_parts_may_be_left_out():
+    whole = Adapter(Several())
+    whole.trace(WORDS)
+    assert {kind.part for kind in whole.kinds} == {"", "one", "two"}
+    adapter = Adapter(Several(), exclude=["one"])
+    adapter.trace(WORDS)
+    assert [kind.id for kind in adapter.kinds] == ["x", *(f"{k}1" for k in "rznkwh")]
+    with pytest.raises(RnnlensError, match="no submodule called 'three'; did you mean"):
+        Adapter(Several(), exclude=["three"])
+    with pytest.raises(RnnlensError, match="has no recurrent part that is read"):
+        Adapter(Several(), exclude=["one", "two"])
+
+
+def test_any_output_of_a_submodule_may_be_read():
+    module = Several()
+    adapter = Adapter(module, kinds=["layer", "layer[1]", "layer[1]['seen']"])
+    states = adapter.trace(WORDS).states
+    torch.testing.assert_close(states["layer"], states["one.h1"])
+    torch.testing.assert_close(states["layer[1]"], module.layer.inner(states["one.h1"]))
+    assert torch.equal(states["layer[1]"], states["layer[1]['seen']"])
+    with pytest.raises(RnnlensError, match=r"layer returned tuple of .* no tensor \[2\]"):
+        Adapter(module, kinds=["layer[2]"]).trace(WORDS)
+    with pytest.raises(RnnlensError, match=r"no submodule called 'lay\[1\]'"):
+        Adapter(module, kinds=["lay[1]"])
+
+
+def test_a_batch_that_forward_does_not_take_is_told_of_feed():
+    for batch in ({"wrong": WORDS}, (WORDS, 1.0, 2), {"words": WORDS, "label": 3}):
+        with pytest.raises(RnnlensError, match=r"Model cannot be called so \(.*\); give feed="):
+            Adapter(Model()).trace(batch)
+    adapter = Adapter(Model(), feed=lambda module, batch: module(batch["words"]))
+    assert adapter.trace({"words": WORDS, "label": 3}).states

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.modules import submodules
+from rnnlens.adapter.modules import fingerprint, submodules
 from rnnlens.errors import RnnlensError
 
 
@@ -168,3 +168,46 @@ def test_names_are_as_the_user_wrote_them():
     module = Model()
     module.encoder = torch.compile(module.encoder, backend="eager")  # type: ignore[assignment]
     assert list(submodules(module)) == ["", "embedding", "encoder", "head"]
+
+
+def step(module: nn.Module) -> None:
+    optimiser = torch.optim.SGD(module.parameters(), 1.0)
+    module(WORDS).square().mean().backward()
+    optimiser.step()
+
+
+def load(module: nn.Module) -> None:
+    module.load_state_dict(Model().state_dict())
+
+
+def one_number(module: nn.Module) -> None:
+    next(module.parameters()).data.view(-1)[-1] += 1
+
+
+def buffer(module: nn.Module) -> None:
+    module.register_buffer("mean", torch.zeros(3))
+
+
+@pytest.mark.parametrize("change", [step, load, one_number, buffer])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_a_fingerprint_tells_every_change(change, dtype):
+    module = Model().to(dtype)
+    before = fingerprint(module)
+    assert before == fingerprint(module)
+    change(module)
+    assert fingerprint(module) != before
+
+
+def test_a_fingerprint_is_that_of_the_weights_wherever_they_are():
+    module = Model()
+    before = fingerprint(module)
+    Adapter(module).trace(WORDS)
+    with torch.no_grad():
+        module.eval()(WORDS)
+    assert fingerprint(module) == before
+    module.load_state_dict({name: t.clone() for name, t in module.state_dict().items()})
+    assert fingerprint(module) == before
+    odd = torch.randn(7)
+    module.head.bias.data = torch.cat([odd[:1], module.head.bias.data])[1:]  # lies between others
+    assert fingerprint(module) == before
+    assert len(fingerprint(Model().to("meta"))) == len(before)

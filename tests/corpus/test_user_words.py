@@ -85,7 +85,7 @@ def test_a_corpus_is_split_and_otherwise_as_it_was_written(tmp_path: Path):
     ]
     assert any("Dog" in s.words for s in written)
     assert Counter(s for some in parts.values() for s in some) == Counter(written)
-    assert (corpus.format, corpus.name) == ("conllu", str(path))
+    assert (corpus.format, corpus.name) == ("conllu: by its ending", str(path))
 
 
 def test_a_corpus_of_its_own_is_for_what_it_was_given(tmp_path: Path):

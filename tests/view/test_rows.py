@@ -1,8 +1,11 @@
 """Rows at hand: the last one is not computed again when a word is added."""
 
 import pytest
+import torch
 from tests.models import fresh
 
+from rnnlens.view import rows
+from rnnlens.view.encoding import encode
 from rnnlens.view.lens import Lens
 from rnnlens.view.rows import Rows
 
@@ -65,3 +68,20 @@ def test_what_is_at_hand_is_bounded(lens):
     lens.rows = Rows(lens.session, lens.probes, lens.columns, room=0)
     assert computed(lens, "the dog") == 2
     assert computed(lens, "the dog sees", previous="the dog", have=2) == 2
+
+
+def test_torch_shares_none_of_it_among_its_own_threads(lens, monkeypatch):
+    before, seen = torch.get_num_threads(), []
+
+    def noting(*given):
+        seen.append(torch.get_num_threads())
+        return encode(*given)
+
+    monkeypatch.setattr(rows, "encode", noting)
+    torch.set_num_threads(2)
+    try:
+        lens.grid("the dog sees .")
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {1}

@@ -12,11 +12,11 @@ from rnnlens.adapter.axes.alignment import learn_order
 from rnnlens.adapter.axes.axes import Axes, find_axes
 from rnnlens.adapter.axes.layout import Layout, assembled, tensors
 from rnnlens.adapter.axes.orders import Orders
-from rnnlens.adapter.axes.sorting import is_suspicious, restored
 from rnnlens.adapter.axes.targets import Batch, words_of
 from rnnlens.adapter.readout import explained, readout
 from rnnlens.adapter.record.capture import Capture, Part
-from rnnlens.adapter.structure import Heard, Structure, structure
+from rnnlens.adapter.record.heard import Heard, Parts, heard_parts, in_batch_order, is_apart
+from rnnlens.adapter.structure import Structure, structure
 from rnnlens.adapter.untouched import untouched
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import States
@@ -68,14 +68,15 @@ class Adapter(Traceable):
         }
         self.orders = Orders()
         self.axes: Axes | None = None  # where words and targets lie, once a batch was aligned
+        self._apart = False  # whether a part reads the batch more than once
         self._sorts = False  # whether it was seen to sort its sequences
         self._structure: Structure | None = None
         self._difference = 0.0
         self._sample: Any = None
         if not self._parts and not self._named:
             raise RnnlensError(
-                f"{type(self.module).__name__} has no recurrent part (LSTM, GRU, RNN or their "
-                "cells); name the submodules to be read: kinds=['blocks.0', ...]"
+                f"{type(self.module).__name__} has no recurrent part that is read (LSTM, GRU, RNN "
+                "or their cells); name the submodules to be read: kinds=['blocks.0', ...]"
             )
 
     @property
@@ -161,19 +162,19 @@ class Adapter(Traceable):
             self.trace(batch)  # the kinds are not known before
         checking = self.debug or self._structure is None
         changes = self._structure.changes(edits) if self._structure and edits else None
-        capture = Capture(self._parts, self._named, checking, changes)
+        capture = Capture(self._parts, self._named, checking, changes, self._apart)
         output = self._run(capture, batch)
-        heard = self._restored(capture, batch)
+        heard = self._heard(capture, output, batch)
         layouts = [part.layout for part in reversed(heard.values())]
         named = self._outputs(capture, layouts)
         if not layouts:
             layouts = [Layout(len(v), v.shape[1], self._order()) for v in named.values()]
         found = self._structure or self._name(capture, heard)
-        checks.check_order({_id(item) for item in capture.order}, found)
+        checks.check_order({*named, *(f"{name}()" for name in heard)}, found)
         states = found.states(heard, named)
         checks.check_edits(edits, states)
         checks.check_finite(states, found, heard)
-        self._note_difference([item.part for item in heard.values()])
+        self._note_difference(list(capture.parts.values()))
         is_first, self._structure = self._structure is None, found
         if is_first:
             self._sample = batch
@@ -182,26 +183,19 @@ class Adapter(Traceable):
         logits, lengths = self._predictions(output, layouts, heard, states)
         return Trace(states, lengths, logits)
 
-    def _restored(self, capture: Capture, batch: Any) -> dict[str, Heard]:
-        """What was heard of each part, in the batch's own order of sequences."""
-        heard = {item.name: self._heard(item) for item in capture.order if isinstance(item, Part)}
-        first = next(iter(heard.values()), None)
-        if first is None:
-            return heard
-        if not (self._sorts or self._structure is None or is_suspicious(first.layout)):
-            return heard
+    def _heard(self, capture: Capture, output: Any, batch: Any) -> Parts:
+        """The recurrent parts, with their states in the order of the batch."""
+        is_first = self._structure is None
+        if is_first:
+            self._apart = is_apart(capture, output, self._logits, self._batch_first)
+        heard = heard_parts(capture, self._apart, self._batch_first)
         embedding = modules.embedding(self.module)
-        order = restored(first.piece.states["x"], first.layout, batch, embedding)
-        if order is None:
-            return heard
-        self._sorts = True
-        return {
-            name: item.reordered(order) if item.layout.goes_with(first.layout) else item
-            for name, item in heard.items()
-        }
+        moved = in_batch_order(heard, batch, embedding, is_first or self._sorts)
+        self._sorts = self._sorts or moved is not None
+        return moved or heard
 
     def _predictions(
-        self, output: Any, layouts: list[Layout], heard: dict[str, Heard], states: States
+        self, output: Any, layouts: list[Layout], heard: Parts, states: States
     ) -> tuple[Tensor | None, Tensor | None]:
         """The logits in what the module returned, and how long its sequences are."""
         own = [tensor for item in heard.values() for tensor in (*item.part.returned, item.output)]
@@ -241,10 +235,6 @@ class Adapter(Traceable):
                     ) from error
                 raise
 
-    def _heard(self, part: Part) -> Heard:
-        piece = part.joined()
-        return Heard(part, piece, part.layout(piece, self._batch_first))
-
     def _order(self) -> bool:
         """Whether sequences come first in a module without recurrent parts; most often they do."""
         if self._batch_first is not None:
@@ -266,7 +256,7 @@ class Adapter(Traceable):
             for name, values in capture.outputs.items()
         }
 
-    def _name(self, capture: Capture, heard: dict[str, Heard]) -> Structure:
+    def _name(self, capture: Capture, heard: Parts) -> Structure:
         """Settle the kinds, from the first batch."""
         if not capture.order:
             names = ", ".join(part.called for part in capture.parts.values())
@@ -274,8 +264,11 @@ class Adapter(Traceable):
                 f"the module never calls its recurrent part: {names}; give feed= a function that "
                 "runs the part, or name other submodules in kinds="
             )
-        order = [item if isinstance(item, str) else heard[item.name] for item in capture.order]
-        found = structure(order, len(self._parts) > 1, capture.embedded)
+        order: list[Heard | str] = []
+        for item in capture.order:
+            runs = [h for h in heard.values() if h.part is item]
+            order += [item] if isinstance(item, str) else runs
+        found = structure(order, max(len(self._parts), len(heard)) > 1, capture.embedded)
         ids = [kind.id for kind in found.kinds]
         twice = [name for name in self._named if ids.count(name) > 1]
         if twice:
@@ -291,10 +284,6 @@ class Adapter(Traceable):
         gaps = [part.difference for part in checked]
         if checked and (checked[0].checking or any(gaps)):
             self._difference = max(gaps)
-
-
-def _id(item: Part | str) -> str:
-    return item if isinstance(item, str) else f"{item.name}()"
 
 
 def _listed(devices: set[torch.device]) -> str:

@@ -30,7 +30,10 @@ def batches_of(
     `fed` is the shape of one sentence's numbers, where that is known already.
     """
     if own.batches:
-        made = {name: check_batches(own.batches([*corpus.sentences(name)])) for name in SPLITS}
+        made = {
+            name: check_batches(own.batches([*corpus.sentences(name)]), "batches", own.ignore_index)
+            for name in SPLITS
+        }
     else:
         made = _made(own, vocabulary, corpus, longest, fed)
     for name, some in made.items():

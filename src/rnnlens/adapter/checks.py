@@ -6,7 +6,8 @@ import torch
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.record.capture import Part
-from rnnlens.adapter.structure import Heard, Structure
+from rnnlens.adapter.record.heard import Parts
+from rnnlens.adapter.structure import Structure
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import States
 from rnnlens.model.traceable import Edit
@@ -53,7 +54,7 @@ def check_edits(edits: Sequence[Edit], states: States) -> None:
             )
 
 
-def check_finite(states: States, found: Structure, heard: dict[str, Heard]) -> None:
+def check_finite(states: States, found: Structure, heard: Parts) -> None:
     """No state may be NaN or infinite; what lies past a sequence's end does not count."""
     masks = {
         kind: heard[part].layout.valid() for part, ids in found.ids.items() for kind in ids.values()

@@ -1,6 +1,6 @@
 """A user's module of which it is known how it is read, with or without its code at hand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import Any
@@ -8,12 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.axes.axes import Axes
 from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling
-from rnnlens.adapter.user_model import UserModel, UserRecord, user_model_at
+from rnnlens.adapter.user_model import UserModel, UserRecord, user_model, user_model_at
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
+from rnnlens.files import digest
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
@@ -26,6 +27,7 @@ class KnownModule(Traceable):
     def __init__(self, record: UserRecord, make: Callable[[], tuple[UserModel, Adapter]]) -> None:
         self.record, self._make = record, make
         self._live: tuple[UserModel, Adapter] | None = None
+        self._fingerprint = ""
         self._lock = RLock()  # two traces at once would hear each other
 
     @property
@@ -42,6 +44,7 @@ class KnownModule(Traceable):
         with self._lock:
             if self._live is None:
                 self._live = self._make()
+                self._fingerprint = modules.fingerprint(self._live[1].module)
             return self._live
 
     @property
@@ -87,8 +90,10 @@ class KnownModule(Traceable):
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
         return self.adapter.in_time(labels, trace)
 
-    def align(self, *batches: Batch) -> Axes:
-        return self.adapter.align(*most_telling(check_batches(batches)))
+    def batches(self, given: Sequence[Any]) -> list[Batch]:
+        batches = check_batches(given, "batches", self.user.ignore_index)
+        self.adapter.align(*most_telling(batches))
+        return batches
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
         return self.adapter.words(inputs, targets)
@@ -97,8 +102,12 @@ class KnownModule(Traceable):
         return self.adapter.count(inputs, targets)
 
     def check(self) -> None:
-        if self._live is not None:
-            self.adapter.check()
+        live = self._live
+        if live is not None and modules.fingerprint(live[1].module) != self._fingerprint:
+            raise RnnlensError(
+                "the module has changed since its probes were fitted, so that these no longer say "
+                "what it does; fit anew"
+            )
 
     def on(self, device: torch.device) -> "KnownModule":
         """The same, moved to a device."""
@@ -155,6 +164,22 @@ class KnownModule(Traceable):
                 "numbers of its words to what the module takes"
             )
         return torch.tensor(list(ids), device=self.device).reshape(self.record.fed)
+
+
+def found_again(given: Any, sha: str, weights: Mapping[str, Tensor]) -> UserModel:
+    """A user's module, or what `package.module:factory` gives, with the weights of this hash."""
+    named = isinstance(given, str)
+    user = user_model_at(given) if named else user_model(given, "model=")
+    if digest(user.weights()) == sha:
+        return user
+    if not named:  # it is somebody's: nothing is put into it
+        raise RnnlensError(
+            "the module given is not the one of this run: its weights differ; load the weights of "
+            "that time into it, or fit anew"
+        )
+    user = user.copied()  # the factory may give others the same
+    user.put(weights)
+    return user
 
 
 def _close(a: Tensor, b: Tensor) -> bool:

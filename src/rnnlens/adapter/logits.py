@@ -41,6 +41,20 @@ def logits(
     return _best(others, layouts, output, labels)
 
 
+def count(
+    output: object,
+    layouts: list[Layout],
+    states: list[Tensor],
+    chosen: Callable[[Any], Any] | None,
+) -> int:
+    """How many tensors in what a module returned could be logits beside its parts."""
+    returned = output if chosen is None else chosen(output)
+    found = [t for _, t in tensors(returned) if t.is_floating_point() and t.dim() in (2, 3)]
+    return sum(
+        best_fit(t, layouts) is not None and not _is_state(t, layouts, states) for t in found
+    )
+
+
 def as_logits(values: Tensor, valid: Tensor | None) -> Tensor:
     """Logits as they are, -inf as what can be reckoned with; probabilities as their logarithms."""
     rows = values if valid is None or valid.shape != values.shape[:2] else values[valid]

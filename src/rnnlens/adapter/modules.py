@@ -1,6 +1,7 @@
 """Walking a user's module: its recurrent parts, its submodules by name, and what cannot be read."""
 
 import difflib
+import hashlib
 import inspect
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.nn.utils.rnn import PackedSequence
 
@@ -155,3 +156,25 @@ def description(module: nn.Module) -> str:
         f"{type(m).__name__} {m.hidden_size} × {getattr(m, 'num_layers', 1)}" for m in recurrent
     ]
     return ", ".join(sizes) or type(module).__name__
+
+
+@torch.no_grad()
+def fingerprint(module: nn.Module) -> str:
+    """Tells whether a module's weights or buffers are still what they were, wherever they are.
+
+    The sum of all their bits, taken eight bytes at a time: as quick as reading them, and it sees
+    what torch's own counters of changes do not, such as `p.data.add_(1)`.
+    """
+    weights = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    sums: dict[torch.device, list[Tensor]] = {}
+    for tensor in weights.values():
+        if tensor.numel() and tensor.device.type != "meta" and tensor.layout == torch.strided:
+            data = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+            aligned = data.storage_offset() * data.element_size() % 8 == 0
+            flat = (data.contiguous() if aligned else data.clone()).view(-1).view(torch.uint8)
+            whole = len(flat) // 8 * 8
+            rest = flat[whole:].sum(dtype=torch.int64)
+            sums.setdefault(tensor.device, []).append(flat[:whole].view(torch.int64).sum() + rest)
+    shapes = [(name, tuple(t.shape), str(t.dtype)) for name, t in weights.items()]
+    bits = [torch.stack(some).tolist() for some in sums.values()]
+    return hashlib.sha256(repr((shapes, bits)).encode()).hexdigest()

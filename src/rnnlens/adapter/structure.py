@@ -11,42 +11,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.axes.layout import Layout, assembled, close
-from rnnlens.adapter.record.calls import Piece
+from rnnlens.adapter.axes.layout import assembled, close
 from rnnlens.adapter.record.capture import Part, local
+from rnnlens.adapter.record.heard import Heard, Parts
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import Change, States
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
 from rnnlens.model.traceable import Edit, changes
-
-
-@dataclass(frozen=True)
-class Heard:
-    """One recurrent part's states in one forward pass."""
-
-    part: Part
-    piece: Piece
-    layout: Layout
-
-    @property
-    def output(self) -> Tensor:
-        """(T, B, H) or, both directions beside one another, (T, B, 2H)."""
-        return torch.cat([self.piece.states[kind] for kind in self.tops], -1)
-
-    def reordered(self, order: Tensor) -> "Heard":
-        """The same with its sequences in another order."""
-        return replace(self, piece=self.piece.reordered(order), layout=self.layout.reordered(order))
-
-    @property
-    def tops(self) -> list[str]:
-        """The local ids of the last layer's output."""
-        last = len(self.part.weights) // self.part.directions if self.layered else 1
-        return [local("h", last, bool(way)) for way in range(self.part.directions)]
-
-    @property
-    def layered(self) -> bool:
-        """Whether the part has layers of its own, as a cell has not."""
-        return hasattr(self.part.module, "num_layers")
 
 
 @dataclass(frozen=True)
@@ -74,7 +45,7 @@ class Structure:
             found[part] = [changes(edits, layer) for layer in layers.values()]
         return found
 
-    def states(self, heard: dict[str, Heard], named: States) -> States:
+    def states(self, heard: Parts, named: States) -> States:
         """Kind -> (T, B, H), from input to output."""
         found = dict(named)
         for part, ids in self.ids.items():
@@ -94,12 +65,12 @@ def structure(order: list[Heard | str], several: bool, embedded: list[Tensor]) -
             layer += 1 if earlier or not recurrent else 0
             kinds.append(Kind(item, item, item, f"output of {item}", (), layer))
             continue
-        part = item.part.name if several else ""
+        part = item.name if several else ""
         below, made = _input(item, earlier, ids, part, layer, embedded)
         kinds += made
         made, mine = _kinds(item.part, part, layer, below)
         kinds += made
-        ids[item.part.name] = {"x": below[0]} | mine if not _taken(below, ids) else mine
+        ids[item.name] = {"x": below[0]} | mine if not _taken(below, ids) else mine
         layer = max(kind.layer for kind in made)
         earlier.append(item)
     # The input comes first, whatever was named before the first recurrent part.
@@ -108,7 +79,7 @@ def structure(order: list[Heard | str], several: bool, embedded: list[Tensor]) -
 
 
 def _name(item: Heard | str) -> str:
-    return item if isinstance(item, str) else f"{item.part.name}()"
+    return item if isinstance(item, str) else f"{item.name}()"
 
 
 def _taken(below: tuple[str, ...], ids: dict[str, dict[str, str]]) -> bool:
@@ -124,13 +95,13 @@ def _input(
     if not earlier:
         if _is_embedding(item, embedded):
             return (EMBEDDING.id,), [EMBEDDING]
-        where = item.part.name or "the module"
+        where = item.name or "the module"
         return (EMBEDDING.id,), [replace(EMBEDDING, name="input", equation=f"x = input of {where}")]
     for other in reversed(earlier):
         if close(other.output, x):
-            return tuple(ids[other.part.name][kind] for kind in other.tops), []
+            return tuple(ids[other.name][kind] for kind in other.tops), []
     kind = replace(
-        EMBEDDING, id=f"{part}.x", name="input", equation=f"x = input of {item.part.name}",
+        EMBEDDING, id=f"{part}.x", name="input", equation=f"x = input of {item.name}",
         layer=layer + 1, part=part,
     )  # fmt: skip
     return (kind.id,), [kind]

@@ -18,7 +18,6 @@ from rnnlens.adapter import Adapter, modules
 from rnnlens.adapter.record.capture import Capture
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
 from rnnlens.model.kinds import Edge, Kind
 
 Result = TypeVar("Result")
@@ -54,15 +53,21 @@ class UserModel:
     #: labels are its words is asked for the next word, and one whose labels are universal parts of
     #: speech for a word's tag.
     batches: Callable[[list[Sentence]], Iterable[tuple[Any, Tensor]]] | None = None
+    #: As for `Adapter`.
+    exclude: Iterable[str] = ()
+    #: Targets of this number count as none, as negative ones do.
+    ignore_index: int | None = None
     where: str = ""  # package.module:factory, where it came from there
 
     def __post_init__(self) -> None:
         if not isinstance(self.module, nn.Module):
             raise RnnlensError(f"a {type(self.module).__name__} is no torch module; give one")
-        kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)
-        if strange := [kind for kind in kinds if not isinstance(kind, str)]:
-            raise RnnlensError(f"kinds= names {strange[0]!r}; give dotted names of submodules")
-        object.__setattr__(self, "kinds", kinds)  # it may have been one that ends
+        for name in ("kinds", "exclude"):
+            given = getattr(self, name)
+            names = (given,) if isinstance(given, str) else tuple(given)
+            if strange := [one for one in names if not isinstance(one, str)]:
+                raise RnnlensError(f"{name}= names {strange[0]!r}; give dotted names of submodules")
+            object.__setattr__(self, name, names)  # it may have been one that ends
         for name in ("labels", "inputs"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, names_of(getattr(self, name), f"{name}="))
@@ -79,7 +84,7 @@ class UserModel:
         labels = None if self.labels is None else len(self.labels)
         return sort(
             self.module, self.kinds, self.feed, self.logits, batch_first=self.batch_first,
-            labels=labels,
+            labels=labels, exclude=self.exclude,
         )  # fmt: skip
 
     def weights(self) -> dict[str, Tensor]:
@@ -142,16 +147,6 @@ class UserRecord:
             raise RnnlensError(
                 f"{path / 'model.json'} is damaged ({error!r}); restore it or make the run anew"
             ) from error
-
-
-@dataclass(frozen=True)
-class Example:
-    """A text whose states are at hand."""
-
-    text: str
-    words: tuple[str, ...]
-    ids: tuple[int, ...]
-    states: States  # kind -> (T, H), and the module's logits as `y`
 
 
 class _Guarded(Adapter):

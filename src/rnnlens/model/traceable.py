@@ -144,9 +144,11 @@ class Traceable(ABC):
         """The package.module:factory that has to be imported before it can be traced, if any."""
         return ""
 
-    def align(self, *batches: tuple[Any, Tensor]) -> object:  # noqa: ARG002 - here it is known
-        """Find out how the words and targets of batches lie beside the states."""
-        return None
+    def batches(self, given: Sequence[Any]) -> list[tuple[Any, Tensor]]:
+        """Batches for it to read, pairs of what it is given and its targets, checked; how these lie
+        beside its states is known from then on.
+        """
+        return list(given)
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:  # noqa: ARG002
         """The words that a batch reads, as whole numbers beside its targets."""

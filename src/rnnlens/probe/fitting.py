@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -104,9 +106,7 @@ class Fitter:
         readout: Readout | None = None,
         counts: Tensor | None = None,
     ) -> None:
-        """Fitting starts from `readout`, the model's own classifier, where there is one; `counts`
-        is how often each label comes in training, where that is known.
-        """
+        """Fitting starts from `readout`; `counts` is how often each label comes in training."""
         config.check()
         self.config, self.device, self.processes = config, device, processes or Processes()
         self.train, self.valid, self.semantic = train, valid, semantic
@@ -124,9 +124,8 @@ class Fitter:
         self.epochs = passes if config.epochs < 0 else config.epochs
         self.progress = FitProgress()
         # From the prior alone the way is longer.
-        self.closed_form = readout is not None
-        rate = config.learning_rate or _RATE[config.probe]
-        self.rate = rate * (1 if self.closed_form else _LONGER)
+        longer = 1 if readout is not None else _LONGER
+        self.rate = longer * (config.learning_rate or _RATE[config.probe])
         self.counts = train.frequencies() if counts is None else counts
         self.family = self._family(readout)
         self.first = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
@@ -150,9 +149,10 @@ class Fitter:
         size = _CHUNK.get(dataset.device.type, CHUNK)
         train, valid = (dataset.stream(split, semantic, size) for split in ("train", "valid"))
         start = closed_form and config.closed_form and semantic == "output"
-        readout = dataset.classifier if start else None
-        counts = dataset.counts(semantic)
-        return cls(train, valid, semantic, config, dataset.device, processes, readout, counts)
+        return cls(
+            train, valid, semantic, config, dataset.device, processes,
+            dataset.classifier if start else None, dataset.counts(semantic),
+        )  # fmt: skip
 
     def _family(self, readout: Readout | None) -> Family:
         """The family at its start."""
@@ -288,17 +288,13 @@ def fit_quietly(
     stacks, counts = {}, {}
     for semantic in semantics.parse(config.semantic):
         fitter = Fitter.of(dataset, semantic, config, closed_form=closed_form)
-        _run_quietly(fitter, f"{name}{semantic}")
+        chunks, title = fitter.epochs * len(fitter.train.plan(None)), f"{name}{semantic}"
+        with tqdm(total=chunks, unit="chunk", desc=title, disable=None, leave=False) as bar:
+            fitter.run(partial(_advance, bar), lambda: None)
         stacks[semantic], counts[semantic] = fitter.result(), fitter.counts
     return Probes(config.probe, dataset.kinds, dataset.label_count, stacks, counts)
 
 
-def _run_quietly(fitter: Fitter, title: str) -> None:
-    chunks = fitter.epochs * len(fitter.train.plan(None))
-    with tqdm(total=chunks, unit="chunk", desc=title, disable=None, leave=False) as bar:
-
-        def advance() -> bool:
-            bar.update()
-            return False
-
-        fitter.run(advance, lambda: None)
+def _advance(bar: "tqdm[Any]") -> bool:
+    bar.update()
+    return False

@@ -4,6 +4,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import torch
+import torch.nn.functional as F
+
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.axes.targets import Batch, most_telling, words_of
@@ -11,8 +15,13 @@ from rnnlens.adapter.known import KnownModule
 from rnnlens.adapter.user_model import UserModel, UserRecord
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError, RnnlensWarning
+from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe import data
 from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.prior import log_prior
+
+_TRIED = 4  # batches
+_SURE = 2.0  # standard errors
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,7 @@ def study(
     dataset = Dataset(model, splits, len(labels), reads_labels=inputs == labels, follows=follows)
     result = Study(user, model, dataset, labels, inputs)
     _warn_of_padding(result, telling)
+    _warn_if_worse_than_unigram(dataset)
     return result
 
 
@@ -88,6 +98,35 @@ def _warn_of_padding(study: Study, batch: Batch) -> None:
         )
 
 
+@torch.no_grad()
+def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
+    """A net under every mistake in reading a module: does it predict its own targets at all?
+
+    Where it is worse on some batches than the frequencies of the labels, targets are most likely
+    not beside what it says of them, or it is not trained.
+    """
+    stream = dataset.stream("train", "output", kinds=(PREDICTION,))
+    try:
+        prior = log_prior(dataset.counts("output"))
+        count = len(stream.data.counts)
+        chunk = stream.chunk(np.arange(0, count, -(-count // _TRIED)))
+    except RnnlensError:  # told where states are asked for
+        return
+    logits, labels = dataset.model.predict(chunk.states[PREDICTION]), chunk.labels
+    model = F.cross_entropy(logits.double(), labels, reduction="none").cpu()
+    unigram = -prior[labels.cpu()]
+    gap = model - unigram
+    if len(gap) > 1 and float(gap.mean()) > _SURE * float(gap.std()) / len(gap) ** 0.5:
+        warnings.warn(
+            f"the module predicts its targets worse (perplexity {float(model.mean().exp()):.3g}) "
+            f"than their frequencies do ({float(unigram.mean().exp()):.3g}); look whether it is "
+            "trained, targets lie in the order of the batch (batch_first=), padding has negative "
+            "targets, and logits= picks the logits",
+            RnnlensWarning,
+            stacklevel=3,
+        )
+
+
 def _check_embedding(adapter: Adapter, inputs: Sequence[str]) -> None:
     embedding = modules.embedding(adapter.module)
     if embedding is not None and len(inputs) > embedding.num_embeddings:
@@ -99,13 +138,15 @@ def _check_embedding(adapter: Adapter, inputs: Sequence[str]) -> None:
 
 def _labels(user: UserModel, count: int) -> tuple[str, ...]:
     names = tuple(map(str, range(count) if user.labels is None else user.labels))
-    if len(names) != count:
-        remedy = (
-            "name every one, or give logits= a function that picks the logits"
-            if count > 1
-            else "of one number make two: logits=lambda z: torch.stack([0 * z, z], -1)"
-        )
+    if count == 1:
         raise RnnlensError(
-            f"the module predicts {count} labels and {len(names)} are named; {remedy}"
+            "the module predicts one number; name its labels and make logits of it, of yes and no "
+            "logits=lambda z: torch.cat([0 * z, z], -1), of bins, by their middles and width, "
+            "logits=lambda z: -(((z - torch.tensor(middles)) / width) ** 2)"
+        )
+    if len(names) != count:
+        raise RnnlensError(
+            f"the module predicts {count} labels and {len(names)} are named; name every one, or "
+            "give logits= a function that picks the logits"
         )
     return names

@@ -5,8 +5,10 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
+from rnnlens.adapter.axes.parting import is_part, some_sequences
 from rnnlens.adapter.axes.targets import Batch, check_batches, words_of
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.errors import RnnlensError
@@ -34,26 +36,32 @@ def fit(
     feed: Callable[[nn.Module, Any], Any] | None = None,
     logits: Callable[[Any], Any] | None = None,
     batch_first: bool | None = None,
+    exclude: Iterable[str] = (),
+    ignore_index: int | None = None,
     colours: Mapping[str, Any] | None = None,
     name: str | None = None,
     **settings: Any,
 ) -> Lens:
     """Fit probes to every kind of a module of your own, and look through them.
 
-    `batches` are pairs (what the module is fed, its targets); a negative target is none. `labels`
-    are the targets' names, in the order of their numbers. `valid` are batches that decide when to
-    stop; without them every tenth of `batches` does.
+    `batches` are pairs (what the module is fed, its targets); a negative target is none, and so is
+    `ignore_index`. `labels` are the targets' names, in the order of their numbers. `valid` are
+    batches that decide when to stop; without them every tenth of `batches` does, or of a single
+    batch every tenth sequence.
 
     `inputs` are the names of what the module reads, where these are others than the labels; `words`
     splits a text into them, and `prepare` turns their numbers into what the module is fed.
-    `kinds`, `feed`, `logits` and `batch_first` are as for `Adapter`.
+    `kinds`, `exclude`, `feed`, `logits` and `batch_first` are as for `Adapter`.
 
     `colours` is `{"colours": {group: "#rrggbb"}, "groups": {label: group}}`; `name` heads the page.
     Further settings are those of `rnnlens fit`: `semantic="output,output+2"`, `probe="shared"`,
     `epochs=8`, ...
     """
-    user = UserModel(module, labels, inputs, words, prepare, kinds, feed, logits, batch_first)
-    train, held = _split(batches, valid)
+    user = UserModel(
+        module, labels, inputs, words, prepare, kinds, feed, logits, batch_first, exclude=exclude,
+        ignore_index=ignore_index,
+    )  # fmt: skip
+    train, held = _split(user, batches, valid)
     config = _config(settings)
     chosen = None if colours is None else {"own": checked(colours, Path("colours="))}
     found = study(user, {"train": train, "valid": held})
@@ -86,12 +94,14 @@ def _config(settings: Mapping[str, Any]) -> FitConfig:
 
 
 def _split(
-    batches: Iterable[Batch], valid: Iterable[Batch] | None
+    user: UserModel, batches: Iterable[Batch], valid: Iterable[Batch] | None
 ) -> tuple[list[Batch], list[Batch]]:
     """Batches to learn from, and others that decide when to stop."""
-    train = check_batches(batches)
+    train = check_batches(batches, "batches", user.ignore_index)
     if valid is not None:
-        held = check_batches(valid, "valid=")
+        held = check_batches(valid, "valid=", user.ignore_index)
+    elif len(train) == 1:
+        train, held = _split_sequences(user, train[0])
     else:
         held = train[::_HELD_OUT]
         train = [batch for k, batch in enumerate(train) if k % _HELD_OUT]
@@ -101,6 +111,19 @@ def _split(
             "give valid="
         )
     return train, held
+
+
+def _split_sequences(user: UserModel, batch: Batch) -> tuple[list[Batch], list[Batch]]:
+    """Every tenth sequence of a batch apart, if sequences are read alone as among the others."""
+    adapter = user.adapter()
+    axes, trace = adapter.align(batch), adapter.trace(batch[0])
+    every = torch.arange(trace.states[axes.kinds[-1]].shape[1])
+    parts: list[list[Batch]] = []
+    for chosen in (every[every % _HELD_OUT != 0], every[::_HELD_OUT]):
+        part = some_sequences(batch, chosen, axes, trace) if len(every) > 1 else None
+        if part and is_part(trace, adapter.trace(part[0]), chosen, axes.kinds):
+            parts.append([part])
+    return (parts[0], parts[1]) if len(parts) == 2 else ([], [])
 
 
 def _examples(found: Study, session: Session, batch: Batch) -> list[str]:

@@ -14,6 +14,7 @@ from torch import Tensor
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece, Probes
 from rnnlens.probe.semantics import offset
+from rnnlens.threads import one_thread, pool
 from rnnlens.view.encoding import Encodings, Integers, Palette, encode
 from rnnlens.view.memory import prefixes
 from rnnlens.view.payload import Column
@@ -58,7 +59,7 @@ class Rows:
     ) -> None:
         self.session, self.probes = session, probes
         self.earlier = {column.kind.id for column in columns if column.back}
-        self.parallel: Parallel = map  # the server spreads pieces over its threads
+        self.parallel: Parallel = _in_threads
         self.computed = 0  # rows so far, for those who measure
         row = 4 * len(columns) * len(session.vocabulary)  # bytes
         self._most = room // row if session.model.causal else 0
@@ -105,7 +106,7 @@ class Rows:
 
         def work(k: int) -> Encodings:
             a, b = starts[k], starts[k + 1]
-            with torch.inference_mode():  # it does not carry over to other threads
+            with one_thread(), torch.inference_mode():  # neither carries over to other threads
                 logits = pieces[k].logits()
                 here = np.flatnonzero((keep >= a) & (keep < b))
                 kept[here] = logits[keep[here] - a]
@@ -117,7 +118,8 @@ class Rows:
 
     def _pieces(self, asked: Request, first: int, last: int) -> list[Piece]:
         """How to compute the logits of the states of some rows."""
-        states, before = self.session.read(asked.ids, first, last)
+        with one_thread():
+            states, before = self.session.read(asked.ids, first, last)
         for kind in self.earlier:
             states[kind] = torch.cat([before[kind][None], states[kind]])
         stack = self.probes.stacks[asked.semantic] if self.probes else None
@@ -144,6 +146,10 @@ class Rows:
         with self._lock:
             self._recent.clear()
         self.session.forget()
+
+
+def _in_threads(work: Callable[[Any], Encodings], pieces: Iterable[Any]) -> Iterable[Encodings]:
+    return pool().map(work, pieces)
 
 
 def _wanted(asked: Request, places: Sequence[Place]) -> Integers:

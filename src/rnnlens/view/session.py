@@ -92,9 +92,8 @@ class Session:
             )
         return self._aligned([(self.text.batch(s[:-1]), torch.tensor(s[1:])) for s in sentences])
 
-    def _aligned(self, pairs: Sequence[tuple[Any, Tensor]]) -> Data:
-        self.model.align(*pairs)
-        return of_batches(self.model, pairs)
+    def _aligned(self, pairs: Sequence[Any]) -> Data:
+        return of_batches(self.model, self.model.batches(pairs))
 
     def forget(self) -> None:
         """Have nothing at hand any more."""

@@ -73,8 +73,10 @@ def _is_beside(words: Tensor, targets: Tensor) -> bool:
     )  # fmt: skip
 
 
-def check_batches(batches: Iterable[Any], what: str = "batches") -> list[Batch]:
-    """The batches, all at once; what is none is refused."""
+def check_batches(
+    batches: Iterable[Any], what: str = "batches", ignore_index: int | None = None
+) -> list[Batch]:
+    """The batches, all at once; what is none is refused. Targets of `ignore_index` are none."""
     try:
         found = list(batches)
     except TypeError as error:
@@ -101,4 +103,8 @@ def check_batches(batches: Iterable[Any], what: str = "batches") -> list[Batch]:
             )
         if not targets.numel():
             raise RnnlensError("a batch has no targets; leave empty batches out")
-    return [(batch[0], batch[1]) for batch in found]
+        if targets.device.type == "meta":
+            raise RnnlensError("targets are on the meta device, without values; make them anew")
+    if ignore_index is None:
+        return [(batch[0], batch[1]) for batch in found]
+    return [(batch[0], batch[1].masked_fill(batch[1] == ignore_index, NONE)) for batch in found]

@@ -3,7 +3,8 @@
 A part may be called once with a whole batch, once per timestep, or once per sequence. A call that
 is given the state an earlier one returned continues it in time. One that starts afresh (from no
 state, from zeros, or from the very state the first call started from) begins new sequences, which
-stand beside the earlier ones as further columns of the batch.
+stand beside the earlier ones as further columns of the batch; or, of a part that reads the same
+batch twice, as those of an encoder of pairs, they are read apart.
 """
 
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import States
@@ -22,14 +24,15 @@ class Piece:
 
     states: States  # kind -> (T, B, H)
     lengths: Tensor | None = None  # (B,); None: all as long as T
+    packed: PackedSequence | None = None  # how the input was packed, of the last call
 
     def reordered(self, order: Tensor) -> "Piece":
         """The same with its sequences in another order."""
         states = {kind: values.index_select(1, order) for kind, values in self.states.items()}
-        return Piece(states, None if self.lengths is None else self.lengths[order])
+        return Piece(states, None if self.lengths is None else self.lengths[order], self.packed)
 
 
-@dataclass
+@dataclass(eq=False)
 class Run:
     """Calls that continue one another."""
 
@@ -49,10 +52,10 @@ class Runs:
         self._newest: Run | None = None
         self._interleaved = False
 
-    def step(self, given: Tensor | None) -> int:
-        """The timestep at which a call with this state begins."""
+    def place(self, given: Tensor | None) -> tuple[int, int]:
+        """The run that a call with this state belongs to, and the timestep it begins at."""
         run = self._continued(given)
-        return 0 if run is None else run.steps
+        return (len(self.runs), 0) if run is None else (self.runs.index(run), run.steps)
 
     def add(self, given: Tensor | None, returned: Tensor, steps: int = 1) -> None:
         """Take in the next call: the state it was given, the one it returned, its timesteps."""
@@ -89,9 +92,13 @@ class Runs:
             )
         return self._newest  # changed on the way: masked, dropped out, attended to
 
+    def apart(self, pieces: list[Piece]) -> list[Piece]:
+        """One piece of each run, joined in time."""
+        return [self._in_time([pieces[call] for call in run.calls]) for run in self.runs]
+
     def join(self, pieces: list[Piece]) -> Piece:
         """One piece of all calls' pieces: runs in time, and beside one another."""
-        runs = [self._in_time([pieces[call] for call in run.calls]) for run in self.runs]
+        runs = self.apart(pieces)
         if len(runs) == 1:
             return runs[0]
         steps = [len(next(iter(run.states.values()))) for run in runs]
@@ -102,7 +109,8 @@ class Runs:
             for kind in runs[0].states
         }  # fmt: skip
         lengths = torch.cat([_lengths(run) for run in runs])
-        return Piece(states, None if bool((lengths == longest).all()) else lengths)
+        full = bool((lengths == longest).all())
+        return Piece(states, None if full else lengths, runs[-1].packed)
 
     def _in_time(self, pieces: list[Piece]) -> Piece:
         """One run; the batch may shrink as its last sequences end, as a packed one does."""
@@ -128,7 +136,8 @@ class Runs:
         ended = zip(map(_lengths, pieces), widths, strict=True)
         lengths = torch.stack([F.pad(n, (0, widths[0] - width)) for n, width in ended]).sum(0)
         total = len(next(iter(states.values())))
-        return Piece(states, None if bool((lengths == total).all()) else lengths)
+        full = bool((lengths == total).all())
+        return Piece(states, None if full else lengths, pieces[-1].packed)
 
 
 def _same(a: Tensor, b: Tensor) -> bool:

@@ -22,6 +22,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import Cell, Change, Weights
 
 Forward = Callable[..., Any]
+RUN = "#"  # `encoder#2` is the second time that the encoder begins afresh
 
 
 def local(kind: str, number: int, reverse: bool) -> str:
@@ -41,8 +42,9 @@ class Part(ABC):
     precision: torch.dtype = torch.float64  # the coarsest that was met
     returned: list[Tensor] = field(default_factory=list)  # kept, to know them again
     weights: list[Weights] = field(default_factory=list)  # per layer and direction
-    packed: PackedSequence | None = None
-    edits: list[dict[int, Change]] = field(default_factory=list)  # per layer and direction
+    # Of each run that is read apart, or of all at 0: changes by timestep, per layer and direction.
+    edits: dict[int, list[dict[int, Change]]] = field(default_factory=dict)
+    apart: bool = False  # whether runs are read apart
 
     def __post_init__(self) -> None:
         self.called = called(self.name, self.module)
@@ -53,8 +55,21 @@ class Part(ABC):
         """Stand in for the part's forward."""
 
     @abstractmethod
-    def joined(self) -> Piece:
+    def of_calls(self) -> list[Piece]:
         """Every kind of every call by its local id, `x` the input."""
+
+    def pieces(self, apart: bool) -> list[Piece]:
+        """All calls together, or, where they are read apart, each run."""
+        calls = self.of_calls()
+        return self.runs.apart(calls) if apart else [self.runs.join(calls)]
+
+    def edits_at(self, given: Tensor | None) -> list[dict[int, Change]]:
+        """The edits of a call that is given a state, by its own timesteps."""
+        if not self.edits:
+            return []
+        run, first = self.runs.place(given)
+        mine = self.edits.get(run if self.apart else 0, [])
+        return [{step - first: change for step, change in e.items()} for e in mine]
 
     @property
     @abstractmethod
@@ -73,9 +88,9 @@ class Part(ABC):
         chosen = first if batch_first is None else batch_first
         told = batch_first is not None or hasattr(self.module, "batch_first")
         lengths = piece.lengths
-        if lengths is None and self.packed is not None:  # other tensors may be padded further
+        if lengths is None and piece.packed is not None:  # other tensors may be padded further
             lengths = torch.full((batch,), steps_, device=piece.states["x"].device)
-        return Layout(steps_, batch, chosen, told, lengths, self.packed)
+        return Layout(steps_, batch, chosen, told, lengths, piece.packed)
 
     def check_device(self, args: Any, kwargs: Any) -> None:
         """The input has to be where the weights are; torch itself does not always say so."""
@@ -119,17 +134,15 @@ class LayersPart(Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.pieces: list[Piece] = []
+        self.calls: list[Piece] = []
 
     def call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
         self.check_device(args, kwargs)
         real = forward(*args, **kwargs) if self.checking or not self._is_torchs(forward) else None
         given = self._read(args, kwargs)
         self.weights = layers.weights(self.module)
-        edited = any(self.edits)
-        first = self.runs.step(given.state) if edited else 0
-        edits = [{step - first: change for step, change in e.items()} for e in self.edits]
-        states = layers.compute(self.module, given, self.weights, edits)
+        edited = bool(self.edits)
+        states = layers.compute(self.module, given, self.weights, self.edits_at(given.state))
         source = args[0] if args else kwargs["input"]
         made = layers.returned(self.module, source, given, states)
         if real is not None and not edited:
@@ -139,8 +152,8 @@ class LayersPart(Part):
         self.note_autocast(given.x)
         self.returned += flat
         self.runs.add(given.state, flat[1], len(given.x))
-        self.packed = source if isinstance(source, PackedSequence) else None
-        self.pieces.append(Piece({"x": given.x, **self._named(states)}, given.lengths))
+        packed = source if isinstance(source, PackedSequence) else None
+        self.calls.append(Piece({"x": given.x, **self._named(states)}, given.lengths, packed))
         return answer
 
     def _is_torchs(self, forward: Forward) -> bool:
@@ -173,8 +186,8 @@ class LayersPart(Part):
             found |= {local(kind, number, backwards): v for kind, v in values.items()}
         return found
 
-    def joined(self) -> Piece:
-        return self.runs.join(self.pieces)
+    def of_calls(self) -> list[Piece]:
+        return self.calls
 
     @property
     def cell(self) -> Cell:
@@ -194,25 +207,24 @@ class StepsPart(Part):
         self.check_device(args, kwargs)
         real = forward(*args, **kwargs)
         named = dict(zip(("input", "hx"), args, strict=False)) | kwargs
-        if any(self.edits):
-            step = self.runs.step(next(iter(steps.tensors(named.get("hx"))), None))
-            if (change := self.edits[0].get(step)) is not None:
-                real = self.steps.edited(named["input"], named.get("hx"), real, change)
+        edits = self.edits_at(next(iter(steps.tensors(named.get("hx"))), None))
+        if edits and 0 in edits[0]:
+            real = self.steps.edited(named["input"], named.get("hx"), real, edits[0][0])
         given, returned = self.steps.add(named["input"], named.get("hx"), real)
         self.note_autocast(returned)
         self.returned += _flat(real)
         self.runs.add(given, returned)
         return real
 
-    def joined(self) -> Piece:
+    def of_calls(self) -> list[Piece]:
         self.weights = self.steps.weights
         pieces = []
         for step, states in zip(self.steps.calls, self.steps.states(), strict=True):
-            if self.checking and not any(self.edits):
+            if self.checking and not self.edits:
                 self.compare((states[kind][0] for kind in step.end), step.end.values())
             named = {local(kind, 1, reverse=False): v for kind, v in states.items()}
             pieces.append(Piece({"x": step.x[None], **named}))
-        return self.runs.join(pieces)
+        return pieces
 
     @property
     def cell(self) -> Cell:
@@ -237,14 +249,20 @@ class Capture:
         named: dict[str, nn.Module],
         checking: bool,
         edits: Mapping[str, list[dict[int, Change]]] | None = None,
+        apart: bool = False,
     ) -> None:
-        """`edits` are changes by timestep, of each part per layer and direction."""
+        """`edits` are changes by timestep, of each part per layer and direction; `apart` says
+        whether runs of a part are parts of their own.
+        """
         self.parts = {
             name: (LayersPart if isinstance(m, nn.RNNBase) else StepsPart)(name, m, checking)
             for name, m in parts.items()
         }
         for name, changes in (edits or {}).items():
-            self.parts[name].edits = changes
+            part, _, run = name.partition(RUN)
+            self.parts[part].apart = apart
+            if any(changes):
+                self.parts[part].edits[int(run or 1) - 1] = changes
         self.named = named
         self.outputs: dict[str, list[Tensor]] = {}
         self.embedded: list[Tensor] = []  # what the module's one embedding returned

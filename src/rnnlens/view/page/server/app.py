@@ -1,14 +1,11 @@
 """Runs in the browser, served to this machine only."""
 
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources.abc import Traversable
 from threading import Thread
 from typing import Any
 
-import torch
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -29,7 +26,6 @@ _TYPES = {
     "html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml",
     "png": "image/png", "ico": "image/x-icon",
 }  # fmt: skip
-_MOST_THREADS = 8
 _NO_JSON = "the body is no JSON that can be read; send what /api/openapi.json describes"
 _Written = tuple[str, dict[str, str], str]
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -183,23 +179,9 @@ def _joined(steps: Sequence[_Written]) -> str:
     return f'{{{steps[0][0]},"labels":{_dumps(labels)},"rows":[{rows}]}}'
 
 
-def use_all_cores(lenses: Iterable[GridSource]) -> None:
-    """Let lenses share out their pieces among threads of our own, and torch use none.
-
-    Torch's threads spin while they wait for each other: two requests at once, or anything else
-    that keeps a core busy, would make them many times slower.
-    """
-    torch.set_num_threads(1)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    pool = ThreadPoolExecutor(min(cores or 1, _MOST_THREADS), "pieces")
-    for lens in lenses:
-        lens.rows.parallel = pool.map
-
-
 def serve(lenses: Mapping[str, GridSource], port: int, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; `ready` is given the address once it answers."""
     listener = listen(port)
-    use_all_cores(lenses.values())
     address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
     server = over_http(application(lenses), lambda: ready(address))
     # The first grid takes longest; made now, it is over before the page asks for it.

@@ -13,6 +13,7 @@ PICTURE = ET.parse(ROOT / "docs/architecture.svg").getroot()
 CODE = "\n".join(
     path.read_text(encoding="utf-8") for path in [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.js")]
 )
+FACES = ("__init__.py", "__main__.py", "version.py")  # that need no explanation
 DATA = "bundled"  # a folder with no rooms in it
 
 LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
@@ -59,6 +60,11 @@ def test_every_folder_of_the_package_is_named():
     rooms = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
     assert rooms == {*headings}
     assert f"{DATA}/" in PATHS
+
+
+def test_every_module_outside_the_rooms_is_linked():
+    modules = {path.name for path in PACKAGE.glob("*.py")} - set(FACES)
+    assert modules - {text for text, _ in LINK.findall(PROSE)} == set()
 
 
 def test_a_folder_that_is_not_named_is_seen(tmp_path):

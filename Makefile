@@ -1,16 +1,23 @@
-# Two commands do everything: `make demo` and `make test`. Options: make demo ARGS="--no-browser"
+# Two commands do everything: `make demo` and `make test`; `make quick` is for in between. Options: make demo ARGS="--no-browser"
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 TSC := node_modules/.bin/tsc
 
-.PHONY: demo test lint types javascript pytest docs bench clean
+.PHONY: demo test quick quick-tests lint types javascript pytest docs bench clean
 
 demo: $(VENV)/installed
 	@$(BIN)/rnnlens demo $(ARGS)
 
 test: lint types javascript pytest
+
+quick: $(VENV)/test-ready $(TSC)
+	@$(MAKE) --no-print-directory --jobs --output-sync lint types javascript quick-tests
+
+quick-tests: $(VENV)/test-ready
+	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile --ignore-glob "*notebook*" \
+	  -m "not slow and not timing" $(ARGS)
 
 lint: $(VENV)/test-ready
 	$(BIN)/ruff check .
@@ -21,7 +28,7 @@ types: $(VENV)/test-ready
 
 javascript: $(TSC)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(TSC) --project .
-	PATH="$(CURDIR)/$(BIN):$$PATH" node --test tests/web/*.test.js
+	PATH="$(CURDIR)/$(BIN):$$PATH" node --test tests/web/*.test.js tests/web/*/*.test.js
 
 pytest: $(VENV)/test-ready $(VENV)/browser $(TSC)
 	$(BIN)/python -m pytest --cov --cov-report= --numprocesses 2 --dist loadfile -m "not timing" $(ARGS)
@@ -40,6 +47,7 @@ bench: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/fitting.py
 	$(BIN)/python benchmarks/encoding.py
+	$(BIN)/python benchmarks/busy.py
 	$(BIN)/python benchmarks/load.py
 	$(if $(CORPUS),$(BIN)/python benchmarks/probes.py --corpus $(CORPUS))
 

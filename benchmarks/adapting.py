@@ -21,13 +21,13 @@ class Model(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         width, layers = network.config.width, network.config.layers
-        self.embedding = nn.Embedding(network.labels, width)
+        self.embedding = nn.Embedding(network.label_count, width)
         self.recurrent = PARTS[network.config.cell](width, width, layers)
-        self.readout = nn.Linear(width, network.labels)
-        self.readout.weight = nn.Parameter(network.classifier()[0])
+        self.readout = nn.Linear(width, network.label_count)
+        self.readout.weight = nn.Parameter(network.classifier().weight)
         self.readout.bias = network.bias
         self.embedding.weight = network.embedding
-        for cell, weights in zip(network.cells, self.recurrent.all_weights, strict=True):
+        for cell, weights in zip(network.recurrent, self.recurrent.all_weights, strict=True):
             for mine, theirs in zip((cell.w_x, cell.w_h, cell.b_x, cell.b_h), weights, strict=True):
                 theirs.copy_(mine)
 

@@ -19,14 +19,14 @@ class LanguageModel(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         width, layers = network.config.width, network.config.layers
-        self.embedding = nn.Embedding(network.labels, width)
+        self.embedding = nn.Embedding(network.label_count, width)
         self.recurrence = nn.LSTM(width, width, layers, batch_first=True)
-        self.readout = nn.Linear(width, network.labels)
+        self.readout = nn.Linear(width, network.label_count)
         self.embedding.weight.copy_(network.embedding)
-        weight, bias = network.classifier()
+        _, weight, bias = network.classifier()
         self.readout.weight.copy_(weight)
         self.readout.bias.copy_(bias)
-        for cell, weights in zip(network.cells, self.recurrence.all_weights, strict=True):
+        for cell, weights in zip(network.recurrent, self.recurrence.all_weights, strict=True):
             for mine, theirs in zip((cell.w_x, cell.w_h, cell.b_x, cell.b_h), weights, strict=True):
                 theirs.copy_(mine)
 
@@ -36,7 +36,7 @@ class LanguageModel(nn.Module):
         return logits
 
 
-def model() -> rnnlens.OwnModel:
+def model() -> rnnlens.UserModel:
     """Words are what the bundled vocabulary makes of them: lower case, NUM, UNK."""
     run = run_at(BUNDLED)
     vocabulary = run.vocabulary()
@@ -44,4 +44,4 @@ def model() -> rnnlens.OwnModel:
     def words(text: str) -> list[str]:
         return [vocabulary.labels[k] for k in vocabulary.encode(text.split())]
 
-    return rnnlens.OwnModel(LanguageModel(run.model().float()), vocabulary.labels, words=words)
+    return rnnlens.UserModel(LanguageModel(run.network().float()), vocabulary.labels, words=words)

@@ -1,7 +1,6 @@
 """The grid of a sentence, beside the naive way: one state at a time, sorted, added up in Python.
 
-Of the bundled run, or of yours with --run. Times are as the server has them: torch on one thread,
-pieces shared among threads of our own.
+Of the bundled run, or of yours with --run.
 """
 
 import argparse
@@ -16,8 +15,7 @@ from rnnlens.probe.semantics import offset
 from rnnlens.run import BUNDLED, run_at
 from rnnlens.view.encoding import Palette, faded, top_of
 from rnnlens.view.lens import Lens
-from rnnlens.view.models import NetworkModel
-from rnnlens.view.page.server.app import use_all_cores
+from rnnlens.view.opening import opened
 
 WORDS = 20
 WHOLE, MORE = 60, 10  # ms, what is wanted
@@ -28,8 +26,8 @@ def naive(lens: Lens, text: str) -> list[list[dict[str, Any]]]:
     """The same rows by the definitions."""
     asked = lens.request(text, None, None)
     palette = lens.palettes[asked.palette]
-    assert isinstance(lens.model, NetworkModel)
-    trace = lens.model.network.trace(torch.tensor(asked.ids)[:, None])
+    trace = lens.model.trace(lens.session.text.batch(asked.ids))
+    own = lens.model.predict(trace.prediction)
     before = {name: torch.zeros(300) for name in trace.states}
     rows = []
     for t in range(len(asked.ids)):
@@ -37,7 +35,7 @@ def naive(lens: Lens, text: str) -> list[list[dict[str, Any]]]:
         for column in lens.columns:
             kind, at = column.kind.id, t - column.back
             if kind == "y":
-                logits = trace.logits[t, 0]
+                logits = own[t, 0]
             else:
                 assert lens.probes
                 state = trace.states[kind][at, 0] if at >= 0 else before[kind]
@@ -129,11 +127,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--run", default=BUNDLED, help="a run folder (default: the bundled one)")
     args = parser.parse_args()
-    Lens.load(run_at(args.run))  # once, so that the disk's own speed does not count
+    opened(run_at(args.run))  # once, so that the disk's own speed does not count
     began = time.perf_counter()
-    lens = Lens.load(run_at(args.run))
+    lens = opened(run_at(args.run))
     print(f"loading, after torch: {time.perf_counter() - began:.2f} s")
-    use_all_cores([lens])
     known = [label for label in lens.labels if label.isalnum()]
     words = [known[k * 37 % len(known)] for k in range(WORDS + 1)]
     measure(lens, " ".join(words[:-1]), " ".join(words), args.rounds)

@@ -15,8 +15,9 @@ from torch import nn
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.distributed import pick_device
+from rnnlens.probe.data import Sentences
+from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import FitConfig, Fitter
-from rnnlens.probe.subject import NetworkSubject
 
 LABELS = 14_787
 
@@ -45,8 +46,8 @@ def epoch(fitter: Fitter, device: torch.device) -> tuple[float, float]:
     learnt = wait(device)
     for chosen in plan:
         chunk = fitter.train.chunk(chosen)
-        for kind in fitter.kinds:
-            fitter.family.prepare(kind, chunk.states[kind])
+        for k, kind in enumerate(fitter.kinds):
+            fitter.family.stack.prepare(k, chunk.states[kind])
     return learnt - began, wait(device) - learnt
 
 
@@ -57,7 +58,8 @@ def plain(fitter: Fitter, states: int, batch: int, device: torch.device) -> floa
     for kind in (fitter.kinds[0], *fitter.kinds):
         if kind == fitter.kinds[0]:  # the first time round is to warm up
             pairs, began = 0, wait(device)
-        x = fitter.family.prepare(kind, chunk.states[kind]).float()[:states]
+        k = fitter.kinds.index(kind)
+        x = fitter.family.stack.prepare(k, chunk.states[kind]).float()[:states]
         layer = nn.Linear(x.shape[1], LABELS, device=device)
         optimiser = torch.optim.AdamW(layer.parameters(), fused=True)
         for some, wanted in zip(x.split(batch), chunk.labels[:states].split(batch), strict=True):
@@ -83,10 +85,12 @@ def main() -> None:
     train, valid = corpus(args.sentences or (54_020 if cuda else 200)), corpus(60)
     network = Network(NetworkConfig(), LABELS).initialise(0).eval().requires_grad_(False).to(device)
     config = FitConfig(epochs=4, batch=16384 if cuda else 4096)
-    subject = NetworkSubject(network, {"train": train, "valid": valid}, device)
+    dataset = Dataset(
+        network, {"train": Sentences(train), "valid": Sentences(valid)}, network.label_count
+    )
 
     began = wait(device)
-    fitter = Fitter.of(subject, "output", config)
+    fitter = Fitter.of(dataset, "output", config)
     started = wait(device) - began
     whole, extraction = epoch(fitter, device)
     pairs = fitter.pairs * len(fitter.kinds)
@@ -100,7 +104,7 @@ def main() -> None:
         )
         print(f"peak GPU memory {torch.cuda.max_memory_allocated() / 1e9:.2f} GB")
         began = wait(device)
-        fitter = Fitter.of(subject, "output", config)
+        fitter = Fitter.of(dataset, "output", config)
         fitter.run(lambda: False, lambda: None)
         print(f"whole fit, extraction included: {wait(device) - began:.2f} s, "
               f"{fitter.progress.epoch} epochs")  # fmt: skip
@@ -114,8 +118,10 @@ def grow(network: Network, train: Split, config: FitConfig, device: torch.device
     base = None
     for times in (1, 2, 4, 8):
         part = Split.of(train.ids, train.starts, np.arange(len(train) * times // 8))
-        subject = NetworkSubject(network, {"train": part, "valid": part}, device)
-        fitter = Fitter.of(subject, "output", config)
+        dataset = Dataset(
+            network, {"train": Sentences(part), "valid": Sentences(part)}, network.label_count
+        )
+        fitter = Fitter.of(dataset, "output", config)
         fitter.batch = min(config.batch, 1024 if device.type == "cpu" else config.batch)
         seconds, _ = epoch(fitter, device)
         each = seconds / fitter.pairs

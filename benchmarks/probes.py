@@ -15,11 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnlens.cli.subject import corpus_of
+from rnnlens.cli.dataset import encoded_corpus
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network
+from rnnlens.probe.data import Sentences
+from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import FitConfig, Fitter
-from rnnlens.probe.subject import NetworkSubject
 from rnnlens.run import Run
 
 CPU = torch.device("cpu")
@@ -37,8 +38,8 @@ def part(split: Split, sentences: int) -> Split:
 def ours(network: Network, train: Split, valid: Split) -> tuple[Fitter, list[Moment]]:
     """Our fit of all kinds, and how far it was when: after the closed form, after each epoch."""
     began = time.perf_counter()
-    subject = NetworkSubject(network, {"train": train, "valid": valid}, CPU)
-    fitter = Fitter.of(subject, "output", FitConfig(epochs=1))
+    data = {"train": Sentences(train), "valid": Sentences(valid)}
+    fitter = Fitter.of(Dataset(network, data, network.label_count), "output", FitConfig(epochs=1))
     moments: list[Moment] = []
 
     def look() -> None:
@@ -52,7 +53,8 @@ def prepared(fitter: Fitter, kind: str, *, train: bool) -> tuple[Tensor, Tensor]
     """All standardised states of a kind with their labels."""
     stream = fitter.train if train else fitter.valid
     chunks = list(stream.chunks())
-    x = torch.cat([fitter.family.prepare(kind, chunk.states[kind]) for chunk in chunks])
+    k, prepare = fitter.kinds.index(kind), fitter.family.stack.prepare
+    x = torch.cat([prepare(k, chunk.states[kind]) for chunk in chunks])
     return x, torch.cat([chunk.labels for chunk in chunks])
 
 
@@ -101,15 +103,16 @@ def main() -> None:
     parser.set_defaults(valid=None, test=None)
     args = parser.parse_args()
     run = Run(args.run)
-    network, corpus = run.model(), corpus_of(run, args)
+    network, corpus = run.network(), encoded_corpus(run, args)
     train, valid = part(corpus.splits["train"], args.sentences), part(corpus.splits["valid"], 100)
     fitter, moments = ours(network, train, valid)
     each = moments[-1][0] / len(fitter.kinds)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{fitter.pairs:,} states, {network.labels:,} labels; our peak memory {peak:,.0f} MB")
+    labels = network.label_count
+    print(f"{fitter.pairs:,} states, {labels:,} labels; our peak memory {peak:,.0f} MB")
     for kind in filter(None, args.kinds.split(",")):
         k = fitter.kinds.index(kind)
-        perplexity, taken = plain(fitter, kind, network.labels)
+        perplexity, taken = plain(fitter, kind, network.label_count)
         reached = (t for t, found in moments if found[k] <= WITHIN * perplexity)
         share = next(reached, math.inf) / len(fitter.kinds) / taken
         start, end = moments[0][1][k], moments[-1][1][k]

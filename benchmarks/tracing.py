@@ -34,7 +34,7 @@ def main() -> None:
         network = Network(NetworkConfig(cell), labels).initialise(0).eval()
         inputs = torch.randint(labels, (time_steps, batch))
         fused = seconds(partial(network.hidden, inputs), args.rounds)
-        states = seconds(partial(network.states, inputs), args.rounds)
+        states = seconds(partial(network.trace, inputs), args.rounds)
         print(
             f"all {len(network.kinds)} kinds of a {cell} 300 x 2: {states / fused:.2f} times "
             "the fused forward pass (at most 4 is wanted)"

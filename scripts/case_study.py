@@ -14,13 +14,15 @@ import numpy as np
 import torch
 
 from rnnlens.cli import main as rnnlens
-from rnnlens.cli.subject import corpus_of
+from rnnlens.cli.dataset import encoded_corpus
 from rnnlens.corpus.batches import Split
+from rnnlens.probe.data import Sentences
+from rnnlens.probe.dataset import Chunk, Dataset
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.stream import Chunk, Stream
 from rnnlens.run import BUNDLED, run_at
 from rnnlens.view.encoding import encode
 from rnnlens.view.lens import Lens
+from rnnlens.view.opening import opened
 
 SENTENCE = "`` we stand in solidarity , '' she emphasized ."  # the paper's
 FIGURE = Path(__file__).parents[1] / "docs/case-study.svg"
@@ -70,9 +72,10 @@ def main() -> None:
     args = parser.parse_args()
     rnnlens(["show", BUNDLED, SENTENCE, "-o", str(FIGURE)])
     run = run_at(BUNDLED)
-    lens, network, test = Lens.load(run), run.model(), corpus_of(run, args).splits["test"]
+    lens, network, test = opened(run), run.network(), encoded_corpus(run, args).splits["test"]
     part = Split.of(test.ids, test.starts, np.arange(min(args.sentences, len(test))))
-    stream = Stream(network, part, 1, torch.device("cpu"), part.pairs + 1)
+    dataset = Dataset(network, {"test": Sentences(part)}, network.label_count)
+    stream = dataset.stream("test", "output", part.pairs + 1)
     with torch.inference_mode():
         for chunk in stream.chunks():
             for layer in range(1, network.config.layers + 1):

@@ -14,8 +14,10 @@ from tests import grammar
 
 from rnnlens.cli import main
 from rnnlens.corpus.batches import Split
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, prepare
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.tokens import collect
+
+SLOW_FIXTURES = {"browser", "site", "kept"}  # a browser, the documentation, a run by the command
 
 
 class Answer(NamedTuple):
@@ -24,6 +26,13 @@ class Answer(NamedTuple):
     code: int
     out: str
     err: str
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever needs a slow fixture is slow."""
+    for item in items:
+        if isinstance(item, pytest.Function) and SLOW_FIXTURES.intersection(item.fixturenames):
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -45,12 +54,11 @@ def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def corpus() -> Corpus:
+def corpus() -> EncodedCorpus:
     """Enough sentences to learn the grammar from."""
     config = CorpusConfig(min_count=1)
-    return prepare(
-        "grammar", "generated", collect([grammar.sentences(300)], config.lowercase), config
-    )
+    tokens = collect([grammar.sentences(300)], config.lowercase)
+    return encode(Corpus.of("grammar", "generated", tokens, config), config)
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,9 @@
 """Models for tests."""
 
-from rnnlens.view.lens import Lens
-from rnnlens.view.models import NetworkModel
+from rnnlens.view.session import Session
+from rnnlens.view.source import GridSource
 
 
-def fresh(lens: Lens) -> NetworkModel:
-    """The same model, that remembers nothing yet."""
-    assert isinstance(lens.model, NetworkModel)
-    return NetworkModel(lens.model.network, lens.model.vocabulary)
+def fresh(lens: GridSource) -> Session:
+    """The same model and texts, with nothing at hand yet."""
+    return Session(lens.model, lens.session.text)

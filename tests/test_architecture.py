@@ -12,9 +12,11 @@ PACKAGE = Path(rnnlens.__file__).parent
 # A module may import from its own layer and the ones before it.
 LAYERS = [
     "__init__",
+    "version",
     "errors",
     "files",
     "flags",
+    "threads",
     "corpus",
     "model",
     "adapter",
@@ -69,6 +71,62 @@ def test_the_check_sees_an_import_that_points_down(tmp_path):
     assert violations(tmp_path) == [
         "corpus.reader imports rnnlens.view",
         "model imports rnnlens.run",
+    ]
+
+
+def graph(package: Path, name: str = "rnnlens") -> dict[str, set[str]]:
+    """What each module imports of the package: at the top, in functions and for types only."""
+    paths = {}
+    for path in package.rglob("*.py"):
+        parts = path.relative_to(package).with_suffix("").parts
+        paths[".".join([name, *parts]).removesuffix(".__init__")] = path
+    found: dict[str, set[str]] = {module: set() for module in paths}
+    for module, path in paths.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                inside = [f"{node.module}.{alias.name}" for alias in node.names]
+                names = [name if name in paths else str(node.module) for name in inside]
+            found[module] |= paths.keys() & names
+    return found
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The largest sets of modules in which each imports each, in however many steps."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        ahead = list(graph[start])
+        while ahead:
+            if (module := ahead.pop()) not in seen:
+                seen.add(module)
+                ahead += graph[module]
+        return seen
+
+    reach = {module: reached(module) for module in graph}
+    sets = {frozenset(n for n in reach[m] if m in reach[n]) for m in graph if m in reach[m]}
+    return sorted(sorted(each) for each in sets)
+
+
+def test_no_modules_import_each_other():
+    assert cycles(graph(PACKAGE)) == []
+
+
+def test_the_check_sees_cycles_through_local_and_typing_imports(tmp_path):
+    (tmp_path / "view").mkdir()
+    for name, text in {
+        "__init__": "def load():\n    from rnnlens import run\n",
+        "run": "import rnnlens\n",
+        "view/__init__": "",
+        "view/lens": "class Lens:\n    def grid(self):\n        from rnnlens.view import grid\n",
+        "view/grid": "from rnnlens.view.state import State\nfrom rnnlens import files\n",
+        "view/state": "if TYPE_CHECKING:\n    from rnnlens.view.lens import Lens\n",
+        "files": "import os\n",
+    }.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    assert cycles(graph(tmp_path)) == [
+        ["rnnlens", "rnnlens.run"],
+        ["rnnlens.view.grid", "rnnlens.view.lens", "rnnlens.view.state"],
     ]
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.grammar import conllu
 from tests.shown import ROOT, blocks, commands, run
 
+pytestmark = pytest.mark.slow
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -9,6 +9,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from rnnlens.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from rnnlens.view.grid import Grid, State, States
     from rnnlens.view.lens import Lens
 
-__version__ = "0.1.0"
 __all__ = ["Adapter", "Grid", "Lens", "RnnlensError", "State", "States", "UserModel", "fit", "load"]
 
 _FOUND_IN = {

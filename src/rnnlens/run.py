@@ -8,15 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import rnnlens
-from rnnlens.adapter.user_model import Example, UserRecord
-from rnnlens.corpus.own import OwnVocabulary
+from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.known import KnownModule, found_again
+from rnnlens.adapter.user_model import UserModel, UserRecord
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.files import read_json, read_tensors, sha256, write_json, write_tensors
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.text import Example, TextSide
+from rnnlens.model.traceable import Traceable
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Probes
+from rnnlens.version import __version__
 
 FORMAT = 1
 TRAINING, TRAINED, COPYING = "training", "trained", "copying"
@@ -24,6 +27,7 @@ FILES = (  # that a finished run may hold, besides run.json
     "vocabulary.json", "colours.json", "evaluation.json", "model.json", "model.safetensors",
     "probes.json", "probes.safetensors", "examples.safetensors",
 )  # fmt: skip
+_EXACT = ("/counts", "/mean", "/scale")  # what half precision would spoil
 BUNDLED = "english-news"  # the run that comes with the package, and the name it goes by
 
 
@@ -62,7 +66,7 @@ class Run:
             made_by = found.get("version", "?") if isinstance(found, dict) else "?"
             raise RnnlensError(
                 f"{self.path} was made by rnnlens {made_by} in a format that rnnlens "
-                f"{rnnlens.__version__} does not read; train it anew or use that version"
+                f"{__version__} does not read; train it anew or use that version"
             )
         if "status" not in found or not isinstance(found.get("corpus"), dict):
             raise RnnlensError(
@@ -73,21 +77,15 @@ class Run:
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write run.json."""
-        write_json(
-            self.path / "run.json", {"format": FORMAT, "version": rnnlens.__version__, **record}
-        )
+        write_json(self.path / "run.json", {"format": FORMAT, "version": __version__, **record})
 
-    def write_vocabulary(self, vocabulary: Vocabulary | OwnVocabulary) -> None:
+    def write_vocabulary(self, vocabulary: Vocabulary) -> None:
         """Write vocabulary.json."""
         write_json(self.path / "vocabulary.json", vocabulary.to_json())
 
     def vocabulary(self) -> Vocabulary:
         """Read vocabulary.json."""
         return Vocabulary.from_json(read_json(self.path / "vocabulary.json"))
-
-    def own_vocabulary(self) -> OwnVocabulary:
-        """Read vocabulary.json of somebody's own module."""
-        return OwnVocabulary.from_json(read_json(self.path / "vocabulary.json"))
 
     def write_colours(self, colours: Mapping[str, Any]) -> None:
         """Write colours.json."""
@@ -121,16 +119,18 @@ class Run:
                 f"cannot write to {self.path}: {error.strerror}; mend that"
             ) from error
 
-    def write_probes(self, probes: Probes, made: Mapping[str, Any]) -> None:
-        """Write the probes in half precision, then probes.json with their hash and the model's."""
-        half = {name: t.half() for name, t in probes.tensors.items()}
-        for name, t in half.items():
-            if not torch.isfinite(t).all():
-                raise RnnlensError(
-                    f"the probe {name} is too large to save; fit with less data or rate"
-                )
-        digest = write_tensors(self.path / "probes.safetensors", half)
-        described = {**probes.to_json(), "model": self.model_hash(), "sha256": digest, "made": made}
+    def write_probes(self, probes: Probes, made: Mapping[str, Any], *, half: bool = False) -> None:
+        """Write the probes, then probes.json with their hash and the model's.
+
+        In half precision they are half as large; what they say then moves in the fourth digit.
+        """
+        tensors = probes.tensors()
+        if half:
+            tensors = {
+                name: t if name.endswith(_EXACT) else t.half() for name, t in tensors.items()
+            }
+        sha = write_tensors(self.path / "probes.safetensors", tensors)
+        described = {**probes.to_json(), "model": self.model_hash(), "sha256": sha, "made": made}
         write_json(self.path / "probes.json", described)
 
     def has_probes(self) -> bool:
@@ -173,13 +173,20 @@ class Run:
         described = read_json(self.path / "model.json")
         return str(described.get("sha256")) if isinstance(described, dict) else ""
 
-    def write_model(self, network: Network) -> None:
-        """Write the weights, then model.json with their hash."""
-        digest = write_tensors(self.path / "model.safetensors", network.state_dict())
-        described = {**asdict(network.config), "labels": network.label_count, "sha256": digest}
-        write_json(self.path / "model.json", described)
+    def write_model(self, model: Traceable) -> None:
+        """Write the weights, then model.json with what is known of them and their hash."""
+        if isinstance(model, Network):
+            weights: Mapping[str, Tensor] = model.state_dict()
+            described = {**asdict(model.config), "labels": model.label_count}
+        elif isinstance(model, KnownModule):
+            weights, described = model.user.weights(), asdict(model.record)
+        else:
+            raise RnnlensError(f"a {type(model).__name__} cannot be kept as a run")
+        sha = write_tensors(self.path / "model.safetensors", weights)
+        write_json(self.path / "model.json", {**described, "sha256": sha})
 
-    def _finished(self) -> None:
+    def check_finished(self) -> None:
+        """Refuse a run whose model is still to come."""
         if self.record()["status"] != TRAINED:
             raise RnnlensError(
                 f"the training in {self.path} has not finished; "
@@ -188,7 +195,7 @@ class Run:
 
     def _weights(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """What model.json says, and the weights it says it of."""
-        self._finished()
+        self.check_finished()
         described = read_json(self.path / "model.json")
         path = self.path / "model.safetensors"
         weights, _ = read_tensors(path)
@@ -196,13 +203,43 @@ class Run:
             raise RnnlensError(f"{path} is damaged or of another model; restore it or train anew")
         return described, weights
 
-    def model(self) -> Network:
-        """The trained network, ready to trace."""
+    def model(self, given: Any = None) -> Network | KnownModule:
+        """The trained model, ready to trace.
+
+        Of a user's module the code is needed when it is first traced: what the run names, or what
+        is `given` in its place (a module, a UserModel, or where to find one).
+        """
+        self.check_finished()
+        described = read_json(self.path / "model.json")
+        if isinstance(described, dict) and "kinds" in described:
+            return self.module(given)
+        if given is not None:
+            raise RnnlensError(f"{self.path} holds its model itself; leave model= out")
+        return self.network()
+
+    def module(self, given: Any = None) -> KnownModule:
+        """The model of a run that is a user's module."""
+        self.check_finished()
+        record = UserRecord.from_json(read_json(self.path / "model.json"), self.path)
+        return KnownModule(record, lambda: self._module(record, given))
+
+    def text(self, model: Network | KnownModule) -> TextSide:
+        """How texts are given to the model of this run."""
+        vocabulary = self.vocabulary()
+        if model.label_count != len(vocabulary):
+            raise RnnlensError(
+                f"the model in {self.path} has {model.label_count} labels and its vocabulary "
+                f"{len(vocabulary)}; restore both"
+            )
+        return model.text(vocabulary)
+
+    def network(self) -> Network:
+        """The model of a run that was trained here."""
         described, weights = self._weights()
         path = self.path / "model.safetensors"
         try:
-            labels = described.pop("labels")
-            network = Network(NetworkConfig(**described), labels)
+            label_count = described.pop("labels")
+            network = Network(NetworkConfig(**described), label_count)
             network.load_state_dict(weights)
         except (KeyError, TypeError, RuntimeError) as error:
             raise RnnlensError(f"{path} does not fit model.json ({error}); restore both") from error
@@ -210,25 +247,18 @@ class Run:
             raise RnnlensError(f"{path} holds weights that are not numbers; train anew")
         return network.eval().requires_grad_(False)
 
-    def is_own(self) -> bool:
-        """Whether its model is a module of somebody's own."""
-        self._finished()
-        described = read_json(self.path / "model.json")
-        return isinstance(described, dict) and "kinds" in described
-
-    def write_own(self, about: UserRecord, weights: Mapping[str, Tensor]) -> None:
-        """Write a module's weights, then model.json with their hash."""
-        found = write_tensors(self.path / "model.safetensors", weights)
-        write_json(self.path / "model.json", {**asdict(about), "sha256": found})
-
-    def own(self) -> UserRecord:
-        """What is known of somebody's own module without its code."""
-        self._finished()
-        return UserRecord.from_json(read_json(self.path / "model.json"), self.path)
-
-    def own_weights(self) -> dict[str, Tensor]:
-        """The weights of somebody's own module."""
-        return self._weights()[1]
+    def _module(self, record: UserRecord, given: Any) -> tuple[UserModel, Adapter]:
+        """The user's module with the run's weights, seen to read as it did."""
+        if given is None and not record.factory:
+            raise RnnlensError(
+                f"{self.path} does not say where its model's code is, so that it cannot read a new "
+                "text; in Python, give it: rnnlens.load(run, model=...)"
+            )
+        user = found_again(record, given or record.factory, self.model_hash(), self._weights()[1])
+        adapter = user.adapter()
+        known, examples = KnownModule(record, lambda: (user, adapter)), self.examples() or []
+        known.check_reading(self.vocabulary(), examples[:1], f"the code of {self.path}")
+        return user, adapter
 
     def write_examples(self, examples: Sequence[Example]) -> None:
         """Write the states of some texts, which can then be shown without the module's code."""
@@ -236,11 +266,11 @@ class Run:
         states = {f"{k}/{kind}": v for k, e in enumerate(examples) for kind, v in e.states.items()}
         write_tensors(self.path / "examples.safetensors", states, {"examples": told})
 
-    def examples(self) -> list[Example]:
-        """What `write_examples` wrote."""
+    def examples(self) -> list[Example] | None:
+        """What `write_examples` wrote; None: the run has no examples of its own."""
         path = self.path / "examples.safetensors"
         if not path.exists():
-            return []
+            return None
         tensors, told = read_tensors(path)
         try:
             return [

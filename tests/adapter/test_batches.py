@@ -11,17 +11,18 @@ from torch import Tensor
 
 from rnnlens.adapter.batches import batches_of
 from rnnlens.adapter.user_model import UserModel
-from rnnlens.corpus.own import OwnVocabulary, UserCorpus
+from rnnlens.corpus.corpus import Corpus
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tokens import SPLITS, collect
+from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 
-LETTERS = OwnVocabulary(tuple(WORDS), (1,) * 6, tuple(WORDS))
+LETTERS = Vocabulary.of_user(tuple(WORDS), (1,) * 6, tuple(WORDS))
 TAGS = ("NOUN", "VERB", "DET")
-TAGGER = OwnVocabulary(TAGS, (1,) * 3, tuple(WORDS))
+TAGGER = Vocabulary.of_user(TAGS, (1,) * 3, tuple(WORDS))
 
 
-def corpus(count: int = 60, tagged: bool = False) -> UserCorpus:
+def corpus(count: int = 60, tagged: bool = False) -> Corpus:
     """Letters in the order of the alphabet, in sentences of other lengths."""
     random = np.random.default_rng(0)
     parts: list[list[Sentence]] = [[], [], []]
@@ -31,7 +32,7 @@ def corpus(count: int = 60, tagged: bool = False) -> UserCorpus:
         tags = tuple(random.choice([*TAGS, "ADV"], size).tolist())
         parts[k % 3].append(Sentence(words, tags if tagged and k % 5 else None))
     tokens = collect([*parts], lowercase=False)
-    return UserCorpus("letters", "text", tokens, tokens.part)
+    return Corpus("letters", "text", tokens, tokens.part)
 
 
 def pairs_of(sentences: list[Sentence]) -> Counter[tuple[int, ...]]:
@@ -110,7 +111,7 @@ def test_a_tagger_is_asked_for_the_tags_that_are_labels():
     [
         (TAGGER, r"letters has no tags among the module's labels \(NOUN, VERB, DET"),
         (
-            OwnVocabulary(("good", "bad"), (1, 1), tuple(WORDS)),
+            Vocabulary.of_user(("good", "bad"), (1, 1), tuple(WORDS)),
             "give UserModel batches= a function",
         ),
     ],

@@ -199,7 +199,7 @@ def poison(run: Path) -> None:
         (put("run.json", b'{"format": 1}'), "run.json is damaged"),
         (edit("run.json", format=0, version="0.0.1"), "made by rnnlens 0.0.1 in a format"),
         (edit("run.json", corpus="brown"), "run.json is damaged"),
-        (edit("run.json", corpus={}), "run.json is damaged ('source')"),
+        (edit("run.json", corpus={}), "names no corpus"),
         (edit("run.json", status="training"), "has not finished"),
         (put("model.json", b"\x00\xff"), "model.json is damaged"),
         (put("model.json", b"[]"), "model.safetensors is damaged or of another model"),

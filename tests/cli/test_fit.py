@@ -44,7 +44,7 @@ def test_a_fit_leaves_probes_and_no_checkpoint(fitted_run):
     assert len(described["kinds"]) == 17
     assert described["model"] == sha256(fitted_run / "model.safetensors")
     probes = run.probes()
-    assert probes.logits("l2", torch.zeros(5, 8), "output+1").shape == (5, probes.labels)
+    assert probes.logits("l2", torch.zeros(5, 8), "output+1").shape == (5, probes.label_count)
 
 
 def test_eval_shows_every_kind_and_agrees_with_its_json(command, fitted_copy):
@@ -124,6 +124,7 @@ def test_a_finished_semantic_is_kept_when_the_next_one_crashes(command, run_copy
     assert set(fitted) == {"output+1"}
 
 
+@pytest.mark.slow
 def test_two_processes_fit_the_probes_of_one(run_copy, fitted_run):
     words = ["fit", str(run_copy), "--semantic", "output,output+1", "--epochs", "2", *CPU]
     done = subprocess.run(
@@ -180,7 +181,7 @@ def test_a_folder_without_a_model_is_refused(command, tmp_path):
 def test_probes_of_another_model_are_refused(command, fitted_copy):
     weights = load_file(fitted_copy / "model.safetensors")
     run = Run(fitted_copy)
-    network = run.model()
+    network = run.network()
     weights["bias"] += 1
     network.load_state_dict(weights)
     run.write_model(network)

@@ -12,6 +12,27 @@ from rnnlens import cli
 from rnnlens.run import Run
 
 
+@pytest.mark.parametrize(("given", "held"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_sleep_while_they_wait_unless_told_otherwise(given, held):
+    """OpenMP reads the policy when torch is loaded, so that it must be set before."""
+    code = """
+import os, sys
+class Loading:
+    def find_spec(self, name, *_):
+        if name == "torch":
+            print(os.environ["OMP_WAIT_POLICY"])
+sys.meta_path.insert(0, Loading())
+from rnnlens.cli import main
+main(["--version"])
+"""
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
+    environment |= {"OMP_WAIT_POLICY": given} if given else {}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[0] == held
+
+
 def test_a_name_the_system_refuses_is_one_line(command):
     answer = command("eval", "x" * 300)
     assert answer.code == 2
@@ -42,6 +63,7 @@ def test_an_error_of_our_own_is_not_hidden(monkeypatch):
         cli.main(["train", "a.txt", "-o", "nowhere"])
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_traceback(trained_run):
     words = [sys.executable, "-m", "rnnlens", "eval", str(trained_run), "--device", "cpu"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -49,6 +49,7 @@ def uninterrupted(corpus_file: Path, tmp_path_factory: pytest.TempPathFactory) -
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
 )

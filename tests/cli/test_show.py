@@ -17,6 +17,7 @@ from rnnlens.cli.show import colours
 from rnnlens.run import Run
 from rnnlens.view.draw import terminal
 from rnnlens.view.lens import Lens
+from rnnlens.view.opening import opened
 from rnnlens.view.page.bundle import WEB
 
 SENTENCE = "the old dog sees a zyzzyva ."
@@ -34,7 +35,7 @@ def run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lens(run: Path) -> Lens:
-    return Lens.load(Run(run))
+    return opened(Run(run))
 
 
 @pytest.fixture
@@ -63,6 +64,7 @@ def embedded(page: bytes) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_twice_the_same_bytes(show, ending):
     assert show(ending) == show(ending)
@@ -88,6 +90,7 @@ def test_svg_holds_every_label_and_rectangle_shown(show, lens):
     assert "zyzzyva" in text
 
 
+@pytest.mark.slow
 def test_figures_take_their_flags(show, lens):
     grid = lens.grid(SENTENCE)
     plain, small = show("svg").decode(), show("svg", "--density", "compact").decode()
@@ -101,6 +104,7 @@ def test_figures_take_their_flags(show, lens):
     assert "<!-- forget -->" not in plain
 
 
+@pytest.mark.slow
 def test_png_and_pdf(show):
     assert struct.unpack(">I", show("png", "--width", 5)[16:20]) == (1000,)
     assert b"/FontFile2" in show("pdf")
@@ -124,8 +128,8 @@ def test_html_embeds_the_grid_and_the_view(show, lens):
 
 
 def test_the_view_is_one_that_the_page_knows(show):
-    """Its keys are those of address.js."""
-    source = (WEB / "address.js").read_text(encoding="utf-8")
+    """Its keys are those of net/address.js."""
+    source = (WEB / "net/address.js").read_text(encoding="utf-8")
     (body,) = re.findall(r"function plainView\(\) \{\s*return \{(.*?)\};", source, re.DOTALL)
     assert set(embedded(show("html"))["view"]) == set(re.findall(r"(\w+):", body))
 

@@ -50,7 +50,7 @@ def test_the_record_tells_how_the_run_came_about(trained_run, corpus_file, tiny)
 def test_the_parts_of_a_run_fit_each_other(trained_run):
     run = Run(trained_run)
     vocabulary = run.vocabulary()
-    assert run.model().labels == len(vocabulary)
+    assert run.model().label_count == len(vocabulary)
     groupings = read(trained_run / "colours.json")["groupings"]
     assert set(groupings) == {"coarse", "universal"}
     for grouping in groupings.values():

@@ -26,6 +26,7 @@ def asked(address, path, body=None):
         return json.load(answer)
 
 
+@pytest.mark.slow
 def test_several_runs_are_served_in_colours_of_ones_own_until_interrupted(trained_run, tmp_path):
     mine = tmp_path / "mine.json"
     mine.write_text('{"colours": {"ANIMAL": "#123456"}, "groups": {"dog": "ANIMAL"}}')
@@ -46,6 +47,26 @@ def test_several_runs_are_served_in_colours_of_ones_own_until_interrupted(traine
         finally:
             process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) in (0, 130, -signal.SIGINT)
+
+
+IN_BACKGROUND = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]  # SIGINT is ignored, as after nohup
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_in_the_background_ends_as_soon_as_it_has_said_its_address(trained_run, number):
+    command = [sys.executable, "-m", "rnnlens", "view", str(trained_run), "--no-browser"]
+    with subprocess.Popen(
+        [*IN_BACKGROUND, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        try:
+            assert " at http://" in process.stdout.readline()
+            process.send_signal(number)
+            _, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+        assert (process.returncode, err) == (0 if number == signal.SIGINT else -number, "")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.grammar import conllu, sentences
 
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
+from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.tokens import SPLITS
 from rnnlens.corpus.vocabulary import UNK
 from rnnlens.errors import RnnlensError
@@ -24,11 +24,11 @@ def plain(count: int, seed: int = 0) -> str:
     return "".join(" ".join(s.words) + "\n" for s in sentences(count, seed))
 
 
-def load(source: str, **settings: Any) -> Corpus:
+def load(source: str, **settings: Any) -> EncodedCorpus:
     return load_corpus(source, CorpusConfig(**settings))
 
 
-def lines(corpus: Corpus, split: str) -> list[str]:
+def lines(corpus: EncodedCorpus, split: str) -> list[str]:
     labels, made = corpus.vocabulary.labels, corpus.splits[split]
     return [" ".join(labels[k] for k in made.ids[a:b]) for a, b in pairwise(made.starts)]
 
@@ -36,7 +36,7 @@ def lines(corpus: Corpus, split: str) -> list[str]:
 def test_a_corpus_says_what_it_is_and_how_it_was_read(tmp_path):
     source = written(tmp_path, conllu(50) + "\n" + conllu(1).splitlines()[0], "a.conllu")
     corpus = load(source, longest=8)
-    assert (corpus.name, corpus.format) == (source, "conllu")
+    assert (corpus.name, corpus.format) == (source, "conllu: by its ending")
     assert corpus.is_tagged
     assert corpus.short == 1
     assert corpus.cut == sum(len(s.words) > 8 for s in sentences(50)) > 0
@@ -207,3 +207,17 @@ def test_the_hash_changes_with_the_corpus_for_validation(tmp_path):
     source = written(tmp_path, plain(30))
     other = [written(tmp_path, plain(5, seed), f"{seed}.txt") for seed in (1, 2)]
     assert len({load(source, valid=each).hash for each in ("", *other)}) == 3
+
+
+def test_the_usual_penn_treebank_is_read_as_it_was_meant(tmp_path):
+    path = tmp_path / "ptb.train.txt"
+    path.write_text(" mr. <unk> of smith & co. saw N dogs \n mr. smith saw <unk> n cats \n" * 20)
+    corpus = load_corpus(str(path), CorpusConfig())
+    assert corpus.format == "text: a sentence a line, for it has <unk>; N is NUM"
+    assert sum(len(split) for split in corpus.splits.values()) == 40
+    assert set(corpus.vocabulary.labels) == {
+        *"mr. UNK of smith & co. saw NUM dogs n cats".split()
+    }  # fmt: skip
+    as_it_stands = load_corpus(str(path), CorpusConfig(numbers=False, lowercase=False))
+    assert "N" in as_it_stands.vocabulary.labels
+    assert "NUM" not in as_it_stands.vocabulary.labels

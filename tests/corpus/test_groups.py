@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.grammar import sentences
 
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, prepare
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
@@ -29,18 +29,20 @@ la pluie tombe sur les arbres de la forêt
 RARE = "abacus badger cactus dahlia easel falcon gazebo heron iguana jackal kayak lantern".split()
 
 
-def encoded(train: Iterable[Sentence], min_count: int = 1) -> Corpus:
+def encoded(train: Iterable[Sentence], min_count: int = 1) -> EncodedCorpus:
     config = CorpusConfig(valid="given", test="given", min_count=min_count)
     other = [Sentence(("any", "words"))]
-    return prepare("name", "text", collect([train, other, other], config.lowercase), config)
+    return encode(
+        Corpus.of("name", "text", collect([train, other, other], config.lowercase), config), config
+    )
 
 
-def told(corpus: Corpus) -> tuple[list[str] | None, str]:
+def told(corpus: EncodedCorpus) -> tuple[list[str] | None, str]:
     vocabulary = corpus.vocabulary
     return parts_of_speech(vocabulary.labels, vocabulary.counts, corpus.tag_counts)
 
 
-def parts(corpus: Corpus) -> dict[str, str]:
+def parts(corpus: EncodedCorpus) -> dict[str, str]:
     found, _ = told(corpus)
     assert found is not None
     return dict(zip(corpus.vocabulary.labels, found, strict=True))
@@ -57,7 +59,9 @@ def test_only_training_data_decides_the_tag():
     config = CorpusConfig(valid="given", test="given", min_count=1)
     train = [Sentence(("the", "play"), ("DET", "NOUN"))]
     other = [Sentence(("the", "play"), ("DET", "VERB"))] * 5
-    corpus = prepare("name", "text", collect([train, other, other], config.lowercase), config)
+    corpus = encode(
+        Corpus.of("name", "text", collect([train, other, other], config.lowercase), config), config
+    )
     assert parts(corpus)["play"] == "NOUN"
 
 

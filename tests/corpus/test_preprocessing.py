@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, prepare
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import collect
@@ -62,11 +62,11 @@ def naive(parts: Parts, config: CorpusConfig) -> list[list[list[str]]]:
     return [[[w if w in kept else UNK for w in s] for s in part] for part in made]
 
 
-def prepared(parts: Parts, config: CorpusConfig) -> Corpus:
-    return prepare("name", "text", collect([*parts], config.lowercase), config)
+def prepared(parts: Parts, config: CorpusConfig) -> EncodedCorpus:
+    return encode(Corpus.of("name", "text", collect([*parts], config.lowercase), config), config)
 
 
-def decoded(corpus: Corpus, split: str) -> list[list[str]]:
+def decoded(corpus: EncodedCorpus, split: str) -> list[list[str]]:
     made = corpus.splits[split]
     return [[corpus.vocabulary.labels[k] for k in made.ids[a:b]] for a, b in pairwise(made.starts)]
 

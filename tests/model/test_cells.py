@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn, sigmoid, tanh
 
-from rnnlens.model.cells import CELLS, Cell
+from rnnlens.model.cells import CELLS, TORCHS, Weights
+from rnnlens.model.network import Layer
 
 REFERENCES: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 WEIGHTS = ("w_x", "w_h", "b_x", "b_h")
@@ -19,7 +20,7 @@ class Case(NamedTuple):
     """A cell, torch's own with the same weights, and something to read."""
 
     name: str
-    cell: Cell
+    layer: Layer
     reference: nn.RNNBase
     x: Tensor  # (T, B, I)
 
@@ -31,12 +32,12 @@ def case(name: str, inputs: int, width: int, time: int, batch: int, seed: int) -
         x = torch.randn(time, batch, inputs, dtype=torch.float64)
         for p in reference.parameters():
             nn.init.normal_(p)
-    cell = CELLS[name](inputs, width).double()
+    layer = Layer(CELLS[name], inputs, width).double()
     with torch.no_grad():
         for weight, p in zip(WEIGHTS, reference.all_weights[0], strict=True):
             assert isinstance(p, Tensor)
-            getattr(cell, weight).copy_(p)
-    return Case(name, cell, reference, x)
+            getattr(layer, weight).copy_(p)
+    return Case(name, layer, reference, x)
 
 
 size = st.integers(1, 6)
@@ -49,7 +50,16 @@ quick = settings(max_examples=40, deadline=None)
 
 
 def traced(it: Case) -> dict[str, Tensor]:
-    return it.cell.trace(it.x, it.cell.start(it.x.shape[1]))
+    with torch.no_grad():
+        return it.layer.cell.states(it.x, it.layer.start(it.x.shape[1]), it.layer.weights())
+
+
+def stepwise(it: Case) -> dict[str, Tensor]:
+    return it.layer.cell._stepwise(it.x, it.layer.start(it.x.shape[1]), it.layer.weights(), {})
+
+
+def outputs(it: Case, w_h: Tensor | None = None) -> Tensor:
+    return it.layer.cell.outputs(it.x, it.layer.start(it.x.shape[1]), it.layer.weights(w_h))
 
 
 def before(values: Tensor) -> Tensor:
@@ -73,28 +83,51 @@ def test_trace_equals_torch(it):
 
 @given(cases)
 @quick
+def test_the_equations_step_by_step_are_what_is_computed_quickly(it):
+    expected = stepwise(it)
+    states = traced(it)
+    assert list(states) == list(expected)
+    for kind, values in states.items():
+        close(values, expected[kind])
+
+
+@given(cases, st.integers(0, 5))
+@quick
+def test_an_edit_that_changes_nothing_changes_nothing(it, step):
+    start = it.layer.start(it.x.shape[1])
+    edits = {step: lambda letter, value: value}
+    with torch.no_grad():
+        states = it.layer.cell.states(it.x, start, it.layer.weights(), edits)
+    for kind, values in traced(it).items():
+        close(states[kind], values)
+
+
+@given(cases)
+@quick
 def test_sequence_equals_torch(it):
-    close(it.cell.sequence(it.x, it.cell.w_h), it.reference(it.x)[0])
+    close(outputs(it), it.reference(it.x)[0])
 
 
 @given(cases, st.integers(0, 2**31))
 @quick
 def test_sequence_uses_the_recurrent_weights_it_is_handed(it, seed):
     mask = torch.rand(
-        it.cell.w_h.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+        it.layer.w_h.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
     )
-    thinned = it.cell.w_h * mask.gt(0.5)
+    thinned = it.layer.w_h * mask.gt(0.5)
     with torch.no_grad():
         it.reference.weight_hh_l0.copy_(thinned)
-    close(it.cell.sequence(it.x, thinned), it.reference(it.x)[0])
+    close(outputs(it, thinned), it.reference(it.x)[0])
 
 
 @given(cases)
 @quick
 def test_trace_and_sequence_have_the_same_gradients(it):
-    parameters = list(it.cell.parameters())
-    by_step = torch.autograd.grad(traced(it)["h"].square().sum(), parameters)
-    fused = it.cell.sequence(it.x, it.cell.w_h).square().sum()
+    parameters = list(it.layer.parameters())
+    start = it.layer.start(it.x.shape[1])
+    states = it.layer.cell.states(it.x, start, it.layer.weights())
+    by_step = torch.autograd.grad(states["h"].square().sum(), parameters)
+    fused = outputs(it).square().sum()
     for a, b in zip(by_step, torch.autograd.grad(fused, parameters), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
 
@@ -102,7 +135,7 @@ def test_trace_and_sequence_have_the_same_gradients(it):
 @given(lstms)
 @quick
 def test_lstm_states_satisfy_the_papers_equations(it):
-    cell, s = it.cell, traced(it)
+    cell, s = it.layer, traced(it)
     blocks = [w.chunk(4) for w in (cell.w_x, cell.w_h, cell.b_x, cell.b_h)]
     for kind, row, squash in (
         ("i", 0, sigmoid),
@@ -121,7 +154,7 @@ def test_lstm_states_satisfy_the_papers_equations(it):
 @given(grus)
 @quick
 def test_gru_states_satisfy_their_equations(it):
-    cell, s = it.cell, traced(it)
+    cell, s = it.layer, traced(it)
     x_r, x_z, x_n = (it.x @ cell.w_x.T + cell.b_x).chunk(3, -1)
     h_r, h_z, h_n = (before(s["h"]) @ cell.w_h.T + cell.b_h).chunk(3, -1)
     close(s["r"], sigmoid(x_r + h_r))
@@ -136,6 +169,41 @@ def test_gru_states_satisfy_their_equations(it):
 def test_a_trace_holds_exactly_the_declared_kinds_in_order(name):
     it = case(name, inputs=3, width=4, time=5, batch=2, seed=0)
     states = traced(it)
-    assert list(states) == [kind.id for kind in it.cell.kinds]
+    assert list(states) == [kind.id for kind in it.layer.cell.kinds]
     assert {tuple(values.shape) for values in states.values()} == {(5, 2, 4)}
-    assert set(it.cell.carried) <= set(states)
+    assert set(it.layer.cell.carried) <= set(states)
+
+
+MODULES: dict[str, Callable[..., nn.RNNBase]] = {
+    "LSTM": nn.LSTM,
+    "GRU": nn.GRU,
+    "RNN_TANH": nn.RNN,
+    "RNN_RELU": lambda *sizes, **flags: nn.RNN(*sizes, **flags, nonlinearity="relu"),
+}
+
+
+@given(st.sampled_from(sorted(MODULES)), size, size, size, size, st.booleans(), st.booleans())
+@settings(max_examples=80, deadline=None)
+@torch.no_grad()
+def test_quick_fused_and_stepwise_ways_agree(mode, inputs, width, steps, batch, bias, project):
+    with torch.random.fork_rng():
+        torch.manual_seed(inputs * 5 + width)
+        flags = {"proj_size": width - 1} if mode == "LSTM" and project else {}
+        module = MODULES[mode](inputs, width, bias=bias, **flags).double()
+        x = torch.randn(steps, batch, inputs, dtype=torch.float64)
+        start = {
+            "h": torch.randn(batch, module.proj_size or width, dtype=torch.float64),
+            "c": torch.randn(batch, width, dtype=torch.float64),
+        }
+    tensors = list(module.all_weights[0])
+    projection = tensors.pop() if flags.get("proj_size") else None
+    b_x, b_h = tensors[2:] or (None, None)
+    weights, cell = Weights(tensors[0], tensors[1], b_x, b_h, projection), TORCHS[mode]
+    ways = [cell._states(x, start, weights, fused) for fused in (False, True)]
+    ways.append(cell._stepwise(x, start, weights, {}))
+    assert list(ways[0]) == list(ways[1]) == [kind.id for kind in cell.kinds]
+    for way in ways[1:]:
+        for kind, values in ways[0].items():
+            torch.testing.assert_close(values, way[kind], rtol=0, atol=1e-12)
+    given = (start["h"][None], start["c"][None]) if mode == "LSTM" else start["h"][None]
+    torch.testing.assert_close(ways[0]["h"], module(x, given)[0], rtol=0, atol=1e-12)

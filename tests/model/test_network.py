@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.network import Network, NetworkConfig, Trace
+from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.traceable import Edit, Trace
 from rnnlens.model.train.dropout import Dropout, DropoutConfig
 
 REFERENCES: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
@@ -36,7 +37,7 @@ def stacked(net: Network) -> nn.RNNBase:
     config = net.config
     made = REFERENCES[config.cell](net.embedding.shape[1], config.width, config.layers).double()
     made.requires_grad_(False)
-    for cell, weights in zip(net.cells, made.all_weights, strict=True):
+    for cell, weights in zip(net.recurrent, made.all_weights, strict=True):
         for p, weight in zip(weights, (cell.w_x, cell.w_h, cell.b_x, cell.b_h), strict=True):
             assert isinstance(p, Tensor)
             p.copy_(weight)
@@ -47,11 +48,16 @@ def close(a: Tensor, b: Tensor) -> None:
     torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
 
 
+def logits(trace: Trace) -> Tensor:
+    assert trace.logits is not None
+    return trace.logits
+
+
 def same(a: Trace, b: Trace) -> None:
     assert list(a.states) == list(b.states)
     for kind in a.states:
         close(a.states[kind], b.states[kind])
-    close(a.logits, b.logits)
+    close(logits(a), logits(b))
 
 
 size, seeds = st.integers(1, 5), st.integers(0, 2**31)
@@ -74,11 +80,12 @@ def test_network_equals_a_stack_of_torchs_recurrences(config, time, batch, seed)
     expected = h @ (net.embedding @ net.readout if config.tied else net.readout).T + net.bias
     trace = net.trace(inputs)
     close(trace.states[f"h{config.layers}"], h)
-    close(trace.logits, expected)
+    close(logits(trace), expected)
     close(net.hidden(inputs), h)
     carried = dict(zip(("h", "c"), last, strict=True)) if config.cell == "lstm" else {"h": last}
-    for kind, values in carried.items():
-        close(torch.stack([layer[kind] for layer in trace.last]), values)
+    for letter, values in carried.items():
+        ids = [f"{letter}{layer}" for layer in range(1, config.layers + 1)]
+        close(torch.stack([trace.last[id_] for id_ in ids]), values)
 
 
 @given(configs, st.integers(2, 7), size, seeds, st.data())
@@ -87,26 +94,25 @@ def test_reading_in_pieces_equals_reading_in_one_go(config, time, batch, seed, d
     net, inputs = network(config, seed), words(time, batch, seed)
     cut = data.draw(st.integers(1, time - 1))
     whole, first = net.trace(inputs), net.trace(inputs[:cut])
-    second = net.trace(inputs[cut:], state=first.last)
+    second = net.trace(inputs[cut:], first.last)
     joined = {k: torch.cat([first.states[k], second.states[k]]) for k in whole.states}
-    same(Trace(joined, torch.cat([first.logits, second.logits]), second.last), whole)
-    for a, b in zip(second.last, whole.last, strict=True):
-        for kind in b:
-            close(a[kind], b[kind])
+    same(Trace(joined, None, torch.cat([logits(first), logits(second)])), whole)
+    assert list(second.last) == list(whole.last) == list(net.carried)
+    for kind, values in whole.last.items():
+        close(second.last[kind], values)
 
 
 @given(configs, st.lists(st.integers(1, 6), min_size=1, max_size=5), seeds)
 @quick
 def test_sentences_of_unequal_length_are_read_as_if_alone(config, lengths, seed):
     net, inputs = network(config, seed), words(max(lengths), len(lengths), seed)
-    trace = net.trace(inputs, torch.tensor(lengths))
+    trace = net.trace((inputs, torch.tensor(lengths)))
     for b, length in enumerate(lengths):
         alone = net.trace(inputs[:length, b : b + 1])
         cut = {k: values[:length, b : b + 1] for k, values in trace.states.items()}
-        same(Trace(cut, trace.logits[:length, b : b + 1], alone.last), alone)
-        for layer, expected in zip(trace.last, alone.last, strict=True):
-            for kind in expected:
-                close(layer[kind][b : b + 1], expected[kind])
+        same(Trace(cut, None, logits(trace)[:length, b : b + 1]), alone)
+        for kind, expected in alone.last.items():
+            close(trace.last[kind][b : b + 1], expected)
 
 
 @pytest.mark.parametrize("cell", sorted(REFERENCES))
@@ -117,13 +123,39 @@ def test_a_trace_names_every_kind_in_order_with_its_width(cell):
     widths = {kind: values.shape[-1] for kind, values in trace.states.items()}
     assert widths.pop("x") == 3
     assert set(widths.values()) == {4}
-    assert trace.logits.shape == (5, 2, LABELS)
+    assert logits(trace).shape == (5, 2, LABELS)
 
 
-def test_states_are_the_trace_without_logits():
+@given(configs, st.integers(2, 5), size, seeds, st.data())
+@quick
+def test_edits_go_through_the_whole_network(config, time, batch, seed, data):
+    net, inputs = network(config, seed), words(time, batch, seed)
+    kind = data.draw(st.sampled_from([kind for kind in net.kinds if kind.layer]))
+    step = data.draw(st.integers(0, time - 1))
+    plain = net.trace(inputs)
+    same(net.trace(inputs, edits=[Edit(kind.id, step, lambda value: value)]), plain)
+    zeroed = net.trace(inputs, edits=[Edit(kind.id, step, torch.zeros_like)])
+    assert not zeroed.states[kind.id][step].any()
+    for id_, values in zeroed.states.items():
+        close(values[:step], plain.states[id_][:step])
+    if kind.letter in "ch":  # what follows continues from the edited state
+        rest = (
+            net.trace(inputs[step + 1 :], _carried(net, zeroed, step)) if step + 1 < time else None
+        )
+        if rest:
+            close(logits(zeroed)[step + 1 :], logits(rest))
+
+
+def _carried(net: Network, trace: Trace, step: int) -> dict[str, Tensor]:
+    return {kind: trace.states[kind][step] for kind in net.carried}
+
+
+def test_logits_are_computed_when_they_are_asked_for():
     net, inputs = network(NetworkConfig("lstm", width=3), 0), words(4, 2, 0)
-    states, last = net.states(inputs)
-    same(Trace(states, net.logits(states["h2"]), last), net.trace(inputs))
+    trace = net.trace(inputs)
+    assert "logits" not in vars(trace)
+    close(logits(trace), net.predict(trace.states["h2"]))
+    assert trace.logits is trace.logits
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -141,7 +173,7 @@ def test_initial_weights_depend_on_nothing_but_the_seed(tied):
 def test_a_tied_network_starts_by_reading_out_through_the_embedding():
     net = Network(NetworkConfig(width=4, layers=1), LABELS).initialise(0)
     h = torch.randn(2, 4)
-    torch.testing.assert_close(net.logits(h), h @ net.embedding.T)
+    torch.testing.assert_close(net.predict(h), h @ net.embedding.T)
     assert net.readout.shape == (4, 4)
 
 

@@ -7,6 +7,8 @@ import torch
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.training import Trainer, TrainingConfig
+from rnnlens.probe.data import Sentences
+from rnnlens.probe.dataset import Dataset
 
 LABELS = 23
 
@@ -36,3 +38,9 @@ def network(train, valid) -> Network:
     trainer = Trainer(network, train, valid, config, torch.device("cpu"))
     trainer.run(lambda: False, lambda: None)
     return trainer.average.eval().requires_grad_(False)
+
+
+def dataset_of(network: Network, **splits: Split) -> Dataset:
+    return Dataset(
+        network, {name: Sentences(split) for name, split in splits.items()}, network.label_count
+    )

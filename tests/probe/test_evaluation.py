@@ -3,32 +3,28 @@ import math
 import numpy as np
 import pytest
 import torch
+from tests.probe.conftest import dataset_of
 
 from rnnlens.probe.evaluation import evaluate
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.stream import Stream
-from rnnlens.probe.subject import NetworkSubject
-
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
 def probes(network) -> Probes:
     """The model's own classifier for the last kind, a random one for the embedding."""
     torch.manual_seed(0)
-    weight, bias = network.classifier()
+    _, weight, bias = network.classifier()
     tensors = {
         "output/h2/weight": weight,
         "output/h2/bias": bias,
-        "output/x/weight": torch.randn(network.labels, 12),
-        "output/x/bias": torch.zeros(network.labels),
+        "output/x/weight": torch.randn(network.label_count, 12),
+        "output/x/bias": torch.zeros(network.label_count),
     }
-    return Probes("linear", ("x", "h2"), ("output",), network.labels, tensors)
+    return Probes.of("linear", ("x", "h2"), ("output",), network.label_count, tensors)
 
 
 def measured(probes, network, train, test, **options):
-    subject = NetworkSubject(network, {"train": train, "test": test}, CPU)
-    return evaluate(probes, lambda s: subject.source("test", s), subject.log_prior, **options)
+    return evaluate(probes, dataset_of(network, train=train, test=test), **options)
 
 
 def test_the_models_own_classifier_scores_as_the_model(network, probes, train, valid):
@@ -41,9 +37,9 @@ def test_the_models_own_classifier_scores_as_the_model(network, probes, train, v
 
 def test_scores_agree_with_a_plain_float64_computation(network, probes, train, valid):
     score = next(s for s in measured(probes, network, train, valid) if s.kind == "x")
-    chunk = next(Stream(network, valid, 1, CPU, 10**6).chunks())
+    chunk = next(dataset_of(network, test=valid).stream("test", "output", 10**6).chunks())
     p = probes.logits("x", chunk.states["x"]).double().softmax(-1).numpy()
-    own = network.logits(chunk.states["h2"]).double().softmax(-1).numpy()
+    own = network.predict(chunk.states["h2"]).double().softmax(-1).numpy()
     y = chunk.labels.numpy()
     came = p[np.arange(len(y)), y]
     assert score.pairs == valid.pairs == len(y)
@@ -54,7 +50,7 @@ def test_scores_agree_with_a_plain_float64_computation(network, probes, train, v
     place = np.minimum((confidence * 15).astype(int), 14)
     gap = sum(abs(confidence[place == b].sum() - right[place == b].sum()) for b in range(15))
     assert score.calibration == pytest.approx(gap / len(y), rel=1e-4)
-    counts = np.bincount(train.targets(), minlength=network.labels) + 1
+    counts = np.bincount(train.targets(), minlength=network.label_count) + 1
     assert score.unigram == pytest.approx(
         math.exp(-np.log(counts[y] / counts.sum()).mean()), rel=1e-5
     )

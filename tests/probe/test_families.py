@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.probe.conftest import dataset_of
 
-from rnnlens.probe.families import Linear, Readout, Shared
-from rnnlens.probe.moments import measure
-from rnnlens.probe.stream import Stream
+from rnnlens.probe.dataset import Chunk
+from rnnlens.probe.families import Linear, Shared
+from rnnlens.probe.moments import Moments, measure
 
 CPU = torch.device("cpu")
 
@@ -19,7 +20,7 @@ def kinds(network):
 
 @pytest.fixture(scope="module")
 def stream(network, train):
-    return Stream(network, train, 1, CPU, 500)
+    return dataset_of(network, train=train).stream("train", "output", 500)
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +36,14 @@ def moments(stream, kinds):
 
 
 def linear(moments, kinds, network):
-    family = Linear(moments, kinds, network.labels, CPU)
-    family.start(Readout(*network.classifier()), torch.zeros(network.labels))
+    family = Linear(moments, kinds, network.label_count, CPU)
+    family.start(network.classifier(), torch.zeros(network.label_count))
     return family
 
 
 def shared(moments, kinds, network, rank=6):
-    family = Shared(moments, kinds, network.labels, CPU, rank)
-    family.start(Readout(*network.classifier()), torch.zeros(network.labels))
+    family = Shared(moments, kinds, network.label_count, CPU, rank)
+    family.start(network.classifier(), torch.zeros(network.label_count))
     return family
 
 
@@ -66,9 +67,9 @@ def test_the_closed_form_of_the_last_kind_is_the_models_own_classifier(
 ):
     family = linear(moments, kinds, network)
     h = everything[0]["h2"][:200]
-    own = network.logits(h)
+    own = network.predict(h)
     k = len(kinds) - 1
-    got = family.logits(k, family.prepare("h2", h))[:, : network.labels]
+    got = family.stack.logits(k, family.stack.prepare(k, h))[:, : network.label_count]
     torch.testing.assert_close(got.softmax(-1), own.softmax(-1), rtol=0, atol=5e-3)
 
 
@@ -77,8 +78,8 @@ def test_a_shared_start_of_full_rank_is_the_linear_one(moments, kinds, network, 
     other = shared(moments, kinds, network, rank=14)
     for k, kind in enumerate(kinds):
         states = everything[0][kind][:50]
-        a = one.logits(k, one.prepare(kind, states))[:, : network.labels]
-        b = other.logits(k, other.prepare(kind, states))[:, : network.labels]
+        a = one.stack.logits(k, one.stack.prepare(k, states))[:, : network.label_count]
+        b = other.stack.logits(k, other.stack.prepare(k, states))[:, : network.label_count]
         torch.testing.assert_close(a.softmax(-1), b.softmax(-1), rtol=0, atol=1e-3)
 
 
@@ -90,30 +91,43 @@ def test_gradients_are_autograds(make, moments, kinds, network, everything):
     family.refresh()
     total = torch.zeros(())
     for k in (0, 5, 16):
-        x = family.prepare(kinds[k], states[kinds[k]][:40])
+        x = family.stack.prepare(k, states[kinds[k]][:40])
         family.learn(k, x[:25], labels[:25], 1 / 40)
         family.learn(k, x[25:], labels[25:40], 1 / 40)
-        if "map" in masters:
-            logits = (x @ masters["map"][k].T) @ masters["labels"].T
-        else:
-            logits = x @ masters["weight"][k].T
-        total = total + F.cross_entropy(logits[:, : network.labels], labels[:40])
+        logits = x @ masters["map"][k].T
+        if "labels" in masters:
+            logits = logits @ masters["labels"].T
+        total = total + F.cross_entropy(logits[:, : network.label_count], labels[:40])
     total.backward()
     for name, master in masters.items():
         expected = master.grad.clone()
-        if name == "map":
+        if name == "map" and family.rank:
             expected[:, family.rank :] = 0  # the coordinates that are always 0 or 1
         torch.testing.assert_close(family.gradients[name], expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("make", [linear, shared])
-def test_folded_weights_read_plain_states(make, moments, kinds, network, everything):
+def test_the_result_says_what_was_fitted(make, moments, kinds, network, everything):
     family = make(moments, kinds, network)
-    tensors = family.folded(family.weights, "output")
+    stack = family.result(family.weights)
     for k, kind in enumerate(kinds):
         states = everything[0][kind][:20]
-        z = F.linear(states, tensors[f"output/{kind}/weight"], tensors[f"output/{kind}/bias"])
-        if "output/labels" in tensors:
-            z = F.linear(z, tensors["output/labels"], tensors[f"output/{kind}/label_bias"])
-        expected = family.logits(k, family.prepare(kind, states))[:, : network.labels]
-        torch.testing.assert_close(z, expected, rtol=1e-3, atol=1e-3)
+        expected = family.stack.logits(k, family.stack.prepare(k, states))
+        got = stack.logits(k, stack.prepare(k, states))
+        assert got.shape == (20, network.label_count)
+        torch.testing.assert_close(got, expected[:, : network.label_count])
+
+
+@pytest.mark.parametrize(("offset", "size"), [(300.0, 1.0), (3e4, 1.0), (0.0, 1e-12), (5.0, 1e12)])
+def test_moments_keep_what_is_small_beside_what_is_large(offset, size):
+    generator = torch.Generator().manual_seed(0)
+    plain = torch.randn(900, 4, generator=generator) @ torch.randn(4, 4, generator=generator)
+    states = ((plain + offset) * size).split(300)
+    moments = Moments("h")
+    for some in states:
+        moments.add(Chunk({"h": some}, torch.zeros(300, dtype=torch.long)))
+    v = torch.cat(states).double()
+    wanted = torch.cov(v.T, correction=0)
+    torch.testing.assert_close(moments.mean("h"), v.mean(0), rtol=1e-6, atol=1e-6 * size)
+    torch.testing.assert_close(moments.covariance("h"), wanted, rtol=1e-3, atol=1e-3 * size**2)
+    torch.testing.assert_close(moments.scale("h"), wanted.diagonal().sqrt(), rtol=1e-3, atol=0)

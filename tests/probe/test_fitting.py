@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.probe.conftest import dataset_of
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.train.perplexity import unigram_perplexity
 from rnnlens.probe.checkpoint import SavedFit, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter
+from rnnlens.probe.prior import log_prior
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.subject import NetworkSubject
-
-CPU = torch.device("cpu")
 
 
 def never() -> bool:
@@ -23,12 +21,12 @@ def nothing() -> None:
     pass
 
 
-def subject(network, train, valid):
-    return NetworkSubject(network, {"train": train, "valid": valid}, CPU)
+def dataset(network, train, valid):
+    return dataset_of(network, train=train, valid=valid)
 
 
 def fitted(network, train, valid, semantic="output", **options):
-    fitter = Fitter.of(subject(network, train, valid), semantic, FitConfig(**options))
+    fitter = Fitter.of(dataset(network, train, valid), semantic, FitConfig(**options))
     assert fitter.run(never, nothing)
     return fitter
 
@@ -37,18 +35,22 @@ def best(fitter):
     return {k: math.exp(nll) for k, nll in zip(fitter.kinds, fitter.progress.best, strict=True)}
 
 
+@pytest.mark.slow
 def test_a_long_fit_reaches_the_optimum_of_softmax_regression(network, train):
     # The reference: float64, L-BFGS to the optimum, on the very same states.
     fitter = Fitter.of(
-        subject(network, train, train), "output",
+        dataset(network, train, train), "output",
         FitConfig(epochs=150, patience=150, learning_rate=0.1),
     )  # fmt: skip
     fitter.run(never, nothing)
     chunks = list(fitter.train.chunks())
     labels = torch.cat([c.labels for c in chunks])
     for kind in ("x", "l2"):
-        x = torch.cat([fitter.family.prepare(kind, c.states[kind]) for c in chunks]).double()
-        weight = torch.zeros(network.labels, x.shape[1], dtype=torch.float64, requires_grad=True)
+        k = fitter.kinds.index(kind)
+        x = torch.cat([fitter.family.stack.prepare(k, c.states[kind]) for c in chunks]).double()
+        weight = torch.zeros(
+            network.label_count, x.shape[1], dtype=torch.float64, requires_grad=True
+        )
         optimiser = torch.optim.LBFGS([weight], max_iter=300, line_search_fn="strong_wolfe")
 
         def closure(x=x, weight=weight, optimiser=optimiser):
@@ -68,8 +70,9 @@ def test_fitting_betters_the_start_and_every_kind_beats_the_unigram(network, tra
     start = best(fitted(network, train, valid, probe=probe, epochs=0))
     end = best(fitted(network, train, valid, probe=probe, epochs=4, rank=8))
     assert np.mean(list(end.values())) < np.mean(list(start.values()))
-    counts = np.bincount(train.targets(), minlength=network.labels)
-    assert max(end.values()) < unigram_perplexity(counts.tolist(), valid)
+    counts = torch.bincount(torch.from_numpy(train.targets()), minlength=network.label_count)
+    unigram = math.exp(-log_prior(counts)[torch.from_numpy(valid.targets())].mean())
+    assert max(end.values()) < unigram
 
 
 def test_the_embedding_knows_its_own_word_and_nothing_far_ahead(network, train, valid):
@@ -80,33 +83,33 @@ def test_the_embedding_knows_its_own_word_and_nothing_far_ahead(network, train, 
 
 
 def test_the_same_seed_gives_the_same_probes(network, train, valid):
-    one, same = (fitted(network, train, valid, epochs=2).result() for _ in range(2))
-    other = fitted(network, train, valid, epochs=2, seed=1).result()
+    one, same = (fitted(network, train, valid, epochs=2).result().tensors("") for _ in range(2))
+    other = fitted(network, train, valid, epochs=2, seed=1).result().tensors("")
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert any(not torch.equal(one[name], other[name]) for name in one)
 
 
 def test_shuffled_labels_leave_nothing_to_learn(network, train, valid):
-    mixed = subject(network, train, valid).shuffled(0)
-    others = mixed.splits["train"].others
-    assert others is not None
+    mixed = dataset(network, train, valid).shuffled(0)
+    others = mixed.splits["train"].labels
     assert sorted(others) == sorted(train.ids)
+    assert (others != train.ids).any()
     fitter = Fitter.of(mixed, "output", FitConfig(epochs=3), closed_form=False)
     fitter.run(never, nothing)
     assert best(fitter)["h2"] > 0.9 * 23
 
 
 def test_a_fit_goes_on_where_it_was_saved(network, train, valid, tmp_path):
-    whole = fitted(network, train, valid, epochs=3).result()
+    whole = fitted(network, train, valid, epochs=3).result().tensors("")
     config, path = FitConfig(epochs=3), tmp_path / "fit.safetensors"
-    first = Fitter.of(subject(network, train, valid), "output", config)
+    first = Fitter.of(dataset(network, train, valid), "output", config)
     calls = iter([False, True])
     assert not first.run(lambda: next(calls), nothing)
     save_fit(path, "me", {}, first)
-    second = Fitter.of(subject(network, train, valid), "output", config)
+    second = Fitter.of(dataset(network, train, valid), "output", config)
     SavedFit(path, "me").restore(second)
     assert second.run(never, nothing)
-    assert all(torch.equal(whole[name], t) for name, t in second.result().items())
+    assert all(torch.equal(whole[name], t) for name, t in second.result().tensors("").items())
 
 
 def test_a_saved_fit_of_another_is_refused(network, train, valid, tmp_path):
@@ -118,10 +121,10 @@ def test_a_saved_fit_of_another_is_refused(network, train, valid, tmp_path):
 
 def test_half_precision_costs_next_to_nothing(network, train, valid):
     fitter = fitted(network, train, valid, epochs=2)
-    tensors = fitter.result()
     kinds = fitter.kinds
-    full = Probes("linear", kinds, ("output",), network.labels, tensors)
-    half = Probes.from_json(full.to_json(), {name: t.half() for name, t in tensors.items()})
+    full = Probes("linear", kinds, network.label_count, {"output": fitter.result()})
+    tensors = {name: t.half() for name, t in full.tensors().items()}
+    half = Probes.from_json(full.to_json(), tensors)
     chunk = next(fitter.valid.chunks())
     for kind in kinds:
         a, b = (
@@ -143,4 +146,21 @@ def test_settings_that_cannot_work_are_refused(options):
 
 def test_a_semantic_no_sentence_reaches_is_refused(network, train, valid):
     with pytest.raises(RnnlensError, match="long enough"):
-        Fitter.of(subject(network, train, valid), "output+90", FitConfig())
+        Fitter.of(dataset(network, train, valid), "output+90", FitConfig())
+
+
+def test_a_semantic_starts_from_its_own_frequencies(network, train, valid):
+    fitter = Fitter.of(dataset(network, train, valid), "input", FitConfig(epochs=0))
+    first = np.bincount(train.ids[train.starts[:-1]], minlength=network.label_count)
+    last = np.bincount(train.ids[train.starts[1:] - 1], minlength=network.label_count)
+    every = np.bincount(train.ids, minlength=network.label_count)
+    read = every - last
+    assert fitter.counts.tolist() == read.tolist()
+    asked = Fitter.of(dataset(network, train, valid), "output", FitConfig(epochs=0)).counts
+    assert (
+        asked.tolist() == (np.bincount(train.ids, minlength=network.label_count) - first).tolist()
+    )
+    stack = fitter.family.stack
+    bias = stack.logits(0, torch.eye(stack.map.shape[2])[stack.widths[0]][None])[0]
+    wanted = log_prior(fitter.counts).float()
+    torch.testing.assert_close(bias[: network.label_count], wanted, rtol=1e-4, atol=1e-5)

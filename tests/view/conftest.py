@@ -28,6 +28,7 @@ from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.probes import Probes
 from rnnlens.run import TRAINED, Run
 from rnnlens.view.lens import Lens
+from rnnlens.view.opening import opened
 from rnnlens.view.palette import default_colours
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -75,9 +76,10 @@ def wave(shape: tuple[int, ...], scale: float, phase: float) -> torch.Tensor:
 
 def formula_probes(network: Network, family: str, semantics: tuple[str, ...]) -> Probes:
     """Probes of a network, by formula."""
-    kinds, labels = tuple(kind.id for kind in network.kinds), network.labels
+    kinds, labels = tuple(kind.id for kind in network.kinds), network.label_count
     tensors, rank = {}, 3 if family == "shared" else labels
     for s, semantic in enumerate(semantics):
+        tensors[f"{semantic}/counts"] = torch.arange(labels, 0, -1)
         if family == "shared":
             tensors[f"{semantic}/labels"] = wave((labels, rank), SCALES["labels"], 0.11 + s)
         for k, kind in enumerate(kinds):
@@ -87,7 +89,7 @@ def formula_probes(network: Network, family: str, semantics: tuple[str, ...]) ->
             if family == "shared":
                 over = wave((labels,), SCALES["bias"], 0.23 + s / 7 + k / 19)
                 tensors[f"{semantic}/{kind}/label_bias"] = over
-    return Probes(family, kinds, semantics, labels, tensors)
+    return Probes.of(family, kinds, semantics, labels, tensors)
 
 
 def formula_run(
@@ -106,7 +108,8 @@ def formula_run(
     run.write_model(network)
     run.write_record({"status": TRAINED, "corpus": {}, "network": {}, "training": {}})
     if family:
-        run.write_probes(formula_probes(network, family, tuple(semantics.split())), {})
+        probes = formula_probes(network, family, tuple(semantics.split()))
+        run.write_probes(probes, {}, half=True)
     return path
 
 
@@ -123,7 +126,7 @@ def formula(tmp_path_factory: pytest.TempPathFactory) -> Lens:
     ]  # fmt: skip
     own = {"test": {"perplexity": 9.5, "unigram": 21.0}}
     run.write_evaluation({"model": own, "probes": rows})
-    return Lens.load(run)
+    return opened(run)
 
 
 @pytest.fixture(scope="session")
@@ -136,7 +139,7 @@ def formulas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Lens]:
         "rnn": formula_run(folder / "rnn", "rnn", semantics="input output-1"),
         "bare": formula_run(folder / "bare", family=""),
     }
-    return {name: Lens.load(Run(path)) for name, path in made.items()}
+    return {name: opened(Run(path)) for name, path in made.items()}
 
 
 # What the tests of the page share. RNNLENS_PAGE_RUN names another run with probes to look at.

@@ -40,8 +40,8 @@ def test_of_states(formula):
     ]
     bits = divergences(formula, pairs)
     assert bits[0] == pytest.approx(0, abs=1e-6)
-    ids = formula.model.vocabulary.encode(["the"])
-    states = formula.model.network.trace(torch.tensor(ids)[:, None]).states
+    ids = formula.session.vocabulary.encode(["the"])
+    states = formula.model.trace(torch.tensor(ids)[:, None]).states
     p, q = (
         formula.probes.logits(kind, states[kind][0, 0]).double().softmax(0) for kind in ("l2", "s2")
     )

@@ -1,28 +1,17 @@
 """Texts to begin with: the model's own, or those that it knows best."""
 
-from dataclasses import dataclass
-from typing import Any, cast
-
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.text import Example, TextSide
 from rnnlens.view.examples import examples_of
-from rnnlens.view.models import Model
-
-
-@dataclass
-class Knowing:
-    """Knows some words, and has number 0 for all others."""
-
-    known: set[str]
-    examples: tuple[str, ...] | None = None
-
-    def encode(self, words: Any) -> list[int]:
-        return [int(word in self.known) for word in words]
-
-    def is_unknown(self, number: int) -> bool:
-        return number == 0
+from rnnlens.view.session import Session
 
 
 def told(*known: str, examples: tuple[str, ...] | None = None) -> list[str]:
-    return examples_of(cast("Model", Knowing({*known}, examples)))
+    labels = ("UNK", *dict.fromkeys(known))
+    text = TextSide.of_words(Vocabulary(labels, (1,) * len(labels)))
+    kept = None if examples is None else [Example(e, (e,), (0,), {}) for e in examples]
+    return examples_of(Session(Network(NetworkConfig(width=1), len(labels)), text, kept))
 
 
 def test_a_models_own_texts_come_first_and_may_be_none():

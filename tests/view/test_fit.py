@@ -24,6 +24,7 @@ def lens():
     return rnnlens.fit(model, data, WORDS, semantic="output,input,output+2,output-1", epochs=30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("cell", [nn.LSTM, nn.GRU, nn.RNN])
 def test_three_lines_give_a_lens(cell, batch_first):
@@ -43,6 +44,7 @@ def test_three_lines_give_a_lens(cell, batch_first):
         torch.testing.assert_close(torch.from_numpy(state.distribution()).float(), own[step])
 
 
+@pytest.mark.slow
 def test_every_semantic_is_asked_about_the_right_word(lens):
     text = "b c d e a"
     for semantic, expected in (("input", "b c d e a"), ("output+2", "e a b c d"),
@@ -114,7 +116,7 @@ def test_padding_is_never_learnt_from():
         targets[:, 4:] = -100
     model = trained(LanguageModel(), batches())
     lens = rnnlens.fit(model, data, WORDS, epochs=2)
-    assert sum(lens.model.counts) == 10 * 8 * 4  # two of twelve batches are held out
+    assert sum(lens.session.vocabulary.counts) == 10 * 8 * 4  # two of twelve batches are held out
 
 
 def test_groups_follow_the_labels(lens):
@@ -190,6 +192,7 @@ def test_how_a_text_is_fed_must_be_known():
     assert len(ready("a b")) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
 def test_the_examples_run(example):
     done = subprocess.run(

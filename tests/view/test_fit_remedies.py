@@ -49,7 +49,7 @@ def test_a_module_that_shifts_its_words_is_read_as_it_reads_them():
     )
     grid = lens("<unk> c d e")
     assert said(grid, "y")[1:] == said(grid, "h1")[1:] == ["d", "e", "a"]
-    assert lens.model.follows
+    assert lens.session.text.follows
 
 
 def test_a_module_that_reads_from_the_end_is_given_words_from_the_end():
@@ -245,7 +245,7 @@ def test_one_large_batch_is_split_by_its_sequences(first, form, size):
     model = trained(model, [(words, targets)], 60)
     lens = rnnlens.fit(model, [(words, targets)], WORDS, inputs=WORDS, epochs=1)
     held = -(-size // 10)
-    assert sum(lens.model.counts) == 7 * (size - held)
+    assert sum(lens.session.vocabulary.counts) == 7 * (size - held)
 
 
 def test_a_batch_of_one_sequence_cannot_be_split():
@@ -279,12 +279,12 @@ def test_targets_of_ignore_index_are_none():
     for _, targets in data:
         targets[:, 4:] = 0
     lens = rnnlens.fit(model, data, WORDS, ignore_index=0, epochs=1)
-    assert sum(lens.model.counts) == 10 * 8 * 4
+    assert sum(lens.session.vocabulary.counts) == 10 * 8 * 4
     assert data[0][1][0, 5] == 0  # the user's own are left alone
     assert {s.pairs for s in lens.evaluate(data)} == {12 * 8 * 4}
     with pytest.warns(RnnlensWarning, match=WORSE):
         other = rnnlens.fit(model, data, WORDS, epochs=0)
-    assert sum(other.model.counts) == 10 * 8 * 7
+    assert sum(other.session.vocabulary.counts) == 10 * 8 * 7
 
 
 def test_a_part_may_be_left_out():

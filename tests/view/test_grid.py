@@ -31,7 +31,7 @@ def test_states_are_found_by_kind_and_step(grid, formula):
 @pytest.mark.parametrize("column", ["x", "c1@-1", "l2", "y"])
 def test_distributions_are_the_probes(grid, formula, column):
     asked = formula.request(TEXT, None, None)
-    trace = formula.model.network.trace(torch.tensor(asked.ids)[:, None])
+    trace = formula.model.trace(torch.tensor(asked.ids)[:, None])
     for step, state in enumerate(grid[column]):
         if column == "y":
             logits = trace.logits[step, 0]

@@ -15,7 +15,9 @@ from tests.models import fresh
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.semantics import offset
 from rnnlens.run import Run
-from rnnlens.view.lens import LONGEST, LONGEST_TEXT, Lens
+from rnnlens.view.lens import Lens
+from rnnlens.view.opening import opened
+from rnnlens.view.source import LONGEST, LONGEST_TEXT
 
 WORDS = ["the", "dog", "sees", "she", ".", "zyzzyva", "3", "<b>"]
 
@@ -41,8 +43,8 @@ def alike(ours, theirs):
 def test_states_are_what_the_probes_say(formula, formulas, name):
     lens = formula if name == "formula" else formulas[name]
     text = "the dog sees zyzzyva ."
-    ids = lens.model.vocabulary.encode(text.split())
-    trace = lens.model.network.trace(torch.tensor(ids)[:, None])
+    ids = lens.session.vocabulary.encode(text.split())
+    trace = lens.model.trace(torch.tensor(ids)[:, None])
     for semantic in lens.semantics:
         grid = lens.grid(text, semantic)
         for t, row in enumerate(grid["rows"]):
@@ -57,7 +59,7 @@ def test_states_are_what_the_probes_say(formula, formulas, name):
                 p = logits.double().softmax(0)
                 order = p.argsort(descending=True)[:20].tolist()
                 assert [label for label, _ in state["top"]] == [
-                    lens.model.vocabulary.labels[k] for k in order
+                    lens.session.vocabulary.labels[k] for k in order
                 ]
                 assert [q for _, q in state["top"]] == pytest.approx(
                     p[order].tolist(), rel=1e-4, abs=1e-7
@@ -65,7 +67,7 @@ def test_states_are_what_the_probes_say(formula, formulas, name):
                 when = at + (1 if kind == "y" else offset(semantic))
                 if 0 <= when < len(ids):
                     label, probability, rank = state["wanted"]
-                    assert label == lens.model.vocabulary.labels[ids[when]]
+                    assert label == lens.session.vocabulary.labels[ids[when]]
                     assert probability == pytest.approx(float(p[ids[when]]), rel=1e-4)
                     assert rank == 1 + int((p > p[ids[when]]).sum())
                 else:
@@ -97,6 +99,7 @@ def test_without_probes_only_the_models_own_prediction_is_drawn(formulas):
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.tuples(texts, st.integers(1, 6)), min_size=1, max_size=6), st.data())
 def test_increments_give_the_whole_grid(formula, formulas, edits, data):
@@ -123,8 +126,8 @@ def test_increments_give_the_whole_grid(formula, formulas, edits, data):
 
 
 def test_one_more_word_computes_one_row_and_sends_two(formula):
-    model = fresh(formula)
-    lens, memory = Lens("again", model, formula.palettes, formula.probes), model.memory
+    session = fresh(formula)
+    lens, memory = Lens("again", session, formula.palettes, formula.probes), session.memory
     text = " ".join(["the dog sees ."] * 50)
     lens.grid(text)
     read, computed = memory.steps, lens.rows.computed
@@ -215,14 +218,14 @@ def test_a_damaged_file_is_one_clear_line(formula, tmp_path, trained_run, name):
     copy = shutil.copytree(trained_run, tmp_path / "copy")
     (copy / name).write_text('{"model": {"test": {}}, "groupings": 3}')
     with pytest.raises(RnnlensError, match=name) as problem:
-        Lens.load(Run(copy))
+        opened(Run(copy))
     assert "\n" not in str(problem.value)
 
 
 def test_an_own_grouping_is_the_default(trained_run, tmp_path):
     path = tmp_path / "mine.json"
     path.write_text('{"colours": {"ANIMAL": "#123456"}, "groups": {"dog": "ANIMAL"}}')
-    grid = Lens.load(Run(trained_run), path).grid("the dog")
+    grid = opened(Run(trained_run), path).grid("the dog")
     assert (grid["palette"], grid["palettes"][0]) == ("own", "own")
     assert grid["words"][1]["group"] == "ANIMAL"
 
@@ -233,7 +236,7 @@ def test_a_vocabulary_of_another_model_is_refused(run_copy):
     more = replace(vocabulary, labels=(*vocabulary.labels, "new"), counts=(*vocabulary.counts, 1))
     run.write_vocabulary(more)
     with pytest.raises(RnnlensError, match="restore both"):
-        Lens.load(run)
+        opened(run)
 
 
 def test_shares_are_of_the_top_labels(formula):

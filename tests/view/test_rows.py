@@ -1,8 +1,11 @@
 """Rows at hand: the last one is not computed again when a word is added."""
 
 import pytest
+import torch
 from tests.models import fresh
 
+from rnnlens.view import rows
+from rnnlens.view.encoding import encode
 from rnnlens.view.lens import Lens
 from rnnlens.view.rows import Rows
 
@@ -47,20 +50,38 @@ def test_a_row_at_hand_is_asked_about_the_new_word(lens, formula):
     whole = formula.grid("the dog sees")
     assert part["from"] == 1
     for ours, theirs in zip(part["rows"][0], whole["rows"][1], strict=True):
-        assert ours["top"] == theirs["top"]
+        assert [label for label, _ in ours["top"]] == [label for label, _ in theirs["top"]]
+        assert [p for _, p in ours["top"]] == pytest.approx([p for _, p in theirs["top"]], rel=1e-4)
         assert (ours["wanted"] and ours["wanted"][0]) == (theirs["wanted"] and theirs["wanted"][0])
         if ours["wanted"]:
             assert ours["wanted"][1:] == pytest.approx(theirs["wanted"][1:], rel=1e-4)
 
 
 def test_what_is_at_hand_is_bounded(lens):
-    row = 4 * len(lens.columns) * lens.model.network.labels
-    lens.rows = Rows(lens.model, lens.readers, lens.columns, room=2 * row)
+    row = 4 * len(lens.columns) * len(lens.labels)
+    lens.rows = Rows(lens.session, lens.probes, lens.columns, room=2 * row)
     for text in ("the", "the dog", "a", "a dog"):
         lens.grid(text)
         assert len(lens.rows._recent) <= 2
     assert computed(lens, "a dog sees", previous="a dog", have=2) == 1
     assert computed(lens, "the dog sees", previous="the dog", have=2) == 2
-    lens.rows = Rows(lens.model, lens.readers, lens.columns, room=0)
+    lens.rows = Rows(lens.session, lens.probes, lens.columns, room=0)
     assert computed(lens, "the dog") == 2
     assert computed(lens, "the dog sees", previous="the dog", have=2) == 2
+
+
+def test_torch_shares_none_of_it_among_its_own_threads(lens, monkeypatch):
+    before, seen = torch.get_num_threads(), []
+
+    def noting(*given):
+        seen.append(torch.get_num_threads())
+        return encode(*given)
+
+    monkeypatch.setattr(rows, "encode", noting)
+    torch.set_num_threads(2)
+    try:
+        lens.grid("the dog sees .")
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {1}

@@ -1,18 +1,23 @@
 // A small grid by hand: an LSTM layer with its gates, three words.
 
 const GATES = ["f1", "i1", "o1", "g1"];
-export const IDS = ["x", ...GATES, "c1@-1", "l1", "s1", "c1", "h1", "y"];
-export const EDGES = [
-  ...GATES.flatMap((gate) => [["x", gate], ["h1@-1", gate]]),
-  ["f1", "l1"], ["c1@-1", "l1"], ["i1", "s1"], ["g1", "s1"], ["l1", "c1"], ["s1", "c1"],
-  ["o1", "h1"], ["c1", "h1"], ["h1", "y"],
-];
+const SOURCES = {
+  ...Object.fromEntries(GATES.map((gate) => [gate, [["x", 0], ["h1", 1]]])),
+  l1: [["f1", 0], ["c1", 1]], s1: [["i1", 0], ["g1", 0]], c1: [["l1", 0], ["s1", 0]],
+  h1: [["o1", 0], ["c1", 0]], y: [["h1", 0]],
+};
+const PREVIOUS = { id: "c1@-1", kind: "c1", back: 1, name: "previous cell" };
 
-function column(id) {
-  const back = id.endsWith("@-1") ? 1 : 0, kind = id.replace("@-1", "");
-  return { id, kind, back, layer: { x: 0, y: 2 }[id] ?? 1, name: back ? "previous cell" : `kind ${kind[0]}`, symbol: kind[0],
-    equation: `${kind[0]} = …`, shown: !GATES.includes(id), perplexity: 10 };
+export function column(id, more = {}) {
+  const letter = id[0];
+  return { id, kind: id, letter, part: "", reverse: false, back: 0, layer: { x: 0, y: 2 }[id] ?? 1, name: `kind ${letter}`,
+    symbol: letter, equation: `${letter} = …`, sources: SOURCES[more.kind ?? id] ?? [], shown: !GATES.includes(id),
+    perplexity: 10, ...more };
 }
+
+const COLUMNS = ["x", ...GATES].map((id) => column(id))
+  .concat(column("c1", PREVIOUS), ["l1", "s1", "c1", "h1", "y"].map((id) => column(id)));
+export const IDS = COLUMNS.map(({ id }) => id);
 
 export function state(top, more = {}) {
   return { colour: "#c9b1e0", group: "VERB", share: 0.78, entropy: 4.1, top, wanted: null, ...more };
@@ -20,11 +25,11 @@ export function state(top, more = {}) {
 
 export function grid(text = "we said so") {
   const words = text.split(" ").filter(Boolean);
-  const columns = IDS.map(column);
+  const columns = COLUMNS.map((one) => ({ ...one }));
   return {
-    format: "rnnlens-grid", version: 1, run: "tiny", title: "tiny · LSTM 4 × 1", text,
+    format: "rnnlens-grid", version: 1, run: "tiny", title: "tiny · LSTM 4 × 1", text, follows: true,
     semantic: "output", semantics: ["output", "input"], palette: "coarse", palettes: ["coarse"],
-    groups: { NOUN: "#009e73", VERB: "#cc79a7", OTHER: "#f0e442" }, columns, edges: EDGES,
+    groups: { NOUN: "#009e73", VERB: "#cc79a7", OTHER: "#f0e442" }, columns, edges: [],
     words: words.map((word) => ({ text: word, label: word, unknown: false, group: "NOUN" })),
     labels: { said: "VERB", we: "NOUN", so: "OTHER" }, from: 0,
     rows: words.map((_, row) => columns.map((_, k) => state([["said", 0.5], ["we", 0.25], ["so", (row * 11 + k) / 1000]]))),

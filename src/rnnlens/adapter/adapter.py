@@ -12,7 +12,7 @@ from rnnlens.adapter.axes.alignment import learn_order
 from rnnlens.adapter.axes.axes import Axes, find_axes
 from rnnlens.adapter.axes.layout import Layout, assembled, tensors
 from rnnlens.adapter.axes.orders import Orders
-from rnnlens.adapter.axes.targets import Batch
+from rnnlens.adapter.axes.targets import Batch, words_of
 from rnnlens.adapter.readout import explained, readout
 from rnnlens.adapter.record.capture import Capture, Part
 from rnnlens.adapter.record.heard import Heard, Parts, heard_parts, in_batch_order, is_apart
@@ -90,13 +90,13 @@ class Adapter(Traceable):
         kinds = self._structure.kinds
         return tuple(k for k in kinds if self.axes is None or k.id in self.axes.kinds)
 
-    def align(self, batch: Batch, *others: Batch) -> Axes:
+    def align(self, *batches: Batch) -> Axes:
         """Find where words and targets lie beside the states, by changing words of these batches.
 
         What is found is kept, and counts for all batches from now on.
         """
         self.axes = None
-        self.axes = find_axes(self, (batch, *others), self._batch_first)
+        self.axes = find_axes(self, batches, self._batch_first)
         return self.axes
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
@@ -105,6 +105,14 @@ class Adapter(Traceable):
                 "where labels lie is known once a batch is aligned; call align first"
             )
         return self.axes.in_time(labels, trace())
+
+    def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
+        return words_of(inputs, targets)
+
+    def count(self, inputs: Any, targets: Tensor) -> int:
+        if self.axes is None:
+            return super().count(inputs, targets)
+        return self.axes.states_of((inputs, targets))
 
     @property
     def is_recurrent(self) -> bool:

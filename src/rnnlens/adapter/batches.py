@@ -11,10 +11,11 @@ from torch import Tensor
 from rnnlens.adapter.axes.targets import NONE, Batch, check_batches, largest
 from rnnlens.adapter.settings import mark_of
 from rnnlens.adapter.user_model import UserModel
-from rnnlens.corpus.batches import Split
-from rnnlens.corpus.own import OwnVocabulary, UserCorpus, equally_long, is_special, numbered
+from rnnlens.corpus.batches import Split, equally_long
+from rnnlens.corpus.corpus import Corpus, numbered
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import SPLITS, Ints
+from rnnlens.corpus.vocabulary import Vocabulary, is_special
 from rnnlens.errors import RnnlensError
 
 _FEW, _MANY = 32, 512  # sentences side by side, on a CPU and on a GPU
@@ -23,7 +24,7 @@ Fed = tuple[int, ...] | None
 
 
 def batches_of(
-    own: UserModel, vocabulary: OwnVocabulary, corpus: UserCorpus, longest: int, fed: Fed = None
+    own: UserModel, vocabulary: Vocabulary, corpus: Corpus, longest: int, fed: Fed = None
 ) -> dict[str, list[Batch]]:
     """The batches of every split: as the module's owner makes them, else the words of the corpus.
 
@@ -46,7 +47,7 @@ def batches_of(
 
 
 def _made(
-    own: UserModel, vocabulary: OwnVocabulary, corpus: UserCorpus, longest: int, fed: Fed
+    own: UserModel, vocabulary: Vocabulary, corpus: Corpus, longest: int, fed: Fed
 ) -> dict[str, list[Batch]]:
     label_of = _label_of_tags(vocabulary)
     texts = {
@@ -82,7 +83,7 @@ class Texts:
         return words, torch.from_numpy(self.label_of[self.tags[places]])
 
 
-def _label_of_tags(vocabulary: OwnVocabulary) -> Ints | None:
+def _label_of_tags(vocabulary: Vocabulary) -> Ints | None:
     """The label of each tag and of none, where labels are tags; None where they are words."""
     if vocabulary.inputs == vocabulary.labels:
         return None

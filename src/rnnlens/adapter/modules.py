@@ -149,6 +149,15 @@ def embedding(module: nn.Module) -> nn.Embedding | None:
     return found[0] if len(found) == 1 else None
 
 
+def description(module: nn.Module) -> str:
+    """Its recurrent parts, such as GRU 300 × 2; without any, its class."""
+    recurrent = [m for m in module.modules() if isinstance(m, nn.RNNBase | nn.RNNCellBase)]
+    sizes = [
+        f"{type(m).__name__} {m.hidden_size} × {getattr(m, 'num_layers', 1)}" for m in recurrent
+    ]
+    return ", ".join(sizes) or type(module).__name__
+
+
 @torch.no_grad()
 def fingerprint(module: nn.Module) -> str:
     """Tells whether a module's weights or buffers are still what they were, wherever they are.

@@ -19,8 +19,7 @@ from rnnlens.adapter.record.capture import Capture
 from rnnlens.adapter.settings import FUNCTIONS, Settings
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
-from rnnlens.model.kinds import Edge, Kind
+from rnnlens.model.kinds import Kind
 
 Result = TypeVar("Result")
 
@@ -160,10 +159,7 @@ class UserRecord:
     def from_json(cls, value: Any, path: Path) -> "UserRecord":
         """The inverse of `asdict`."""
         try:
-            kinds = tuple(
-                Kind(**{**kind, "sources": tuple(Edge(**s) for s in kind["sources"])})
-                for kind in value["kinds"]
-            )
+            kinds = tuple(map(Kind.from_json, value["kinds"]))
             fed = None if value["fed"] is None else tuple(map(int, value["fed"]))
             factory, described = str(value["factory"]), str(value["description"])
             follows, labels = bool(value["follows"]), int(value["labels"])
@@ -174,16 +170,6 @@ class UserRecord:
             raise RnnlensError(
                 f"{path / 'model.json'} is damaged ({error!r}); restore it or make the run anew"
             ) from error
-
-
-@dataclass(frozen=True)
-class Example:
-    """A text whose states are at hand."""
-
-    text: str
-    words: tuple[str, ...]
-    ids: tuple[int, ...]
-    states: States  # kind -> (T, H), and the module's logits as `y`
 
 
 class _Guarded(Adapter):

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from rnnlens import __version__
 from rnnlens.errors import RnnlensError, RnnlensWarning
+from rnnlens.version import __version__
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
@@ -41,6 +41,9 @@ def parser() -> Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; anything a user can mend is one line and exit code 2."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    # Torch's threads would spin while they wait for each other, in vain where another process has
+    # the core. OpenMP reads this when torch is loaded, which is below.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("once", RnnlensWarning)

@@ -4,19 +4,18 @@ import argparse
 import json
 import math
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
 from tqdm import tqdm
 
-from rnnlens.cli.subject import add_corpus_flags, subject_of
+from rnnlens.cli.dataset import add_corpus_flags, dataset_of
 from rnnlens.errors import RnnlensError
+from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import evaluate
-from rnnlens.probe.fitting import Fitter, run_quietly
+from rnnlens.probe.fitting import fit_quietly
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.subject import Subject
 from rnnlens.run import Run
 from rnnlens.view.draw.accuracy import check_figure, write_figure
 
@@ -63,13 +62,13 @@ def run_eval(args: argparse.Namespace) -> int:
     if args.figure:
         check_figure(args.figure)
     run = Run(args.path)
-    subject = subject_of(run, args)
-    probes = run.probes().to(subject.device) if run.has_probes() else None
-    found: dict[str, Any] = {"model": subject.measured()}
+    dataset = dataset_of(run, args)
+    probes = run.probes().to(dataset.device) if run.has_probes() else None
+    found: dict[str, Any] = {"model": dataset.measured()}
     if probes:
-        found["probes"] = scores(probes, subject, args.states)
+        found["probes"] = scores(probes, dataset, args.states)
     if probes and args.control:
-        found["control"] = control(run, probes.semantics, subject, args.states)
+        found["control"] = control(run, probes.semantics, dataset, args.states)
     found = finite(found)
     try:
         run.write_evaluation(found)
@@ -81,30 +80,22 @@ def run_eval(args: argparse.Namespace) -> int:
     return 0
 
 
-def scores(probes: Probes, subject: Subject, states: int) -> list[dict[str, Any]]:
+def scores(probes: Probes, dataset: Dataset, states: int) -> list[dict[str, Any]]:
     """Every kind and semantic on the test split."""
-    pairs = subject.source("test", probes.semantics[0]).pairs
+    pairs = dataset.stream("test", probes.semantics[0]).pairs
     size = min(states or pairs, pairs) * len(probes.semantics)
     with tqdm(total=size, unit="state", disable=None, leave=False) as bar:
-        found = evaluate(
-            probes, lambda semantic: subject.source("test", semantic), subject.log_prior, states,
-            bar.update,
-        )  # fmt: skip
-        return [asdict(score) for score in found]
+        return [asdict(score) for score in evaluate(probes, dataset, states, bar.update)]
 
 
 def control(
-    run: Run, semantics: tuple[str, ...], subject: Subject, states: int
+    run: Run, semantics: tuple[str, ...], dataset: Dataset, states: int
 ) -> list[dict[str, Any]]:
     """The same fit and evaluation on shuffled labels: how much of a score is the probe's memory."""
-    config = run.fit_config()
-    mixed = subject.shuffled(config.seed)
-    tensors: dict[str, Tensor] = {}
-    for semantic in semantics:
-        fitter = Fitter.of(mixed, semantic, config, closed_form=False)
-        tensors |= run_quietly(fitter, f"shuffled {semantic}")
-    probes = Probes(config.probe, subject.kinds, semantics, subject.labels, tensors)
-    return scores(probes.to(subject.device), mixed, states)
+    config = replace(run.fit_config(), semantic=",".join(semantics))
+    shuffled = dataset.shuffled(config.seed)
+    probes = fit_quietly(shuffled, config, "shuffled ", closed_form=False)
+    return scores(probes.to(dataset.device), shuffled, states)
 
 
 def finite(value: Any) -> Any:

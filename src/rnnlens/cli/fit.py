@@ -9,19 +9,20 @@ from typing import Any
 
 from torch import Tensor
 
-from rnnlens.cli.subject import subject_of
+from rnnlens.cli.dataset import dataset_of
 from rnnlens.cli.user_run import UserRun
 from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
+from rnnlens.files import digest
 from rnnlens.flags import add_flags, from_flags
 from rnnlens.model.train.distributed import Processes, processes
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.checkpoint import SavedFit, save_fit
+from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import parse
-from rnnlens.probe.subject import Subject
 from rnnlens.run import Run
 
 _HELP = """\
@@ -57,16 +58,16 @@ def add_to(verbs: Any) -> None:
     parser.add_argument("path", metavar="RUN", type=Path, nargs="?", help="a run folder")
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
     parser.add_argument("--checkpoint-seconds", type=float, default=300.0, metavar="X",
-                        help="save this often, in case of a crash (default: 300)")  # fmt: skip
+                         help="save this often, in case of a crash (default: 300)")  # fmt: skip
     add_flags(parser, FitConfig, "fit")
-    own = parser.add_argument_group("a module of your own")
-    own.add_argument("--model", metavar="PACKAGE.MODULE:FACTORY",
-                     help="a function that returns the module")  # fmt: skip
-    own.add_argument("-o", "--output", metavar="RUN", type=Path, help="the run folder to make")
-    own.add_argument("--colours", type=Path, metavar="FILE",
-                     help="JSON with your own groups of labels and their colours")  # fmt: skip
-    own.add_argument("--corpus", metavar="CORPUS",
-                     help="what it reads; of a run, where its corpus is now")  # fmt: skip
+    user = parser.add_argument_group("a module of your own")
+    user.add_argument("--model", metavar="PACKAGE.MODULE:FACTORY",
+                      help="a function that returns the module")  # fmt: skip
+    user.add_argument("-o", "--output", metavar="RUN", type=Path, help="the run folder to make")
+    user.add_argument("--colours", type=Path, metavar="FILE",
+                      help="JSON with your own groups of labels and their colours")  # fmt: skip
+    user.add_argument("--corpus", metavar="CORPUS",
+                      help="what it reads; of a run, where its corpus is now")  # fmt: skip
     add_flags(parser, ReadingConfig, "its corpus (of a run: --valid and --test, if moved)")
     parser.set_defaults(run=run_fit)
 
@@ -79,20 +80,20 @@ def run_fit(args: argparse.Namespace) -> int:
     _check_asked(args)
     run = Run(args.output if args.model else args.path)
     made = UserRun.asked_for(run, args) if args.model else None
-    subject = made.found.subject if made else subject_of(run, args)
-    with processes(subject.device) as group:
+    dataset = made.found.dataset if made else dataset_of(run, args)
+    with processes(dataset.device) as group:
         group.any(False)  # nobody writes before everybody has looked
         if made and group.first:
             print(made.describe())
             made.write()
         group.any(False)  # nor reads before it is written
-        other = made is not None and made.found.digest != run.model_hash()
+        other = made is not None and digest(made.found.user.weights()) != run.model_hash()
         if group.any(other):
             raise RnnlensError(
                 f"{args.model} gives other weights in each process; see to it that the same are "
                 "loaded each time"
             )
-        return _fit(run, subject, config, group, args.checkpoint_seconds)
+        return _fit(run, dataset, config, group, args.checkpoint_seconds)
 
 
 def _check_asked(args: argparse.Namespace) -> None:
@@ -116,7 +117,7 @@ def _check_asked(args: argparse.Namespace) -> None:
             )
 
 
-def _fit(run: Run, subject: Subject, config: FitConfig, group: Processes, seconds: float) -> int:
+def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, seconds: float) -> int:
     identity = json.dumps([run.model_hash(), asdict(config)], sort_keys=True)
     saved = SavedFit(run.fit_checkpoint, identity) if run.fit_checkpoint.exists() else None
     group.any(False)  # nobody writes before everybody has read
@@ -124,16 +125,17 @@ def _fit(run: Run, subject: Subject, config: FitConfig, group: Processes, second
     for semantic in parse(config.semantic):
         if any(name.startswith(f"{semantic}/") for name in done):
             continue
-        fitter = Fitter.of(subject, semantic, config, group)
+        fitter = Fitter.of(dataset, semantic, config, group)
         if saved and saved.semantic == semantic:
             saved.restore(fitter)
         code = _watch(run, fitter, identity, done, seconds)
         if code:
             return code
-        done |= {name: t.cpu() for name, t in fitter.result().items()}
+        done |= fitter.result().tensors(semantic) | {f"{semantic}/counts": fitter.counts}
         if group.first:
             save_fit(run.fit_checkpoint, identity, done)
-    probes = Probes(config.probe, subject.kinds, parse(config.semantic), subject.labels, done)
+    semantics = parse(config.semantic)
+    probes = Probes.of(config.probe, dataset.kinds, semantics, dataset.label_count, done)
     if group.first:
         run.write_probes(probes, asdict(config))
         run.fit_checkpoint.unlink(missing_ok=True)

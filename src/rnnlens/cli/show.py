@@ -13,7 +13,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.run import run_at
 from rnnlens.view import saving
 from rnnlens.view.draw import terminal
-from rnnlens.view.lens import LONGEST_TEXT
+from rnnlens.view.source import LONGEST_TEXT
 
 _HELP = """\
 Show what every hidden state of a run's network says while it reads a sentence: a row for each word,

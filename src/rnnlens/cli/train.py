@@ -13,7 +13,7 @@ import torch
 
 from rnnlens.cli.evaluate import table
 from rnnlens.cli.watch import Watch, check_seconds
-from rnnlens.corpus.corpus import Corpus, CorpusConfig, load_corpus
+from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import add_flags, as_flag, from_flags
@@ -21,7 +21,8 @@ from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.training import Trainer, TrainingConfig
-from rnnlens.probe.subject import NetworkSubject
+from rnnlens.probe.data import Sentences
+from rnnlens.probe.dataset import Dataset
 from rnnlens.run import TRAINED, TRAINING, Run
 from rnnlens.view.palette import default_colours, read_colours
 
@@ -53,7 +54,7 @@ class Order:
     network: NetworkConfig
     training: TrainingConfig
 
-    def record(self, corpus: Corpus, words: Sequence[str]) -> dict[str, Any]:
+    def record(self, corpus: EncodedCorpus, words: Sequence[str]) -> dict[str, Any]:
         """What run.json says of how a run came about."""
         return {
             "command": shlex.join(["rnnlens", *words]),
@@ -116,7 +117,7 @@ def run_train(args: argparse.Namespace) -> int:
     before = run.record() if run.exists() else {}
     if before:
         order.refuse_other(run, before)
-    own_colours = read_colours(args.colours) if args.colours else None
+    user_colours = read_colours(args.colours) if args.colours else None
     device = pick_device(args.device)
     with processes(device) as group:
         say = print if group.first else _silence
@@ -126,12 +127,12 @@ def run_train(args: argparse.Namespace) -> int:
                 f"{args.corpus} has changed since {run.path} was begun; choose another folder"
             )
         if before.get("status") == TRAINED:
-            if own_colours and group.first:
-                run.write_colours(own_colours)
+            if user_colours and group.first:
+                run.write_colours(user_colours)
             say(f"{run.path} is trained already; see it with: rnnlens eval {run.path}")
             return 0
         labels, counts = corpus.vocabulary.labels, corpus.vocabulary.counts
-        colours = own_colours or default_colours(
+        colours = user_colours or default_colours(
             labels, *parts_of_speech(labels, counts, corpus.tag_counts)
         )
         say(f"{describe(corpus)}\ncolours     {colours['source']}")
@@ -150,7 +151,7 @@ def _train(
     run: Run,
     record: dict[str, Any],
     order: Order,
-    corpus: Corpus,
+    corpus: EncodedCorpus,
     device: torch.device,
     group: Processes,
     checkpoint_seconds: float,
@@ -170,7 +171,8 @@ def _train(
         for name, p in trainer.average.named_parameters():
             p.copy_(trainer.best[name])
     run.write_model(trainer.average)
-    measured = NetworkSubject(trainer.average, corpus.splits, device).measured()
+    data = {name: Sentences(split) for name, split in corpus.splits.items()}
+    measured = Dataset(trainer.average, data, len(corpus.vocabulary)).measured()
     run.write_evaluation({"model": measured})
     history = {"epochs": trainer.progress.epoch, "best_epoch": trainer.progress.best_epoch}
     run.write_record({**record, "status": TRAINED, "metrics": {**history, "perplexity": measured}})
@@ -223,7 +225,7 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
     return 0
 
 
-def describe(corpus: Corpus) -> str:
+def describe(corpus: EncodedCorpus) -> str:
     """What was read, in a few lines."""
     vocabulary = corpus.vocabulary
     lines = [f"corpus      {corpus.name} ({corpus.format}), vocabulary of {len(vocabulary):,}"]

@@ -32,7 +32,6 @@ class Split:
 
     ids: NDArray[np.int64]  # (N,)
     starts: NDArray[np.int64]  # (S + 1,)
-    others: NDArray[np.int64] | None = None  # (N,) labels to ask about instead of the words
 
     @classmethod
     def of(
@@ -99,3 +98,13 @@ class Split:
             pool = pool[np.argsort(self.lengths[pool], kind="stable")]
             groups += [pool[j : j + size] for j in range(0, len(pool), size)]
         return [groups[k] for k in random.permutation(len(groups))]
+
+
+def equally_long(split: Split, most: int) -> Iterator[NDArray[np.int64]]:
+    """Every sentence of two words or more once, in groups of one length: none needs padding."""
+    order = np.random.default_rng(0).permutation(len(split))
+    order = order[np.argsort(split.lengths[order], kind="stable")]
+    lengths = split.lengths[order]
+    for group in np.split(order, np.flatnonzero(np.diff(lengths)) + 1):
+        if len(group) and split.lengths[group[0]] > 1:
+            yield from np.split(group, range(most, len(group), most))

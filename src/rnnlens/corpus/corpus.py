@@ -1,11 +1,13 @@
 """From tokens to encoded splits: the paper's preprocessing, on arrays."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.corpus.batches import Split
+from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import (
     NO_TAG,
@@ -15,11 +17,14 @@ from rnnlens.corpus.tokens import (
     ReadingConfig,
     Tokens,
     cut,
+    cuts,
     read_tokens,
     split,
 )
 from rnnlens.corpus.vocabulary import NUM, UNK, Vocabulary, is_numeral
 from rnnlens.errors import RnnlensError
+
+Words = Callable[[str], Iterable[str]]
 
 _UNKNOWN_IN_SOURCE = "<unk>"  # how corpora that were preprocessed before write UNK
 
@@ -40,6 +45,43 @@ class CorpusConfig(ReadingConfig):
 
 @dataclass(frozen=True)
 class Corpus:
+    """Sentences as they were read, and which of them are for what."""
+
+    name: str
+    format: str
+    tokens: Tokens
+    part: Ints  # (S,) a place in SPLITS
+
+    @classmethod
+    def read(cls, source: str, config: ReadingConfig, *, lowercase: bool = False) -> "Corpus":
+        """Read and split; unless cases are folded, words are as they stand there."""
+        format_, tokens = read_tokens(source, config, lowercase=lowercase)
+        return cls.of(source, format_, tokens, config)
+
+    @classmethod
+    def of(cls, name: str, format: str, tokens: Tokens, config: ReadingConfig) -> "Corpus":
+        """Split what was read into what is for training, validation and test."""
+        return cls(name, format, tokens, split(tokens.part, config))
+
+    @property
+    def hash(self) -> str:
+        """Identifies what was read, wherever it was read from."""
+        return self.tokens.hash
+
+    def sentences(self, which: str) -> Iterator[Sentence]:
+        """Those for training, validation or test."""
+        forms, tokens = self.tokens.forms, self.tokens
+        for number in np.flatnonzero(self.part == SPLITS.index(which)):
+            a, b = tokens.starts[number], tokens.starts[number + 1]
+            tags = tokens.tags[a:b]
+            yield Sentence(
+                tuple(forms[k] for k in tokens.words[a:b]),
+                None if (tags == NO_TAG).any() else tuple(UNIVERSAL[tag] for tag in tags),
+            )
+
+
+@dataclass(frozen=True)
+class EncodedCorpus:
     """What training and fitting see: encoded splits, the vocabulary, and how it came about."""
 
     name: str
@@ -58,15 +100,14 @@ class Corpus:
         return bool(self.tag_counts.any())
 
 
-def load_corpus(source: str, config: CorpusConfig) -> Corpus:
+def load_corpus(source: str, config: CorpusConfig) -> EncodedCorpus:
     """Read, split, build the vocabulary from the training part, encode."""
-    format_, tokens = read_tokens(source, config, lowercase=config.lowercase)
-    return prepare(source, format_, tokens, config)
+    return encode(Corpus.read(source, config, lowercase=config.lowercase), config)
 
 
-def prepare(name: str, format_: str, tokens: Tokens, config: CorpusConfig) -> Corpus:
+def encode(corpus: Corpus, config: CorpusConfig) -> EncodedCorpus:
     """The vocabulary of the training part, and every part in its labels."""
-    part = split(tokens.part, config)
+    name, tokens, part = corpus.name, corpus.tokens, corpus.part
     in_train = np.repeat(part == 0, np.diff(tokens.starts))  # (N,)
     digits = np.array([is_numeral(form) for form in tokens.forms])
     spelled = (
@@ -88,9 +129,9 @@ def prepare(name: str, format_: str, tokens: Tokens, config: CorpusConfig) -> Co
     vocabulary = Vocabulary(
         tuple(names), tuple(counts.tolist()), frozenset(spelled), config.lowercase, config.numbers
     )
-    return Corpus(
+    return EncodedCorpus(
         name=name,
-        format=format_,
+        format=corpus.format,
         hash=tokens.hash,
         vocabulary=vocabulary,
         splits=splits,
@@ -99,6 +140,27 @@ def prepare(name: str, format_: str, tokens: Tokens, config: CorpusConfig) -> Co
         short=tokens.short,
         cut=int((np.bincount(sentence) > 1).sum()),
     )
+
+
+def numbered(
+    sentences: Iterable[Sentence], vocabulary: Vocabulary, words: Words, longest: int
+) -> tuple[Split, Ints]:
+    """Sentences in a user's numbers, and the tag of each word, NO_TAG where there is none.
+
+    `words` splits a sentence as it splits a text that somebody types; tags belong to the words of
+    the corpus, so a sentence that is split otherwise has none.
+    """
+    ids: list[int] = []
+    tags: list[int] = []
+    lengths: list[int] = []
+    for sentence in sentences:
+        pieces = list(words(" ".join(sentence.words)))
+        ids += vocabulary.encode(pieces)
+        aligned = sentence.tags is not None and len(pieces) == len(sentence.words)
+        tags += [TAG_IDS[tag] for tag in sentence.tags or ()] if aligned else [NO_TAG] * len(pieces)
+        lengths += cuts(len(pieces), longest)
+    starts = np.cumsum([0, *lengths]).astype(np.int64)
+    return Split(np.array(ids, np.int64), starts), np.array(tags, np.int64)
 
 
 def _spelled_numerals(

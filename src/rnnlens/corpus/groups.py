@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from rnnlens.corpus.lexicon import by_suffix, coverage, load_lexicon
-from rnnlens.corpus.own import UNKNOWN, is_special
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import Ints
-from rnnlens.corpus.vocabulary import NUM
+from rnnlens.corpus.vocabulary import NUM, UNKNOWN, is_special
 
 _ENGLISH = 0.6  # share of running words the lexicon must know
 _CHARACTERS = 0.8  # share of labels of one letter

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnlens.corpus.read.formats import FORMATS, read, recognise
+from rnnlens.corpus.read.formats import FORMATS, number_mark_of, read, recognise
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.vocabulary import NUM, UNK
@@ -43,6 +43,7 @@ class ReadingConfig:
     longest: int = field(
         default=200, metadata={"help": "cut longer sentences into pieces of this many words"}
     )
+    numbers = False  # whether a sign for numbers is read as NUM
 
     def check(self) -> None:
         """Refuse values that cannot work."""
@@ -85,14 +86,21 @@ class Tokens:
 
 
 def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple[str, Tokens]:
-    """Read a corpus and those given for validation and test; its format and what it holds."""
+    """Read a corpus and those given for validation and test.
+
+    Returns its format, with the reason where it was recognised, and what it holds.
+    """
     config.check()
-    format_ = config.format if config.format != "auto" else recognise(source, config.encoding)
+    format_, reason = config.format, ""
+    if format_ == "auto":
+        format_, reason = recognise(source, config.encoding)
+    is_text = format_ == "text" and config.numbers
+    mark = number_mark_of(source, config.encoding) if is_text else ""
     parts: list[Iterable[Sentence]] = [read(source, config.format, config.encoding)]
     parts += [
         read(s, config.format, config.encoding) if s else () for s in (config.valid, config.test)
     ]
-    tokens = collect(parts, lowercase)
+    tokens = collect(parts, lowercase, mark)
     for which, given in ((1, config.valid), (2, config.test)):
         if given and not (tokens.part == which).any():
             raise RnnlensError(f"{given} holds no sentence of two words or more; give another")
@@ -101,11 +109,12 @@ def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple
         raise RnnlensError(
             f"{source} holds {what}; a language model needs sentences of at least two words"
         )
-    return format_, tokens
+    known = "; ".join(filter(None, [reason, mark and f"{mark} is {NUM}"]))
+    return f"{format_}: {known}" if known else format_, tokens
 
 
-def collect(parts: list[Iterable[Sentence]], lowercase: bool) -> Tokens:
-    """Number the forms and tags of a stream of sentences."""
+def collect(parts: list[Iterable[Sentence]], lowercase: bool, number: str = "") -> Tokens:
+    """Number the forms and tags of a stream of sentences; `number` stands for any number."""
     numbers: dict[str, int] = {}
     words, tags, starts, part = array("q"), array("q"), array("q", [0]), array("q")
     short = 0
@@ -115,7 +124,7 @@ def collect(parts: list[Iterable[Sentence]], lowercase: bool) -> Tokens:
             if size < 2:
                 short += 1
                 continue
-            folded = map(_fold, sentence.words) if lowercase else sentence.words
+            folded = (_form(word, lowercase, number) for word in sentence.words)
             words.extend(numbers.setdefault(word, len(numbers)) for word in folded)
             tags.extend(
                 (TAG_IDS[tag] for tag in sentence.tags) if sentence.tags else [NO_TAG] * size
@@ -132,9 +141,11 @@ def collect(parts: list[Iterable[Sentence]], lowercase: bool) -> Tokens:
     )
 
 
-def _fold(word: str) -> str:
-    """Lower case; NUM and UNK are what they are."""
-    return word if word in (NUM, UNK) else word.lower()
+def _form(word: str, lowercase: bool, number: str) -> str:
+    """In lower case where that is wanted; NUM and UNK are what they are."""
+    if word == number:
+        return NUM
+    return word.lower() if lowercase and word not in (NUM, UNK) else word
 
 
 def cuts(size: int, longest: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""The labels of a language model: its words, the numeral NUM and the unknown word UNK."""
+"""The names of what a model reads and of what it predicts, and how a word becomes one of them."""
 
 import re
 from collections.abc import Iterable
@@ -10,8 +10,10 @@ from rnnlens.errors import RnnlensError
 
 NUM = "NUM"
 UNK = "UNK"
+UNKNOWN = ("<unk>", "<UNK>", "[UNK]", UNK, "unk")  # what a model may call unknown words
 
 _NUMERAL = re.compile(r"[+-]?[.,]?\d[\d.,:/-]*(?:st|nd|rd|th|%)?")
+_SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")  # <eos>, [CLS]
 
 
 def is_numeral(word: str) -> bool:
@@ -19,44 +21,73 @@ def is_numeral(word: str) -> bool:
     return _NUMERAL.fullmatch(word) is not None
 
 
+def is_special(label: str) -> bool:
+    """Whether a label is no word, but a mark such as <eos> or [PAD]; unknown words are words."""
+    return label not in UNKNOWN and _SPECIAL.fullmatch(label) is not None
+
+
 @dataclass(frozen=True)
 class Vocabulary:
-    """Labels by falling frequency, and how a word becomes one of them."""
+    """Labels and the words that are read; of a language model of ours these are the same."""
 
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # in the order of their numbers
     counts: tuple[int, ...]  # how often each is to be predicted in the training data
     numerals: frozenset[str] = frozenset()  # spelled-out words that the corpus tags as numbers
-    lowercase: bool = True
+    lowercase: bool = True  # words are folded
     numbers: bool = True  # numerals become NUM
+    words: tuple[str, ...] | None = None  # that are read, where these are not the labels
+
+    @classmethod
+    def of_user(
+        cls, labels: tuple[str, ...], counts: tuple[int, ...], words: tuple[str, ...]
+    ) -> "Vocabulary":
+        """A user's own, whose words are taken as they are; no words: nobody has named them."""
+        same = None if words == labels else words
+        return cls(labels, counts, lowercase=False, numbers=False, words=same)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of what is read."""
+        return self.labels if self.words is None else self.words
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Label to id."""
-        return {label: i for i, label in enumerate(self.labels)}
+        """The number of each word that is read."""
+        return {word: number for number, word in enumerate(self.inputs)}
 
-    @property
-    def unknown(self) -> int:
-        """The id of UNK."""
-        return self.index[UNK]
+    @cached_property
+    def unknown(self) -> int | None:
+        """The number of unknown words, where there is one."""
+        names = (UNK,) if self.lowercase or self.numbers else UNKNOWN
+        return next((self.index[name] for name in names if name in self.index), None)
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def encode(self, words: Iterable[str]) -> list[int]:
-        """The label ids of words somebody typed: without tags, numerals go by their look."""
-        return [self._id(word) for word in words]
+        """The numbers of words somebody typed: without tags, numerals go by their look."""
+        return [self._number(word) for word in words]
 
-    def _id(self, word: str) -> int:
-        if word in (NUM, UNK):
-            return self.index.get(word, self.unknown)
-        word = word.lower() if self.lowercase else word
-        if self.numbers and word in self.numerals:
+    def _number(self, word: str) -> int:
+        folded = word.lower() if self.lowercase and word not in (NUM, UNK) else word
+        if self.numbers and folded in self.numerals:
             return self.index[NUM]
-        if word in self.index:
-            return self.index[word]
-        if self.numbers and is_numeral(word):
-            return self.index.get(NUM, self.unknown)
-        return self.unknown
+        number = self.index.get(folded)
+        if number is None and self.numbers and is_numeral(folded):
+            number = self.index.get(NUM)
+        if number is None:
+            number = self.unknown
+        if number is None:
+            raise RnnlensError(self._missing(word))
+        return number
+
+    def _missing(self, word: str) -> str:
+        if not self.inputs:
+            return "nobody has said what the module reads; give inputs= the names of its words"
+        return (
+            f"the module has no word {word!r} and none for unknown words ({', '.join(UNKNOWN)}); "
+            "use words it knows, or say how a text is split (words=) and what is read (inputs=)"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """What vocabulary.json holds."""
@@ -66,22 +97,35 @@ class Vocabulary:
             "numerals": sorted(self.numerals),
             "lowercase": self.lowercase,
             "numbers": self.numbers,
+            "inputs": self.words,
         }
 
     @classmethod
     def from_json(cls, value: Any) -> "Vocabulary":
         """The inverse of `to_json`."""
         try:
-            made = cls(
-                labels=tuple(value["labels"]),
-                counts=tuple(value["counts"]),
+            if "lowercase" not in value:  # a user's of an older version, which folds nothing
+                value = {"numerals": (), "lowercase": False, "numbers": False, **value}
+            words = value.get("inputs")
+            vocabulary = cls(
+                labels=_names(value["labels"]),
+                counts=tuple(map(int, value["counts"])),
                 numerals=frozenset(value["numerals"]),
                 lowercase=bool(value["lowercase"]),
                 numbers=bool(value["numbers"]),
+                words=None if words is None else _names(words),
             )
-            known = UNK in made.index
-        except (KeyError, TypeError) as error:
+            folds = vocabulary.lowercase or vocabulary.numbers
+            whole = UNK in vocabulary.labels or (not folds and "inputs" in value)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RnnlensError(f"the vocabulary is damaged ({error!r}); restore it") from error
-        if not known or not len(made.labels) == len(made.counts) == len(made.index):
+        names = vocabulary.labels
+        if not (whole and names and len(names) == len(vocabulary.counts) == len(set(names))):
             raise RnnlensError("the vocabulary is damaged (labels and counts differ); restore it")
-        return made
+        return vocabulary
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if strange := [name for name in value if not isinstance(name, str)]:
+        raise TypeError(f"{strange[0]!r} is no name")
+    return tuple(value)

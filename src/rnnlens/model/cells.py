@@ -95,13 +95,20 @@ class Cell(ABC):
         start = {kind: values.to(w.w_x.dtype) for kind, values in start.items()}
         with torch.autocast(x.device.type, enabled=False):
             x = x.to(w.w_x.dtype)
-            if not edits:
+            learning = torch.is_grad_enabled() and any(
+                t.requires_grad for t in (x, w.w_x, w.w_h, *start.values())
+            )
+            if not edits and not learning:
                 return self._states(x, start, w, x.device.type != "cpu" and len(x) > 1)
-            steps, prev = list[States](), start
-            for t, a in enumerate(F.linear(x, w.w_x, w.b_x)):
-                prev = self.step(a, prev, w, edits.get(t, unchanged))
-                steps.append(prev)
-            return {kind.id: torch.stack([step[kind.id] for step in steps]) for kind in self.kinds}
+            return self._stepwise(x, start, w, edits or {})
+
+    def _stepwise(self, x: Tensor, start: States, w: Weights, edits: dict[int, Change]) -> States:
+        """The same by `step`, which can be edited and differentiated."""
+        steps, prev = list[States](), start
+        for t, a in enumerate(F.linear(x, w.w_x, w.b_x)):
+            prev = self.step(a, prev, w, edits.get(t, unchanged))
+            steps.append(prev)
+        return {kind.id: torch.stack([step[kind.id] for step in steps]) for kind in self.kinds}
 
     def described(self, kind: Kind, w: Weights) -> Kind:
         """A kind of this cell with the equation for the weights that there are."""

@@ -1,9 +1,13 @@
 """Kinds: the named vectors of a recurrence, and which of them feed which."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 BELOW = "below"  # stands for the layer's input in a cell's declarations
+_ID = re.compile(r"(?:(.*)\.)?([a-z])\d*(<?)")  # f1, encoder.f1, f1<, x
+PREDICTION = "y"  # the id of the model's own prediction
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,15 @@ class Kind:
     letter: str = ""  #: Such as `l`; empty for a submodule's output.
     part: str = ""  #: The recurrent part of a module that it belongs to, where there are several.
     reverse: bool = False  #: Whether its layer reads backwards.
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Kind":
+        """The inverse of `asdict`; of older files, that hold ids alone, these are taken apart."""
+        sources = tuple(Edge(**edge) for edge in value["sources"])
+        older = {}
+        if "letter" not in value and (form := _ID.fullmatch(value["id"])):
+            older = {"part": form[1] or "", "letter": form[2], "reverse": bool(form[3])}
+        return cls(**{**older, **value, "sources": sources})
 
     @property
     def is_gate(self) -> bool:
@@ -86,4 +99,4 @@ def prediction(kinds: Sequence[Kind]) -> Kind:
     beside = (last.part, last.layer, last.letter)
     tops = [kind.id for kind in kinds if (kind.part, kind.layer, kind.letter) == beside]
     sources = tuple(Edge(top) for top in (tops if last.letter else [last.id]))
-    return Kind("y", "prediction", "y", "y = softmax(W h + b)", sources, letter="y")
+    return Kind(PREDICTION, "prediction", "y", "y = softmax(W h + b)", sources, letter="y")

@@ -10,9 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import CELLS, Cell, States, Weights
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
+from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import Edit, Readout, Trace, Traceable, changes, product
 from rnnlens.model.train.dropout import Dropout
 
@@ -99,6 +101,15 @@ class Network(nn.Module, Traceable):
     def carried(self) -> tuple[str, ...]:
         letters = CELLS[self.config.cell].carried
         return tuple(ids[letter] for ids in self._ids for letter in letters)
+
+    @property
+    def description(self) -> str:
+        config = self.config
+        return f"{config.cell.upper()} {config.width} × {config.layers}"
+
+    def text(self, vocabulary: Vocabulary) -> TextSide:
+        """How a text is given to it."""
+        return TextSide.of_words(vocabulary)
 
     @property
     def device(self) -> torch.device:

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import Change, States
 from rnnlens.model.kinds import Kind, prediction
 
@@ -69,6 +70,16 @@ class Trace:
     predict: Callable[[Tensor], Tensor] = _as_is  #: From `y` to logits.
     last: States = field(default_factory=dict)  #: What the next timestep needs, (B, H) by kind.
 
+    @property
+    def prediction(self) -> Tensor:
+        """What the logits are computed from; refused where nothing was found to be them."""
+        if self.y is None:
+            raise RnnlensError(
+                "the module's logits were not found in what it returns; give logits= a function "
+                "that picks them"
+            )
+        return self.y
+
     @cached_property
     def logits(self) -> Tensor | None:
         """The model's own logits, (T, B, V) or (1, B, V); computed when first asked for, since for
@@ -91,6 +102,16 @@ class Traceable(ABC):
     def prediction(self) -> Kind:
         """The kind `y`, the model's own prediction."""
         return prediction(self.kinds)
+
+    @property
+    def description(self) -> str:
+        """In few words, such as LSTM 300 × 2."""
+        return type(self).__name__
+
+    @property
+    def difference(self) -> float | None:
+        """The largest between recomputed and real outputs, where any are recomputed."""
+        return None
 
     @property
     @abstractmethod
@@ -117,3 +138,34 @@ class Traceable(ABC):
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:  # noqa: ARG002
         """Labels of a batch as (T, B), beside the states of its trace; negative: none."""
         return labels
+
+    @property
+    def code(self) -> str:
+        """The package.module:factory that has to be imported before it can be traced, if any."""
+        return ""
+
+    def batches(self, given: Sequence[Any]) -> list[tuple[Any, Tensor]]:
+        """Batches for it to read, pairs of what it is given and its targets, checked; how these lie
+        beside its states is known from then on.
+        """
+        return list(given)
+
+    def words(self, inputs: Any, targets: Tensor) -> Tensor | None:  # noqa: ARG002
+        """The words that a batch reads, as whole numbers beside its targets."""
+        return inputs if isinstance(inputs, Tensor) else None
+
+    def count(self, inputs: Any, targets: Tensor) -> int:  # noqa: ARG002
+        """How many states of a batch have a target, about."""
+        return int((targets >= 0).sum())
+
+    def found_at(
+        self,
+        where: str,
+        vocabulary: Any,  # noqa: ARG002
+        examples: Sequence[Any],  # noqa: ARG002
+    ) -> "Traceable":
+        """The same model, as `package.module:factory` gives it to whoever opens its run."""
+        raise RnnlensError(f"model={where!r} is for a module of your own; leave it out")
+
+    def check(self) -> None:  # noqa: B027 - most models stay as they are
+        """Refuse to go on where the model has changed since its probes were fitted."""

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
+from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.perplexity import perplexity
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.prior import log_prior
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.stream import Source
 
 _BINS = 15  # of confidence, for the calibration error
 
@@ -59,25 +61,23 @@ class _Sums:
 @torch.no_grad()
 def evaluate(
     probes: Probes,
-    source_of: Callable[[str], Source],
-    log_prior: Callable[[str], Tensor],
+    dataset: Dataset,
     states: int = 0,
     advance: Callable[[int], object] = int,
 ) -> Iterator[Score]:
-    """Every kind and semantic; `states` limits how many are looked at, 0 is all of them.
-
-    By semantic, `source_of` gives the states, `log_prior` the labels' log frequencies in training.
-    """
+    """Every kind and semantic on the test split; `states` limits how many are looked at, 0: all."""
     for semantic in probes.semantics:
-        source, prior = source_of(semantic), log_prior(semantic)
-        if not source.pairs:
+        kinds = (*probes.kinds, *((PREDICTION,) if semantic == "output" else ()))
+        stream, counts = dataset.stream("test", semantic, kinds=kinds), probes.counts.get(semantic)
+        prior = log_prior(dataset.counts(semantic) if counts is None else counts)
+        if not stream.pairs:
             raise RnnlensError(f"no test sentence is long enough for the semantic {semantic!r}")
         sums: dict[str, _Sums] = {}
         model, pairs, unigram = None, 0, 0.0
-        for chunk in source.chunks((0,) if states else None):
-            device, own = chunk.labels.device, source.own(chunk)
-            if own is not None:
-                own = own.log_softmax(-1)
+        for chunk in stream.chunks((0,) if states else None):
+            device, own = chunk.labels.device, None
+            if semantic == "output":
+                own = dataset.model.predict(chunk.states[PREDICTION]).log_softmax(-1)
                 model = model or _Sums(device)
                 model.add(own, chunk.labels, None)
             for kind in probes.kinds:
@@ -90,7 +90,7 @@ def evaluate(
                 break
         if not pairs:
             raise RnnlensError(f"no test sentence is long enough for the semantic {semantic!r}")
-        own_nll = None if model is None else float(model.nll)
+        model_nll = None if model is None else float(model.nll)
         for kind, found in sums.items():
             yield Score(
                 semantic=semantic,
@@ -98,10 +98,10 @@ def evaluate(
                 pairs=pairs,
                 perplexity=perplexity(float(found.nll), pairs),
                 ratio=None
-                if own_nll is None
-                else float(np.exp((float(found.nll) - own_nll) / pairs)),
+                if model_nll is None
+                else float(np.exp((float(found.nll) - model_nll) / pairs)),
                 accuracy=float(found.right) / pairs,
-                divergence=None if own_nll is None else float(found.divergence) / pairs,
+                divergence=None if model_nll is None else float(found.divergence) / pairs,
                 calibration=found.calibration(),
                 unigram=perplexity(unigram, pairs),
             )

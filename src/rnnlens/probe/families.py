@@ -1,29 +1,22 @@
 """How each family of probes is parametrised while it is being fitted.
 
-States are standardised, given a last coordinate of 1 (so that biases are weights like others) and
-padded to multiples of 64, which is what tensor cores want. Masters are float32; products run in
-bfloat16 on CUDA. The backward is written out: states need no gradient.
+The probes are a `Stack`, padded to multiples of 64, which is what tensor cores want. Masters are
+float32; products run in bfloat16 on CUDA. The backward is written out: states need no gradient.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from rnnlens.model.traceable import Readout
 from rnnlens.probe.kernels import softmax_gradient_
 from rnnlens.probe.moments import Moments
+from rnnlens.probe.probes import Stack
 
 ALIGN = 64
-
-
-@dataclass(frozen=True)
-class Readout:
-    """The model's own classifier, logits = weight h + bias."""
-
-    weight: Tensor  # (V, H)
-    bias: Tensor  # (V,)
 
 
 def padded(size: int, align: int = ALIGN) -> int:
@@ -34,40 +27,51 @@ def padded(size: int, align: int = ALIGN) -> int:
 class Family(ABC):
     """The probes of all kinds under one semantic, being fitted."""
 
+    rank = 0
+
     def __init__(
-        self, moments: Moments, kinds: Sequence[str], labels: int, device: torch.device
+        self, moments: Moments, kinds: Sequence[str], label_count: int, device: torch.device
     ) -> None:
-        self.moments, self.kinds, self.labels, self.device = moments, tuple(kinds), labels, device
-        self.half = torch.bfloat16 if device.type == "cuda" else torch.float32
-        self.rows = padded(labels)
-        self.columns = padded(1 + max(len(moments.mean(kind)) for kind in kinds))
+        self.moments, self.kinds, self.label_count = moments, tuple(kinds), label_count
+        self.device = device
+        half = torch.bfloat16 if device.type == "cuda" else torch.float32
+        self.rows = padded(label_count)
+        widths = [len(moments.mean(kind)) for kind in kinds]
+        self.columns = padded(1 + max(widths))
+        mean = torch.zeros(len(kinds), self.columns, dtype=torch.float32, device=device)
+        scale = torch.ones_like(mean)
+        for k, kind in enumerate(kinds):
+            mean[k, : widths[k]] = moments.centre(kind)
+            scale[k, : widths[k]] = moments.scale(kind)
+        self.mean, self.scale = mean, scale
         self.weights = self._start_at_zero()  # float32 masters
-        self.working = {name: w.to(self.half) for name, w in self.weights.items()}
+        self.working = {name: w.to(half) for name, w in self.weights.items()}
         self.gradients = {name: torch.zeros_like(w) for name, w in self.working.items()}
+        self.stack = Stack(self.kinds, tuple(widths), mean, scale, self.working["map"],
+                           self.working.get("labels"), self.rank)  # fmt: skip
 
     @abstractmethod
     def _start_at_zero(self) -> dict[str, Tensor]:
-        """Fresh parameters."""
+        """Fresh parameters: `map` and, shared, `labels`."""
 
     @abstractmethod
     def start(self, readout: Readout | None, log_prior: Tensor) -> None:
         """Begin at the closed form where the labels are the model's own, else at the prior."""
 
-    @abstractmethod
-    def logits(self, k: int, x: Tensor) -> Tensor:
-        """Of the k-th kind, (N, padded V), from prepared states (N, columns)."""
-
     def nll(self, k: int, x: Tensor, labels: Tensor) -> Tensor:
         """Each state's negative log-likelihood, by the same pass that makes gradients."""
-        return softmax_gradient_(self.logits(k, x), labels, self.labels, 0.0)
+        return softmax_gradient_(self.stack.logits(k, x), labels, self.label_count, 0.0)
 
     @abstractmethod
     def learn(self, k: int, x: Tensor, labels: Tensor, scale: float) -> Tensor:
         """Add to the gradients; return each state's negative log-likelihood."""
 
-    @abstractmethod
-    def folded(self, weights: dict[str, Tensor], semantic: str) -> dict[str, Tensor]:
-        """Weights for plain states, standardisation folded in, under the names Probes uses."""
+    def result(self, weights: dict[str, Tensor]) -> Stack:
+        """The probes with these weights, without padding of labels."""
+        map_, labels = weights["map"], weights.get("labels")
+        if labels is None:
+            return replace(self.stack, map=map_[:, : self.label_count])
+        return replace(self.stack, map=map_, labels=labels[: self.label_count])
 
     def improved(self, better: Tensor, best: dict[str, Tensor]) -> None:
         """Copy into `best` the weights of the kinds that are better, (K,) bools."""
@@ -81,23 +85,8 @@ class Family(ABC):
                 self.working[name].copy_(weight)
             self.gradients[name].zero_()
 
-    def prepare(self, kind: str, states: Tensor) -> Tensor:
-        """Standardise, append 1, pad: (N, H) -> (N, columns)."""
-        width = states.shape[1]
-        x = torch.zeros(len(states), self.columns, dtype=self.half, device=self.device)
-        mean, scale = self.moments.centre(kind).float(), self.moments.scale(kind).float()
-        x[:, :width] = (states - mean) / scale
-        x[:, width] = 1
-        return x
-
-    def unfold(self, kind: str, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows over prepared states -> weight (rows, H) and bias (rows,) over plain states."""
-        mean, scale = self.moments.centre(kind), self.moments.scale(kind)
-        plain = weight[:, : len(mean)].double() / scale
-        return plain.float(), (weight[:, len(mean)].double() - plain @ mean).float()
-
     def fold(self, kind: str, weight: Tensor, bias: Tensor, out: Tensor) -> None:
-        """The inverse of `unfold`, written into rows of a master."""
+        """Weight (rows, H) and bias (rows,) over plain states, written into rows of a master."""
         mean, scale = self.moments.centre(kind), self.moments.scale(kind)
         out[: len(weight), : len(mean)] = (weight * scale).float()
         out[: len(weight), len(mean)] = (bias + weight @ mean).float()
@@ -108,13 +97,13 @@ class Linear(Family):
 
     def _start_at_zero(self) -> dict[str, Tensor]:
         shape = (len(self.kinds), self.rows, self.columns)
-        return {"weight": torch.zeros(shape, dtype=torch.float32, device=self.device)}
+        return {"map": torch.zeros(shape, dtype=torch.float32, device=self.device)}
 
     def start(self, readout: Readout | None, log_prior: Tensor) -> None:
-        for weight, kind in zip(self.weights["weight"], self.kinds, strict=True):
+        for weight, kind in zip(self.weights["map"], self.kinds, strict=True):
             mean = self.moments.mean(kind)
             if readout is None:
-                zero = torch.zeros(self.labels, len(mean), device=self.device).double()
+                zero = torch.zeros(self.label_count, len(mean), device=self.device).double()
                 self.fold(kind, zero, log_prior.double(), weight)
                 continue
             read = readout.weight.double() @ self.moments.regression(kind).T  # (V, H)
@@ -122,21 +111,11 @@ class Linear(Family):
             self.fold(kind, read, readout.bias.double() + ahead - read @ mean, weight)
         self.refresh()
 
-    def logits(self, k: int, x: Tensor) -> Tensor:
-        return x @ self.working["weight"][k].T
-
     def learn(self, k: int, x: Tensor, labels: Tensor, scale: float) -> Tensor:
-        logits = self.logits(k, x)
-        nll = softmax_gradient_(logits, labels, self.labels, scale)
-        self.gradients["weight"][k].addmm_(logits.T, x)
+        logits = self.stack.logits(k, x)
+        nll = softmax_gradient_(logits, labels, self.label_count, scale)
+        self.gradients["map"][k].addmm_(logits.T, x)
         return nll
-
-    def folded(self, weights: dict[str, Tensor], semantic: str) -> dict[str, Tensor]:
-        made: dict[str, Tensor] = {}
-        for weight, kind in zip(weights["weight"], self.kinds, strict=True):
-            plain, bias = self.unfold(kind, weight[: self.labels])
-            made |= {f"{semantic}/{kind}/weight": plain, f"{semantic}/{kind}/bias": bias}
-        return made
 
 
 class Shared(Family):
@@ -148,11 +127,16 @@ class Shared(Family):
     """
 
     def __init__(
-        self, moments: Moments, kinds: Sequence[str], labels: int, device: torch.device, rank: int
+        self,
+        moments: Moments,
+        kinds: Sequence[str],
+        label_count: int,
+        device: torch.device,
+        rank: int,
     ) -> None:
         self.rank, self.inner = rank, padded(rank + len(kinds), 8)
         self.biases = slice(rank, rank + len(kinds))
-        super().__init__(moments, kinds, labels, device)
+        super().__init__(moments, kinds, label_count, device)
 
     def _start_at_zero(self) -> dict[str, Tensor]:
         maps = torch.zeros(
@@ -173,29 +157,26 @@ class Shared(Family):
             noise = torch.randn(shape, generator=generator, dtype=torch.float32, device=self.device)
             width = torch.tensor([float(len(self.moments.mean(k))) for k in self.kinds])
             maps[:, : self.rank] = noise / width.sqrt().to(self.device)[:, None, None]
-            labels[: self.labels, self.biases] = log_prior[:, None].float()
+            labels[: self.label_count, self.biases] = log_prior[:, None].float()
             self.refresh()
             return
         mean = self.moments.mean(self.moments.last)
         root = _root(self.moments.covariance(self.moments.last))
         u, s, v = torch.linalg.svd(readout.weight.double() @ root, full_matrices=False)
         rank = min(self.rank, len(s))
-        labels[: self.labels, :rank] = (u[:, :rank] * s[:rank].sqrt()).float()
+        labels[: self.label_count, :rank] = (u[:, :rank] * s[:rank].sqrt()).float()
         bias = readout.bias.double() + readout.weight.double() @ mean
-        labels[: self.labels, self.biases] = bias[:, None].float()
+        labels[: self.label_count, self.biases] = bias[:, None].float()
         narrow = s[:rank].sqrt()[:, None] * v[:rank] @ torch.linalg.pinv(root)  # (rank, H of last)
         for weight, kind in zip(maps, self.kinds, strict=True):
             read = narrow @ self.moments.regression(kind).T
             self.fold(kind, read, -read @ self.moments.mean(kind), weight)
         self.refresh()
 
-    def logits(self, k: int, x: Tensor) -> Tensor:
-        return (x @ self.working["map"][k].T) @ self.working["labels"].T
-
     def learn(self, k: int, x: Tensor, labels: Tensor, scale: float) -> Tensor:
         z = x @ self.working["map"][k].T
         logits = z @ self.working["labels"].T
-        nll = softmax_gradient_(logits, labels, self.labels, scale)
+        nll = softmax_gradient_(logits, labels, self.label_count, scale)
         self.gradients["labels"].addmm_(logits.T, z)
         self.gradients["map"][k].addmm_((logits @ self.working["labels"]).T, x)
         self.gradients["map"][k, self.rank :] = 0
@@ -206,15 +187,6 @@ class Shared(Family):
         if better.any():
             for name, weight in self.weights.items():
                 best[name].copy_(weight)
-
-    def folded(self, weights: dict[str, Tensor], semantic: str) -> dict[str, Tensor]:
-        labels = weights["labels"][: self.labels]
-        made = {f"{semantic}/labels": labels[:, : self.rank].contiguous()}
-        for k, (weight, kind) in enumerate(zip(weights["map"], self.kinds, strict=True)):
-            plain, bias = self.unfold(kind, weight[: self.rank])
-            made |= {f"{semantic}/{kind}/weight": plain, f"{semantic}/{kind}/bias": bias}
-            made[f"{semantic}/{kind}/label_bias"] = labels[:, self.rank + k].contiguous()
-        return made
 
 
 def _root(matrix: Tensor) -> Tensor:

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,15 +13,17 @@ from torch import Tensor
 from tqdm import tqdm
 
 from rnnlens.errors import RnnlensError
+from rnnlens.model.traceable import Readout
 from rnnlens.model.train.distributed import Processes
 from rnnlens.probe import semantics
-from rnnlens.probe.families import ALIGN, Family, Linear, Readout, Shared, padded
+from rnnlens.probe.dataset import CHUNK, Dataset, Stream
+from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
 from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.moments import measure
-from rnnlens.probe.probes import FAMILIES
-from rnnlens.probe.stream import Source, chunk_size
-from rnnlens.probe.subject import Subject
+from rnnlens.probe.prior import log_prior
+from rnnlens.probe.probes import FAMILIES, Probes, Stack
 
+_CHUNK = {"cuda": 65536}  # states of every kind that are held at once, where there is room
 _STEPS = 64  # an epoch, at least
 _FEW_STEPS, _SMALL = 16, 256  # where that would leave fewer states a step than these
 _BATCH = {"linear": 8192, "shared": 2048}
@@ -93,15 +97,16 @@ class Fitter:
 
     def __init__(
         self,
-        train: Source,
-        valid: Source,
+        train: Stream,
+        valid: Stream,
         semantic: str,
         config: FitConfig,
         device: torch.device,
         processes: Processes | None = None,
-        readout: tuple[str, Readout] | None = None,
+        readout: Readout | None = None,
+        counts: Tensor | None = None,
     ) -> None:
-        """With a readout, the model's own of some kind's states, fitting starts from that."""
+        """Fitting starts from `readout`; `counts` is how often each label comes in training."""
         config.check()
         self.config, self.device, self.processes = config, device, processes or Processes()
         self.train, self.valid, self.semantic = train, valid, semantic
@@ -119,9 +124,9 @@ class Fitter:
         self.epochs = passes if config.epochs < 0 else config.epochs
         self.progress = FitProgress()
         # From the prior alone the way is longer.
-        self.closed_form = readout is not None
-        rate = config.learning_rate or _RATE[config.probe]
-        self.rate = rate * (1 if self.closed_form else _LONGER)
+        longer = 1 if readout is not None else _LONGER
+        self.rate = longer * (config.learning_rate or _RATE[config.probe])
+        self.counts = train.frequencies() if counts is None else counts
         self.family = self._family(readout)
         self.first = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
         self.second = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
@@ -132,7 +137,7 @@ class Fitter:
     @classmethod
     def of(
         cls,
-        subject: Subject,
+        dataset: Dataset,
         semantic: str,
         config: FitConfig,
         processes: Processes | None = None,
@@ -141,26 +146,26 @@ class Fitter:
     ) -> "Fitter":
         """For a model on its training and validation data."""
         config.check()
-        size = chunk_size(subject.device)
-        train, valid = (subject.source(split, semantic, size) for split in ("train", "valid"))
+        size = _CHUNK.get(dataset.device.type, CHUNK)
+        train, valid = (dataset.stream(split, semantic, size) for split in ("train", "valid"))
         start = closed_form and config.closed_form and semantic == "output"
-        readout = subject.readout() if start else None
-        return cls(train, valid, semantic, config, subject.device, processes, readout)
+        return cls(
+            train, valid, semantic, config, dataset.device, processes,
+            dataset.classifier if start else None, dataset.counts(semantic),
+        )  # fmt: skip
 
-    def _family(self, readout: tuple[str, Readout] | None) -> Family:
+    def _family(self, readout: Readout | None) -> Family:
         """The family at its start."""
-        last = readout[0] if readout else self.kinds[-1]
+        last = readout.kind if readout else self.kinds[-1]
         moments = measure(self.train.chunks(self._seed(-1)), last)
         moments.standardise = self.config.standardise
-        labels = self.train.labels
+        labels = self.train.label_count
         if self.config.probe == "linear":
             family: Family = Linear(moments, self.kinds, labels, self.device)
         else:
             rank = min(self.config.rank, labels)
             family = Shared(moments, self.kinds, labels, self.device, rank)
-        counts = self.train.frequencies() + 1.0
-        log_prior = torch.from_numpy(np.log(counts / counts.sum())).to(self.device)
-        family.start(readout[1] if readout else None, log_prior)
+        family.start(readout, log_prior(self.counts).to(self.device))
         return family
 
     def _seed(self, epoch: int) -> tuple[int, ...]:
@@ -205,7 +210,8 @@ class Fitter:
         chunk = self.train.chunk(chosen)
         if not len(chunk.labels):
             return  # sequences too short for the semantic
-        x = {kind: self.family.prepare(kind, chunk.states.pop(kind)) for kind in self.kinds}
+        prepare = self.family.stack.prepare
+        x = [prepare(k, chunk.states.pop(kind)) for k, kind in enumerate(self.kinds)]
         seed = hash((*self._seed(self.progress.epoch), number)) % 2**62
         order = torch.randperm(len(chunk.labels), generator=torch.Generator().manual_seed(seed))
         # Parts of about equal size: a remainder of a few states would be a step like any other.
@@ -215,8 +221,8 @@ class Fitter:
             for some in mine.split(self.at_once):
                 labels = self._aligned(chunk.labels[some])
                 found = [
-                    self.family.learn(k, self._aligned(x[kind][some]), labels, 1 / len(rows))
-                    for k, kind in enumerate(self.kinds)
+                    self.family.learn(k, self._aligned(x[k][some]), labels, 1 / len(rows))
+                    for k in range(len(self.kinds))
                 ]
                 self.nll += torch.stack(found)[:, : len(some)].sum(1)
             self._update()
@@ -252,7 +258,7 @@ class Fitter:
         for chunk in self.valid.chunks():
             count += len(chunk.labels)
             for k, kind in enumerate(self.kinds):
-                x = self.family.prepare(kind, chunk.states[kind])
+                x = self.family.stack.prepare(k, chunk.states[kind])
                 pieces = zip(x.split(self.at_once), chunk.labels.split(self.at_once), strict=True)
                 for some, wanted in pieces:
                     total[k] += self.family.nll(k, some, wanted).sum()
@@ -270,15 +276,25 @@ class Fitter:
         self.progress.best = torch.where(better, mean, best).tolist()
         self.progress.waited = 0 if better.any() else self.progress.waited + 1
 
-    def result(self) -> dict[str, Tensor]:
-        """The best probes, for plain states, under the names Probes uses."""
-        return self.family.folded(self.best, self.semantic)
+    def result(self) -> Stack:
+        """The best probes."""
+        return self.family.result(self.best).to(torch.device("cpu"))
 
 
-def run_quietly(fitter: Fitter, name: str = "") -> dict[str, Tensor]:
-    """Fit to the end, with nothing but a bar that goes; the probes."""
-    chunks = fitter.epochs * len(fitter.train.plan(None))
-    told = name or fitter.semantic
-    with tqdm(total=chunks, unit="chunk", desc=told, disable=None, leave=False) as bar:
-        fitter.run(lambda: bool(bar.update()) and False, lambda: None)
-    return {name: t.cpu() for name, t in fitter.result().items()}
+def fit_quietly(
+    dataset: Dataset, config: FitConfig, name: str = "", *, closed_form: bool = True
+) -> Probes:
+    """Probes for every semantic, fitted to the end, with nothing but a bar that goes."""
+    stacks, counts = {}, {}
+    for semantic in semantics.parse(config.semantic):
+        fitter = Fitter.of(dataset, semantic, config, closed_form=closed_form)
+        chunks, title = fitter.epochs * len(fitter.train.plan(None)), f"{name}{semantic}"
+        with tqdm(total=chunks, unit="chunk", desc=title, disable=None, leave=False) as bar:
+            fitter.run(partial(_advance, bar), lambda: None)
+        stacks[semantic], counts[semantic] = fitter.result(), fitter.counts
+    return Probes(config.probe, dataset.kinds, dataset.label_count, stacks, counts)
+
+
+def _advance(bar: "tqdm[Any]") -> bool:
+    bar.update()
+    return False

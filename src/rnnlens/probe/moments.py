@@ -1,8 +1,8 @@
-"""A probe in closed form: the best linear guess of the last output, read by the model's readout.
+"""Means and covariances of all kinds in one pass, and a probe in closed form from them.
 
-One pass over the states gives means, deviations and covariances. For the last output itself the
-result is the model's own classifier, F(h) = G(last output, h); for every other kind it is a start
-from which fitting has little left to do.
+The closed form is the best linear guess of the last output, read by the model's own classifier. For
+the last output itself that is the model's own prediction, F(h) = G(last output, h); for every other
+kind it is a start from which fitting has little left to do.
 """
 
 from collections.abc import Iterable
@@ -12,38 +12,59 @@ import torch
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.probe.stream import Chunk
+from rnnlens.probe.dataset import Chunk
 
 _RIDGE = 1e-4  # of the mean variance, so that a kind with idle units still has an inverse
+_STILL = 1e-6  # of a unit's size: what it moves less than that is rounding
 
 
 @dataclass
 class Moments:
-    """Sums over states in float64: of each kind, its squares, its products with the last kind."""
+    """Sums over states in float64: of each kind, its squares, its products with the last kind.
+
+    States are first taken relative to the mean and deviation of the first chunk: sums of squares of
+    large numbers that differ little would lose all that is of interest.
+    """
 
     last: str
     standardise: bool = True
     count: int = 0
+    about: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)  # of the first chunk
     sums: dict[str, Tensor] = field(default_factory=dict)  # (H,)
     squares: dict[str, Tensor] = field(default_factory=dict)  # (H, H)
     products: dict[str, Tensor] = field(default_factory=dict)  # (H, H of the last kind)
 
     def add(self, chunk: Chunk) -> None:
         """Take in the states of a chunk."""
+        if not len(chunk.labels):
+            return
+        if not self.count:
+            self.about = {kind: _about(v) for kind, v in chunk.states.items()}
         self.count += len(chunk.labels)
-        last = chunk.states[self.last]
-        for kind, v in chunk.states.items():
-            found = (v.double().sum(0), (v.T @ v).double(), (v.T @ last).double())
-            for kept, new in zip((self.sums, self.squares, self.products), found, strict=True):
+        last = self._near(self.last, chunk.states[self.last])
+        for kind, states in chunk.states.items():
+            v = self._near(kind, states)
+            terms = (v.double().sum(0), (v.T @ v).double(), (v.T @ last).double())
+            for kept, new in zip((self.sums, self.squares, self.products), terms, strict=True):
                 kept[kind] = kept[kind] + new if kind in kept else new
+
+    def _near(self, kind: str, states: Tensor) -> Tensor:
+        centre, spread = self.about[kind]
+        return (states - centre) / spread
 
     def mean(self, kind: str) -> Tensor:
         """(H,)"""
-        return self.sums[kind] / self.count
+        centre, spread = self.about[kind]
+        return centre.double() + spread * (self.sums[kind] / self.count)
 
     def covariance(self, kind: str) -> Tensor:
         """(H, H)"""
-        return self.squares[kind] / self.count - torch.outer(self.mean(kind), self.mean(kind))
+        return self._covariance(kind, self.squares[kind], kind)
+
+    def _covariance(self, kind: str, products: Tensor, other: str) -> Tensor:
+        means = torch.outer(self.sums[kind], self.sums[other]) / self.count**2
+        spreads = torch.outer(self.about[kind][1].double(), self.about[other][1].double())
+        return spreads * (products / self.count - means)
 
     def centre(self, kind: str) -> Tensor:
         """What is taken off a state before fitting, (H,)."""
@@ -54,18 +75,28 @@ class Moments:
         if not self.standardise:
             return torch.ones_like(self.sums[kind])
         spread = self.covariance(kind).diagonal().clamp_min(0).sqrt()
-        return torch.where(spread > 1e-8, spread, torch.ones_like(spread))
+        moves = spread > _STILL * self.mean(kind).abs()
+        return torch.where(moves, spread, torch.ones_like(spread))
 
     def regression(self, kind: str) -> Tensor:
         """The matrix (H, H of last) with (v - mean) @ matrix closest to last - mean of last."""
-        across = self.products[kind] / self.count
-        across -= torch.outer(self.mean(kind), self.mean(self.last))
-        own = self.covariance(kind)
-        ridge = _RIDGE * own.diagonal().mean().clamp_min(1e-12)
-        found: Tensor = torch.linalg.solve(
-            own + ridge * torch.eye(len(own), device=own.device), across
+        across, within = (
+            self._covariance(kind, self.products[kind], self.last),
+            self.covariance(kind),
         )
-        return found
+        size = within.diagonal().mean()
+        ridge = _RIDGE * torch.where(size > 0, size, torch.ones_like(size))
+        matrix: Tensor = torch.linalg.solve(
+            within + ridge * torch.eye(len(within), device=within.device), across
+        )
+        return matrix
+
+
+def _about(states: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean and deviation (H,) of some states; 1 for a unit that does not move."""
+    centre = states.double().mean(0).to(states.dtype)
+    spread = (states - centre).double().square().mean(0).sqrt().to(states.dtype)
+    return centre, torch.where(spread > 0, spread, torch.ones_like(spread))
 
 
 def measure(chunks: Iterable[Chunk], last: str) -> Moments:

@@ -1,16 +1,128 @@
 """G(kind, state): what a state of some kind says about the labels."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
+from rnnlens.model.traceable import product
 
 FAMILIES = ("linear", "shared")
+_ALIGN = 16  # columns, so that rows of weights begin where processors like it
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The probes of all kinds under one semantic, side by side.
+
+    They read prepared states: standardised, with a last coordinate of 1, so that biases are weights
+    like others. `linear` probes map them straight to labels. `shared` ones map them to `rank`
+    coordinates and one more for each kind that is 1 for that kind alone, and all kinds share one
+    label matrix, whose last columns are therefore the kinds' biases.
+    """
+
+    kinds: tuple[str, ...]
+    widths: tuple[int, ...]  # H of each kind
+    mean: Tensor  # (K, columns), what is taken off a state
+    scale: Tensor  # (K, columns), what it is then divided by
+    map: Tensor  # (K, inner, columns), where inner are the labels or, shared, rank + K
+    labels: Tensor | None = None  # (V, inner) of shared probes
+    rank: int = 0  # of shared probes
+
+    def prepare(self, k: int, states: Tensor) -> Tensor:
+        """States (N, H) of the k-th kind as the maps take them, (N, columns)."""
+        width, columns = self.widths[k], self.map.shape[2]
+        x = torch.zeros(len(states), columns, dtype=self.map.dtype, device=self.map.device)
+        x[:, :width] = (states - self.mean[k, :width]) / self.scale[k, :width]
+        x[:, width] = 1
+        return x
+
+    def logits(self, k: int, x: Tensor) -> Tensor:
+        """The paper's G before the softmax: of the k-th kind, (N, V), from prepared states."""
+        z = product(x, self.map[k])
+        return z if self.labels is None else product(z, self.labels)
+
+    def pieces(self, states: Mapping[str, Tensor], size: int) -> list["Piece"]:
+        """All kinds at once: pieces of at most `size` states, in the order of `kinds`, whose logits
+        are yet to be computed.
+        """
+        if self.labels is not None:
+            return [Piece(len(z), partial(product, z, self.labels))
+                    for z in self._narrow(states).split(size)]  # fmt: skip
+        return [
+            Piece(len(x), partial(product, x, self.map[k]))
+            for k, kind in enumerate(self.kinds)
+            for x in self.prepare(k, states[kind]).split(size)
+        ]
+
+    def _narrow(self, states: Mapping[str, Tensor]) -> Tensor:
+        """All kinds' states through their maps in one product, (N of all kinds, inner)."""
+        counts = [len(states[kind]) for kind in self.kinds]
+        x = self.map.new_zeros(len(self.kinds), max(counts), self.map.shape[2])
+        for k, kind in enumerate(self.kinds):
+            x[k, : counts[k]] = self.prepare(k, states[kind])
+        z = torch.bmm(x, self.map.transpose(1, 2))
+        return torch.cat([z[k, :count] for k, count in enumerate(counts)])
+
+    def to(self, device: torch.device) -> "Stack":
+        """The same on a device."""
+        moved = {name: getattr(self, name).to(device) for name in ("mean", "scale", "map")}
+        return replace(
+            self, **moved, labels=None if self.labels is None else self.labels.to(device)
+        )
+
+    def tensors(self, semantic: str) -> dict[str, Tensor]:
+        """Everything by the names that a file has for it."""
+        named: dict[str, Tensor] = {}
+        inner = slice(self.rank or None)
+        if self.labels is not None:
+            named[f"{semantic}/labels"] = self.labels[:, inner]
+        for k, (kind, width) in enumerate(zip(self.kinds, self.widths, strict=True)):
+            at = f"{semantic}/{kind}"
+            named[f"{at}/weight"], named[f"{at}/bias"] = (
+                self.map[k, inner, :width], self.map[k, inner, width]
+            )  # fmt: skip
+            named[f"{at}/mean"], named[f"{at}/scale"] = self.mean[k, :width], self.scale[k, :width]
+            if self.labels is not None:
+                named[f"{at}/label_bias"] = self.labels[:, self.rank + k]
+        return {name: t.contiguous() for name, t in named.items()}
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor], semantic: str, kinds: Sequence[str]) -> "Stack":
+        """The inverse of `tensors`; without means and scales, states are read as they are."""
+        weights = [tensors[f"{semantic}/{kind}/weight"] for kind in kinds]
+        widths = tuple(weight.shape[1] for weight in weights)
+        columns = -(-(max(widths) + 1) // _ALIGN) * _ALIGN
+        rows, count = len(weights[0]), len(kinds)
+        shared = tensors.get(f"{semantic}/labels")
+        inner = rows if shared is None else rows + count
+        map_ = torch.zeros(count, inner, columns, dtype=torch.float32)
+        mean = torch.zeros(count, columns, dtype=torch.float32)
+        scale = torch.ones(count, columns, dtype=torch.float32)
+        for k, (kind, width) in enumerate(zip(kinds, widths, strict=True)):
+            at = f"{semantic}/{kind}"
+            map_[k, :rows, :width], map_[k, :rows, width] = weights[k], tensors[f"{at}/bias"]
+            if shared is not None:
+                map_[k, rows + k, width] = 1
+            if f"{at}/mean" in tensors:
+                mean[k, :width], scale[k, :width] = tensors[f"{at}/mean"], tensors[f"{at}/scale"]
+        if shared is None:
+            return cls(tuple(kinds), widths, mean, scale, map_)
+        biases = torch.stack([tensors[f"{semantic}/{kind}/label_bias"] for kind in kinds], 1)
+        labels = torch.cat([shared.float(), biases.float()], 1)
+        return cls(tuple(kinds), widths, mean, scale, map_, labels, rows)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some states whose logits are still to be computed."""
+
+    count: int
+    logits: Callable[[], Tensor]  # (count, V)
 
 
 @dataclass(frozen=True)
@@ -23,32 +135,42 @@ class Probes:
 
     family: str
     kinds: tuple[str, ...]
-    semantics: tuple[str, ...]
-    labels: int
-    tensors: Mapping[str, Tensor]
+    label_count: int
+    stacks: Mapping[str, Stack]  # by semantic
+    counts: Mapping[str, Tensor] = field(default_factory=dict)  # (V,) of labels in training
+
+    @property
+    def semantics(self) -> tuple[str, ...]:
+        """What they can be asked."""
+        return tuple(self.stacks)
 
     def logits(self, kind: str, states: Tensor, semantic: str = "output") -> Tensor:
         """The paper's G before the softmax: (..., H) -> (..., labels)."""
-        if kind not in self.kinds or semantic not in self.semantics:
+        if kind not in self.kinds or semantic not in self.stacks:
             raise RnnlensError(
                 f"no probe for kind {kind!r} and semantic {semantic!r}; there are kinds "
                 f"{', '.join(self.kinds)} and semantics {', '.join(self.semantics)}"
             )
-        at = f"{semantic}/{kind}"
-        z = F.linear(states, self.tensors[f"{at}/weight"], self.tensors[f"{at}/bias"])
-        if self.family == "linear":
-            return z
-        return F.linear(z, self.tensors[f"{semantic}/labels"], self.tensors[f"{at}/label_bias"])
+        stack, k = self.stacks[semantic], self.kinds.index(kind)
+        rows = stack.logits(k, stack.prepare(k, states.reshape(-1, states.shape[-1])))
+        return rows.view(*states.shape[:-1], -1)
 
     @property
     def parameters(self) -> int:
-        """How many numbers they hold."""
-        return sum(t.numel() for t in self.tensors.values())
+        """How many numbers were fitted."""
+        fixed = ("/counts", "/mean", "/scale")
+        return sum(t.numel() for name, t in self.tensors().items() if not name.endswith(fixed))
 
     def to(self, device: torch.device) -> "Probes":
         """The same on a device."""
-        moved = {name: t.to(device) for name, t in self.tensors.items()}
-        return Probes(self.family, self.kinds, self.semantics, self.labels, moved)
+        return replace(self, stacks={name: s.to(device) for name, s in self.stacks.items()})
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything by the names that a file has for it."""
+        named = {f"{semantic}/counts": counts for semantic, counts in self.counts.items()}
+        for semantic, stack in self.stacks.items():
+            named |= stack.tensors(semantic)
+        return named
 
     def to_json(self) -> dict[str, Any]:
         """What probes.json says of them."""
@@ -56,31 +178,35 @@ class Probes:
             "family": self.family,
             "kinds": self.kinds,
             "semantics": self.semantics,
-            "labels": self.labels,
+            "labels": self.label_count,
             "parameters": self.parameters,
         }
 
     @classmethod
-    def from_json(cls, value: Any, tensors: Mapping[str, Tensor]) -> "Probes":
-        """The inverse of `to_json`, with the tensors it describes; they are checked."""
+    def of(
+        cls, family: str, kinds: Sequence[str], semantics: Sequence[str], label_count: int,
+        tensors: Mapping[str, Tensor],
+    ) -> "Probes":  # fmt: skip
+        """The inverse of `tensors`; they are checked."""
         try:
-            made = cls(
-                str(value["family"]),
-                tuple(value["kinds"]),
-                tuple(value["semantics"]),
-                int(value["labels"]),
-                {name: t.float() for name, t in tensors.items()},
-            )
-            for semantic in made.semantics:
-                for kind in made.kinds:
-                    width = made.tensors[f"{semantic}/{kind}/weight"].shape[1]
-                    shape = made.logits(
-                        kind, torch.zeros(1, width, dtype=torch.float32), semantic
-                    ).shape
-                    if shape != (1, made.labels):
-                        raise ValueError(f"{semantic}/{kind} gives {tuple(shape)}")  # noqa: TRY301
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            stacks = {semantic: Stack.of(tensors, semantic, kinds) for semantic in semantics}
+            for semantic, stack in stacks.items():
+                rows = stack.map.shape[1] if stack.labels is None else len(stack.labels)
+                if rows != label_count or (stack.labels is None) != (family == "linear"):
+                    raise ValueError(f"{semantic} gives {rows} labels")  # noqa: TRY301
+        except (KeyError, ValueError, RuntimeError, IndexError) as error:
             raise RnnlensError(f"the probes are damaged ({error}); fit them anew") from error
-        if not all(torch.isfinite(t).all() for t in made.tensors.values()):
+        if not all(torch.isfinite(t).all() for t in tensors.values()):
             raise RnnlensError("the probes hold weights that are not numbers; fit them anew")
-        return made
+        counts = {s: tensors[f"{s}/counts"] for s in semantics if f"{s}/counts" in tensors}
+        return cls(family, tuple(kinds), label_count, stacks, counts)
+
+    @classmethod
+    def from_json(cls, value: Any, tensors: Mapping[str, Tensor]) -> "Probes":
+        """What probes.json describes, with its tensors."""
+        try:
+            family, label_count = str(value["family"]), int(value["labels"])
+            kinds, semantics = ([*map(str, value[name])] for name in ("kinds", "semantics"))
+        except (KeyError, TypeError, ValueError) as error:
+            raise RnnlensError(f"the probes are damaged ({error}); fit them anew") from error
+        return cls.of(family, kinds, semantics, label_count, tensors)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.view.lens import LONGEST, Lens
+from rnnlens.view.source import LONGEST, GridSource
 
 _MOST = 2 * LONGEST  # words of all texts together
 
@@ -23,7 +23,7 @@ class End(NamedTuple):
 
 
 @torch.inference_mode()
-def divergences(lens: Lens, pairs: Sequence[tuple[End, End]]) -> list[float]:
+def divergences(lens: GridSource, pairs: Sequence[tuple[End, End]]) -> list[float]:
     """Of each pair, in bits, exactly: over all labels."""
     ends = dict.fromkeys(end for pair in pairs for end in pair)
     texts = {(end.text, end.semantic): lens.request(end.text, end.semantic, None) for end in ends}

@@ -1,6 +1,6 @@
 """Texts to begin with."""
 
-from rnnlens.view.models import Model
+from rnnlens.view.session import Session
 
 _EXAMPLES = (
     "`` we stand in solidarity , '' she emphasized .",  # the paper's
@@ -11,16 +11,17 @@ _EXAMPLES = (
     "`` the old teacher follows the birds , '' she said .",  # of the tests' grammar
     "the dogs near the old house see a bird .",
 )
+EXAMPLES, SHORT, LONG = 3, 4, 12  # texts that a run of a user's module keeps, and their words
 _UNKNOWN = 0.1  # share of words that an example may have
 
 
-def examples_of(model: Model) -> list[str]:
-    """The model's own, else those whose words its vocabulary has, else the best of them."""
-    if model.examples is not None:
-        return list(model.examples) or [""]
+def examples_of(session: Session) -> list[str]:
+    """The run's own, else those whose words its vocabulary has, else the best of them."""
+    if session.examples is not None:
+        return list(session.examples) or [""]
 
     def strange(text: str) -> float:
-        numbers = model.encode(text.split())
-        return sum(map(model.is_unknown, numbers)) / len(numbers)
+        numbers = session.vocabulary.encode(text.split())
+        return sum(map(session.text.is_unknown, numbers)) / len(numbers)
 
     return [text for text in _EXAMPLES if strange(text) < _UNKNOWN] or [min(_EXAMPLES, key=strange)]

@@ -22,12 +22,12 @@ from rnnlens.view import saving
 from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.draw import figure
 from rnnlens.view.saving import Look
+from rnnlens.view.source import GridSource
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from rnnlens.view.lens import Lens
 
 Label = tuple[str, float]  # and its probability
 
@@ -167,7 +167,7 @@ class Grid:
     ['have', 'up', 'the', 'with']
     """
 
-    def __init__(self, lens: "Lens", json: dict[str, Any]) -> None:
+    def __init__(self, lens: GridSource, json: dict[str, Any]) -> None:
         self.lens, self.json = lens, json
         self.text, self.semantic = str(json["text"]), str(json["semantic"])
         self.words = [str(word["text"]) for word in json["words"]]
@@ -242,7 +242,7 @@ class Grid:
         """What a notebook shows: the live grid, and a table that stays."""
         from rnnlens.view.page.notebook import shown_grid
 
-        return shown_grid(self)
+        return shown_grid(self, self.lens, self.json)
 
     def __repr__(self) -> str:
         title = self.json["title"]

@@ -1,16 +1,18 @@
 """What a model carries from word to word, kept for prefixes that were read before."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from threading import Lock
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from rnnlens.model.cells import States
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.text import column
 from rnnlens.model.traceable import Trace, Traceable
-from rnnlens.probe.stream import OWN as PREDICTION
 
 _ROOM = 64 * 2**20  # bytes
 _ENTRY = 200  # bytes of bookkeeping for each
@@ -19,8 +21,11 @@ _ENTRY = 200  # bytes of bookkeeping for each
 class Memory:
     """Reads words from the longest prefix it knows; safe to use from several threads."""
 
-    def __init__(self, model: Traceable, room: int = _ROOM) -> None:
-        self.model, self.room = model, room
+    def __init__(
+        self, model: Traceable, batch: Callable[[Sequence[int]], Any] = column, room: int = _ROOM
+    ) -> None:
+        """`batch` makes numbers of words into what the model is given."""
+        self.model, self.batch, self.room = model, batch, room
         self.steps = 0  # words read so far, for those who measure
         self._known: OrderedDict[bytes, Tensor] = OrderedDict()  # prefix -> (width,)
         self._start: States = {}  # what is carried before the first word, (1, H) each
@@ -32,7 +37,7 @@ class Memory:
         """
         keys = prefixes(ids[:last])
         start, carried = self._longest(keys[: first + 1])
-        trace = self.model.trace(torch.tensor(ids[start:last])[:, None], carried or None)
+        trace = self.model.trace(self.batch(ids[start:last]), carried or None)
         self.steps += last - start
         flat = {kind: values[:, 0] for kind, values in _with_prediction(trace).items()}
         self._keep(keys[start + 1 :], flat)

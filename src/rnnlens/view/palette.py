@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.corpus.groups import parts_of_speech
-from rnnlens.corpus.own import is_special
 from rnnlens.corpus.tags import UNIVERSAL, coarse
 from rnnlens.corpus.tokens import Ints
+from rnnlens.corpus.vocabulary import is_special
 from rnnlens.errors import RnnlensError
 from rnnlens.files import read_json
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rnnlens.model.kinds import Kind
+from rnnlens.model.text import TextSide
 from rnnlens.view.encoding import Encodings, Integers, Palette, significant
-from rnnlens.view.models import Model
 from rnnlens.view.palette import OTHER
 
 FORMAT, VERSION = "rnnlens-grid", 1
@@ -31,11 +31,15 @@ class Column:
         return {
             "id": self.id,
             "kind": kind.id,
+            "letter": kind.letter,
+            "part": kind.part,
+            "reverse": kind.reverse,
             "back": self.back,
             "layer": self.layer,
             "name": f"previous {kind.name.removesuffix(' state')}" if self.back else kind.name,
             "symbol": kind.symbol,
             "equation": kind.equation,
+            "sources": [(source.kind, source.back) for source in kind.sources],
             "shown": not kind.is_gate,
             "perplexity": perplexity,
         }
@@ -82,15 +86,15 @@ def edges_of(kinds: Sequence[Kind], columns: Sequence[Column]) -> list[tuple[str
 
 
 def words_json(
-    words: Sequence[str], ids: Sequence[int], model: Model, palette: Palette
+    words: Sequence[str], ids: Sequence[int], text: TextSide, palette: Palette
 ) -> list[dict[str, Any]]:
     """The words of the text and what the model takes them for."""
     return [
         {
             "text": word,
-            "label": model.taken_for(number),
-            "unknown": model.is_unknown(number),
-            "group": palette.groups[palette.group_of[number]] if model.follows else OTHER,
+            "label": text.vocabulary.inputs[number],
+            "unknown": text.is_unknown(number),
+            "group": palette.groups[palette.group_of[number]] if text.follows else OTHER,
         }
         for word, number in zip(words, ids, strict=True)
     ]

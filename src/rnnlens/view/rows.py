@@ -1,8 +1,9 @@
 """The encodings of some rows of a grid; the row last computed is at hand for the next word."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -10,15 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.probe.probes import Piece, Probes
 from rnnlens.probe.semantics import offset
-from rnnlens.probe.stream import OWN
+from rnnlens.threads import one_thread, pool
 from rnnlens.view.encoding import Encodings, Integers, Palette, encode
 from rnnlens.view.memory import prefixes
-from rnnlens.view.models import Model
 from rnnlens.view.payload import Column
-from rnnlens.view.reading import Piece, Reader
+from rnnlens.view.session import Session
 
 _ROOM = 64 * 2**20  # bytes
+_PIECE = 40  # states at once: their distributions stay in the processor's cache
 
 Place = tuple[str, int]  # a kind and a timestep
 _Key = tuple[bytes, str, str]  # a prefix, a semantic and a palette
@@ -49,17 +52,17 @@ class Rows:
 
     def __init__(
         self,
-        model: Model,
-        readers: Mapping[str, Reader],
+        session: Session,
+        probes: Probes | None,
         columns: Sequence[Column],
         room: int = _ROOM,
     ) -> None:
-        self.model, self.readers = model, readers
+        self.session, self.probes = session, probes
         self.earlier = {column.kind.id for column in columns if column.back}
-        self.parallel: Parallel = map  # the server spreads pieces over its threads
+        self.parallel: Parallel = _in_threads
         self.computed = 0  # rows so far, for those who measure
-        row = 4 * len(columns) * len(model.labels)  # bytes
-        self._most = room // row if model.causal else 0
+        row = 4 * len(columns) * len(session.vocabulary)  # bytes
+        self._most = room // row if session.model.causal else 0
         self._recent: OrderedDict[_Key, _Row] = OrderedDict()
         self._lock = Lock()
 
@@ -72,22 +75,22 @@ class Rows:
         places: list[Place] = []
         parts: list[Encodings] = []
         if known:
-            places = self.places(asked.semantic, first, first + 1)
+            places = self.places(first, first + 1)
             parts.append(known.made.asked_about(known.logits, _wanted(asked, places)))
             first += 1
         if first < last:
-            more = self.places(asked.semantic, first, last)
+            more = self.places(first, last)
             made, kept = self._compute(asked, palette, more, first, last)
             self._remember(keys[last], kept)
             parts.append(made)
             places += more
         return places, _wanted(asked, places), Encodings.join(parts)
 
-    def places(self, semantic: str, first: int, last: int) -> list[Place]:
+    def places(self, first: int, last: int) -> list[Place]:
         """The states of some rows, in the order of their pieces."""
         return [
             (kind, t)
-            for kind in (*self.readers[semantic].kinds, OWN)
+            for kind in (*(self.probes.kinds if self.probes else ()), PREDICTION)
             for t in range(first - (kind in self.earlier), last)
         ]
 
@@ -98,12 +101,12 @@ class Rows:
         pieces, wanted = self._pieces(asked, first, last), _wanted(asked, places)
         starts = np.concatenate([[0], np.cumsum([piece.count for piece in pieces])])
         number = {place: k for k, place in enumerate(places)}
-        keep = np.array([number[place] for place in self.places(asked.semantic, last - 1, last)])
+        keep = np.array([number[place] for place in self.places(last - 1, last)])
         kept = torch.empty(len(keep), palette.members.shape[1], dtype=torch.float32)
 
         def work(k: int) -> Encodings:
             a, b = starts[k], starts[k + 1]
-            with torch.inference_mode():  # it does not carry over to other threads
+            with one_thread(), torch.inference_mode():  # neither carries over to other threads
                 logits = pieces[k].logits()
                 here = np.flatnonzero((keep >= a) & (keep < b))
                 kept[here] = logits[keep[here] - a]
@@ -115,10 +118,15 @@ class Rows:
 
     def _pieces(self, asked: Request, first: int, last: int) -> list[Piece]:
         """How to compute the logits of the states of some rows."""
-        states, before = self.model.read(asked.ids, first, last)
+        with one_thread():
+            states, before = self.session.read(asked.ids, first, last)
         for kind in self.earlier:
             states[kind] = torch.cat([before[kind][None], states[kind]])
-        return self.readers[asked.semantic].pieces(states)
+        stack = self.probes.stacks[asked.semantic] if self.probes else None
+        predict = self.session.model.predict
+        return (stack.pieces(states, _PIECE) if stack else []) + [
+            Piece(len(y), partial(predict, y)) for y in states[PREDICTION].split(_PIECE)
+        ]
 
     def _known(self, key: _Key) -> _Row | None:
         with self._lock:
@@ -137,11 +145,15 @@ class Rows:
         """Have nothing at hand any more."""
         with self._lock:
             self._recent.clear()
-        self.model.forget()
+        self.session.forget()
+
+
+def _in_threads(work: Callable[[Any], Encodings], pieces: Iterable[Any]) -> Iterable[Encodings]:
+    return pool().map(work, pieces)
 
 
 def _wanted(asked: Request, places: Sequence[Place]) -> Integers:
     """The label each state is asked about, -1 where the text has none."""
     shift, came = offset(asked.semantic), asked.came
-    at = [t + (1 if kind == OWN else shift) for kind, t in places]
+    at = [t + (1 if kind == PREDICTION else shift) for kind, t in places]
     return np.array([came[k] if 0 <= k < len(came) else -1 for k in at], np.int64)

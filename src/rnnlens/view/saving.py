@@ -105,7 +105,7 @@ def style(grid: Mapping[str, Any], look: Look) -> figure.Style:
 
 
 def _view(grid: Mapping[str, Any], columns: Sequence[int], look: Look) -> dict[str, Any]:
-    """How the page is to begin, in the words of address.js."""
+    """How the page is to begin, in the words of net/address.js."""
     named = look.kinds in (None, "all", "outputs")
     return {
         "run": grid["run"],

@@ -43,20 +43,20 @@ def written(folder: Path, name: str, text: str, encoding: str = "utf-8") -> str:
     ],
 )
 def test_the_format_is_told_by_name_and_else_by_content(tmp_path, name, text, format):
-    assert recognise(written(tmp_path, name, text)) == format
+    assert recognise(written(tmp_path, name, text)).format == format
 
 
 @pytest.mark.parametrize("name", ["a.conllu.gz", "a.gz"])
 def test_gzipped_sources_are_recognised_alike(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(gzip.compress(CONLLU.encode()))
-    assert recognise(str(path)) == "conllu"
+    assert recognise(str(path)).format == "conllu"
     assert list(read(str(path))) == list(sentences(3))
 
 
 def test_the_content_is_looked_at_in_the_encoding_given(tmp_path):
     source = written(tmp_path, "a", CONLLU, "utf-16")
-    assert recognise(source, "utf-16") == "conllu"
+    assert recognise(source, "utf-16").format == "conllu"
     assert list(read(source, "auto", "utf-16")) == list(sentences(3))
 
 
@@ -66,7 +66,7 @@ def test_an_unknown_encoding_is_refused_while_recognising(tmp_path):
 
 
 def test_nltk_sources_are_told_by_their_prefix():
-    assert recognise("nltk:brown") == "nltk"
+    assert recognise("nltk:brown").format == "nltk"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_folder_of_conllu_is_read_without_what_lies_beside_it(tmp_path, ending
     path = tmp_path / f"part{ending}"
     path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
     written(tmp_path, "LICENSE", "All rights reserved.")
-    assert recognise(str(tmp_path)) == "conllu"
+    assert recognise(str(tmp_path)).format == "conllu"
     assert list(read(str(tmp_path))) == list(sentences(3))
 
 
@@ -131,7 +131,23 @@ def test_a_missing_source_is_refused(tmp_path, use):
 def test_a_remark_in_brackets_is_no_tree(tmp_path, text, format_):
     path = tmp_path / "corpus"
     path.write_text(text)
-    assert recognise(str(path)) == format_
+    assert recognise(str(path)).format == format_
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("a.conllu", "", "by its ending"),
+        ("a", CONLLU, "its lines have 10 fields"),
+        ("a", BRACKETS, "it begins with a tree"),
+        ("a", TOKENISED, "a sentence a line, for punctuation stands apart"),
+        ("a", "mr. smith <unk> the dog\n", "a sentence a line, for it has <unk>"),
+        ("a", "the dog barks\n", "a sentence a line, for it has no punctuation"),
+        ("a", RAW, "running text, for punctuation clings to words"),
+    ],
+)
+def test_it_is_said_why_a_source_is_taken_for_what_it_is(tmp_path, name, text, reason):
+    assert recognise(written(tmp_path, name, text)).reason == reason
 
 
 def test_an_empty_name_is_no_corpus():

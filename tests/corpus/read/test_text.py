@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from rnnlens.corpus.read.text import looks_tokenised, read_raw, read_tokenised, words_of
+from rnnlens.corpus.read import text
+from rnnlens.corpus.read.text import number_mark, read_raw, read_tokenised, tokenised, words_of
 from rnnlens.corpus.sentence import Sentence
 
 
@@ -77,7 +78,7 @@ def test_raw_text_without_words_has_no_sentence(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "tokenised"),
+    ("sample", "expected"),
     [
         ("The dog barks .", True),
         ("The dog, which barks, sleeps.", False),
@@ -88,10 +89,62 @@ def test_raw_text_without_words_has_no_sentence(tmp_path, text):
         ("`` We stand , '' he said .", True),
         ('"We stand," he said.', False),
         ("rates of 3.5 and 7. rose", True),
+        ("mr. smith of smith & co. said it is late", True),
+        ("a board meeting in nov. N of the u.s. group a. b. smith corp.", True),
+        ("the calif. group " + "of one hundred words and more " * 20, True),
+        ("The Calif. group of a few words", False),
+        ("He said, <unk> is late.", True),
+        ("the state @-@ of @-@ the @-@ art , it said", True),
     ],
 )
-def test_tokenised_text_is_told_by_punctuation_standing_apart(text, tokenised):
-    assert looks_tokenised(text) is tokenised
+def test_tokenised_text_is_told_by_punctuation_standing_apart(sample, expected):
+    assert bool(tokenised(sample)) is expected
+
+
+def words(folder: Path, text: str) -> list[str]:
+    return [" ".join(s.words) for s in read_tokenised(written(folder, text), "utf-8")]
+
+
+def test_the_end_of_a_sentence_may_be_written(tmp_path):
+    assert words(tmp_path, "the dog <eos>\n it <unk> <eos> the end\n<eos>\n") == [
+        "the dog",
+        "it <unk>",
+        "the end",
+    ]
+
+
+def test_of_wikitext_headings_are_left_out_and_words_joined(tmp_path):
+    text = (
+        " \n = Valkyria = \n \n = = Early = life = = \n"
+        " The state @-@ of @-@ the @-@ art cost 1 @,@ 000 @.@ 5 = a lot . \n x = y \n"
+    )
+    assert words(tmp_path, text) == ["The state-of-the-art cost 1,000.5 = a lot .", "x = y"]
+
+
+@pytest.mark.parametrize(
+    ("sample", "mark"),
+    [
+        ("the N dogs of N <unk>", "N"),
+        ("the dogs", ""),
+        ("The N dogs", ""),
+        ("the dogs of N.Y. in N", ""),
+    ],
+)
+def test_a_capital_n_among_small_letters_stands_for_numbers(sample, mark):
+    assert number_mark(sample) == mark
+
+
+def test_sentences_of_a_long_text_are_learnt_from_a_part_of_it(tmp_path, monkeypatch):
+    from nltk.tokenize.punkt import PunktTrainer
+
+    learnt = []
+    monkeypatch.setattr(PunktTrainer, "train", lambda _, part, finalize: learnt.append(part))
+    monkeypatch.setattr(text, "_SAMPLE", 300)
+    paragraphs = [f"The dog of paragraph {k} barks. It sleeps." for k in range(30)]
+    assert len(raw(tmp_path, "\n\n".join(paragraphs))) == 60
+    assert 100 < sum(map(len, learnt)) <= 300
+    assert "paragraph 0 " in learnt[0]
+    assert any(f"paragraph {k} " in learnt[-1] for k in range(20, 30))
 
 
 @pytest.mark.parametrize(

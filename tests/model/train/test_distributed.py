@@ -42,6 +42,7 @@ def python(*words: object, **variables: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_two_processes_train_the_model_of_one(corpus_file: Path, tiny: list[str], tmp_path: Path):
     # 81 sentences in batches of 16: in each epoch's last step the first process has none.
     train = ["-m", "rnnlens", "train", corpus_file, *tiny, "-o"]
@@ -62,6 +63,7 @@ def test_two_processes_train_the_model_of_one(corpus_file: Path, tiny: list[str]
     assert of_one == of_two
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
 def test_a_group_leaves_no_threads_behind_that_could_abort_at_exit():
     with socket.socket() as free:

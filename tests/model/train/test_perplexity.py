@@ -2,14 +2,13 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train import perplexity as module
-from rnnlens.model.train.perplexity import model_perplexity, perplexity, unigram_perplexity
+from rnnlens.model.train.perplexity import model_perplexity, perplexity
 
 CPU = torch.device("cpu")
 
@@ -19,7 +18,9 @@ def naive(network: Network, split: Split) -> float:
     nll, tokens = 0.0, 0
     for start, end in zip(split.starts[:-1], split.starts[1:], strict=True):
         words = split.ids[start:end].tolist()
-        logits = network.trace(torch.tensor(words[:-1])[:, None]).logits[:, 0].tolist()
+        logits = network.predict(network.trace(torch.tensor(words[:-1])[:, None]).prediction)[
+            :, 0
+        ].tolist()
         for row, target in zip(logits, words[1:], strict=True):
             nll += math.log(sum(math.exp(value) for value in row)) - row[target]
             tokens += 1
@@ -56,10 +57,3 @@ def test_a_uniform_model_is_as_perplexed_as_there_are_labels(random_split):
 )
 def test_perplexity_is_the_exponential_of_the_mean(nll, tokens, expected):
     assert perplexity(nll, tokens) == pytest.approx(expected)
-
-
-def test_unigram_perplexity_by_hand():
-    # Counts 5, 2, 0 count as 6, 3, 1 of 10; to be predicted are 1 0 and 2.
-    split = Split(np.array([0, 1, 0, 1, 2]), np.array([0, 3, 5]))
-    expected = (0.3 * 0.6 * 0.1) ** (-1 / 3)
-    assert unigram_perplexity((5, 2, 0), split) == pytest.approx(expected, rel=1e-12)

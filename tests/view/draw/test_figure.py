@@ -32,7 +32,8 @@ def grid(
 ) -> dict[str, Any]:
     """Every state has a colour of its own."""
     columns = [
-        {"id": f"{kind}@-1" if back else kind, "kind": kind, "back": back, "layer": layer,
+        {"id": f"{kind}@-1" if back else kind, "kind": kind, "letter": kind[0], "back": back,
+         "layer": layer,
          "name": "previous cell" if back else "long-term memory", "symbol": symbol, "shown": True}
         for kind, layer, back, symbol in KINDS
     ]  # fmt: skip
@@ -105,8 +106,27 @@ def test_symbols_are_mathematics_with_layer_and_time():
 
 def test_a_module_of_any_name_heads_its_column():
     found = grid(["we"])
-    found["columns"][0] |= {"symbol": "encoder.$layers$.0_out", "name": "encoder.$layers$.0_out"}
-    assert any(text.startswith("encoder.$") for text in said(svg(found)))
+    found["columns"][0] |= {"letter": "", "symbol": "encoder.$layers$", "name": "encoder.$layers$"}
+    assert "…$layers$" in said(svg(found))
+
+
+@pytest.mark.parametrize("symbols", [False, True])
+def test_long_paths_are_cut_in_front_and_told_once(symbols):
+    found = grid(["we"])
+    for k in range(3):
+        path = f"backbone.encoder.layers.{k}"
+        found["columns"][k] |= {"letter": "", "symbol": path, "name": path}
+    headings = [text for text in said(svg(found, symbols=symbols)) if "." in text]
+    assert headings == ["…layers.0", "…layers.1", "…layers.2"]
+    whole = said(svg(found, compact=True))
+    assert "backbone.encoder.layers.1" in whole  # upright there is room
+    assert "…1" in said(svg(found, compact=True, symbols=True))
+
+
+def test_a_module_called_by_a_letter_is_no_mathematics():
+    found = grid(["we"])
+    found["columns"][0] |= {"letter": "", "symbol": "x", "name": "x"}
+    assert "x" in said(svg(found, symbols=True))
 
 
 def test_a_title_only_if_asked():
@@ -114,6 +134,7 @@ def test_a_title_only_if_asked():
     assert "news" not in said(svg())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", figure.ENDINGS)
 @pytest.mark.parametrize("compact", [False, True])
 def test_odd_words_and_labels_are_drawn_without_a_warning(ending, compact):

@@ -30,8 +30,9 @@ KINDS = [  # id, layer, back, name
 def grid(words: list[str], labels: list[str], known: bool = True) -> dict[str, Any]:
     """A grid whose states name these labels, the most probable ever another one."""
     columns = [
-        {"id": f"{kind}@-1" if back else kind, "kind": kind, "back": back, "layer": layer,
-         "name": name, "symbol": kind[0], "equation": "", "shown": True, "perplexity": None}
+        {"id": f"{kind}@-1" if back else kind, "kind": kind, "letter": kind[0], "back": back,
+         "layer": layer, "name": name, "symbol": kind[0], "equation": "",
+         "shown": True, "perplexity": None}
         for kind, layer, back, name in KINDS
     ]  # fmt: skip
     names = list(GROUPS)
@@ -148,6 +149,21 @@ def test_it_drops_labels_and_then_wraps_by_layer(width, density, labels, panels)
     assert made.count(" solidarity ") + made.count("\nsolidarity ") == panels
     headed = [line.split() for line in made.splitlines() if "layer 1" in line or "layer 2" in line]
     assert len(headed) == panels
+
+
+@pytest.mark.parametrize("symbols", [False, True])
+def test_long_paths_are_cut_in_front_and_told_once(symbols):
+    paths = [f"backbone.encoder.layers.{k}" for k in range(3)]
+    columns = [
+        {**column, "letter": "", "name": path, "symbol": path}
+        for column, path in zip(PLAIN_GRID["columns"][1:4], paths, strict=True)
+    ]
+    found = {**PLAIN_GRID, "columns": [PLAIN_GRID["columns"][0], *columns]}
+    found["rows"] = [row[:4] for row in PLAIN_GRID["rows"]]
+    made = terminal.draw(found, range(4), width=120, symbols=symbols)
+    assert re.findall(r"\S*layers\.\d", made) == ["…layers.0", "…layers.1", "…layers.2"]
+    narrow = terminal.draw(found, range(4), width=120, density="compact")
+    assert re.findall(r"…\d", narrow) == ["…0", "…1", "…2"]
 
 
 def test_headings_name_layers_symbols_and_kinds():

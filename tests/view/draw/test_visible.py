@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnlens.view.draw.visible import clip, printable, width_of
+from rnnlens.view.draw.visible import clip, printable, tail, width_of
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,30 @@ def test_a_space_alone_can_be_seen():
         "a b",
         "",
     )
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (25, "backbone.encoder.layers.{}"),
+        (24, "…encoder.layers.{}"),
+        (16, "…layers.{}"),
+        (9, "…layers.{}"),
+        (8, "…{}"),
+        (2, "…{}"),
+    ],
+)
+def test_dotted_names_are_cut_in_front(width, shown):
+    def cut(name):
+        return tail(name, lambda end: width_of(end) <= width)
+
+    names = [f"backbone.encoder.layers.{k}" for k in range(3)]
+    assert [cut(name) for name in names] == [shown.format(k) for k in range(3)]
+    assert len({cut(name) for name in names}) == 3
+
+
+def test_a_name_without_room_for_its_last_part_keeps_that_parts_end():
+    assert tail("encoder.projection", lambda end: len(end) <= 6) == "…ction"
+    assert tail("projection", lambda end: len(end) <= 6) == "…ction"
+    assert tail("projection", lambda end: len(end) <= 1) == "…"
+    assert tail("", lambda end: len(end) <= 1) == ""

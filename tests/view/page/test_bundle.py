@@ -6,19 +6,14 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, Page, expect
 
-from rnnlens.cli import main
 from rnnlens.errors import RnnlensError
-from rnnlens.run import Run
-from rnnlens.view.lens import Lens
 from rnnlens.view.page import bundle
 
 NODE = shutil.which("node")
@@ -106,6 +101,10 @@ def test_the_pages_own_modules_bundle_into_a_script_that_parses(tmp_path):
         'import "./leaf.js";',
         'import { text } from "leaf";',
         'import { text } from "../leaf.js";',
+        'import { text } from "../../leaf.js";',
+        'import { text } from "./part/../leaf.js";',
+        'import { text } from "/leaf.js";',
+        'import { text } from "https://example.org/leaf.js";',
         "import { text } from './leaf.js';",
         'const leaf = await import("./leaf.js");',
         "console.log(import.meta.url);",
@@ -123,6 +122,58 @@ def test_what_it_does_not_understand_is_refused_by_module_and_line(tmp_path, lin
     with pytest.raises(RnnlensError, match=r"^entry\.js line 2: cannot inline ") as told:
         bundle.bundle("entry.js", tmp_path)
     assert "\n" not in str(told.value)
+
+
+@needs_node
+def test_modules_in_folders_are_found_from_where_they_are_imported(tmp_path):
+    for folder in ("part", "other/deep"):
+        (tmp_path / folder).mkdir(parents=True)
+    write(
+        tmp_path,
+        entry='import { told } from "./part/same.js";\nconsole.log(told);',
+        same='export const said = "at the top";',
+    )
+    write(
+        tmp_path / "part",
+        same='import { deep } from "../other/deep/leaf.js";\nimport { said } from "../same.js";\n'
+        "export const told = `${deep}, ${said}`;",
+    )
+    write(tmp_path / "other/deep", leaf='export const deep = "deep";')
+    (tmp_path / "bundled.cjs").write_text(bundle.bundle("entry.js", tmp_path))
+    assert run_node(tmp_path / "bundled.cjs") == "deep, at the top\n"
+
+
+def test_a_module_in_a_folder_cannot_reach_outside(tmp_path):
+    (tmp_path / "web" / "part").mkdir(parents=True)
+    write(tmp_path, leaf="export const text = 1;")
+    write(tmp_path / "web", entry='import { part } from "./part/part.js";')
+    write(
+        tmp_path / "web/part",
+        part='import { text } from "../../leaf.js";\nexport const part = text;',
+    )
+    with pytest.raises(RnnlensError, match=r"^part/part\.js line 1: cannot inline "):
+        bundle.bundle("entry.js", tmp_path / "web")
+
+
+def test_the_page_loads_its_modules_at_once():
+    """Each module of the page is named in its head, so that none waits for those before it."""
+    loaded = re.findall(r'^bundled\$\["(.+)"\]', bundle.bundle("page.js"), re.MULTILINE)
+    head = (bundle.WEB / "index.html").read_text(encoding="utf-8")
+    assert re.findall('rel="modulepreload" href="(.+)"', head) == sorted({*loaded} - {"page.js"})
+
+
+FOLDERS = ["base", "grid", "panel", "net", "frame", "host", ""]  # the last: entry points
+
+
+def test_modules_import_from_their_own_folder_and_those_before_it():
+    def place(module):
+        return FOLDERS.index(module.rpartition("/")[0])
+
+    web = Path(str(bundle.WEB))
+    modules = [path.relative_to(web).as_posix() for path in web.rglob("*.js")]
+    imports = [(name, to) for name in modules for _, to, _ in bundle._read(name, web).imports]
+    assert len(imports) > 50
+    assert [pair for pair in imports if place(pair[1]) > place(pair[0])] == []
 
 
 def test_circles_are_refused(tmp_path):
@@ -207,81 +258,3 @@ def test_readable_json_is_the_grid_with_a_row_to_a_line():
     assert text.splitlines()[-5:] == [' "rows": [', "  [1],", "  [2]", " ]", "}"]
     assert text.endswith("}\n")
     assert '"é"' in text
-
-
-RECTANGLE = {"x": 6, "y": 12}  # of a state
-SENTENCE = "the dog </script><b>bold sees \u2028 <!-- __proto__ \x1b[31m ."
-
-
-@pytest.fixture(scope="module")
-def grid(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    run = Path(shutil.copytree(trained_run, tmp_path_factory.mktemp("export") / "run"))
-    assert main(["fit", str(run), "--epochs", "0", "--device", "cpu"]) == 0
-    return Lens.load(Run(run)).grid(SENTENCE)
-
-
-@pytest.fixture
-def page(browser: Browser, grid: dict[str, Any], tmp_path: Path) -> Iterator[Page]:
-    """The page from file://, which must ask nothing of anybody and complain of nothing."""
-    view = {
-        "density": "bars",
-        "kinds": ["x", "h1", "y"],
-        "bars": 2,
-        "naming": "symbols",
-        "pins": [],
-    }
-    path = tmp_path / "page.html"
-    path.write_text(bundle.standalone({"grid": grid, "view": view, "bits": []}), encoding="utf-8")
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True)
-    opened, told = context.new_page(), []
-    opened.on("console", lambda message: told.append(message.text))
-    opened.on("pageerror", lambda error: told.append(str(error)))
-    opened.on("request", lambda request: told.append(request.url))
-    opened.goto(path.as_uri())
-    yield opened
-    context.close()
-    assert told == [path.as_uri()]
-
-
-def test_the_exported_page_draws_what_its_view_asks_for(page, grid):
-    states = page.locator("[role=gridcell]")
-    expect(states).to_have_count(3 * len(grid["words"]))
-    expect(states.first).to_be_visible()
-
-
-def test_hover_fills_the_panel_and_a_click_pins(page, grid):
-    state = page.locator("[role=gridcell]").first
-    state.hover(position=RECTANGLE)
-    detail = page.locator(".panel .detail")
-    expect(detail).to_contain_text("Embedding")
-    for label, _ in grid["rows"][0][0]["top"][:3]:
-        expect(detail).to_contain_text(label)
-    expect(page.locator(".pinned .card")).to_have_count(0)
-    state.click(position=RECTANGLE)
-    expect(page.locator(".pinned .card")).to_have_count(1)
-
-
-def test_markup_in_the_text_is_harmless(page):
-    expect(page.locator(".sentence")).to_contain_text("</script><b>bold sees")
-    assert page.locator(".sentence b, [role=grid] b, body > b").count() == 0
-    assert page.evaluate("document.scripts.length") == 2
-
-
-def test_the_policy_holds(browser, grid, tmp_path):
-    """A script or style that is not ours does not run, even when somebody puts it into the file."""
-    text = bundle.standalone({"grid": grid, "view": {}, "bits": []})
-    spoilt = text.replace(
-        "</body>", "<script>document.title = 'spoilt'</script><p style='color: red'>x</p></body>"
-    )
-    (tmp_path / "page.html").write_text(spoilt, encoding="utf-8")
-    page = browser.new_page()
-    told: list[str] = []
-    page.on("console", lambda message: told.append(message.text))
-    page.goto((tmp_path / "page.html").as_uri())
-    assert "spoilt" not in page.title()
-    assert (
-        page.locator("p", has_text="x").last.evaluate("p => getComputedStyle(p).color")
-        != "rgb(255, 0, 0)"
-    )
-    assert len([text for text in told if "Content Security Policy" in text]) == 2
-    page.close()

@@ -15,6 +15,7 @@ import rnnlens
 from rnnlens.view.divergence import End, divergences
 from rnnlens.view.draw.visible import clip
 from rnnlens.view.page import notebook
+from rnnlens.view.page.server.api import NotebookView
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 NASTY = "the <img/src=x/onerror=alert(1)> dogs $a$ see &amp; a bird"
@@ -39,6 +40,7 @@ def test_a_grid_gives_its_widget_a_table_and_a_line(formula):
     widget = notebook._widgets[grid]
     assert data[VIEW]["model_id"] == widget.model_id
     start = json.loads(widget.start)
+    NotebookView.model_validate_json(widget.start, strict=True)
     assert start == {"grid": plain(grid.json), "typing": False, "examples": []}
     assert bundle(grid)[VIEW] == data[VIEW], "shown twice it is one widget"
     widget.close()
@@ -50,6 +52,7 @@ def test_a_lens_gives_its_first_example_and_a_field(formula):
     assert set(data) == {VIEW, "text/html", "text/plain"}
     assert data["text/plain"] == f"<lens {formula.title}>"
     start = json.loads(notebook._widgets[formula].start)
+    NotebookView.model_validate_json(notebook._widgets[formula].start, strict=True)
     assert (start["typing"], start["examples"]) == (True, formula.examples())
     assert start["grid"] == plain(formula.grid(formula.examples()[0]))
 
@@ -181,7 +184,7 @@ def test_the_module_stands_alone():
 
 
 def test_the_example_is_small_and_holds_what_it_would_print():
-    path = Path(__file__).parents[2] / "examples" / "notebook.ipynb"
+    path = Path(__file__).parents[3] / "examples" / "notebook.ipynb"
     read = nbformat.read(path, as_version=4)
     nbformat.validate(read)
     assert path.stat().st_size < 50_000
@@ -205,3 +208,12 @@ def test_the_example_is_small_and_holds_what_it_would_print():
 def pretty(cell: Any) -> str:
     """What a cell printed last, on one line."""
     return re.sub(r"\n\s*", " ", cell.outputs[-1].data["text/plain"])
+
+
+def test_the_table_is_headed_by_the_ends_of_long_paths(formula):
+    grid = plain(formula.grid("the dogs"))
+    for k, column in enumerate(grid["columns"]):
+        path = f"some.large.backbone.encoder.layers.{k}"
+        column |= {"letter": "", "name": path, "symbol": path, "shown": k < 3}
+    headed = re.findall(r"<th [^>]*><small>(.*?)</small></th>", notebook.table(grid))
+    assert headed == [f"…encoder.layers.{k}" for k in range(3)]

@@ -15,7 +15,7 @@ from jupyter_client.manager import start_new_kernel
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.view.live import TEXT, check_grid, check_lens, environment
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MANAGER = ROOT / "node_modules/@vscode/jupyter-ipywidgets8/dist/ipywidgets.js"
 EXTENSIONS = Path(sysconfig.get_path("data")) / "share/jupyter/nbextensions"
 ADDRESS = "http://webview.localhost/"

@@ -7,6 +7,8 @@ import xml.etree.ElementTree as ET
 import pytest
 from playwright.sync_api import expect
 
+from rnnlens.view.page.server.api import SavedPage
+
 TEXT = "`` the old dog sees <b> & \"a\" bird , '' she said ."
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -178,7 +180,10 @@ def test_a_saved_page_works_from_a_file_without_a_server(screen, look, tmp_path)
     screen.pin(3, "output state, layer 2")
     expect(screen.find(".card").nth(1)).to_contain_text("bits from first")
     exact = found(r"([\d.]+ bits) from first", screen.find(".card").nth(1))
-    other = look(saved(screen, "HTML", tmp_path).as_uri(), at="")
+    page = saved(screen, "HTML", tmp_path)
+    (held,) = re.findall(r'id="embedded">(.*?)</script>', page.read_text(encoding="utf-8"))
+    assert len(SavedPage.model_validate_json(held, strict=True).bits) == 1
+    other = look(page.as_uri(), at="")
     asked = []
     other.page.on("request", lambda request: asked.append(request.url))
     expect(other.find(".sentence")).to_have_text(TEXT)

@@ -1,5 +1,6 @@
 """Untagged text: already tokenised (one sentence a line), or raw."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,13 +12,33 @@ _ABBREVIATIONS = (
     "mr mrs ms dr prof sen rep gov gen col lt capt sgt st jr sr rev hon vs etc inc corp co ltd "
     "no vol fig e.g i.e u.s u.k u.n a.m p.m jan feb mar apr jun jul aug sep sept oct nov dec"
 ).split()
+_SAMPLE = 1 << 20  # letters that Punkt learns from; all of a long text would take minutes
+
+# What well-known corpora write: the unknown word, the end of a sentence, and WikiText's
+# headings and the signs that it sets apart within a word.
+_END = "<eos>"
+_HEADING = re.compile(r"\s*(= )+.+( =)+\s*")
+_WITHIN = re.compile(r" @([-,.])@ ")
+_SIGNS = ("<unk>", _END, "@-@", "@,@", "@.@")
+_NUMBER = "N"
+_FEW = 0.01  # words with punctuation, of all: abbreviations that the list above lacks
 
 
 def read_tokenised(path: Path, encoding: str) -> Iterator[Sentence]:
-    """One sentence a line, words separated by white space."""
+    """One sentence a line, words separated by white space; <eos> ends a sentence too.
+
+    Of WikiText, headings are left out, and words that are taken apart (`3 @.@ 5`) joined.
+    """
     for line in lines(path, encoding):
-        if words := line.split():
-            yield Sentence(tuple(words))
+        if _HEADING.fullmatch(line):
+            continue
+        words: list[str] = []
+        for word in [*_WITHIN.sub(r"\1", line).split(), _END]:
+            if word != _END:
+                words.append(word)
+            elif words:
+                yield Sentence(tuple(words))
+                words = []
 
 
 def read_raw(path: Path, encoding: str) -> Iterator[Sentence]:
@@ -27,7 +48,8 @@ def read_raw(path: Path, encoding: str) -> Iterator[Sentence]:
 
     paragraphs = list(_paragraphs(path, encoding))
     trainer = PunktTrainer()
-    for paragraph in paragraphs:
+    # Spread over the text, so that abbreviations of all its parts are met.
+    for paragraph in paragraphs[:: 1 + sum(map(len, paragraphs)) // _SAMPLE]:
         trainer.train(paragraph, finalize=False)
     parameters = trainer.get_params()
     parameters.abbrev_types.update(_ABBREVIATIONS)
@@ -48,12 +70,32 @@ def words_of(text: str, is_known: Callable[[str], bool]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def looks_tokenised(text: str) -> bool:
-    """Whether punctuation stands apart from words rather than clinging to them."""
+def tokenised(text: str) -> str:
+    """Why a text is one that is tokenised; empty where it is raw."""
     words = text.split()
+    if signs := [sign for sign in _SIGNS if sign in words]:
+        return f"it has {' and '.join(signs)}"
     apart = sum(word in _MARKS for word in words)
-    clinging = sum(word[-1] in '.,;:!?")' and word[:-1].isalpha() for word in words)
-    return apart >= clinging
+    clinging = sum(map(_is_clinging, words))
+    if clinging > max(apart, _FEW * len(words)):
+        return ""
+    return "punctuation stands apart" if apart else "it has no punctuation"
+
+
+def _is_clinging(word: str) -> bool:
+    """Whether punctuation stands right behind a word; that of an abbreviation is part of it."""
+    stem, mark = word[:-1], word[-1]
+    shortened = mark == "." and (stem.lower() in _ABBREVIATIONS or len(stem) == 1)
+    return mark in '.,;:!?")' and stem.isalpha() and not shortened
+
+
+def number_mark(text: str) -> str:
+    """What stands for every number in a text, if anything does.
+
+    The usual Penn Treebank has the letter N, the only capital in it.
+    """
+    capitals = {word for word in text.split() if word != word.lower()}
+    return _NUMBER if capitals == {_NUMBER} else ""
 
 
 def _paragraphs(path: Path, encoding: str) -> Iterator[str]:

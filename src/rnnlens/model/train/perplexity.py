@@ -1,9 +1,7 @@
 """Perplexity: one definition for models, probes and baselines, averaged over tokens."""
 
 import math
-from collections.abc import Sequence
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -32,10 +30,3 @@ def model_perplexity(network: Network, split: Split, device: torch.device) -> fl
         for states, labels in zip(h.split(_CHUNK), targets.split(_CHUNK), strict=True):
             total += F.cross_entropy(network.predict(states), labels, reduction="sum")
     return perplexity(total.item(), split.pairs)
-
-
-def unigram_perplexity(counts: Sequence[int], split: Split) -> float:
-    """The baseline: every label by its frequency in training, each counted once more."""
-    smoothed = np.asarray(counts, dtype=np.float64) + 1
-    nll = np.log(smoothed.sum()) - np.log(smoothed[split.targets()])
-    return perplexity(float(nll.sum()), split.pairs)

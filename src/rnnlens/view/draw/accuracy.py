@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.errors import RnnlensError
+from rnnlens.view.draw.visible import printable, tail, width_of
 
 _CUT = 4  # times the model's own perplexity: where bars are cut
+_ROOM, _UPRIGHT = 80, 24  # letters side by side below all bars, and in a name set upright
 _ENDINGS = (".svg", ".png", ".pdf")
 
 
@@ -44,7 +46,7 @@ def write_figure(found: dict[str, Any], path: Path) -> None:
             axes.axhline(unigram, color="#666666", lw=1, ls="--", label=f"unigram, {unigram:.0f}")
         else:
             axes.plot([], [], color="#666666", ls="--", label=f"unigram, {unigram:.0f} (above)")
-        axes.set_xticks(range(len(rows)), [row["kind"] for row in rows])
+        _name_bars(axes, [str(row["kind"]) for row in rows])
         axes.set_ylim(0, top * 1.06)
         axes.set_ylabel("test perplexity")
         axes.spines[["top", "right"]].set_visible(False)
@@ -53,3 +55,10 @@ def write_figure(found: dict[str, Any], path: Path) -> None:
             figure.savefig(path, dpi=200)
         except OSError as error:
             raise RnnlensError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _name_bars(axes: Any, kinds: list[str]) -> None:
+    """Each bar's kind below it, upright where names are too long to stand side by side."""
+    names = [tail(printable(kind), lambda end: width_of(end) <= _UPRIGHT) for kind in kinds]
+    upright = max(map(width_of, names)) > _ROOM / len(names)
+    axes.set_xticks(range(len(names)), names, rotation=90 if upright else 0, parse_math=False)

@@ -177,16 +177,18 @@ class _Layout:
                 name = "" if layer == last else str(layer)
             self.pen.text(members[0][0], y + SMALL, name, color=_GREY)
         named = not self.style.symbols
-        names = [self.pen.shown(column["name"]) for column in self.described] if named else []
         upright = self.style.compact and named
+        names = [self._name(column, upright) if named else "" for column in self.described]
         tall = max(map(self.pen.width, names)) + 4 if upright else 0.0
         base = y + SMALL + 16 + tall
-        for (x, column), name in zip(placed, names or [""] * len(placed), strict=True):
+        for (x, column), name in zip(placed, names, strict=True):
             if upright:
                 self.pen.text(x + 8, base - 14, name, rotation=90, ha="center", va="bottom",
                               color=_GREY)  # fmt: skip
             elif name:
-                self.pen.text(x, base + 9, self._short(name), color=_GREY)
+                self.pen.text(x, base + 9, name, color=_GREY)
+            if named and not column["letter"]:
+                continue  # a submodule's output has no symbol but its name
             centre = {"ha": "center"} if self.style.compact else {}
             symbol = _mathematical(column, not named)
             self.pen.text(x + 8 * self.style.compact, base, symbol or self._plain(column),
@@ -194,11 +196,18 @@ class _Layout:
         return base + (15 if named and not upright else 7)
 
     def _plain(self, column: Mapping[str, Any]) -> str:
-        return self.pen.clipped(str(column["symbol"]), self.cell - (3 if self.style.compact else 6))
+        room = self.cell - (3 if self.style.compact else 6)
+        cut = self.pen.clipped if column["letter"] else self.pen.tail
+        return cut(str(column["symbol"]), room)
 
-    def _short(self, name: str) -> str:
-        """As many words of a name as fit its column: long-term for long-term memory."""
-        words, room = name.split(), self.cell - 6
+    def _name(self, column: Mapping[str, Any], whole: bool) -> str:
+        """As much of a kind's name as fits its column: long-term for long-term memory."""
+        name, room = self.pen.shown(column["name"]), self.cell - 6
+        if whole:
+            return name
+        if not column["letter"]:
+            return self.pen.tail(name, room)
+        words = name.split()
         while len(words) > 1 and self.pen.width(" ".join(words)) > room:
             words.pop()
         return self.pen.clipped(" ".join(words), room)
@@ -260,10 +269,11 @@ def _mathematical(column: Mapping[str, Any], layered: bool) -> str:
     """A kind's symbol as mathematics; nothing for the name of some other module."""
     symbol = str(column["symbol"])
     letter, accent = symbol[:1], symbol[1:]
-    if not (letter.isascii() and letter.isalpha() and accent in ("", "\u0303")):
+    drawable = letter.isascii() and letter.isalpha() and accent in ("", "\u0303")
+    if not (column["letter"] and drawable):
         return ""
     made = rf"\tilde{{{letter}}}" if accent else letter
-    inner = layered and column["id"] not in ("x", "y")
+    inner = layered and column["layer"] and column["letter"] != "y"
     above = f"^{{{column['layer']}}}" if inner else ""
     below = "_{t{-}1}" if column["back"] else "_{t}" if layered else ""
     return f"${made}{above}{below}$"

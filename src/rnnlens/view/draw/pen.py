@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from rnnlens.view.draw.visible import printable
+from rnnlens.view.draw.visible import printable, tail
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,6 +66,10 @@ class Pen:
         while shown and self.width(f"{shown}…", size, **face) > width:
             shown = shown[:-1]
         return f"{shown}…"
+
+    def tail(self, name: str, width: float) -> str:
+        """As much of the end of a dotted name as is at most so wide."""
+        return tail(self.shown(name), lambda end: self.width(end) <= width)
 
     def figure(self, width: float, height: float, scale: float) -> "Figure":
         """Everything, on a page of this size times `scale`."""

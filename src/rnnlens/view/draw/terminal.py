@@ -6,7 +6,7 @@ from functools import cache
 from itertools import groupby, product
 from typing import Any
 
-from rnnlens.view.draw.visible import clip, printable, width_of
+from rnnlens.view.draw.visible import clip, printable, tail, width_of
 from rnnlens.view.payload import asked_for
 
 NARROWEST = 20  # columns a terminal must have
@@ -153,24 +153,29 @@ def _headings(grid: Mapping[str, Any], panel: Sequence[int], look: _Look, margin
         if len(name) > extent:
             name = "" if layer == last else str(layer)
         layers += _padded(name, extent) + "  "
-    symbols = [_padded(_symbol(column), look.cell) for column in described]
+    symbols = [_padded(_symbol(column, look), look.cell) for column in described]
     lines = [layers, _joined(grid, panel, symbols)]
     if look.names:
-        names = [_padded(_short(column["name"], look.cell), look.cell) for column in described]
+        names = [_padded(_name(column, look.cell), look.cell) for column in described]
         named = _joined(grid, panel, names)
         lines.append(f"\x1b[2m{named}{_RESET}" if look.colours else named)  # faint
     return [" " * margin + line for line in lines]
 
 
-def _short(name: str, width: int) -> str:
-    """As many words of a name as fit: long-term for long-term memory."""
-    words = name.split()
+def _name(column: Mapping[str, Any], width: int) -> str:
+    """As much of a kind's name as fits: long-term for long-term memory, …layers.0 of a path."""
+    if not column["letter"]:
+        return tail(printable(column["name"]), lambda end: width_of(end) <= width)
+    words = str(column["name"]).split()
     while len(words) > 1 and width_of(" ".join(words)) > width:
         words.pop()
     return " ".join(words)
 
 
-def _symbol(column: Mapping[str, Any]) -> str:
+def _symbol(column: Mapping[str, Any], look: _Look) -> str:
+    """A kind's symbol; a submodule's output has none but its name, which is told once."""
+    if not column["letter"]:
+        return "" if look.names else _name(column, look.cell)
     return f"{column['symbol']}₋₁" if column["back"] else str(column["symbol"])
 
 

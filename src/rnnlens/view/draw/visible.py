@@ -1,6 +1,7 @@
 """Text that can be shown as it is: nothing hidden in it, and so wide."""
 
 import unicodedata
+from collections.abc import Callable
 
 
 def printable(text: str) -> str:
@@ -43,3 +44,16 @@ def clip(text: str, width: int) -> str:
             break
         kept.append(character)
     return "".join(kept) + "…" if width > 0 else ""
+
+
+def tail(name: str, fits: Callable[[str], bool]) -> str:
+    """As much of the end of a dotted name as fits, behind an ellipsis: `…layers.0`.
+
+    Names of submodules begin alike and end differently. Their parts stay whole where one fits.
+    """
+    if fits(name):
+        return name
+    parts = name.split(".")
+    ends = [".".join(parts[k:]) for k in range(1, len(parts))]
+    ends += [parts[-1][k:] for k in range(1, len(parts[-1]))]
+    return next((f"…{end}" for end in ends if fits(f"…{end}")), "…")

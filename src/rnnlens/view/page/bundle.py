@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,12 +16,15 @@ from rnnlens.errors import RnnlensError
 
 WEB: Traversable = files("rnnlens.view.page") / "web"
 
-_IMPORT = re.compile(r'import\s*\{([\w$\s,]*)\}\s*from\s*"\./([\w.-]+\.js)"\s*;')
+_IMPORT = re.compile(
+    r'import\s*\{([\w$\s,]*)\}\s*from\s*"((?:\./|(?:\.\./)+)(?:[\w-]+/)*[\w-]+\.js)"\s*;'
+)
 _EXPORT = re.compile(r"export\s+((?:async\s+function|function|const|class)\s+([A-Za-z_$][\w$]*))")
 _KEYWORD = re.compile(r"(?<![\w$.])(?:import|export)(?![\w$])")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _FORMS = (
-    'write import { name } from "./module.js"; or export function, async function, const, class'
+    'write import { name } from "./module.js", inside the folder of the page; '
+    "or export function, async function, const, class"
 )
 
 # What JavaScript is made of, as far as needed to know code from everything else.
@@ -159,10 +163,12 @@ def _read(name: str, web: Traversable) -> _Module:
         parts.append(source[at : found.start()])
         if taken := _IMPORT.match(source, found.start()):
             names = [word.strip() for word in taken[1].split(",") if word.strip()]
-            made.imports.append((line, taken[2], names))
-            understood = all(_NAME.fullmatch(word) for word in names)
+            imported = posixpath.normpath(posixpath.join(posixpath.dirname(name), taken[2]))
+            made.imports.append((line, imported, names))
+            inside = not imported.startswith("../")
+            understood = inside and all(_NAME.fullmatch(word) for word in names)
             # One line for each, so that an error's line is easily found again.
-            parts.append(f'const {{ {", ".join(names)} }} = bundled$["{taken[2]}"];')
+            parts.append(f'const {{ {", ".join(names)} }} = bundled$["{imported}"];')
         elif taken := _EXPORT.match(source, found.start()):
             made.exports.append(taken[2])
             understood = True

@@ -6,38 +6,33 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from rnnlens.errors import RnnlensError
-from rnnlens.view.draw.visible import clip
+from rnnlens.view.draw.visible import clip, printable, tail, width_of
 from rnnlens.view.page.bundle import WEB, bundle, compact
 from rnnlens.view.payload import asked_for
-
-if TYPE_CHECKING:
-    from rnnlens.view.divergence import End
-    from rnnlens.view.grid import Grid
-    from rnnlens.view.lens import Lens
-    from rnnlens.view.page.server import api
+from rnnlens.view.source import GridSource
 
 HINT = "for the live grid: pip install 'rnnlens[notebook]', and restart the kernel"
 
 _FIRST_ROWS = 100  # that a widget begins with; it asks for the others
 _STATIC_ROWS = 40  # of the table
-_LONGEST_LABEL = 16
+_LONGEST_LABEL, _LONGEST_PATH = 16, 24
 _INK = "#1b1b1f"
 Bundle = tuple[dict[str, Any], dict[str, Any]]  # contents by their kinds, and what is said of them
-_widgets: "WeakKeyDictionary[Grid | Lens, Any]" = WeakKeyDictionary()
+_widgets: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
 
 
-def shown_grid(grid: "Grid") -> Bundle:
+def shown_grid(grid: object, lens: GridSource, json: dict[str, Any]) -> Bundle:
     """What a notebook is given of a grid, by kind of content."""
-    start = {**grid.json, "rows": grid.json["rows"][:_FIRST_ROWS]}
-    return _shown(grid, grid.lens, repr(grid), {"grid": start, "typing": False, "examples": []})
+    start = {**json, "rows": json["rows"][:_FIRST_ROWS]}
+    return _shown(grid, lens, repr(grid), {"grid": start, "typing": False, "examples": []})
 
 
-def shown_lens(lens: "Lens") -> Bundle:
+def shown_lens(lens: GridSource) -> Bundle:
     """What a notebook is given of a lens: the first example, and a field for others."""
     examples = lens.examples()
     start = lens.part(examples[0], limit=_FIRST_ROWS)
@@ -45,7 +40,7 @@ def shown_lens(lens: "Lens") -> Bundle:
     return _shown(lens, lens, f"<lens {lens.title}>", held)
 
 
-def _shown(asked: "Grid | Lens", lens: "Lens", said: str, start: dict[str, Any]) -> Bundle:
+def _shown(asked: object, lens: GridSource, said: str, start: dict[str, Any]) -> Bundle:
     """The widget's view and the table; the table alone where there are no widgets."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None and not hasattr(shell, "kernel"):  # IPython in a terminal
@@ -65,7 +60,7 @@ def _shown(asked: "Grid | Lens", lens: "Lens", said: str, start: dict[str, Any])
     return data, metadata
 
 
-def _widget_of(asked: "Grid | Lens", lens: "Lens", start: dict[str, Any]) -> Any:
+def _widget_of(asked: object, lens: GridSource, start: dict[str, Any]) -> Any:
     """The widget of a grid or lens, one however often it is shown; None without anywidget."""
     try:
         made = _widget_class()
@@ -111,7 +106,7 @@ def style() -> str:
     return page + own
 
 
-def answer(lens: "Lens", question: Any) -> dict[str, str]:
+def answer(lens: GridSource, question: Any) -> dict[str, str]:
     """What the widget is told that asked; the questions are those of the server."""
     number = str(question.get("id")) if isinstance(question, dict) else ""
     try:
@@ -123,7 +118,7 @@ def answer(lens: "Lens", question: Any) -> dict[str, str]:
         return {"id": number, "error": f"the kernel failed: {type(error).__name__}: {said[:200]}"}
 
 
-def _answered(lens: "Lens", question: Mapping[str, Any]) -> dict[str, Any]:
+def _answered(lens: GridSource, question: Mapping[str, Any]) -> dict[str, Any]:
     from pydantic import ValidationError
 
     from rnnlens.view.divergence import divergences
@@ -135,23 +130,13 @@ def _answered(lens: "Lens", question: Mapping[str, Any]) -> dict[str, Any]:
             return lens.part(**asked.model_dump(exclude={"run"}))
         if question["path"] == "api/divergence":
             wanted = api.DivergenceRequest.model_validate(question["body"])
-            ends = [(pair.a, pair.b) for pair in wanted.pairs]
-            pairs = [(_end(a, wanted), _end(b, wanted)) for a, b in ends]
-            return {"bits": divergences(lens, pairs)}
+            return {"bits": divergences(lens, wanted.ends())}
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         said = first["msg"] if first["type"] == "long" else f"{where}: {first['msg']}"
         raise RnnlensError(said) from error
     raise RnnlensError(f"a widget asked for {question['path']!r}; restart the kernel")
-
-
-def _end(pin: "api.Pin", asked: "api.DivergenceRequest") -> "End":
-    """A state of a pair; where it does not say of which text, of the one asked about."""
-    from rnnlens.view.divergence import End
-
-    text = asked.text if pin.text is None else pin.text
-    return End(pin.column, pin.row, text, pin.semantic or asked.semantic)
 
 
 def _dumps(value: Any) -> str:
@@ -208,13 +193,18 @@ def _headings(grid: Mapping[str, Any], columns: Iterable[int]) -> Iterator[str]:
         f'<th colspan="{count}" {left}>{named.get(layer, f"layer {layer}")}</th>'
         for layer, count in layers
     )
-    below = "".join(
-        f"<th {left}><i>{_safe(column['symbol'])}</i>{'<sub>t−1</sub>' * column['back']}"
-        f"<br><small>{_safe(column['name'])}</small></th>"
-        for column in described
-    )
+    below = "".join(f"<th {left}>{_heading(column)}</th>" for column in described)
     yield f"<tr><th></th>{above}</tr>"
     yield f"<tr><th></th>{below}</tr>"
+
+
+def _heading(column: Mapping[str, Any]) -> str:
+    """A kind's symbol and name; of a submodule's output, the end of its path."""
+    if not column["letter"]:
+        path = tail(printable(column["name"]), lambda end: width_of(end) <= _LONGEST_PATH)
+        return f"<small>{escape(path)}</small>"
+    before = "<sub>t−1</sub>" * column["back"]
+    return f"<i>{_safe(column['symbol'])}</i>{before}<br><small>{_safe(column['name'])}</small>"
 
 
 def _row(

@@ -6,11 +6,13 @@ import pytest
 from starlette.testclient import TestClient
 from tests.models import fresh
 
-from rnnlens.view.lens import LONGEST, Lens
-from rnnlens.view.page.server.app import application, use_all_cores
+from rnnlens.view.lens import Lens
+from rnnlens.view.page.server.app import application
 from rnnlens.view.page.server.guard import SAFE
+from rnnlens.view.source import LONGEST
 
-PATHS = ["/", "/main.js", "/style.css", "/api/runs", "/api/accuracy", "/api/openapi.json", "/no"]
+PATHS = ["/", "/page.js", "/grid/draw.js", "/style.css", "/api/runs", "/api/accuracy",
+         "/api/openapi.json", "/no"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +163,12 @@ def test_every_answer_carries_a_strict_policy(client, path):
     assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("path", ["/../server.py", "/%2e%2e/server.py", "/web/main.js", "/main.py"])
+@pytest.mark.parametrize(
+    "path",
+    ["/../bundle.py", "/%2e%2e/bundle.py", "/grid/../../bundle.py", "/grid/%2e%2e/%2e%2e/bundle.py",
+     "/grid%5c..%5cpage.js", "/grid/%2e%2e/page.js", "/grid", "/grid/", "/web/page.js",
+     "/bundle.py"],
+)  # fmt: skip
 def test_only_the_page_is_served(client, path):
     error(client.get(path), 404)
 
@@ -206,6 +213,6 @@ def test_threads_of_our_own_give_the_same_grid(formula):
         Lens(name, fresh(formula), formula.palettes, formula.probes) for name in ("spread", "plain")
     )
     text = "the dog sees the bird and she said ."
-    use_all_cores([spread])
+    plain.rows.parallel = map
     assert spread.rows.parallel is not map
     assert spread.grid(text)["rows"] == plain.grid(text)["rows"]

@@ -49,6 +49,22 @@ def address(formula) -> Iterator[tuple[str, int]]:
         yield found
 
 
+def test_answers_are_sent_without_waiting_for_more(formula, monkeypatch):
+    accepted: list[int] = []
+    made = connections.Impatient.connection_made
+
+    def noting(protocol, transport):
+        taken = transport.get_extra_info("socket")
+        accepted.append(taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        made(protocol, transport)
+
+    monkeypatch.setattr(connections.Impatient, "connection_made", noting)
+    with served(formula) as found:
+        ask(found)
+    assert len(accepted) == 1
+    assert accepted[0] != 0
+
+
 def connect(address):
     return socket.create_connection(address, timeout=SOON)
 

@@ -32,6 +32,7 @@ def test_every_question_is_fuzzed(api):
     assert [(o.method.upper(), o.path) for o in found] == QUESTIONS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize(("method", "path"), QUESTIONS)
 def test_every_answer_is_what_the_schema_says(api, method, path, mode):

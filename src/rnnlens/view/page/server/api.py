@@ -1,11 +1,16 @@
-"""What the server is asked and what it answers; the OpenAPI schema is made of these."""
+"""What the server is asked, what it answers, and what a saved page or a notebook begins with.
 
-from typing import Annotated, Any
+The OpenAPI schema is made of these, and so are the types that the page's modules are checked with:
+run `python scripts/page_types.py` after a change.
+"""
+
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from rnnlens.view.lens import LONGEST_TEXT, too_long
+from rnnlens.view.divergence import End
+from rnnlens.view.source import LONGEST_TEXT, too_long
 
 MOST_ROWS, MOST_PAIRS = 200, 64
 
@@ -34,8 +39,8 @@ Text = Annotated[
     str, BeforeValidator(_characters), AfterValidator(_short), Field(json_schema_extra=_LENGTH)
 ]
 Name = Annotated[str, Field(max_length=200), BeforeValidator(_characters)]
-Row = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=1_000_000)]
-Limit = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MOST_ROWS)]
+Row = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_whole)]
+Limit = Annotated[int, Field(ge=1, le=MOST_ROWS), BeforeValidator(_whole)]
 
 
 class Asked(BaseModel):
@@ -56,8 +61,8 @@ class GridRequest(Asked):
     limit: Limit = Field(100, description="rows to answer with at most")
 
 
-class Pin(Asked):
-    """One state: a column and a row of a text's grid."""
+class PairEnd(Asked):
+    """One of two states to compare: a column and a row of a text's grid."""
 
     column: Name
     row: Row
@@ -68,8 +73,8 @@ class Pin(Asked):
 class Pair(Asked):
     """Two states to compare."""
 
-    a: Pin
-    b: Pin
+    a: PairEnd
+    b: PairEnd
 
 
 class DivergenceRequest(Asked):
@@ -80,46 +85,81 @@ class DivergenceRequest(Asked):
     semantic: Name | None = Field(None, description="null: the run's first")
     pairs: list[Pair] = Field(max_length=MOST_PAIRS)
 
+    def ends(self) -> list[tuple[End, End]]:
+        """The pairs; a state that names no text or semantic is of the request's."""
 
-class Problem(BaseModel):
+        def end(given: PairEnd) -> End:
+            text = self.text if given.text is None else given.text
+            return End(given.column, given.row, text, given.semantic or self.semantic)
+
+        return [(end(pair.a), end(pair.b)) for pair in self.pairs]
+
+
+def _named(name: str, **bounds: Any) -> Any:
+    """A number or text that the page's types call by this name."""
+    return Field(json_schema_extra={"x-name": name}, **bounds)
+
+
+Count = Annotated[int, _named("Count", ge=0)]
+Rank = Annotated[int, _named("Rank", ge=1, description="1: the most probable")]
+Probability = Annotated[float, _named("Probability", ge=0, le=1)]
+Bits = Annotated[float, _named("Bits", ge=0)]
+DivergenceBits = Annotated[float, _named("DivergenceBits", ge=0, le=1)]
+Perplexity = Annotated[float, _named("Perplexity", gt=0)]
+Colour = Annotated[str, _named("Colour", pattern="^#[0-9a-f]{6}$")]
+
+
+class Answer(BaseModel):
+    """What is sent, to the last field. Held to by tests: checking takes longer than answering."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(Answer):
     """What is wrong and what to do, in one line."""
 
     error: str
 
 
-class RunSummary(BaseModel):
+class RunSummary(Answer):
     """A run that can be asked for."""
 
     id: str
     title: str
-    labels: int
+    labels: Count = Field(description="how many there are")
     semantics: list[str]
     palettes: list[str]
     examples: list[str]
-    probes: bool
+    probes: bool = Field(description="whether it has any")
 
 
-class Runs(BaseModel):
+class Runs(Answer):
     """Every run that is served."""
 
     runs: list[RunSummary]
 
 
-class ColumnModel(BaseModel):
+class Column(Answer):
     """A kind as it is drawn."""
 
     id: str
-    kind: str
-    back: int
-    layer: int
+    kind: str = Field(description="its id")
+    letter: str = Field(description="such as l; empty: a submodule's output, called by its path")
+    part: str = Field(description="of the module, where it has several that are recurrent")
+    reverse: bool = Field(description="whether its layer reads backwards")
+    back: Count = Field(description="timesteps before that of its row")
+    layer: Count = Field(description="0: before the first; that of the prediction is the last")
     name: str
     symbol: str
     equation: str
-    shown: bool
-    perplexity: float | None
+    sources: list[tuple[str, int]] = Field(
+        description="the kinds it is computed from, so many timesteps back"
+    )
+    shown: bool = Field(description="whether it is, unless somebody chooses")
+    perplexity: Perplexity | None = Field(description="null: not measured")
 
 
-class Word(BaseModel):
+class Word(Answer):
     """A word of the text and what the network takes it for."""
 
     text: str
@@ -128,22 +168,22 @@ class Word(BaseModel):
     group: str
 
 
-class State(BaseModel):
+class State(Answer):
     """The encoding of one state."""
 
-    colour: str = Field(pattern="^#[0-9a-f]{6}$")
-    group: str
-    share: float
-    entropy: float = Field(description="bits")
-    top: list[tuple[str, float]]
-    wanted: tuple[str, float, int] | None = Field(description="label, probability, rank")
+    colour: Colour
+    group: str = Field(description="that dominates")
+    share: Probability
+    entropy: Bits
+    top: list[tuple[str, Probability]] = Field(description="the most probable labels first")
+    wanted: tuple[str, Probability, Rank] | None = Field(description="what really came")
 
 
-class Grid(BaseModel):
+class Grid(Answer):
     """The encodings of a text: all of its words and columns, and the rows that were asked for."""
 
-    format: str
-    version: int
+    format: Literal["rnnlens-grid"]
+    version: Literal[1]
     run: str
     title: str
     text: str
@@ -152,39 +192,89 @@ class Grid(BaseModel):
     semantics: list[str]
     palette: str
     palettes: list[str]
-    groups: dict[str, str]
-    columns: list[ColumnModel]
-    edges: list[tuple[str, str]]
+    groups: dict[str, Colour]
+    columns: list[Column]
+    edges: list[tuple[str, str]] = Field(
+        description="which columns feed which; K@-1 without a column is K one row up, K@+1 one down"
+    )
     words: list[Word]
-    labels: dict[str, str]
-    from_: int = Field(alias="from", description="rows[0] is this row of the grid")
-    rows: list[list[State]]
+    labels: dict[str, str] = Field(description="the group of every label that a state names")
+    from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
+    rows: list[list[State]] = Field(description="a state for each column")
 
 
-class Divergences(BaseModel):
-    """Jensen-Shannon divergence of each pair, in bits."""
+class Divergences(Answer):
+    """Jensen-Shannon divergence of each pair."""
 
-    bits: list[float]
+    bits: list[DivergenceBits]
 
 
-class Score(BaseModel):
-    """How well the states of a kind predict, on the test split."""
+class Score(Answer):
+    """How well the states of a kind predict, on the test split; null: not measured."""
 
     kind: str
-    perplexity: float | None
-    ratio: float | None
-    accuracy: float | None
-    kl: float | None
-    calibration: float | None
+    perplexity: Perplexity | None
+    ratio: float | None = Field(description="of its perplexity to the model's own")
+    accuracy: Probability | None
+    kl: float | None = Field(description="from the model's own prediction, in bits")
+    calibration: Probability | None
 
 
-class Accuracy(BaseModel):
+class Accuracy(Answer):
     """The evaluation of a run."""
 
     run: str
     title: str
     follows: bool
-    own: float
-    unigram: float
-    unigrams: dict[str, float] = Field(description="by semantic")
+    own: Perplexity = Field(description="the model's")
+    unigram: Perplexity | None
+    unigrams: dict[str, Perplexity] = Field(description="by semantic")
     semantics: dict[str, list[Score]]
+
+
+class Place(Answer):
+    """A state of a grid."""
+
+    column: str
+    row: Count
+
+
+class Pin(Place):
+    """A state that is kept in view; null: of the view's own text or semantic."""
+
+    text: str | None
+    semantic: str | None
+
+
+class View(Answer):
+    """Everything that is chosen on the page; null: what is usual."""
+
+    run: str | None
+    text: str | None
+    semantic: str | None
+    palette: str | None
+    density: Literal["bars", "compact"]
+    kinds: Literal["all", "outputs"] | list[str] | None
+    naming: Literal["both", "names", "symbols"]
+    bars: Annotated[int, Field(ge=1, le=5)]
+    pins: list[Pin]
+    focus: Place | None
+    page: Literal["grid", "accuracy"]
+
+
+class SavedPage(Answer):
+    """What a saved page holds: a whole grid, how it is seen, and divergences that are known."""
+
+    grid: Grid
+    view: View
+    bits: list[tuple[str, Count, str, Count, DivergenceBits]] = Field(
+        description="between two states, each a column and a row"
+    )
+
+
+class NotebookView(Answer):
+    """What a view in a notebook begins with."""
+
+    grid: Grid
+    typing: bool = Field(description="whether it has a field for texts")
+    examples: list[str]

@@ -1,35 +1,31 @@
 """Runs in the browser, served to this machine only."""
 
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.resources.abc import Traversable
 from threading import Thread
 from typing import Any
 
-import torch
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
-from rnnlens import __version__
 from rnnlens.errors import RnnlensError
-from rnnlens.view.divergence import End, divergences
-from rnnlens.view.lens import Lens
+from rnnlens.version import __version__
+from rnnlens.view.divergence import divergences
 from rnnlens.view.page import bundle
 from rnnlens.view.page.server import api
-from rnnlens.view.page.server.connections import Impatient, listen
+from rnnlens.view.page.server.connections import Announced, Impatient, listen
 from rnnlens.view.page.server.guard import Application, Guard
 from rnnlens.view.page.server.work import Work
+from rnnlens.view.source import GridSource
 
 _TYPES = {
     "html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml",
     "png": "image/png", "ico": "image/x-icon",
 }  # fmt: skip
-_MOST_THREADS = 8
 _NO_JSON = "the body is no JSON that can be read; send what /api/openapi.json describes"
 _Written = tuple[str, dict[str, str], str]
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -43,7 +39,7 @@ _PAGE: dict[int | str, dict[str, Any]] = {
 }
 
 
-def application(lenses: Mapping[str, Lens]) -> Guard:
+def application(lenses: Mapping[str, GridSource]) -> Guard:
     """The page and what it asks for; `lenses` by the ids they are asked for with."""
     app = FastAPI(
         title="rnnlens", version=__version__, docs_url=None, redoc_url=None,
@@ -55,8 +51,8 @@ def application(lenses: Mapping[str, Lens]) -> Guard:
     return Guard(app)
 
 
-def _add_questions(app: FastAPI, lenses: Mapping[str, Lens], work: Work) -> None:
-    def chosen(run: str | None) -> Lens:
+def _add_questions(app: FastAPI, lenses: Mapping[str, GridSource], work: Work) -> None:
+    def chosen(run: str | None) -> GridSource:
         name = next(iter(lenses)) if run is None else run
         if name not in lenses:
             raise HTTPException(404, f"no run is called {name!r}; there is {', '.join(lenses)}")
@@ -79,8 +75,7 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, Lens], work: Work) -> None
     async def divergence(request: Request, asked: api.DivergenceRequest) -> Response:
         """How far apart pairs of states are."""
         lens = chosen(asked.run)
-        pairs = [(_end(pair.a, asked), _end(pair.b, asked)) for pair in asked.pairs]
-        return await work.do(request, lambda: _json({"bits": divergences(lens, pairs)}))
+        return await work.do(request, lambda: _json({"bits": divergences(lens, asked.ends())}))
 
     @app.get("/api/accuracy", responses=_answers(api.Accuracy))
     async def accuracy(run: api.Name | None = None) -> Response:
@@ -88,7 +83,7 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, Lens], work: Work) -> None
         lens = chosen(run)
         if lens.scores.own is None:
             raise HTTPException(404, f"{lens.name} was not measured yet; run: rnnlens eval RUN")
-        about = {"run": lens.name, "title": lens.title, "follows": lens.model.follows}
+        about = {"run": lens.name, "title": lens.title, "follows": lens.session.text.follows}
         return _json({**about, **lens.scores.to_json()})
 
     @app.get("/api/standalone", response_class=HTMLResponse, responses=_PAGE)
@@ -98,15 +93,25 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, Lens], work: Work) -> None
 
 
 def _add_files(app: FastAPI) -> None:
+    found = dict(_files(bundle.WEB))
+
     @app.api_route("/{name:path}", methods=["GET", "HEAD"], include_in_schema=False)
     async def file(name: str) -> Response:
-        """The page and its modules, by the names they have in the package."""
-        found = {item.name: item for item in files("rnnlens.view.page").joinpath("web").iterdir()}
+        """The page and its modules, by the names they have in the package and by no others."""
         item = found.get(name or "index.html")
         kind = _TYPES.get((name or "index.html").rpartition(".")[2])
         if item is None or kind is None:
             raise HTTPException(404, f"there is nothing at /{name[:100]}")
         return Response(item.read_bytes(), media_type=kind)
+
+
+def _files(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:
+    """Every file of a folder, with its path from there."""
+    for item in folder.iterdir():
+        if item.is_dir():
+            yield from _files(item, f"{path}{item.name}/")
+        else:
+            yield path + item.name, item
 
 
 def _explain_problems(app: FastAPI) -> None:
@@ -142,11 +147,6 @@ def _explain_problems(app: FastAPI) -> None:
         return _json({"error": f"the server failed ({type(error).__name__})"}, 500)
 
 
-def _end(pin: api.Pin, asked: api.DivergenceRequest) -> End:
-    text = asked.text if pin.text is None else pin.text
-    return End(pin.column, pin.row, text, pin.semantic or asked.semantic)
-
-
 def _answers(model: type[Any]) -> dict[int | str, dict[str, Any]]:
     return {200: {"model": model}, **_PROBLEMS}
 
@@ -179,35 +179,21 @@ def _joined(steps: Sequence[_Written]) -> str:
     return f'{{{steps[0][0]},"labels":{_dumps(labels)},"rows":[{rows}]}}'
 
 
-def use_all_cores(lenses: Iterable[Lens]) -> None:
-    """Let lenses share out their pieces among threads of our own, and torch use none.
-
-    Torch's threads spin while they wait for each other: two requests at once, or anything else
-    that keeps a core busy, would make them many times slower.
-    """
-    torch.set_num_threads(1)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    pool = ThreadPoolExecutor(min(cores or 1, _MOST_THREADS), "pieces")
-    for lens in lenses:
-        lens.rows.parallel = pool.map
-
-
-def serve(lenses: Mapping[str, Lens], port: int, ready: Callable[[str], None]) -> None:
+def serve(lenses: Mapping[str, GridSource], port: int, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; `ready` is given the address once it answers."""
     listener = listen(port)
-    use_all_cores(lenses.values())
-    server = over_http(application(lenses))
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    server = over_http(application(lenses), lambda: ready(address))
     # The first grid takes longest; made now, it is over before the page asks for it.
     first = next(iter(lenses.values()))
     Thread(target=lambda: first.grid(first.examples()[0]), daemon=True).start()
-    ready(f"http://127.0.0.1:{listener.getsockname()[1]}/")
     server.run(sockets=[listener])
 
 
-def over_http(app: Application) -> uvicorn.Server:
-    """A server that waits for nobody long."""
+def over_http(app: Application, ready: Callable[[], None] = lambda: None) -> uvicorn.Server:
+    """A server that waits for nobody long, and calls `ready` once it answers."""
     config = uvicorn.Config(
         app, http=Impatient, ws="none", lifespan="off", server_header=False,
         log_level="error", access_log=False, timeout_graceful_shutdown=2,
     )  # fmt: skip
-    return uvicorn.Server(config)
+    return Announced(config, ready)

@@ -3,9 +3,11 @@
 import asyncio
 import json
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import h11
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rnnlens.errors import RnnlensError
@@ -13,6 +15,22 @@ from rnnlens.view.page.server.guard import SAFE
 
 MOST = 256  # connections; beyond, the one that has been idle longest makes room
 PATIENCE = 10.0  # seconds for the head of a request to arrive
+
+
+class Announced(uvicorn.Server):
+    """Calls `ready` once it answers.
+
+    By then Ctrl-C and SIGTERM end it, even where it was started with SIGINT ignored, as shells do
+    for what runs in the background.
+    """
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready()
 
 
 class Impatient(H11Protocol):
@@ -76,7 +94,8 @@ class Impatient(H11Protocol):
 
 def listen(port: int) -> socket.socket:
     """Open a port of this machine; 0: any that is free."""
-    listener = socket.socket()
+    # asyncio sets TCP_NODELAY only where a socket says it is TCP; without, answers wait 40 ms.
+    listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))

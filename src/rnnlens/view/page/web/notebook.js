@@ -1,35 +1,32 @@
 // A grid or a lens in a notebook: the same view, with the kernel for a server.
 
-import { plainView } from "./address.js";
-import { Client } from "./client.js";
-import { Controls, legend } from "./controls.js";
-import { lowerBound } from "./divergence.js";
-import { semanticName, thousands, visible } from "./format.js";
-import { keepToItself } from "./guest.js";
-import { Kernel } from "./kernel.js";
-import { Lens } from "./lens.js";
-import { html } from "./markup.js";
-import { action, menu } from "./menus.js";
-import { keep, lives, pinKey } from "./pins.js";
-import { savePng, saveSvg } from "./save.js";
-import { growing, skeleton } from "./skeleton.js";
-import { followTheme } from "./theme.js";
-import { hold } from "./types.js";
+import { semanticName, thousands, visible } from "./base/format.js";
+import { hold } from "./base/held.js";
+import { html } from "./base/markup.js";
+import { Controls, legend } from "./frame/controls.js";
+import { Lens } from "./frame/lens.js";
+import { action, menu } from "./frame/menus.js";
+import { growing, skeleton } from "./frame/places.js";
+import { keepToItself } from "./host/events.js";
+import { followTheme } from "./host/theme.js";
+import { plainView } from "./net/address.js";
+import { Client } from "./net/client.js";
+import { Kernel } from "./net/kernel.js";
+import { savePng, saveSvg } from "./net/save.js";
+import { lowerBound } from "./panel/divergence.js";
+import { keep, lives, pinKey } from "./panel/pins.js";
 
-/** @typedef {import("./types.js").Divergence} Divergence */
-/** @typedef {import("./types.js").Held} Held */
-/** @typedef {import("./types.js").Pin} Pin */
-/** @typedef {import("./types.js").View} View */
-/**
- * What a view begins with; `typing`: whether it has a field for texts.
- * @typedef {{grid: import("./types.js").Grid, typing: boolean, examples: string[]}} Start
- */
+/** @typedef {import("./panel/divergence.js").Divergence} Divergence */
+/** @typedef {import("./base/held.js").Held} Held */
+/** @typedef {import("./base/schema.d.ts").Pin} Pin */
+/** @typedef {import("./base/schema.d.ts").View} View */
+/** @typedef {import("./base/schema.d.ts").NotebookView} NotebookView */
 
 const PATIENCE = 1500; // ms before a lower bound stands in for a divergence
 const GONE = "the kernel does not answer: it is busy, or it was restarted; then run the cell again";
 
 class Notebook {
-  /** @param {HTMLElement} root @param {Start} start @param {import("./kernel.js").Model} model */
+  /** @param {HTMLElement} root @param {NotebookView} start @param {import("./net/kernel.js").Model} model */
   constructor(root, start, model) {
     this.place = skeleton(root);
     this.root = root;
@@ -57,7 +54,7 @@ class Notebook {
       this.grid);
   }
 
-  /** @param {Start} start */
+  /** @param {NotebookView} start */
   furnish(start) {
     const { place } = this, { measure } = this.lens.gridView;
     place.accuracy.remove();
@@ -151,7 +148,7 @@ class Notebook {
 
 /**
  * What anywidget calls for each place the widget is shown in.
- * @param {{model: import("./kernel.js").Model, el: HTMLElement}} given
+ * @param {{model: import("./net/kernel.js").Model, el: HTMLElement}} given
  * @param {string} style
  */
 export function render({ model, el }, style) {

@@ -1,28 +1,25 @@
 // A grid in a file of its own: the same view, without a server.
 
-import { plainView } from "./address.js";
-import { Controls, legend } from "./controls.js";
-import { lowerBound } from "./divergence.js";
-import { semanticName, visible } from "./format.js";
-import { Lens } from "./lens.js";
-import { html } from "./markup.js";
-import { action, menu } from "./menus.js";
-import { keep, pinKey } from "./pins.js";
-import { saveSvg } from "./save.js";
-import { skeleton } from "./skeleton.js";
-import { FORMAT, hold } from "./types.js";
+import { semanticName, visible } from "./base/format.js";
+import { hold } from "./base/held.js";
+import { html } from "./base/markup.js";
+import { Controls, legend } from "./frame/controls.js";
+import { Lens } from "./frame/lens.js";
+import { action, menu } from "./frame/menus.js";
+import { skeleton } from "./frame/places.js";
+import { plainView } from "./net/address.js";
+import { saveSvg } from "./net/save.js";
+import { lowerBound } from "./panel/divergence.js";
+import { keep, pinKey } from "./panel/pins.js";
 
-/** @typedef {import("./types.js").Held} Held */
-/** @typedef {import("./types.js").Pin} Pin */
-/** @typedef {import("./types.js").View} View */
-/**
- * @typedef {{grid: import("./types.js").Grid, view: Partial<View>,
- *   bits: [string, number, string, number, number][]}} Embedded
- */
+/** @typedef {import("./base/held.js").Held} Held */
+/** @typedef {import("./base/schema.d.ts").Pin} Pin */
+/** @typedef {import("./base/schema.d.ts").View} View */
+/** @typedef {import("./base/schema.d.ts").SavedPage} SavedPage */
 
 /**
  * How far apart two states are, exactly where that is in the file, else at least.
- * @param {Held} grid @param {Embedded["bits"]} bits @param {Pin} a @param {Pin} b
+ * @param {Held} grid @param {SavedPage["bits"]} bits @param {Pin} a @param {Pin} b
  */
 function between(grid, bits, a, b) {
   const pair = [placeKey(a.column, a.row), placeKey(b.column, b.row)].sort().join();
@@ -39,14 +36,14 @@ function placeKey(column, row) {
   return JSON.stringify([column, row]);
 }
 
-/** Show an embedded grid. @param {HTMLElement} root @param {Embedded} embedded */
+/** Show an embedded grid. @param {HTMLElement} root @param {SavedPage} embedded */
 function showEmbedded(root, embedded) {
   const grid = hold(embedded.grid, null);
   const place = skeleton(root);
   /** @type {View} */ let view = { ...plainView(), ...embedded.view, page: "grid" };
   const lens = new Lens(place.stage, {
     onView: (change) => { view = { ...view, ...change }; },
-    divergence: async (pairs) => pairs.map(([a, b]) => between(grid, embedded.bits ?? [], a, b)),
+    divergence: async (pairs) => pairs.map(([a, b]) => between(grid, embedded.bits, a, b)),
     lookUp: async () => null,
   }, root);
   const controls = new Controls(place.controls, (change) => {
@@ -68,8 +65,8 @@ function showEmbedded(root, embedded) {
 
 function begin() {
   const held = document.getElementById("embedded")?.textContent;
-  const embedded = held ? JSON.parse(held) : null;
-  if (embedded?.grid?.format === FORMAT) showEmbedded(document.body, embedded);
+  /** @type {SavedPage | null} */ const embedded = held ? JSON.parse(held) : null;
+  if (embedded?.grid?.format === "rnnlens-grid") showEmbedded(document.body, embedded);
   else document.body.append(html("p", {}, "This page holds no grid; save it from rnnlens."));
 }
 

@@ -1,0 +1,194 @@
+"""A user's module of which it is known how it is read, with or without its code at hand."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from threading import RLock
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rnnlens.adapter import modules
+from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling
+from rnnlens.adapter.user_model import UserModel, UserRecord, user_model, user_model_at
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.errors import RnnlensError
+from rnnlens.files import digest
+from rnnlens.model.cells import States
+from rnnlens.model.kinds import Kind
+from rnnlens.model.text import Example, TextSide, text_states
+from rnnlens.model.traceable import Edit, Readout, Trace, Traceable
+
+
+class KnownModule(Traceable):
+    """A module and what its run says of it; the module itself is made when it is first traced."""
+
+    def __init__(self, record: UserRecord, make: Callable[[], tuple[UserModel, Adapter]]) -> None:
+        self.record, self._make = record, make
+        self._live: tuple[UserModel, Adapter] | None = None
+        self._fingerprint = ""
+        self._lock = RLock()  # two traces at once would hear each other
+
+    @property
+    def user(self) -> UserModel:
+        """What its owner said of it; of a run, its code is imported when this is first needed."""
+        return self._made()[0]
+
+    @property
+    def adapter(self) -> Adapter:
+        """The module with every kind readable."""
+        return self._made()[1]
+
+    def _made(self) -> tuple[UserModel, Adapter]:
+        with self._lock:
+            if self._live is None:
+                self._live = self._make()
+                self._fingerprint = modules.fingerprint(self._live[1].module)
+            return self._live
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return self.record.kinds
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def device(self) -> torch.device:
+        return self.adapter.device
+
+    @property
+    def code(self) -> str:
+        return self.record.factory
+
+    @property
+    def description(self) -> str:
+        return self.record.description
+
+    @property
+    def difference(self) -> float | None:
+        return self.record.difference
+
+    def classifier(self) -> Readout | None:
+        return self.adapter.classifier()
+
+    def predict(self, y: Tensor) -> Tensor:
+        return y.contiguous()
+
+    def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
+        with self._lock:
+            trace = self.adapter.trace(batch, start, edits)
+        if missing := [kind.id for kind in self.kinds if kind.id not in trace.states]:
+            raise RnnlensError(
+                f"the module has no kind {missing[0]}, which the probes were fitted to; read it as "
+                "it was read then: kinds=, or the code of that time"
+            )
+        return trace
+
+    def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
+        return self.adapter.in_time(labels, trace)
+
+    def batches(self, given: Sequence[Any]) -> list[Batch]:
+        batches = check_batches(given, "batches", self.user.ignore_index)
+        self.adapter.align(*most_telling(batches))
+        return batches
+
+    def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
+        return self.adapter.words(inputs, targets)
+
+    def count(self, inputs: Any, targets: Tensor) -> int:
+        return self.adapter.count(inputs, targets)
+
+    def check(self) -> None:
+        live = self._live
+        if live is not None and modules.fingerprint(live[1].module) != self._fingerprint:
+            raise RnnlensError(
+                "the module has changed since its probes were fitted, so that these no longer say "
+                "what it does; fit anew"
+            )
+
+    def on(self, device: torch.device) -> "KnownModule":
+        """The same, moved to a device."""
+        self.user.module.to(device)
+        return self
+
+    @property
+    def label_count(self) -> int:
+        """How many labels it predicts."""
+        return self.record.labels
+
+    def found_at(
+        self, where: str, vocabulary: Vocabulary, examples: Sequence[Example]
+    ) -> "KnownModule":
+        user = user_model_at(where).copied()
+        user.put(self.user.weights())
+        record, adapter = replace(self.record, factory=where), user.adapter()
+        known = KnownModule(record, lambda: (user, adapter))
+        known.check_reading(vocabulary, examples, where)
+        return known
+
+    def check_reading(self, vocabulary: Vocabulary, examples: Sequence[Example], what: str) -> None:
+        """Refuse a module that does not read as the one that probes were fitted to."""
+        for example in examples:
+            words = tuple(self.user.words(example.text))
+            states = text_states(self, self.text(vocabulary), example.ids)
+            wrong = [kind for kind, v in example.states.items() if not _close(v, states[kind])]
+            if words != example.words or wrong:
+                how = f"its {wrong[0]} differs" if wrong else f"it takes {words} for its words"
+                raise RnnlensError(
+                    f"{what} gives a module that reads {example.text!r} otherwise than the one "
+                    f"that was fitted: {how}; give that module, or fit anew"
+                )
+
+    def text(self, vocabulary: Vocabulary) -> TextSide:
+        """How a text is given to the module."""
+
+        def split(text: str) -> Any:
+            with self._lock:
+                return self.user.words(text)
+
+        record = self.record
+        return TextSide(
+            vocabulary, split, self._prepared, record.follows, mark=record.settings.mark
+        )
+
+    def _prepared(self, ids: Sequence[int]) -> Any:
+        """The numbers of a text's words as the module is fed them."""
+        if self.user.prepare:
+            batch = self.user.prepare(list(ids))
+            if batch is None:
+                raise RnnlensError("prepare= gave nothing; return what the module is fed")
+            return batch
+        if self.record.fed is None:
+            raise RnnlensError(
+                "how a text is fed to the module is not known; give prepare= a function from the "
+                "numbers of its words to what the module takes"
+            )
+        return torch.tensor(list(ids), device=self.device).reshape(self.record.fed)
+
+
+def found_again(
+    record: UserRecord, given: Any, sha: str, weights: Mapping[str, Tensor]
+) -> UserModel:
+    """A user's module, or what `package.module:factory` gives, with the weights of this hash."""
+    named = isinstance(given, str)
+    user = user_model_at(given) if named else user_model(given, "model=")
+    if not named:
+        user = user.read_as(record.settings, record.labels)
+    if digest(user.weights()) == sha:
+        return user
+    if not named:  # it is somebody's: nothing is put into it
+        raise RnnlensError(
+            "the module given is not the one of this run: its weights differ; load the weights of "
+            "that time into it, or fit anew"
+        )
+    user = user.copied()  # the factory may give others the same
+    user.put(weights)
+    return user
+
+
+def _close(a: Tensor, b: Tensor) -> bool:
+    """The same but for rounding, on another device and in half precision too."""
+    return a.shape == b.shape and bool(torch.allclose(a, b, rtol=3e-2, atol=3e-3))

@@ -1,0 +1,97 @@
+"""The model of a run and its data: what `rnnlens fit` and `rnnlens eval` work on."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rnnlens.adapter.batches import batches_of
+from rnnlens.cli.user_run import on_path
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, load_corpus
+from rnnlens.corpus.tokens import ReadingConfig
+from rnnlens.errors import RnnlensError
+from rnnlens.model.train.distributed import pick_device
+from rnnlens.probe.data import Sentences
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.study import study
+from rnnlens.run import Run
+
+Config = TypeVar("Config", bound=ReadingConfig)
+
+
+def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
+    """Where the run's corpus is now, if it has moved since training."""
+    for name, what in (("corpus", "corpus"), ("valid", "validation"), ("test", "test corpus")):
+        parser.add_argument(f"--{name}", metavar="CORPUS", help=f"where the run's {what} is now")
+
+
+def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
+    """The model of a run, ready to trace, and the corpus it was made with, read again."""
+    run.check_finished()
+    record = run.record()["corpus"]
+    if not record:
+        raise RnnlensError(
+            f"the run.json of {run.path} names no corpus; of a run that was fitted in Python, "
+            "measure it there: lens.evaluate(batches)"
+        )
+    return _of_encoded(run, args) if "min_count" in record else _of_batches(run, args)
+
+
+def _of_encoded(run: Run, args: argparse.Namespace) -> Dataset:
+    """A corpus whose vocabulary was made here, as its encoded sentences."""
+    network = run.network().to(pick_device(args.device))
+    corpus = encoded_corpus(run, args)
+    data = {name: Sentences(split) for name, split in corpus.splits.items()}
+    return Dataset(network, data, len(corpus.vocabulary))
+
+
+def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:
+    """The corpus that a run was trained on, read again and checked."""
+    source, sha, config = _recorded(run, args, CorpusConfig)
+    corpus = load_corpus(source, config)
+    if corpus.hash != sha or corpus.vocabulary != run.vocabulary():
+        raise _other(run, source)
+    return corpus
+
+
+def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
+    """A corpus as the batches that a user's module takes, made by its code."""
+    source, sha, config = _recorded(run, args, ReadingConfig)
+    corpus = Corpus.read(source, config)
+    if corpus.hash != sha:
+        raise _other(run, source)
+    on_path()
+    module = run.module()
+    if args.device != "auto":
+        module.on(pick_device(args.device))
+    user, record = module.user, module.record
+    batches = batches_of(user, run.vocabulary(), corpus, config.longest, record.fed)
+    return study(user, batches, follows=record.follows).dataset
+
+
+def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:
+    """Where the corpus of a run is, its hash, and how it is read."""
+    record: dict[str, Any] = dict(run.record()["corpus"])
+    try:
+        source, sha = str(record.pop("source")), str(record.pop("hash"))
+        config = sort(**record)
+        config.check()
+    except (KeyError, TypeError) as error:
+        raise RnnlensError(
+            f"{run.path / 'run.json'} is damaged ({error}); restore it or make the run anew"
+        ) from error
+    for flag, was in (("corpus", source), ("valid", config.valid), ("test", config.test)):
+        here = getattr(args, flag) or not was or was.startswith("nltk:") or Path(was).exists()
+        if not here:
+            raise RnnlensError(
+                f"the corpus of {run.path} was at {was} and is not there now; say where it is: "
+                f"--{flag}"
+            )
+    config = replace(config, valid=args.valid or config.valid, test=args.test or config.test)
+    return args.corpus or source, sha, config
+
+
+def _other(run: Run, source: str) -> RnnlensError:
+    return RnnlensError(
+        f"{source} is not what {run.path} was trained on; say where that is: --corpus"
+    )

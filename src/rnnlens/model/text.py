@@ -1,0 +1,96 @@
+"""The text side of a model: how a text becomes words, numbers and a batch for it to read."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rnnlens.corpus.read.text import words_of
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.errors import RnnlensError
+from rnnlens.model.cells import States
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.traceable import Traceable
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text whose states are at hand."""
+
+    text: str
+    words: tuple[str, ...]
+    ids: tuple[int, ...]
+    states: States  # kind -> (T, H), and the model's own logits as `y`
+
+
+@dataclass(frozen=True)
+class TextSide:
+    """What stands beside a Traceable for those who give it texts."""
+
+    vocabulary: Vocabulary
+    split: Callable[[str], Iterable[str]]  # a text into words
+    batch: Callable[[Sequence[int]], Any]  # the numbers of words into what the model is given
+    follows: bool = True  # whether labels are the words that follow, so that a text tells what came
+    side_by_side: bool = False  # whether sentences are columns of one batch (T, B)
+    mark: int | None = None  # what is read in front of a text, in place of its last word
+
+    def words(self, text: str) -> tuple[str, ...]:
+        """The words of a text somebody typed."""
+        pieces = self.split(text) if text else ()
+        words = tuple(pieces) if isinstance(pieces, Iterable) else (pieces,)
+        if strange := [word for word in words if not isinstance(word, str)]:
+            raise RnnlensError(f"words= gave {strange[0]!r}; give a function from a text to words")
+        return words
+
+    def came(self, ids: Sequence[int]) -> list[int]:
+        """The labels that a text's words are, in the order of what is read; -1: it does not tell.
+
+        Of a model that reads a mark first, a state stands beside the word that it predicts.
+        """
+        if not self.follows:
+            return [-1] * len(ids)
+        return [*ids] if self.mark is None else [self.mark, *ids]
+
+    def is_unknown(self, number: int) -> bool:
+        """Whether the model has no word of its own for it."""
+        return number == self.vocabulary.unknown
+
+    @classmethod
+    def of_words(cls, vocabulary: Vocabulary) -> "TextSide":
+        """Of a language model of ours."""
+
+        def is_known(word: str) -> bool:
+            return vocabulary.encode([word]) != [vocabulary.unknown]
+
+        return cls(vocabulary, lambda text: words_of(text, is_known), column, side_by_side=True)
+
+
+def column(ids: Sequence[int]) -> Tensor:
+    """One sentence as a batch (T, 1)."""
+    return torch.tensor(list(ids))[:, None]
+
+
+@torch.no_grad()
+def text_states(model: Traceable, side: TextSide, ids: Sequence[int]) -> States:
+    """States (T, H) of every kind after each word of a text, and `y`."""
+    trace = model.trace(side.batch(ids))
+    kinds = [kind.id for kind in model.kinds]
+    steps, batch, _ = trace.states[kinds[-1]].shape
+    if trace.lengths is not None and steps > len(ids):  # past its end a text is padded
+        steps = int(trace.lengths.max())
+    if (steps, batch) != (len(ids), 1):
+        raise RnnlensError(
+            f"a text of {len(ids)} words was read as {batch} sequences of {steps} timesteps; "
+            "give prepare= a function that makes one sequence of just these words"
+        )
+    states = {kind: trace.states[kind][:steps, 0].float().cpu() for kind in kinds}
+    for kind, values in states.items():
+        if len(values) != steps:
+            raise RnnlensError(
+                f"of a text of {steps} words {kind} has {len(values)} states; give prepare= a "
+                "function after which each word has one"
+            )
+    y = trace.prediction[:steps, 0].float().cpu()
+    return {**states, PREDICTION: y.expand(steps, -1)}

@@ -1,0 +1,258 @@
+"""Dataset: a model and its data as states with the labels they are asked about.
+
+The one way to them, for fitting, measuring, controls and the lens: labels are shifted, counted and
+shuffled here and nowhere else. States come straight from the model, chunk by chunk.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rnnlens.errors import RnnlensError
+from rnnlens.model.cells import States
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.traceable import Readout, Trace, Traceable
+from rnnlens.model.train.perplexity import perplexity
+from rnnlens.probe.data import NONE, Batch, Data, Ints
+from rnnlens.probe.prior import log_prior
+from rnnlens.probe.semantics import INPUT, offset
+
+CHUNK = 4096  # states of every kind that measuring holds at once
+_ROOM = 256 * 2**20  # bytes of states kept at hand
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some states that have a label."""
+
+    states: States  # kind -> (N, H), and `y` where that was asked for
+    labels: Tensor  # (N,)
+
+
+class Dataset:
+    """A model and its data, in the splits train, valid and test."""
+
+    def __init__(
+        self,
+        model: Traceable,
+        splits: Mapping[str, Data],
+        label_count: int,
+        *,
+        reads_labels: bool = True,
+        follows: bool = True,
+    ) -> None:
+        """`reads_labels`: whether what is read are labels, so that `input` can be asked; `follows`:
+        whether targets are the words that come next.
+        """
+        self.model, self.splits, self.label_count = model, splits, label_count
+        self.reads_labels, self.follows = reads_labels, follows
+        self.kinds = tuple(kind.id for kind in model.kinds)
+        self._counts: dict[str, Tensor] = {}
+
+    @property
+    def device(self) -> torch.device:
+        """Where its states are."""
+        return self.model.device
+
+    def stream(
+        self, split: str, semantic: str, size: int = CHUNK, kinds: Sequence[str] | None = None
+    ) -> "Stream":
+        """The states of a split, about `size` at once, with the labels of a semantic; `kinds` are
+        all unless others are named.
+        """
+        if semantic == INPUT and not self.reads_labels:
+            raise RnnlensError(
+                "the semantic input asks for the word that was read, and the module's labels are "
+                "not the words it reads; leave input out"
+            )
+        return Stream(self, self.splits[split], semantic, size, kinds or self.kinds)
+
+    @cached_property
+    def classifier(self) -> Readout | None:
+        """The model's own classifier, where it is a linear map of one of the kinds."""
+        found = self.model.classifier()
+        return found if found is not None and found.kind in self.kinds else None
+
+    def counts(self, semantic: str) -> Tensor:
+        """How often each label is asked for in training, (V,)."""
+        if "train" not in self.splits:
+            raise RnnlensError(
+                f"how often each label of {semantic} came in training is not known here; fit the "
+                "probes anew, which keeps it"
+            )
+        if semantic not in self._counts:
+            self._counts[semantic] = self.stream("train", semantic).frequencies()
+        return self._counts[semantic]
+
+    def shuffled(self, seed: int) -> "Dataset":
+        """The same to read, with every label exchanged for another's at random."""
+        splits = {name: data.shuffled(seed) for name, data in self.splits.items()}
+        return Dataset(
+            self.model, splits, self.label_count, reads_labels=self.reads_labels,
+            follows=self.follows,
+        )  # fmt: skip
+
+    @torch.no_grad()
+    def measured(self) -> dict[str, dict[str, float]]:
+        """Perplexity of the model itself and of the unigram baseline on each split."""
+        prior, table = log_prior(self.counts("output")), {}
+        for name, data in self.splits.items():
+            model_nll = unigram_nll = 0.0
+            pairs = 0
+            for chunk in self.stream(name, "output", kinds=(PREDICTION,)).chunks():
+                logits = self.model.predict(chunk.states[PREDICTION])
+                model_nll += float(F.cross_entropy(logits, chunk.labels, reduction="sum"))
+                unigram_nll -= float(prior[chunk.labels.cpu()].sum())
+                pairs += len(chunk.labels)
+            table[name] = {
+                data.unit: len(data.counts),
+                "pairs": pairs,
+                "perplexity": perplexity(model_nll, pairs),
+                "unigram": perplexity(unigram_nll, pairs),
+            }
+        return table
+
+
+class Stream:
+    """The states of one split under one semantic."""
+
+    def __init__(
+        self, dataset: Dataset, data: Data, semantic: str, size: int, kinds: Sequence[str]
+    ) -> None:
+        self.model, self.data, self.size, self.kinds = dataset.model, data, size, tuple(kinds)
+        self.label_count, self.follows = dataset.label_count, dataset.follows
+        self.semantic, self.shift = semantic, offset(semantic)
+        self._kept: dict[int, Chunk] = {}
+        self._room = _ROOM
+
+    @property
+    def pairs(self) -> int:
+        """States that have a label, about."""
+        return self.data.pairs(self.shift)
+
+    def plan(self, seed: tuple[int, ...] | None) -> list[Ints]:
+        """Which pieces make up each chunk: at random, or in their order without a seed."""
+        order = np.arange(len(self.data.counts))
+        if seed is not None:
+            order = np.random.default_rng(seed).permutation(order)
+        filled = np.cumsum(self.data.counts[order]) // self.size
+        return np.split(order, np.flatnonzero(np.diff(filled)) + 1)
+
+    def chunks(self, seed: tuple[int, ...] | None = None) -> Iterator[Chunk]:
+        """Every state once."""
+        for chosen in self.plan(seed):
+            yield self.chunk(chosen)
+
+    @torch.no_grad()
+    def chunk(self, chosen: Ints) -> Chunk:
+        """The states of some pieces; refused where one is no number."""
+        parts = list(self._parts(chosen))
+        states = {kind: torch.cat([part.states[kind] for part in parts]) for kind in self.kinds}
+        finite = torch.stack([torch.isfinite(v).all() for v in states.values()])
+        if not finite.all():  # asked once: each answer makes the CPU wait for the GPU
+            kind = self.kinds[int(finite.int().argmin())]
+            raise RnnlensError(
+                f"the model gives states of kind {kind} that are not numbers; train it anew"
+            )
+        return Chunk(states, torch.cat([part.labels for part in parts]))
+
+    def frequencies(self) -> Tensor:
+        """How often each label occurs, (V,); data whose labels need no trace is not traced."""
+        total = torch.zeros(self.label_count, dtype=torch.int64)
+        every = np.arange(len(self.data.counts))
+        if self.data.whole_pieces:
+            labels = (part.labels for part in self._parts(every))
+        else:
+            batches = self.data.batches(every, torch.device("cpu"))
+            labels = (_there(self.labels(batch, lambda: Trace({}))) for batch in batches)
+        for some in labels:
+            total += torch.bincount(some.cpu(), minlength=self.label_count)
+        return total
+
+    def _parts(self, chosen: Ints) -> Iterator[Chunk]:
+        """Batch by batch; small data that comes in whole pieces is traced once only."""
+        if not self.data.whole_pieces:
+            yield from map(self._traced, self.data.batches(chosen, self.model.device))
+            return
+        for number in chosen.tolist():
+            if number in self._kept:
+                yield self._kept[number]
+                continue
+            part = self._traced(*self.data.batches(np.array([number]), self.model.device))
+            size = sum(v.numel() * v.element_size() for v in part.states.values())
+            if self._room >= size:
+                self._room -= size
+                self._kept[number] = part
+            yield part
+
+    @torch.no_grad()
+    def _traced(self, batch: Batch) -> Chunk:
+        """The states of a batch that have a label."""
+        trace = self.model.trace(batch.inputs)
+        labels = self.labels(batch, lambda: trace)  # (T, B)
+        device = next(iter(trace.states.values())).device
+        keep = (labels.flatten() >= 0).nonzero()[:, 0].to(device)
+        states = {kind: self._beside(kind, trace, labels) for kind in self.kinds}
+        rows = {kind: values.flatten(0, 1)[keep].float() for kind, values in states.items()}
+        return Chunk(rows, _there(labels).to(device))
+
+    def _beside(self, kind: str, trace: Trace, labels: Tensor) -> Tensor:
+        """The states (T, B, H) of a kind, as many as there are labels."""
+        values = trace.prediction if kind == PREDICTION else trace.states[kind]
+        if kind == PREDICTION and len(values) == 1 < len(labels):  # one of a whole sequence
+            values = values.expand(len(labels), -1, -1)
+        if values.shape[:2] != labels.shape:
+            name = "the prediction" if kind == PREDICTION else kind
+            raise RnnlensError(
+                f"{name} has {len(values)} timesteps of {values.shape[1]} sequences in a batch "
+                f"where targets have {len(labels)} of {labels.shape[1]}, unlike in the first; give "
+                "batches that are alike"
+            )
+        return values
+
+    def labels(self, batch: Batch, trace: Callable[[], Trace]) -> Tensor:
+        """The label of every state of a batch, (T, B); negative where there is none."""
+        targets = self.model.in_time(batch.targets, trace)
+        wanted = targets
+        if self.semantic == INPUT:
+            wanted = self._words(batch, trace)
+        elif self.shift != 1:
+            wanted = self._shifted(targets, batch, trace)
+        labels = torch.where(targets >= 0, wanted, NONE)
+        if labels.numel() and labels.max() >= self.label_count:
+            raise RnnlensError(
+                f"a target is {int(labels.max())}, and there are {self.label_count} labels, 0 to "
+                f"{self.label_count - 1}; mend the targets, or give labels= the names of all"
+            )
+        return labels
+
+    def _words(self, batch: Batch, trace: Callable[[], Trace]) -> Tensor:
+        if batch.words is None:
+            raise RnnlensError(
+                "the semantic input needs batches that hold the words as whole numbers, as "
+                "many as there are targets; leave input out"
+            )
+        return self.model.in_time(batch.words, trace)
+
+    def _shifted(self, targets: Tensor, batch: Batch, trace: Callable[[], Trace]) -> Tensor:
+        """Targets some steps later or earlier; where they follow the words, the first word stands
+        before the first of them.
+        """
+        steps = self.shift - 1
+        wanted = torch.full_like(targets, NONE)
+        if steps > 0:
+            wanted[:-steps] = targets[steps:]
+            return wanted
+        wanted[-steps:] = targets[:steps]
+        if self.follows and batch.words is not None and -steps <= len(targets):
+            wanted[-steps - 1] = self._words(batch, trace)[0]
+        return wanted
+
+
+def _there(labels: Tensor) -> Tensor:
+    return labels[labels >= 0]

@@ -1,0 +1,154 @@
+"""What a user's module and its batches tell of themselves, before probes are fitted to it."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from rnnlens.adapter import modules
+from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.axes.targets import Batch, most_telling, words_of
+from rnnlens.adapter.known import KnownModule
+from rnnlens.adapter.settings import mark_of
+from rnnlens.adapter.user_model import UserModel, UserRecord
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.errors import RnnlensError, RnnlensWarning
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.probe import data
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.prior import log_prior
+
+_TRIED = 4  # batches
+_SURE = 2.0  # standard errors
+
+
+@dataclass(frozen=True)
+class Study:
+    """A user's module, how it is read, and its data."""
+
+    user: UserModel
+    model: KnownModule
+    dataset: Dataset
+    labels: tuple[str, ...]
+    inputs: tuple[str, ...]  # names of what is read; empty where nobody has named them
+
+    @property
+    def padding(self) -> int | None:
+        """The number that its embedding has for padding."""
+        embedding = modules.embedding(self.model.adapter.module)
+        return None if embedding is None else embedding.padding_idx
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether a text can be made into what the module is fed."""
+        return bool(self.inputs and (self.model.record.fed or self.user.prepare))
+
+    def vocabulary(self) -> Vocabulary:
+        """The names, with how often each label comes in training."""
+        counts = tuple(self.dataset.counts("output").tolist())
+        return Vocabulary.of_user(self.labels, counts, self.inputs)
+
+
+def study(
+    user: UserModel, batches: Mapping[str, Sequence[Batch]], *, follows: bool = False
+) -> Study:
+    """Trace some batches, and tell the labels, the kinds, and how a text is fed.
+
+    `follows`: it is known that targets are the next words, though sentences of two do not show it.
+    """
+    adapter = user.adapter()
+    telling, *others = most_telling(batches["train"])
+    axes = adapter.align(telling, *others)
+    follows = axes.follows or follows
+    labels = _labels(user, adapter.trace(telling[0]).prediction.shape[-1])
+    inputs = labels if follows else ()
+    if user.inputs is not None:
+        inputs = tuple(user.inputs)
+    _check_embedding(adapter, inputs)
+    record = UserRecord(
+        user.where, modules.description(adapter.module), follows,
+        None if user.prepare else axes.fed, adapter.kinds, len(labels), adapter.difference,
+        replace(user.settings(), mark=mark_of(user.prepare, len(inputs))),
+    )  # fmt: skip
+    model = KnownModule(record, lambda: (user, adapter))
+    splits = {name: data.of_batches(model, some) for name, some in batches.items()}
+    dataset = Dataset(model, splits, len(labels), reads_labels=inputs == labels, follows=follows)
+    result = Study(user, model, dataset, labels, inputs)
+    _warn_of_padding(result, telling)
+    _warn_if_worse_than_unigram(dataset)
+    return result
+
+
+def _warn_of_padding(study: Study, batch: Batch) -> None:
+    words = words_of(*batch)
+    if words is None or study.padding is None:
+        return
+    model, trace = study.model, study.model.trace(batch[0])
+    try:
+        read, asked = (model.in_time(one, lambda: trace) for one in (words, batch[1]))
+    except RnnlensError:  # told when states are asked for
+        return
+    if bool(((read == study.padding) & (asked >= 0)).any()):
+        warnings.warn(
+            f"padding (number {study.padding}) has targets, so that its states are fitted and "
+            "measured too; give it negative targets",
+            RnnlensWarning,
+            stacklevel=2,
+        )
+
+
+@torch.no_grad()
+def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
+    """A net under every mistake in reading a module: does it predict its own targets at all?
+
+    Where it is worse on some batches than the frequencies of the labels, targets are most likely
+    not beside what it says of them, or it is not trained.
+    """
+    stream = dataset.stream("train", "output", kinds=(PREDICTION,))
+    try:
+        prior = log_prior(dataset.counts("output"))
+        count = len(stream.data.counts)
+        chunk = stream.chunk(np.arange(0, count, -(-count // _TRIED)))
+    except RnnlensError:  # told where states are asked for
+        return
+    logits, labels = dataset.model.predict(chunk.states[PREDICTION]), chunk.labels
+    model = F.cross_entropy(logits.double(), labels, reduction="none").cpu()
+    unigram = -prior[labels.cpu()]
+    gap = model - unigram
+    if len(gap) > 1 and float(gap.mean()) > _SURE * float(gap.std()) / len(gap) ** 0.5:
+        warnings.warn(
+            f"the module predicts its targets worse (perplexity {float(model.mean().exp()):.3g}) "
+            f"than their frequencies do ({float(unigram.mean().exp()):.3g}); look whether it is "
+            "trained, targets lie in the order of the batch (batch_first=), padding has negative "
+            "targets, and logits= picks the logits",
+            RnnlensWarning,
+            stacklevel=3,
+        )
+
+
+def _check_embedding(adapter: Adapter, inputs: Sequence[str]) -> None:
+    embedding = modules.embedding(adapter.module)
+    if embedding is not None and len(inputs) > embedding.num_embeddings:
+        raise RnnlensError(
+            f"inputs= names {len(inputs)} words and the module's embedding has "
+            f"{embedding.num_embeddings}; name what it has"
+        )
+
+
+def _labels(user: UserModel, count: int) -> tuple[str, ...]:
+    names = tuple(map(str, range(count) if user.labels is None else user.labels))
+    if count == 1:
+        raise RnnlensError(
+            "the module predicts one number; name its labels and make logits of it, of yes and no "
+            "logits=lambda z: torch.cat([0 * z, z], -1), of bins, by their middles and width, "
+            "logits=lambda z: -(((z - torch.tensor(middles)) / width) ** 2)"
+        )
+    if len(names) != count:
+        raise RnnlensError(
+            f"the module predicts {count} labels and {len(names)} are named; name every one, or "
+            "give logits= a function that picks the logits"
+        )
+    return names

@@ -1,0 +1,41 @@
+"""How many threads torch computes on."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+
+import torch
+
+_MOST = 8
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute on the calling thread alone, for work too small to be worth sharing.
+
+    Torch's threads spin while they wait for each other: as soon as another process has one of the
+    cores, each operation waits for a thread that is not running. The number is the calling
+    thread's own, so that others who compute at the same time keep theirs.
+    """
+    before = torch.get_num_threads()
+    if before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@cache
+def pool() -> ThreadPoolExecutor:
+    """Threads of our own, as many as there are cores: they sleep while they wait."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return ThreadPoolExecutor(min(cores or 1, _MOST), "rnnlens")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.cache_clear)  # a fork has none of its parent's threads

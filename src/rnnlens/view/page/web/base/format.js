@@ -1,0 +1,151 @@
+// Numbers and words as people read them.
+
+/** @typedef {import("./schema.d.ts").Column} Column */
+/** @typedef {import("./schema.d.ts").State} State */
+
+/** @param {number} p */
+export function percent(p) {
+  if (p > 0.9995) return p === 1 ? "100%" : ">99.9%";
+  return p >= 0.0995 ? `${Math.round(p * 100)}%` : p >= 0.001 ? `${(p * 100).toFixed(1)}%` : "<0.1%";
+}
+
+/** A probability, with as many digits as tell it from others. @param {number} p */
+export function probability(p) {
+  if (p >= 0.0995) return p.toFixed(2);
+  if (p >= 0.0005) return p.toFixed(3);
+  return p >= 0.00005 ? p.toFixed(4) : "<0.0001";
+}
+
+/** @param {number} n */
+export function ordinal(n) {
+  const tens = n % 100;
+  const ending = tens > 10 && tens < 14 ? "th" : ["th", "st", "nd", "rd"][n % 10] ?? "th";
+  return `${thousands(n)}${ending}`;
+}
+
+/** @param {number} n */
+export function thousands(n) {
+  return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+const LONGEST_TEXT = 20_000; // characters that the server takes
+const LONGEST_QUOTE = 80;
+
+/** What is wrong with a text of too many characters, as the server says it. @param {string} text */
+export function tooLong(text) {
+  const { length } = [...text];
+  const most = thousands(LONGEST_TEXT);
+  return length > LONGEST_TEXT ? `${thousands(length)} characters are too many; give at most ${most}` : "";
+}
+
+/** What was given, as a notice quotes it. @param {string} given */
+export function quote(given) {
+  const characters = [...visible(given)];
+  if (characters.length <= LONGEST_QUOTE) return characters.join("");
+  return `${characters.slice(0, LONGEST_QUOTE - 1).join("")}…`;
+}
+
+/** @param {number | null} value */
+export function perplexity(value) {
+  if (value === null || !Number.isFinite(value)) return "not measured";
+  return value >= 9.95 ? thousands(Math.round(value)) : value.toFixed(2);
+}
+
+/** @param {import("../panel/divergence.js").Divergence} divergence */
+export function apart(divergence) {
+  const { bits, exact } = divergence;
+  // A lower bound is rounded down, so that it stays one.
+  const said = exact ? bits.toFixed(2) : (Math.floor(bits * 100) / 100).toFixed(2);
+  return exact ? `${said} bits` : `at least ${said} bits`;
+}
+
+const BIDI = /[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text with what cannot be seen made visible. @param {string} text */
+export function visible(text) {
+  if (/^ +$/.test(text)) return "\u2423".repeat(text.length); // a character model's most frequent label
+  return wellFormed(text)
+    .replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
+    .replace(/\u007f/g, "\u2421")
+    .replace(/[\u0080-\u009f\ufeff\ufffe\uffff]/g, "\ufffd")
+    .replace(BIDI, "\u25cc");
+}
+
+/** Halves of surrogate pairs cannot be sent or drawn. @param {string} text */
+export function wellFormed(text) {
+  return text.replace(/[\ud800-\udfff]/gu, "\ufffd");
+}
+
+/**
+ * What a semantic asks for; of a model that predicts no words, its label.
+ * @param {string} semantic @param {boolean} [follows]
+ */
+export function semanticName(semantic, follows = true) {
+  if (semantic === "output") return follows ? "next word" : "label";
+  if (semantic === "input") return "current word";
+  const found = /^output([+-])(\d+)$/.exec(semantic);
+  if (!found) return visible(semantic);
+  const words = found[2] === "1" ? "1 word" : `${found[2]} words`;
+  return `${follows ? "" : "label "}${words} ${found[1] === "+" ? "later" : "earlier"}`;
+}
+
+/** What a semantic asks for, in a sentence. @param {string} semantic @param {boolean} [follows] */
+export function semanticHelp(semantic, follows = true) {
+  const asked = follows ? "the word that comes next" : "the label of its word";
+  if (semantic === "output") return `What does each state say about ${asked}?`;
+  if (semantic === "input") return "What does each state still say about the word just read?";
+  const found = /^output([+-])(\d+)$/.exec(semantic);
+  if (!found) return `What does each state say about ${visible(semantic)}?`;
+  const where = found[1] === "+" ? "after" : "before";
+  const own = follows ? `the word ${found[2]} ${where} the next one` : `the label ${found[2]} ${where} its own`;
+  return `What does each state say about ${own}?`;
+}
+
+/** How what really came is introduced. @param {string} semantic @param {Column} column */
+export function wantedName(semantic, column) {
+  const asked = column.letter === "y" ? "output" : semantic;
+  if (asked === "output") return "really came next";
+  return asked === "input" ? "really was read" : `really came ${semanticName(asked)}`;
+}
+
+/** @param {number} layer @param {number} last */
+export function layerName(layer, last) {
+  if (layer === 0) return "input";
+  return layer >= last ? "model" : `layer ${layer}`;
+}
+
+/** @param {Column} column @param {number} last */
+export function columnName(column, last) {
+  const inside = column.layer > 0 && column.layer < last;
+  const where = [column.part, inside ? `layer ${column.layer}` : ""].filter(Boolean);
+  return [column.name, ...where].map(visible).join(", ");
+}
+
+/** The layer number that stands for the model's own prediction. @param {Column[]} columns */
+export function lastLayer(columns) {
+  const own = columns.find((column) => column.letter === "y");
+  return own ? own.layer : Math.max(0, ...columns.map((column) => column.layer)) + 1;
+}
+
+/**
+ * The word a state has just read.
+ * @param {{words: {text: string}[]}} grid @param {Column} column @param {number} row
+ */
+export function wordAfter(grid, column, row) {
+  const read = row - column.back;
+  return read < 0 ? "the start" : visible(grid.words[read]?.text ?? "");
+}
+
+/**
+ * A state in words, for those who listen.
+ * @param {State} state @param {string} name @param {string} after @param {number} bars
+ */
+export function describe(state, name, after, bars) {
+  const said = state.top.slice(0, bars).map(([label, p]) => `${visible(label)} ${percent(p)}`);
+  return `${name}, after ${after}: ${groupName(state.group)} ${percent(state.share)}; ${said.join(", ")}`;
+}
+
+/** @param {string} group */
+export function groupName(group) {
+  return visible(group).toLowerCase();
+}

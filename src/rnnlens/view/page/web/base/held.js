@@ -1,0 +1,33 @@
+// A grid as the page holds it. Python decides every number and colour of it.
+
+/** @typedef {import("./schema.d.ts").Grid} Grid */
+/**
+ * Labels and groups are maps, so that no name of theirs can be mistaken for anything else; rows are
+ * those from the first on, fewer than words while more are on their way.
+ * @typedef {Omit<Grid, "labels" | "from" | "groups"> &
+ *   {labels: Map<string, string>, groups: Map<string, string>}} Held
+ */
+
+/**
+ * A grid as Python gave it, made ready to be held. Rows before `from` come from the one before.
+ * @param {Grid} given
+ * @param {Held | null} before
+ * @returns {Held}
+ */
+export function hold(given, before) {
+  const { labels, from, groups, ...rest } = given;
+  const rows = before ? before.rows.slice(0, from).concat(given.rows) : given.rows;
+  const known = new Map(before ? before.labels : []);
+  for (const [label, group] of Object.entries(labels)) known.set(label, group);
+  return { ...rest, rows, labels: known, groups: new Map(Object.entries(groups)) };
+}
+
+/**
+ * The same grid as JSON that can be embedded and read again.
+ * @param {Held} grid
+ * @returns {Grid}
+ */
+export function release(grid) {
+  const { labels, groups, ...rest } = grid;
+  return { ...rest, from: 0, labels: Object.fromEntries(labels), groups: Object.fromEntries(groups) };
+}

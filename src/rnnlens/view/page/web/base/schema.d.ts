@@ -1,0 +1,255 @@
+// What the server is asked and answers, and what a saved page and a notebook's view begin with.
+// Written by `python scripts/page_types.py` from view/page/server/api.py: change that, not this.
+
+/** at least 0 */
+export type Bits = number;
+
+/** like ^#[0-9a-f]{6}$ */
+export type Colour = string;
+
+/** at least 0 */
+export type Count = number;
+
+/** 0 to 1 */
+export type DivergenceBits = number;
+
+/** more than 0 */
+export type Perplexity = number;
+
+/** 0 to 1 */
+export type Probability = number;
+
+/** 1: the most probable; at least 1 */
+export type Rank = number;
+
+/** The evaluation of a run. */
+export interface Accuracy {
+  run: string;
+  title: string;
+  follows: boolean;
+  /** the model's */
+  own: Perplexity;
+  unigram: Perplexity | null;
+  /** by semantic */
+  unigrams: Record<string, Perplexity>;
+  semantics: Record<string, Score[]>;
+}
+
+/** A kind as it is drawn. */
+export interface Column {
+  id: string;
+  /** its id */
+  kind: string;
+  /** such as l; empty: a submodule's output, called by its path */
+  letter: string;
+  /** of the module, where it has several that are recurrent */
+  part: string;
+  /** whether its layer reads backwards */
+  reverse: boolean;
+  /** timesteps before that of its row */
+  back: Count;
+  /** 0: before the first; that of the prediction is the last */
+  layer: Count;
+  name: string;
+  symbol: string;
+  equation: string;
+  /** the kinds it is computed from, so many timesteps back */
+  sources: [string, number][];
+  /** whether it is, unless somebody chooses */
+  shown: boolean;
+  /** null: not measured */
+  perplexity: Perplexity | null;
+}
+
+/** States to compare, two by two. */
+export interface DivergenceRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text?: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** at most 64 */
+  pairs: Pair[];
+}
+
+/** Jensen-Shannon divergence of each pair. */
+export interface Divergences {
+  bits: DivergenceBits[];
+}
+
+/** The encodings of a text: all of its words and columns, and the rows that were asked for. */
+export interface Grid {
+  format: "rnnlens-grid";
+  version: 1;
+  run: string;
+  title: string;
+  text: string;
+  /** whether labels are the words that follow */
+  follows: boolean;
+  semantic: string;
+  semantics: string[];
+  palette: string;
+  palettes: string[];
+  groups: Record<string, Colour>;
+  columns: Column[];
+  /** which columns feed which; K@-1 without a column is K one row up, K@+1 one down */
+  edges: [string, string][];
+  words: Word[];
+  /** the group of every label that a state names */
+  labels: Record<string, string>;
+  /** rows[0] is this row of the grid */
+  from: Count;
+  /** a state for each column */
+  rows: State[][];
+}
+
+/** A text, and the rows that whoever asks already has. */
+export interface GridRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** the text whose grid's first rows are at hand; at most 20,000 characters */
+  previous?: string;
+  /** how many of them; 0 to 1,000,000 */
+  have?: number;
+  /** rows to answer with at most; 1 to 200 */
+  limit?: number;
+}
+
+/** What a view in a notebook begins with. */
+export interface NotebookView {
+  grid: Grid;
+  /** whether it has a field for texts */
+  typing: boolean;
+  examples: string[];
+}
+
+/** Two states to compare. */
+export interface Pair {
+  a: PairEnd;
+  b: PairEnd;
+}
+
+/** One of two states to compare: a column and a row of a text's grid. */
+export interface PairEnd {
+  /** at most 200 characters */
+  column: string;
+  /** 0 to 1,000,000 */
+  row: number;
+  /** null: the request's; at most 20,000 characters */
+  text?: string | null;
+  /** null: the request's; at most 200 characters */
+  semantic?: string | null;
+}
+
+/** A state that is kept in view; null: of the view's own text or semantic. */
+export interface Pin {
+  column: string;
+  row: Count;
+  text: string | null;
+  semantic: string | null;
+}
+
+/** A state of a grid. */
+export interface Place {
+  column: string;
+  row: Count;
+}
+
+/** What is wrong and what to do, in one line. */
+export interface Problem {
+  error: string;
+}
+
+/** A run that can be asked for. */
+export interface RunSummary {
+  id: string;
+  title: string;
+  /** how many there are */
+  labels: Count;
+  semantics: string[];
+  palettes: string[];
+  examples: string[];
+  /** whether it has any */
+  probes: boolean;
+}
+
+/** Every run that is served. */
+export interface Runs {
+  runs: RunSummary[];
+}
+
+/** What a saved page holds: a whole grid, how it is seen, and divergences that are known. */
+export interface SavedPage {
+  grid: Grid;
+  view: View;
+  /** between two states, each a column and a row */
+  bits: [string, Count, string, Count, DivergenceBits][];
+}
+
+/** How well the states of a kind predict, on the test split; null: not measured. */
+export interface Score {
+  kind: string;
+  perplexity: Perplexity | null;
+  /** of its perplexity to the model's own */
+  ratio: number | null;
+  accuracy: Probability | null;
+  /** from the model's own prediction, in bits */
+  kl: number | null;
+  calibration: Probability | null;
+}
+
+/** The encoding of one state. */
+export interface State {
+  colour: Colour;
+  /** that dominates */
+  group: string;
+  share: Probability;
+  entropy: Bits;
+  /** the most probable labels first */
+  top: [string, Probability][];
+  /** what really came */
+  wanted: [string, Probability, Rank] | null;
+}
+
+/** Everything that is chosen on the page; null: what is usual. */
+export interface View {
+  run: string | null;
+  text: string | null;
+  semantic: string | null;
+  palette: string | null;
+  density: "bars" | "compact";
+  kinds: "all" | "outputs" | string[] | null;
+  naming: "both" | "names" | "symbols";
+  /** 1 to 5 */
+  bars: number;
+  pins: Pin[];
+  focus: Place | null;
+  page: "grid" | "accuracy";
+}
+
+/** A word of the text and what the network takes it for. */
+export interface Word {
+  text: string;
+  label: string;
+  unknown: boolean;
+  group: string;
+}
+
+/** What is got from a path, by a query. */
+export interface Gets {
+  "api/runs": { asked: Record<string, never>; answer: Runs };
+  "api/accuracy": { asked: { run?: string }; answer: Accuracy };
+}
+
+/** What is posted to a path. */
+export interface Posts {
+  "api/grid": { asked: GridRequest; answer: Grid };
+  "api/divergence": { asked: DivergenceRequest; answer: Divergences };
+}

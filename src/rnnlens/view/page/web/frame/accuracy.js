@@ -1,0 +1,152 @@
+// The accuracy page: how well each kind predicts, beside the model itself and the unigram baseline.
+
+import { lastLayer, layerName, perplexity, semanticHelp, semanticName, visible } from "../base/format.js";
+import { html, shape, toDom } from "../base/markup.js";
+import { fitted, tail } from "../base/text.js";
+import { INK, label, round, SOFT, textStyle } from "../grid/draw.js";
+
+/** @typedef {import("../base/schema.d.ts").Accuracy} Accuracy */
+/** @typedef {import("../base/schema.d.ts").Score} Score */
+/** @typedef {import("../base/markup.js").Shape} Shape */
+/** @typedef {import("../base/schema.d.ts").Column} Column */
+/** @typedef {import("../base/text.js").Measure} Measure */
+/** @typedef {(kind: string) => {name: string, symbol: string, layer: string}} Naming */
+
+const PITCH = 22, NAMES = 190, VALUES = 64, TOP = 30;
+const SLIVER = 8; // times that the baseline may be longer than the longest bar
+const BAR = "#7d8ba1", RULE = "#e4e4df";
+
+/**
+ * How far the axis goes: a little past the baseline, and what is longer is cut; but where every bar
+ * would be a sliver beside the baseline, a little past the longest, and the baseline is beyond.
+ * @param {Score[]} scores @param {number[]} lines
+ */
+export function axisEnd(scores, lines) {
+  const measured = scores.flatMap((score) => score.perplexity ?? []);
+  const longest = Math.max(0, ...measured), far = lines.length ? Math.max(...lines) : longest;
+  return measured.length && longest * SLIVER < far ? longest * 1.3 : (far || 1) * 1.08;
+}
+
+/** Round values for an axis: at most six of them. @param {number} end */
+export function ticks(end) {
+  const rough = end / 5, unit = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((times) => times * unit).find((value) => value >= rough) ?? rough;
+  const made = [];
+  for (let value = 0; value <= end; value += step) made.push(round(value));
+  return made;
+}
+
+/**
+ * Perplexity per kind as bars; those past the axis are cut and say so.
+ * @param {Score[]} scores @param {[string, number][]} lines @param {Naming} naming @param {number} width
+ * @param {Measure} measure
+ * @returns {Shape}
+ */
+export function drawAccuracy(scores, lines, naming, width, measure) {
+  const end = axisEnd(scores, lines.map(([, value]) => value)), room = width - NAMES - VALUES;
+  const height = TOP + scores.length * PITCH + 34;
+  const at = (/** @type {number} */ value) => round(NAMES + (Math.min(value, end) / end) * room);
+  const bottom = height - 30;
+  const axis = ticks(end).flatMap((value) => [
+    shape("line", { class: "rule", x1: at(value), x2: at(value), y1: TOP - 6, y2: bottom, stroke: RULE }),
+    label(at(value), bottom + 15, String(value), { class: "soft", fill: SOFT, "text-anchor": "middle" }),
+  ]);
+  let layer = "";
+  const bars = scores.flatMap((score, k) => {
+    const y = TOP + k * PITCH, named = naming(score.kind);
+    const value = score.perplexity ?? 0, cut = value > end, length = at(value) - NAMES;
+    const first = named.layer !== layer;
+    layer = named.layer;
+    const heading = label(0, y + 14, named.layer, { class: "soft", fill: SOFT, "font-size": 11 });
+    const above = shape("line", { class: "rule", x1: 0, x2: width, y1: y - 0.5, y2: y - 0.5, stroke: RULE });
+    const tear = `M${NAMES + length - 12} ${y + 2}l-4 7l4 2l-4 7h5l4 -7l-4 -2l4 -7z`;
+    return [...(first ? [heading] : []), ...(first && k ? [above] : []),
+      ...drawName(named, y + 14, measure),
+      shape("rect", { class: "score", x: NAMES, y: y + 4, width: round(Math.max(1, length)), height: PITCH - 8,
+        rx: 2, fill: BAR }),
+      ...(cut ? [shape("path", { class: "tear", d: tear, fill: "#fff" })] : []),
+      label(NAMES + length + 6, y + 15, perplexity(score.perplexity) + (cut ? " (cut)" : ""), { "font-size": 12 }),
+    ];
+  });
+  const limits = lines.flatMap(([name, value]) => [
+    shape("line", { class: "limit", "data-name": name, x1: at(value), x2: at(value), y1: 18, y2: bottom, stroke: INK,
+      "stroke-dasharray": name === "unigram" ? "3 3" : "none" }),
+    label(at(value), 14, `${name} ${perplexity(value)}${value > end ? " →" : ""}`,
+      { "font-size": 11, "text-anchor": "middle" }),
+  ]);
+  return shape("svg", { width, height, role: "img", ...textStyle(),
+    "aria-label": "perplexity per kind; the table below says the same" }, ...axis, ...bars, ...limits);
+}
+
+/**
+ * A kind's symbol and name; one without a symbol is called by its path, whose end tells it from others.
+ * @param {ReturnType<Naming>} named @param {number} y @param {Measure} measure
+ */
+function drawName({ name, symbol }, y, measure) {
+  if (!symbol) return [label(56, y, tail(name, NAMES - 64, 12, measure), { "font-size": 12 })];
+  return [label(56, y, symbol, { "font-style": "italic", "font-size": 13, "font-family": "Georgia, serif" }),
+    label(76, y, fitted(name, NAMES - 84, 12, measure), { "font-size": 12 })];
+}
+
+/** What kinds are called, as far as they have columns. @param {Column[]} columns @returns {Naming} */
+export function namesOf(columns) {
+  return (kind) => {
+    const column = columns.find((one) => one.id === kind);
+    if (!column) return { name: visible(kind), symbol: "", layer: "" };
+    const layer = layerName(column.layer, lastLayer(columns));
+    return { name: visible(column.name), symbol: column.letter && visible(column.symbol), layer };
+  };
+}
+
+/** @param {Score[]} scores @param {string} caption @param {Naming} naming */
+function table(scores, caption, naming) {
+  const heads = ["kind", "", "perplexity", "× the model's", "accuracy", "KL from the model, bits",
+    "calibration error"];
+  const head = html("tr", {}, ...heads.map((name) => html("th", { scope: "col" }, name)));
+  const rows = scores.map((score) => {
+    const named = naming(score.kind);
+    const numbers = [perplexity(score.perplexity), score.ratio?.toFixed(2),
+      score.accuracy === null ? null : `${(score.accuracy * 100).toFixed(1)}%`, score.kl?.toFixed(2), score.calibration?.toFixed(3)];
+    return html("tr", {}, html("th", { scope: "row" }, visible(score.kind)),
+      html("td", { class: "name" }, [named.name, named.layer].filter(Boolean).join(", ")),
+      ...numbers.map((value) => html("td", {}, value ?? "")));
+  });
+  return html("table", {}, html("caption", {}, caption), html("thead", {}, head), html("tbody", {}, ...rows));
+}
+
+/**
+ * What the kinds are measured against under a semantic. The model itself is asked about the next
+ * word, so only there it can be compared.
+ * @param {Accuracy} found @param {string} semantic
+ * @returns {[string, number][]}
+ */
+export function baselines(found, semantic) {
+  const unigram = Object.hasOwn(found.unigrams, semantic) ? found.unigrams[semantic] : found.unigram;
+  /** @type {[string, number][]} */ const lines = semantic === "output" ? [["the model itself", found.own]] : [];
+  return unigram === null ? lines : [...lines, ["unigram", unigram]];
+}
+
+/** @param {[string, number][]} lines */
+export function lead(lines) {
+  const said = lines.map(([name, value]) => `${name === "unigram" ? "the unigram baseline" : name} ${perplexity(value)}`);
+  return said.length ? `Perplexity of ${said.join(", of ")}` : "Perplexity";
+}
+
+/**
+ * The page.
+ * @param {Accuracy} found @param {string | null} semantic @param {Column[]} columns of a grid of the run
+ * @param {number} width @param {Measure} measure
+ */
+export function accuracyPage(found, semantic, columns, width, measure) {
+  const naming = namesOf(columns);
+  const measured = semantic !== null && Object.hasOwn(found.semantics, semantic);
+  const asked = measured ? semantic : Object.keys(found.semantics)[0] ?? "output";
+  const scores = Object.hasOwn(found.semantics, asked) ? found.semantics[asked] : [];
+  const heading = html("h2", {}, `How well each kind predicts the ${semanticName(asked, found.follows)}`);
+  const help = html("p", { class: "soft" }, `${semanticHelp(asked, found.follows)} `,
+    "Perplexity of each kind's probe on the test split: shorter is better.");
+  const lines = baselines(found, asked);
+  const todo = "No kind has been measured: fit probes with rnnlens fit, then run rnnlens eval.";
+  if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`)];
+  return [heading, help, toDom(drawAccuracy(scores, lines, naming, width, measure)), table(scores, lead(lines), naming)];
+}

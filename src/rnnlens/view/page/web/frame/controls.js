@@ -1,0 +1,153 @@
+// The controls of a view: semantic, density, kinds, names or symbols, bars, palette, theme.
+
+import { groupName, lastLayer, layerName, semanticHelp, semanticName, visible } from "../base/format.js";
+import { html, shape, toDom } from "../base/markup.js";
+import { shownColumns } from "../grid/layout.js";
+import { action, list, menu, segments, take } from "./menus.js";
+
+/** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../base/schema.d.ts").View} View */
+/** @typedef {(change: Partial<View>) => void} OnView */
+
+const MANY = 3; // more semantics than these are a list
+
+export class Controls {
+  /**
+   * @param {HTMLElement} root
+   * @param {OnView} onView
+   * @param {{semantic: boolean, theme?: boolean}} can what can be changed here: a file holds one semantic,
+   *   and a notebook has a theme of its own
+   */
+  constructor(root, onView, can) {
+    this.onView = onView;
+    this.can = can;
+    this.seen = ""; // the choices offered, so that they are made anew only when they change
+    /** @type {HTMLElement} */ this.semantics = html("div", { class: "place" });
+    /** @type {HTMLElement} */ this.palettes = html("div", { class: "place" });
+    this.density = segments("density", [
+      { value: "bars", text: "bars", title: "rectangles with the most probable labels" },
+      { value: "compact", text: "compact", title: "rectangles only: many words at once" },
+    ], "bars", (density) => onView({ density: /** @type {View["density"]} */ (density) }));
+    this.naming = segments("headings", [
+      { value: "both", text: "both" }, { value: "names", text: "names" }, { value: "symbols", text: "symbols" },
+    ], "both", (naming) => onView({ naming: /** @type {View["naming"]} */ (naming) }));
+    this.bars = segments("number of bars", ["1", "2", "3", "4", "5"].map((value) => ({ value, text: value })), "3",
+      (bars) => onView({ bars: Number(bars) }));
+    this.theme = segments("theme", ["auto", "light", "dark"].map((value) => ({ value, text: value })), "auto",
+      setTheme);
+    this.kinds = html("div", { class: "kinds" });
+    const themes = can.theme === false ? [] : [field("theme", this.theme)];
+    const look = menu("look", "look", field("headings", this.naming), field("bars", this.bars), this.palettes,
+      ...themes);
+    root.append(this.semantics, this.density, menu("kinds", "choose", this.kinds), look);
+    if (can.theme === false) return;
+    setTheme(storedTheme());
+    take(this.theme, storedTheme());
+    this.theme.addEventListener("click", () => take(this.theme, storedTheme()));
+    this.theme.addEventListener("keydown", () => take(this.theme, storedTheme()));
+  }
+
+  /** Show the choices a grid has and the ones a view has taken. @param {Held} grid @param {View} view */
+  show(grid, view) {
+    take(this.density, view.density);
+    take(this.naming, view.naming);
+    take(this.bars, String(view.bars));
+    const seen = JSON.stringify([grid.semantics, grid.palettes, grid.columns.map((column) => column.id), grid.run]);
+    if (seen !== this.seen) {
+      this.seen = seen;
+      this.offer(grid);
+    }
+    const semantics = this.semantics.firstElementChild, palettes = this.palettes.querySelector(".segments");
+    if (semantics instanceof HTMLSelectElement) semantics.value = grid.semantic;
+    else if (semantics instanceof HTMLElement) take(semantics, grid.semantic);
+    if (palettes instanceof HTMLElement) take(palettes, grid.palette);
+    const shown = new Set(shownColumns(grid, view.kinds).map((column) => column.id));
+    for (const box of this.kinds.querySelectorAll("input")) box.checked = shown.has(box.value);
+  }
+
+  /** @param {Held} grid */
+  offer(grid) {
+    this.semantics.replaceChildren();
+    this.palettes.replaceChildren();
+    const choices = grid.semantics.map((value) => ({ value, text: semanticName(value, grid.follows),
+      title: semanticHelp(value, grid.follows) }));
+    const choose = (/** @type {string} */ semantic) => this.onView({ semantic });
+    if (this.can.semantic && choices.length > 1) {
+      const control = choices.length > MANY ? list : segments;
+      this.semantics.append(control("semantic", choices, grid.semantic, choose));
+    }
+    if (this.can.semantic && grid.palettes.length > 1) {
+      const named = grid.palettes.map((value) => ({ value, text: visible(value) }));
+      const control = segments("colours", named, grid.palette, (palette) => this.onView({ palette }));
+      this.palettes.append(field("colours", control));
+    }
+    this.kinds.replaceChildren(this.presets(), html("div", {}, ...this.layers(grid)));
+  }
+
+  presets() {
+    return html("div", { class: "presets" },
+      action("the usual", () => this.onView({ kinds: null })),
+      action("all", () => this.onView({ kinds: "all" })),
+      action("outputs only", () => this.onView({ kinds: "outputs" })));
+  }
+
+  /** @param {Held} grid */
+  layers(grid) {
+    const last = lastLayer(grid.columns);
+    const layers = [...new Set(grid.columns.map((column) => column.layer))];
+    const sets = layers.map((layer) => {
+      const boxes = grid.columns.filter((column) => column.layer === layer).map((column) => {
+        const box = html("input", { type: "checkbox", value: column.id, change: () => this.chosen(grid) });
+        const mark = html("i", {}, column.letter ? visible(column.symbol) : "");
+        if (column.back) mark.append(html("sub", {}, `t−${column.back}`));
+        return html("label", {}, box, mark, visible(column.name));
+      });
+      return html("fieldset", {}, html("legend", {}, layerName(layer, last)), ...boxes);
+    });
+    // The input and the prediction are one kind each: they share a column.
+    const outside = layers.flatMap((layer, k) => (layer === 0 || layer >= last ? [sets[k]] : []));
+    return [html("div", {}, ...outside), ...sets.filter((set) => !outside.includes(set))];
+  }
+
+  /** @param {Held} grid */
+  chosen(grid) {
+    const taken = [...this.kinds.querySelectorAll("input")].filter((box) => box.checked).map((box) => box.value);
+    const usual = shownColumns(grid, null).map((column) => column.id);
+    const all = taken.length === grid.columns.length;
+    this.onView({ kinds: all ? "all" : taken.join() === usual.join() ? null : taken });
+  }
+}
+
+/** @param {string} name @param {HTMLElement} control */
+function field(name, control) {
+  return html("div", { class: "field" }, html("span", {}, name), control);
+}
+
+/** What the colours mean. @param {Held} grid */
+export function legend(grid) {
+  const items = [...grid.groups].map(([group, colour]) => {
+    const patch = shape("rect", { width: 12, height: 12, rx: 3, fill: colour });
+    const drawn = shape("svg", { width: 12, height: 12, "aria-hidden": "true" }, patch);
+    return html("li", {}, toDom(drawn), groupName(group));
+  });
+  return [...items, html("li", { class: "soft" }, "white = undecided")];
+}
+
+/** The theme chosen earlier, where the browser remembers. */
+function storedTheme() {
+  try {
+    return localStorage.getItem("rnnlens-theme") ?? "auto";
+  } catch {
+    return document.documentElement.dataset.theme ?? "auto";
+  }
+}
+
+/** @param {string} theme */
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  try {
+    localStorage.setItem("rnnlens-theme", theme);
+  } catch {
+    // A page from a file may have no memory; the choice then lasts as long as the page.
+  }
+}

@@ -1,0 +1,253 @@
+// A grid with its panel: hover, pins and their divergence. The page, the exported file and a
+// notebook use it alike; it knows nothing of servers and keeps nothing global.
+
+import { html } from "../base/markup.js";
+import { flow, neighbours } from "../grid/flow.js";
+import { GridView } from "../grid/gridview.js";
+import { shownColumns } from "../grid/layout.js";
+import { drawDetail, drawHint } from "../panel/detail.js";
+import { carried, drawPins, grouped, keep, lives, pinKey, pinOf, toggled } from "../panel/pins.js";
+
+/** @typedef {import("../panel/divergence.js").Divergence} Divergence */
+/** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../panel/pins.js").Kept} Kept */
+/** @typedef {import("../base/schema.d.ts").Pin} Pin */
+/** @typedef {import("../base/schema.d.ts").Place} Place */
+/** @typedef {import("../base/schema.d.ts").View} View */
+/**
+ * `lookUp` gives null for a state that there is not; its pin is dropped. `onProblem` is given what
+ * went wrong with comparing pins, or null once nothing does.
+ * @typedef {{onView: (change: Partial<View>) => void,
+ *   divergence: (pairs: [Pin, Pin][]) => Promise<(Divergence | null)[]>,
+ *   lookUp: (pin: Pin) => Promise<Kept | null>,
+ *   onProblem?: (error: unknown) => void}} LensCallbacks
+ */
+
+const SETTLED = 70; // ms a state is in view before its divergence is asked for
+
+export class Lens {
+  /** @param {HTMLElement} root @param {LensCallbacks} callbacks @param {HTMLElement} keys where Escape is heard */
+  constructor(root, callbacks, keys = root) {
+    this.callbacks = callbacks;
+    /** @type {Held | null} */ this.grid = null;
+    /** @type {View | null} */ this.view = null;
+    /** @type {Map<string, Kept>} */ this.kept = new Map();
+    /** @type {Map<string, Divergence | null>} */ this.between = new Map();
+    /** @type {Set<string>} */ this.fetching = new Set(); // pins that are looked up
+    this.asking = 0;
+    this.asked = 0; // how often divergences were asked for
+    this.wide = 0; // of the panel, kept for the same reason as the grid's
+    this.hinted = ""; // the run whose hint is shown
+    this.bright = false; // whether the flow stands out and the rest steps back
+    const place = html("div", { class: "gridplace" });
+    this.detail = html("div", { class: "detail" }, ...drawHint(null)); // to be read while the grid is on its way
+    this.pinned = html("div", { class: "pinned" });
+    this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, this.detail, this.pinned);
+    root.append(place, this.panel);
+    this.gridView = new GridView(place, {
+      onFocus: (at, how) => this.focus(at, how !== "key" || this.bright),
+      onLeave: () => { this.bright = false; },
+      onPin: (at) => this.pin(at),
+    });
+    new ResizeObserver(() => {
+      if (this.wide === this.panel.clientWidth) return;
+      this.wide = this.panel.clientWidth;
+      this.hinted = "";
+      this.refresh();
+    }).observe(this.panel);
+    keys.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.clear();
+    });
+  }
+
+  /** Show a grid as a view asks for it. @param {Held} grid @param {View} view */
+  show(grid, view) {
+    const pins = carried(view.pins, this.grid, grid);
+    if (this.grid && this.grid.run !== grid.run) this.forget();
+    const same = this.grid && this.grid.columns === grid.columns;
+    this.grid = grid;
+    this.view = { ...view, pins };
+    if (!same || !this.joined) this.joined = neighbours(grid);
+    const kept = new Map();
+    for (const pin of pins) {
+      const shown = (lives(pin, grid) && keep(pin, grid)) || this.kept.get(pinKey(pin))
+        || this.carriedFrom(pin, view, pins);
+      if (shown) kept.set(pinKey(pin), shown);
+    }
+    this.kept = kept;
+    this.gridView.show(grid, this.view);
+    if (JSON.stringify(pins) !== JSON.stringify(view.pins)) this.callbacks.onView({ pins });
+    this.refresh();
+    this.lookUp(pins);
+  }
+
+  /** What a pin showed under the text before. @param {Pin} pin @param {View} view @param {Pin[]} pins */
+  carriedFrom(pin, view, pins) {
+    const before = view.pins[pins.indexOf(pin)];
+    return before && this.kept.get(pinKey(before));
+  }
+
+  forget() {
+    this.kept.clear();
+    this.between.clear();
+  }
+
+  /** Whether a pin's state is known to be there. @param {Pin} pin */
+  there(pin) {
+    return this.kept.has(pinKey(pin)) || (this.grid !== null && lives(pin, this.grid));
+  }
+
+  /** Fetch what pins of other texts show, and drop those of states that there are not. @param {Pin[]} pins */
+  async lookUp(pins) {
+    const run = this.grid?.run;
+    const open = pins.filter((pin) => !this.there(pin) && !this.fetching.has(pinKey(pin)));
+    if (!open.length) return;
+    for (const pin of open) this.fetching.add(pinKey(pin));
+    /** @type {Set<string>} */ const absent = new Set();
+    for (const pin of open) {
+      const key = pinKey(pin);
+      const found = await this.callbacks.lookUp(pin).catch((error) => this.failed(error));
+      this.fetching.delete(key);
+      if (this.grid?.run !== run) continue;
+      if (found) this.kept.set(key, found);
+      else if (found === null) absent.add(key);
+    }
+    const left = (this.view?.pins ?? []).filter((pin) => !absent.has(pinKey(pin)));
+    if (absent.size) this.change({ pins: left });
+    else this.refresh();
+  }
+
+  /** @param {unknown} error @returns {undefined} */
+  failed(error) {
+    this.callbacks.onProblem?.(error);
+  }
+
+  succeeded() {
+    if (this.view?.pins.every((pin) => this.there(pin))) this.callbacks.onProblem?.(null);
+  }
+
+  /** @param {Place} place @param {boolean} bright */
+  focus(place, bright) {
+    this.bright = bright;
+    this.change({ focus: place });
+  }
+
+  /** @param {Place} place */
+  pin(place) {
+    if (!this.grid || !this.view) return;
+    this.change({ focus: place, pins: toggled(this.view.pins, pinOf(this.grid, place)) });
+  }
+
+  clear() {
+    this.bright = false;
+    this.change({ focus: null, pins: [] });
+  }
+
+  /** @param {Partial<View>} change */
+  change(change) {
+    if (!this.view || !this.grid) return;
+    this.view = { ...this.view, ...change };
+    for (const pin of this.view.pins) {
+      const shown = lives(pin, this.grid) && keep(pin, this.grid);
+      if (shown) this.kept.set(pinKey(pin), shown);
+    }
+    this.callbacks.onView(change);
+    this.refresh();
+  }
+
+  /** The pin that the state in view would be. @returns {Pin | null} */
+  inView() {
+    const { grid, view } = this;
+    const focus = view?.focus;
+    return grid && focus && grid.rows[focus.row] ? pinOf(grid, focus) : null;
+  }
+
+  /** Draw what depends on focus and pins. */
+  refresh() {
+    const { grid, view, joined } = this;
+    if (!grid || !view || !joined) return;
+    const shown = new Set(shownColumns(grid, view.kinds).map((column) => column.id));
+    const focus = view.focus && shown.has(view.focus.column) && grid.rows[view.focus.row] ? view.focus : null;
+    const around = focus ? flow(joined, shown, grid.rows.length, focus) : { feeds: [], fed: [] };
+    const pins = view.pins.filter((pin) => lives(pin, grid));
+    this.gridView.setMarks({ focus, ...around, pins }, this.bright);
+    const width = this.width(), { measure } = this.gridView;
+    if (focus) this.detail.replaceChildren(...drawDetail(grid, focus, width, measure));
+    else if (this.hinted !== grid.run) this.detail.replaceChildren(...drawHint(grid));
+    this.hinted = focus ? "" : grid.run;
+    this.refreshPins();
+    this.ask();
+  }
+
+  width() {
+    this.wide ||= this.panel.clientWidth;
+    return Math.min(340, Math.max(180, this.wide - 34));
+  }
+
+  refreshPins() {
+    const { grid, view } = this;
+    if (!grid || !view) return;
+    const cards = drawPins(grid, view.pins, (pin) => this.kept.get(pinKey(pin)) ?? null,
+      (a, b) => this.between.get(pairKey(a, b)) ?? null, this.inView(), {
+        width: Math.floor(this.width() / 2) - 18, measure: this.gridView.measure,
+        onRemove: (pin) => this.change({ pins: toggled(this.view?.pins ?? [], pin) }),
+        onClear: () => this.change({ pins: [] }),
+      });
+    this.pinned.replaceChildren(...cards);
+  }
+
+  /** Ask for the divergences that are not known yet, once the view has settled. */
+  ask() {
+    clearTimeout(this.asking);
+    const pins = (this.view?.pins ?? []).filter((pin) => this.there(pin)), focus = this.inView();
+    /** @type {[Pin, Pin][]} */ const wanted = [];
+    pins.forEach((pin, k) => {
+      if (focus && pinKey(focus) !== pinKey(pin)) wanted.push([pin, focus]);
+      if (k > 0) wanted.push([pins[0], pin]);
+    });
+    const open = wanted.filter(([a, b]) => !this.between.has(pairKey(a, b)));
+    if (!open.length) this.succeeded();
+    else this.asking = setTimeout(() => this.answer(open), SETTLED);
+  }
+
+  /** @param {[Pin, Pin][]} pairs */
+  async answer(pairs) {
+    const turn = ++this.asked;
+    let failed = false;
+    for (const group of grouped(pairs)) {
+      if (turn !== this.asked) return; // asked again meanwhile, for what is still open
+      const found = await this.callbacks.divergence(group).catch((error) => this.failed(error));
+      failed ||= !found;
+      if (found) this.learn(group, found);
+    }
+    if (!failed) this.succeeded();
+  }
+
+  /** Take in divergences, which may also come later or better. @param {[Pin, Pin][]} pairs @param {(Divergence | null)[]} found */
+  learn(pairs, found) {
+    found.forEach((divergence, k) => {
+      if (divergence) this.between.set(pairKey(...pairs[k]), divergence);
+    });
+    if (found.length) this.refreshPins();
+  }
+
+  /**
+   * The divergences known between states that are drawn, as a file holds them.
+   * @returns {[string, number, string, number, number][]}
+   */
+  knownBits() {
+    const { grid, between } = this;
+    /** @type {[string, number, string, number, number][]} */ const found = [];
+    const pins = grid ? (this.view?.pins ?? []).filter((pin) => lives(pin, grid)) : [];
+    pins.forEach((a, k) => pins.slice(k + 1).forEach((b) => {
+      const known = between.get(pairKey(a, b));
+      if (known?.exact) found.push([a.column, a.row, b.column, b.row, known.bits]);
+    }));
+    return found;
+  }
+}
+
+/** The same for both orders: the divergence is. @param {Pin} a @param {Pin} b */
+function pairKey(a, b) {
+  return [pinKey(a), pinKey(b)].sort().join("|");
+}

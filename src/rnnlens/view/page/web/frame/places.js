@@ -1,0 +1,59 @@
+// The page's places, and the field that text is typed into.
+
+import { html } from "../base/markup.js";
+
+const READ = "What each state predicts: bars are the likeliest labels, the rectangle has the colour of the "
+  + "leading group.";
+
+/** Make the places of the page. @param {HTMLElement} root */
+export function skeleton(root) {
+  const note = (/** @type {string} */ kind, role = "status") =>
+    html("p", { class: `note ${kind}`, role, hidden: true });
+  const notes = { problem: note("problem", "alert"), server: note("server"), link: note("link"),
+    pins: note("pins"), loading: note("loading"), empty: note("empty") };
+  const title = html("span", { class: "title" });
+  const controls = html("nav", { class: "controls", "aria-label": "view" });
+  const text = html("textarea", { id: "text", rows: 1, spellcheck: "false", autocomplete: "off",
+    autocapitalize: "off", dir: "auto", "aria-label": "a sentence", placeholder: "type a sentence" });
+  const examples = html("div", { class: "place" });
+  const key = html("ul", { class: "legend", "aria-label": "colours" });
+  const stage = html("div", { class: "stage" });
+  const entry = html("div", { class: "entry" }, html("div", { class: "typing" }, text, examples),
+    html("div", { class: "reading" }, key, html("p", { class: "read" }, READ)));
+  const said = html("div", { class: "notes" }, notes.problem, notes.server, notes.link, notes.pins, notes.loading);
+  const work = html("main", { class: "work" }, entry, notes.empty, stage);
+  const accuracy = html("main", { class: "accuracy", hidden: true });
+  root.classList.add("rnnlens");
+  root.append(html("header", { class: "top" }, html("strong", {}, "rnnlens"), title, controls), said, work, accuracy);
+  return { title, controls, text, examples, legend: key, notes, work, accuracy, stage };
+}
+
+/**
+ * A field of one line that grows with what it holds.
+ * @param {HTMLTextAreaElement} field
+ * @param {(text: string) => void} onText
+ * @param {AbortSignal} [until] when the field is gone
+ */
+export function growing(field, onText, until) {
+  const grow = () => {
+    if (CSS.supports("field-sizing", "content")) return;
+    field.style.height = "auto";
+    field.style.height = `${field.scrollHeight + 2}px`;
+  };
+  field.addEventListener("input", () => {
+    onText(field.value);
+    grow();
+  });
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") event.preventDefault();
+  });
+  window.addEventListener("resize", grow, until ? { signal: until } : {});
+  return {
+    focus: () => field.focus({ preventScroll: true }),
+    /** @param {string} text */
+    set: (text) => {
+      if (field.value !== text) field.value = text;
+      grow();
+    },
+  };
+}

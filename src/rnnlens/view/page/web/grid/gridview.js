@@ -1,0 +1,300 @@
+// The grid on the screen: draws the rows in view, follows pointer and keyboard, lights up the flow.
+
+import { columnName, groupName, lastLayer, visible } from "../base/format.js";
+import { html, shape, toDom } from "../base/markup.js";
+import { measurer } from "../base/text.js";
+import { drawHeader, drawRow, drawWord, textStyle } from "./draw.js";
+import { layOut, placeAt } from "./layout.js";
+import { mark, noMarks, unmark } from "./marks.js";
+import { moved } from "./movement.js";
+
+/** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../base/schema.d.ts").View} View */
+/** @typedef {import("../base/schema.d.ts").Place} Place */
+/** @typedef {import("./layout.js").Layout} Layout */
+/** @typedef {import("./marks.js").Marks} Marks */
+/**
+ * @typedef {{onFocus: (place: Place, how: "pointer" | "key" | "touch") => void, onLeave: () => void,
+ *   onPin: (place: Place) => void}} Callbacks
+ * @typedef {{element: HTMLElement, word: Element, states: Element, drawn: unknown, text: string}} Row
+ */
+
+const SPARE = 4; // rows drawn beyond what is in view
+
+export class GridView {
+  /** @param {HTMLElement} root @param {Callbacks} callbacks */
+  constructor(root, callbacks) {
+    this.callbacks = callbacks;
+    this.measure = measurer();
+    this.uid = `g${Math.random().toString(36).slice(2, 8)}`;
+    /** @type {Held | null} */ this.grid = null;
+    /** @type {View | null} */ this.view = null;
+    /** @type {Layout | null} */ this.layout = null;
+    /** @type {Map<number, Row>} */ this.rows = new Map();
+    this.marks = noMarks();
+    /** @type {Element[]} */ this.marked = [];
+    this.waiting = 0;
+    // Sizes are kept: to ask for them in the midst of drawing would lay the page out twice.
+    this.room = { width: 0, height: 0 };
+    this.top = 0;
+    this.head = html("div", { class: "head", role: "row" });
+    this.body = html("div", { class: "body", role: "rowgroup" });
+    this.scroller = html("div", { class: "scroller", role: "grid", tabindex: 0, "aria-label": "states" },
+      this.head, this.body);
+    root.append(this.scroller);
+    this.listen();
+  }
+
+  listen() {
+    const { scroller, body } = this;
+    scroller.addEventListener("scroll", () => {
+      this.top = scroller.scrollTop;
+      this.later();
+    }, { passive: true });
+    body.addEventListener("pointermove", (event) => {
+      if (event.pointerType !== "touch") this.point(event, "pointer");
+    });
+    body.addEventListener("pointerleave", () => {
+      this.dim(false);
+      this.callbacks.onLeave();
+    });
+    body.addEventListener("click", (event) => this.click(event));
+    scroller.addEventListener("keydown", (event) => this.key(event));
+    this.observer = new ResizeObserver(() => this.resize());
+    this.observer.observe(scroller);
+  }
+
+  /**
+   * Show a grid; rows that are drawn already and have not changed stay as they are.
+   * @param {Held} grid @param {View} view
+   */
+  show(grid, view) {
+    this.grid = grid;
+    this.view = view;
+    this.relay();
+    this.draw();
+  }
+
+  /** Lay out anew; where that changes sizes, everything is drawn again. */
+  relay() {
+    const { grid, view, scroller } = this;
+    if (!grid || !view) return;
+    if (!this.room.width) this.room = { width: scroller.clientWidth, height: scroller.clientHeight - 4 };
+    const layout = layOut(grid, view, this.room, this.measure);
+    const before = this.laidOut;
+    this.laidOut = JSON.stringify([layout, grid.run, grid.semantic, grid.palette]);
+    this.layout = layout;
+    if (before !== this.laidOut) {
+      for (const row of this.rows.values()) row.drawn = undefined;
+      this.drawHead(layout);
+      const wide = `${layout.words + layout.width}px`;
+      this.head.style.minWidth = this.body.style.minWidth = wide;
+      scroller.dataset.density = layout.density;
+    }
+    this.body.style.height = `${grid.words.length * layout.row + 6}px`;
+    scroller.setAttribute("aria-rowcount", String(grid.words.length + 1));
+    scroller.setAttribute("aria-colcount", String(layout.slots.length + 1));
+  }
+
+  /** @param {Layout} layout */
+  drawHead(layout) {
+    const last = lastLayer(this.grid?.columns ?? []);
+    const columns = drawHeader(layout, (k) => ({ role: "columnheader", "aria-colindex": k + 2,
+      "aria-label": columnName(layout.slots[k].column, last) }));
+    const corner = html("div", { class: "corner", role: "columnheader", "aria-label": "word" });
+    corner.style.width = `${layout.words}px`;
+    this.head.replaceChildren(corner, this.svg(layout.width, layout.header, columns));
+    this.head.style.height = `${layout.header}px`;
+  }
+
+  /** @param {number} width @param {number} height @param {import("../base/markup.js").Shape} inside */
+  svg(width, height, inside) {
+    return toDom(shape("svg", { width, height, overflow: "visible", role: "none", ...textStyle() }, inside));
+  }
+
+  later() {
+    if (this.waiting) return;
+    this.waiting = requestAnimationFrame(() => {
+      this.waiting = 0;
+      this.draw();
+    });
+  }
+
+  resize() {
+    const { clientWidth, clientHeight } = this.scroller;
+    this.room = { width: clientWidth, height: clientHeight - 4 };
+    this.relay();
+    this.draw();
+  }
+
+  /** The rows in view, first and one after the last. */
+  range() {
+    const { layout, grid } = this;
+    if (!layout || !grid) return [0, 0];
+    const most = Math.max(0, grid.words.length * layout.row + layout.header - this.room.height);
+    const first = Math.floor(Math.min(this.top, most) / layout.row) - SPARE;
+    const count = Math.ceil(this.room.height / layout.row) + 2 * SPARE;
+    return [Math.max(0, first), Math.min(grid.words.length, first + count)];
+  }
+
+  draw() {
+    const { grid, layout } = this;
+    if (!grid || !layout) return;
+    const [first, end] = this.range();
+    for (const [row, held] of this.rows) {
+      if (row >= first && row < end) continue;
+      held.element.remove();
+      this.rows.delete(row);
+    }
+    for (let row = first; row < end; row++) this.drawRow(grid, row, layout);
+    this.mark();
+  }
+
+  /** @param {Held} grid @param {number} row @param {Layout} layout */
+  drawRow(grid, row, layout) {
+    let held = this.rows.get(row);
+    if (!held) {
+      held = this.emptyRow(row);
+      this.rows.set(row, held);
+    }
+    const word = grid.words[row];
+    const text = JSON.stringify(word);
+    const states = grid.rows[row];
+    const fresh = held.drawn === undefined;
+    if (fresh) held.element.style.top = `${row * layout.row + 3}px`;
+    if (fresh || held.text !== text) {
+      held.text = text;
+      const drawn = this.svg(layout.words, layout.row, drawWord(grid, row, layout));
+      drawn.setAttribute("class", "word");
+      drawn.setAttribute("role", "rowheader");
+      drawn.setAttribute("aria-label", visible(word.text) + (word.unknown ? ", unknown word" : ""));
+      const read = word.unknown ? `, unknown: read as ${visible(word.label)}` : "";
+      drawn.prepend(toDom(shape("title", {}, `${visible(word.text)}, ${groupName(word.group)}${read}`)));
+      held.word.replaceWith(drawn);
+      held.word = drawn;
+    }
+    // Rows still on their way keep what they showed, marked as stale, so that nothing flickers.
+    held.element.classList.toggle("stale", !states);
+    if (fresh || (states && held.drawn !== states)) {
+      held.drawn = states ?? null;
+      const drawn = this.svg(layout.width, layout.row, drawRow(grid, row, layout, (k) => this.id(row, k)));
+      drawn.setAttribute("class", "states");
+      held.states.replaceWith(drawn);
+      held.states = drawn;
+    }
+  }
+
+  /** @param {number} row @returns {Row} */
+  emptyRow(row) {
+    const word = toDom(shape("svg")), states = toDom(shape("svg"));
+    const element = html("div", { class: "row", role: "row", "aria-rowindex": row + 2 }, word, states);
+    // In the order they are read, however they came into view.
+    const after = [...this.rows.keys()].filter((other) => other > row).sort((a, b) => a - b)[0];
+    this.body.insertBefore(element, after === undefined ? null : this.rows.get(after)?.element ?? null);
+    return { element, word, states, drawn: undefined, text: "" };
+  }
+
+  /** @param {number} row @param {number} slot */
+  id(row, slot) {
+    return `${this.uid}-${row}-${slot}`;
+  }
+
+  /** Make states stand out. @param {Marks} marks @param {boolean} dim whether the others step back */
+  setMarks(marks, dim) {
+    this.marks = marks;
+    this.mark();
+    this.dim(dim && marks.focus !== null);
+  }
+
+  /** @param {boolean} on */
+  dim(on) {
+    this.body.classList.toggle("dim", on);
+  }
+
+  mark() {
+    const { layout, marks, scroller } = this;
+    unmark(this.marked);
+    if (!layout) return;
+    const rowOf = (/** @type {number} */ row) => {
+      const held = this.rows.get(row);
+      return held?.drawn ? held.states : null;
+    };
+    this.marked = mark(marks, layout, rowOf);
+    const { focus } = marks, slot = layout.slots.findIndex((one) => one.column.id === focus?.column);
+    const seen = focus && slot >= 0 && rowOf(focus.row);
+    if (seen) scroller.setAttribute("aria-activedescendant", this.id(focus.row, slot));
+    else scroller.removeAttribute("aria-activedescendant");
+  }
+
+  /** The state under the pointer; gaps belong to the nearest. @param {MouseEvent} event @returns {Place | null} */
+  at(event) {
+    const { grid, layout } = this;
+    if (!grid || !layout) return null;
+    const box = this.body.getBoundingClientRect();
+    const hidden = event.clientX - this.scroller.getBoundingClientRect().left <= layout.words; // by the words
+    return hidden ? null : placeAt(layout, event.clientX - box.left, event.clientY - box.top - 3, grid.rows.length);
+  }
+
+  /** @param {MouseEvent} event @param {"pointer" | "touch"} how */
+  point(event, how) {
+    const place = this.at(event);
+    if (!place) return;
+    const { focus } = this.marks;
+    if (focus && focus.column === place.column && focus.row === place.row) this.dim(true);
+    else this.callbacks.onFocus(place, how);
+  }
+
+  /** @param {MouseEvent} event */
+  click(event) {
+    const place = this.at(event);
+    if (!place) return;
+    const { focus } = this.marks;
+    const same = focus !== null && focus.column === place.column && focus.row === place.row;
+    // A first tap only looks; a tap on what is in view, or a click, pins.
+    if (/** @type {PointerEvent} */ (event).pointerType === "touch" && !same) this.point(event, "touch");
+    else this.callbacks.onPin(place);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const { grid, layout, marks } = this;
+    if (!grid || !layout || !layout.slots.length || !grid.rows.length || event.altKey || event.metaKey) return;
+    if ((event.key === "Enter" || event.key === " ") && marks.focus && !event.ctrlKey) {
+      event.preventDefault();
+      this.callbacks.onPin(marks.focus);
+      return;
+    }
+    const page = Math.max(1, Math.floor((this.scroller.clientHeight - layout.header) / layout.row) - 1);
+    const slot = marks.focus ? layout.slots.findIndex((one) => one.column.id === marks.focus?.column) : -1;
+    const from = marks.focus && slot >= 0 ? { slot, row: marks.focus.row } : null;
+    const to = moved(event.key, event.ctrlKey, from, layout.slots.length, grid.rows.length, page);
+    if (!to) return;
+    event.preventDefault();
+    const place = { column: layout.slots[to.slot].column.id, row: to.row };
+    this.reveal(place);
+    this.callbacks.onFocus(place, "key");
+  }
+
+  /** Scroll so that a state can be seen. @param {Place} place */
+  reveal(place) {
+    const { layout, scroller } = this;
+    const slot = layout?.slots.find((one) => one.column.id === place.column);
+    if (!layout || !slot) return;
+    const top = place.row * layout.row, bottom = top + layout.row + layout.header + 8;
+    if (scroller.scrollTop > top) scroller.scrollTop = top;
+    else if (scroller.scrollTop + scroller.clientHeight < bottom) scroller.scrollTop = bottom - scroller.clientHeight;
+    const right = slot.x + slot.width + layout.words + 6;
+    if (scroller.scrollLeft > slot.x - 6) scroller.scrollLeft = slot.x - 6;
+    else if (scroller.scrollLeft + scroller.clientWidth < right) scroller.scrollLeft = right - scroller.clientWidth;
+    this.top = scroller.scrollTop;
+    this.draw();
+  }
+
+  /** How many rows are in view from one on, and the one before it; a windowful where it is not in view. @param {number} from */
+  rowsInView(from) {
+    if (!this.layout) return 20;
+    const { row, header } = this.layout;
+    const first = Math.floor(this.top / row), count = Math.ceil((this.room.height - header) / row) + 1;
+    return from < first ? count : Math.min(count, first + count - from + 1);
+  }
+}

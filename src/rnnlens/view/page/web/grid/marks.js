@@ -1,0 +1,50 @@
+// Which states stand out: the one in view, what feeds it, what it feeds, and the pinned ones.
+
+import { toDom } from "../base/markup.js";
+import { drawRing } from "./draw.js";
+
+/** @typedef {import("../base/schema.d.ts").Place} Place */
+/** @typedef {import("./layout.js").Layout} Layout */
+/** @typedef {{focus: Place | null, feeds: Place[], fed: Place[], pins: Place[]}} Marks */
+
+/** @returns {Marks} */
+export function noMarks() {
+  return { focus: null, feeds: [], fed: [], pins: [] };
+}
+
+/** Take rings away and let their states be like the others again. @param {Element[]} marked */
+export function unmark(marked) {
+  for (const element of marked) {
+    if (element.classList.contains("ring")) element.remove();
+    else element.classList.remove("lit");
+  }
+}
+
+/**
+ * Draw a ring around each state that stands out and is in view.
+ * @param {Marks} marks
+ * @param {Layout} layout
+ * @param {(row: number) => Element | null} rowOf the element of a row's states, where it is drawn
+ * @returns {Element[]} what was drawn or lit
+ */
+export function mark(marks, layout, rowOf) {
+  const slots = new Map(layout.slots.map((slot, k) => [slot.column.id, k]));
+  /** @type {Element[]} */ const marked = [];
+  /** @param {Place[]} places @param {string} kind */
+  const ring = (places, kind) => {
+    for (const place of places) {
+      const k = slots.get(place.column), row = rowOf(place.row);
+      if (k === undefined || !row) continue;
+      const made = toDom(drawRing(layout.slots[k], layout, kind));
+      row.append(made);
+      const state = row.querySelectorAll(".state")[k];
+      state.classList.add("lit");
+      marked.push(made, state);
+    }
+  };
+  ring(marks.feeds, "feeds");
+  ring(marks.fed, "fed");
+  ring(marks.pins, "pin");
+  if (marks.focus) ring([marks.focus], "focus");
+  return marked;
+}

@@ -1,0 +1,54 @@
+// A whole grid as one drawing, with heading and legend: what is saved as SVG and PNG.
+
+import { groupName, semanticName, visible } from "../base/format.js";
+import { shape } from "../base/markup.js";
+import { fitted } from "../base/text.js";
+import { drawHeader, drawRow, drawWord, label, SOFT, textStyle } from "./draw.js";
+import { layOut } from "./layout.js";
+
+/** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../base/schema.d.ts").View} View */
+/** @typedef {import("../base/markup.js").Shape} Shape */
+
+const EDGE = 20;
+
+/** @param {Held} grid @param {number} y @param {import("../base/text.js").Measure} measure @returns {Shape[]} */
+function legend(grid, y, measure) {
+  let x = EDGE;
+  /** @type {Shape[]} */ const parts = [];
+  for (const [group, colour] of grid.groups) {
+    const name = groupName(group);
+    parts.push(shape("rect", { x, y: y - 9, width: 11, height: 11, rx: 2, fill: colour }), label(x + 16, y, name));
+    x += 30 + measure(name, 10.5);
+  }
+  parts.push(label(x, y, "white = undecided", { fill: SOFT }));
+  return parts;
+}
+
+/**
+ * @param {Held} grid @param {View} view @param {import("../base/text.js").Measure} measure
+ * @returns {{drawing: Shape, width: number, height: number}}
+ */
+export function drawSheet(grid, view, measure) {
+  const most = view.density === "compact" ? 26 : 104;
+  const layout = layOut(grid, view, { width: Infinity, height: 0, most }, measure);
+  const width = Math.max(420, Math.ceil(layout.words + layout.width + 2 * EDGE));
+  const top = 84, height = top + layout.header + 6 + grid.words.length * layout.row + EDGE;
+  const rows = grid.words.map((_, row) => {
+    const y = top + layout.header + 6 + row * layout.row;
+    return shape("g", { transform: `translate(${EDGE} ${y})` }, drawWord(grid, row, layout),
+      shape("g", { transform: `translate(${layout.words} 0)` }, drawRow(grid, row, layout, () => "")));
+  });
+  const told = `${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}`;
+  const drawing = shape("svg", { xmlns: "http://www.w3.org/2000/svg", width, height,
+    viewBox: `0 0 ${width} ${height}`, ...textStyle() },
+    shape("title", {}, `${told}: ${visible(grid.text)}`),
+    shape("rect", { width, height, fill: "#fff" }),
+    label(EDGE, 30, fitted(visible(grid.text), width - 2 * EDGE, 15, measure, 600),
+      { "font-size": 15, "font-weight": 600 }),
+    label(EDGE, 48, told, { fill: SOFT, "font-size": 12 }),
+    ...legend(grid, 70, measure),
+    shape("g", { transform: `translate(${EDGE + layout.words} ${top})` }, drawHeader(layout)),
+    ...rows);
+  return { drawing, width, height };
+}

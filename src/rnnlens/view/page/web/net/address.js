@@ -1,0 +1,217 @@
+// The address bar holds the whole view, so a link reproduces it. Short, readable, defaults left out.
+
+import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
+
+/** @typedef {import("../base/schema.d.ts").View} View */
+/** @typedef {import("../base/schema.d.ts").Pin} Pin */
+
+/** @returns {View} */
+export function plainView() {
+  return {
+    run: null, text: null, semantic: null, palette: null, density: "bars", kinds: null,
+    naming: "both", bars: 3, pins: [], focus: null, page: "grid",
+  };
+}
+
+/** Percent-encode only what an address cannot hold. @param {string} text */
+function quoted(text) {
+  return encodeURIComponent(wellFormed(text))
+    .replace(/%(2C|3A|3B|40|24|2F|3F)/g, (code) => decodeURIComponent(code))
+    .replace(/%20/g, "+");
+}
+
+/** @param {string} text */
+function unquoted(text) {
+  const spaced = text.replace(/\+/g, " ");
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return spaced; // a link cut in the middle of a character
+  }
+}
+
+/** One of a list, whose own commas are not the list's. @param {string} id */
+function item(id) {
+  return quoted(id).replace(/,/g, "%2C");
+}
+
+/** @param {{column: string, row: number}} place */
+function placed(place) {
+  return `${item(place.column)}:${place.row + 1}`;
+}
+
+/** @param {Pin} pin @param {View} view */
+function pinned(pin, view) {
+  const semantic = pin.semantic === null || pin.semantic === view.semantic ? "" : item(pin.semantic);
+  const text = pin.text === null || pin.text === view.text ? null : quoted(pin.text);
+  if (text !== null) return `${placed(pin)}/${semantic}/${text}`;
+  return semantic ? `${placed(pin)}/${semantic}` : placed(pin);
+}
+
+/**
+ * The view as the part of an address after the #.
+ * @param {View} view
+ * @param {Partial<View>} usual what the page would show without being told
+ */
+export function encode(view, usual = {}) {
+  /** @type {string[]} */ const parts = [];
+  const plain = { ...plainView(), ...usual };
+  /** @param {"run" | "semantic" | "palette" | "density" | "naming" | "page"} key */
+  const add = (key) => {
+    const value = view[key];
+    if (value !== null && value !== plain[key]) parts.push(`${key}=${quoted(value)}`);
+  };
+  add("run");
+  add("page");
+  if (view.text !== null && view.text !== plain.text) parts.push(`text=${quoted(view.text)}`);
+  add("semantic");
+  add("density");
+  if (typeof view.kinds === "string") parts.push(`kinds=${view.kinds}`);
+  else if (view.kinds) parts.push(`kinds=${view.kinds.map(item).join(",")}`);
+  add("naming");
+  if (view.bars !== plain.bars) parts.push(`bars=${view.bars}`);
+  add("palette");
+  for (const pin of view.pins) parts.push(`pin=${pinned(pin, view)}`);
+  if (view.focus) parts.push(`at=${placed(view.focus)}`);
+  return parts.join("&");
+}
+
+/** @param {string} text @returns {{column: string, row: number} | null} */
+function place(text) {
+  const found = /^(.+):(\d{1,6})$/.exec(text);
+  if (!found || Number(found[2]) < 1) return null;
+  return { column: unquoted(found[1]), row: Number(found[2]) - 1 };
+}
+
+/** @param {string} text @returns {Pin | null} */
+function pin(text) {
+  const [where, semantic, ...rest] = text.split("/");
+  const found = place(where);
+  if (!found) return null;
+  return {
+    ...found,
+    semantic: semantic ? unquoted(semantic) : null,
+    text: rest.length ? unquoted(rest.join("/")) : null,
+  };
+}
+
+/**
+ * The view that the part of an address after the # asks for, and what of it was not understood.
+ * @param {string} hash
+ * @returns {{view: View, problems: string[]}}
+ */
+export function decode(hash) {
+  const view = plainView();
+  /** @type {string[]} */ const problems = [];
+  for (const part of hash.replace(/^#/, "").split("&").filter(Boolean)) {
+    const [key, ...rest] = part.split("=");
+    const raw = rest.join("=");
+    if (take(view, key, raw)) continue;
+    problems.push(`the link says ${quote(`${key}=${unquoted(raw)}`)}, which means nothing here`);
+  }
+  return { view, problems };
+}
+
+/** @param {View} view @param {string} key @param {string} raw @returns {boolean} understood */
+function take(view, key, raw) {
+  const value = unquoted(raw);
+  switch (key) {
+    case "run": case "semantic": case "palette":
+      if (value === "") return false;
+      view[key] = value;
+      return true;
+    case "text":
+      view.text = value;
+      return true;
+    case "density":
+      if (value !== "bars" && value !== "compact") return false;
+      view.density = value;
+      return true;
+    case "naming":
+      if (value !== "both" && value !== "names" && value !== "symbols") return false;
+      view.naming = value;
+      return true;
+    case "page":
+      if (value !== "grid" && value !== "accuracy") return false;
+      view.page = value;
+      return true;
+    case "bars":
+      if (!/^[1-5]$/.test(value)) return false;
+      view.bars = Number(value);
+      return true;
+    case "kinds":
+      view.kinds = value === "all" || value === "outputs" ? value
+        : raw.split(",").filter(Boolean).map(unquoted);
+      return true;
+    case "pin": {
+      const found = pin(raw);
+      if (found) view.pins.push(found);
+      return found !== null;
+    }
+    case "at":
+      view.focus = place(raw);
+      return view.focus !== null;
+    default:
+      return false;
+  }
+}
+
+/**
+ * The view as far as a run can show it, and what it has not.
+ * @param {View} view
+ * @param {{runs: {id: string}[], semantics: string[], palettes: string[]}} has
+ * @returns {{view: View, problems: string[]}}
+ */
+export function fitRun(view, has) {
+  const fitted = { ...view };
+  /** @type {string[]} */ const problems = [];
+  /** @param {"run" | "semantic" | "palette"} key @param {string[]} known @param {string} who */
+  const check = (key, known, who) => {
+    const value = view[key];
+    if (value === null || known.includes(value)) return;
+    problems.push(`the link names ${key} ${quote(value)}, which ${who}`);
+    fitted[key] = null;
+  };
+  check("run", has.runs.map((run) => run.id), "is not served here");
+  check("semantic", has.semantics, "this run has not");
+  check("palette", has.palettes, "this run has not");
+  return { view: fitted, problems };
+}
+
+/**
+ * The view without the columns and rows a grid has not, nor pins that its run cannot answer.
+ * @param {View} view
+ * @param {{columns: {id: string}[], words: unknown[], semantic: string, semantics: string[]}} grid
+ * @returns {{view: View, problems: string[]}}
+ */
+export function fitGrid(view, grid) {
+  const ids = new Set(grid.columns.map((column) => column.id));
+  /** @type {Set<string>} */ const missing = new Set();
+  /** @param {string} id */
+  const known = (id) => ids.has(id) || (missing.add(id), false);
+  const fitted = { ...view };
+  if (Array.isArray(view.kinds)) {
+    const kept = view.kinds.filter(known);
+    fitted.kinds = kept.length || !view.kinds.length ? kept : null;
+  }
+  fitted.pins = view.pins.filter((pin) => known(pin.column));
+  if (view.focus && !known(view.focus.column)) fitted.focus = null;
+  const problems = [...missing].map((id) => `the link names kind ${quote(id)}, which this run has not`);
+  const absent = (/** @type {number} */ row) => row >= grid.words.length;
+  if (fitted.focus && absent(fitted.focus.row)) {
+    problems.push(`the link points at word ${thousands(fitted.focus.row + 1)}, which the text has not`);
+    fitted.focus = null;
+  }
+  const semantics = new Set([grid.semantic, ...grid.semantics]);
+  /** @param {Pin} pin what is wrong with it, as far as that can be known here */
+  const wrong = (pin) => {
+    if (pin.semantic !== null && !semantics.has(pin.semantic)) {
+      return `the link names semantic ${quote(pin.semantic)}, which this run has not`;
+    }
+    if (pin.text !== null) return tooLong(pin.text) && `the link pins a word of a text whose ${tooLong(pin.text)}`;
+    return absent(pin.row) ? `the link pins word ${thousands(pin.row + 1)}, which the text has not` : "";
+  };
+  problems.push(...fitted.pins.map(wrong).filter(Boolean));
+  fitted.pins = fitted.pins.filter((pin) => !wrong(pin));
+  return { view: fitted, problems: [...new Set(problems)] };
+}

@@ -1,0 +1,199 @@
+// Asking the server: one request for rows at a time, the newest wish next, again when it is gone.
+
+import { tooLong } from "../base/format.js";
+import { hold } from "../base/held.js";
+
+/** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../base/schema.d.ts").Gets} Gets */
+/** @typedef {import("../base/schema.d.ts").Posts} Posts */
+/** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null}} Wish */
+/** @typedef {{wish: Wish, more: boolean, since: number, answered: boolean, stop: AbortController}} Flight */
+/**
+ * @typedef {{onGrid: (grid: Held) => void, onProblem: (told: string) => void,
+ *   onServer: (there: boolean) => void, onBusy: (busy: boolean) => void,
+ *   inView: (row: number) => number}} ClientCallbacks
+ */
+
+const BLOCK = 100; // rows in one answer while more is loaded
+const FEWEST = 12; // rows in the first answer to a wish, which is what a key press waits for
+const LULL = 200; // ms after it before more is asked for: whoever types is not to wait for that
+const LATE = 250; // ms after which an answer to an older text is no longer waited for
+const PAUSES = [400, 800, 1600, 3200, 6400]; // ms before a silent server is asked again
+
+/** An answer that says what is wrong. */
+export class Refusal extends Error {
+  /** @param {string} message @param {number} status */
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * Post a question to the server.
+ * @template {keyof Posts} P
+ * @param {P} path @param {Posts[P]["asked"]} asked @param {AbortSignal} [signal]
+ * @returns {Promise<Posts[P]["answer"]>}
+ */
+export async function ask(path, asked, signal) {
+  const sent = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) };
+  return answered(await fetch(path, signal ? { ...sent, signal } : sent));
+}
+
+/**
+ * Get what the server has.
+ * @template {keyof Gets} P
+ * @param {P} path @param {Gets[P]["asked"]} asked
+ * @returns {Promise<Gets[P]["answer"]>}
+ */
+export async function get(path, asked) {
+  const query = new URLSearchParams(asked);
+  return answered(await fetch(query.size ? `${path}?${query}` : path));
+}
+
+/** What an answer holds; a refusal fails with its reason. @param {Response} answer */
+async function answered(answer) {
+  const found = await answer.json().catch(() => null);
+  if (!answer.ok) throw new Refusal(found?.error ?? `the server answered ${answer.status}`, answer.status);
+  if (found === null) throw new Refusal("the server's answer could not be read", answer.status);
+  return found;
+}
+
+/** Whether two wishes differ in their text alone. @param {Wish} a @param {Wish} b */
+function alike(a, b) {
+  return a.run === b.run && a.semantic === b.semantic && a.palette === b.palette;
+}
+
+/**
+ * The first row that an edit may have changed, at a guess: words are separated at more than spaces.
+ * @param {Held | null} known @param {string} text
+ */
+function edited(known, text) {
+  if (!known) return 0;
+  let same = 0;
+  while (same < text.length && text[same] === known.text[same]) same++;
+  return text.slice(0, same).split(/\s+/).filter(Boolean).length;
+}
+
+export class Client {
+  /** @param {ClientCallbacks} callbacks @param {typeof ask} asks who is asked: a server, or a kernel */
+  constructor(callbacks, asks = ask) {
+    this.callbacks = callbacks;
+    this.asks = asks;
+    /** @type {{wish: Wish, grid: Held} | null} */ this.held = null;
+    /** @type {Wish | null} */ this.wished = null; // the newest, answered or not
+    /** @type {Wish | null} */ this.next = null;
+    /** @type {Flight | null} */ this.flight = null;
+    this.failures = 0;
+    this.refused = ""; // why the newest wish has no answer, or not all of it
+    this.timer = 0;
+    /** @type {(() => void)[]} */ this.waiting = [];
+  }
+
+  /** Wish for a grid; an earlier wish that is still unanswered is forgotten. @param {Wish} wish */
+  want(wish) {
+    const long = tooLong(wish.text);
+    this.wished = wish;
+    this.next = long ? null : wish;
+    this.refused = long;
+    this.callbacks.onBusy(true);
+    if (long) this.callbacks.onProblem(long);
+    const { flight } = this;
+    if (!flight) {
+      clearTimeout(this.timer);
+      this.go();
+    } else if (long || flight.more || !alike(flight.wish, wish) || performance.now() - flight.since > LATE) {
+      // An answer that is nearly there is let through: its rows begin the next one's.
+      flight.stop.abort();
+    }
+  }
+
+  /** Begin with a grid that is at hand; rows it lacks are asked for. @param {Wish} wish @param {Held} grid */
+  begin(wish, grid) {
+    this.held = { wish, grid };
+    this.wished = wish;
+    this.callbacks.onGrid(grid);
+    this.go();
+  }
+
+  /** Whether what is held is what was wished for last. */
+  answered() {
+    return this.held !== null && this.held.wish === this.wished;
+  }
+
+  /** Resolves once every row of the newest wish is here; fails where it has no answer. @returns {Promise<Held>} */
+  async complete() {
+    while (this.held && this.answered() && (this.flight || this.missing())) {
+      await new Promise((resolve) => this.waiting.push(() => resolve(undefined)));
+    }
+    if (this.held && this.answered() && !this.refused) return this.held.grid;
+    throw new Error(this.refused || "the grid of this text is on its way; try again when it is drawn");
+  }
+
+  /** Rows of the newest wish that are still to be asked for; those of an older one are no longer wanted. */
+  missing() {
+    const { held } = this;
+    return held && this.answered() && !this.refused ? held.grid.words.length - held.grid.rows.length : 0;
+  }
+
+  go() {
+    if (this.flight) return;
+    if (this.next) this.fly(this.next, false);
+    else if (this.held && this.missing()) this.fly(this.held.wish, true);
+    else this.callbacks.onBusy(false);
+    for (const done of this.waiting.splice(0)) done();
+  }
+
+  /** @param {Wish} wish @param {boolean} more whether it goes on with a text that is drawn */
+  async fly(wish, more) {
+    /** @type {Flight} */
+    const flight = { wish, more, since: performance.now(), answered: false, stop: new AbortController() };
+    this.flight = flight;
+    if (!more) this.next = null;
+    const known = this.held && alike(this.held.wish, wish) ? this.held.grid : null;
+    const first = () => Math.max(FEWEST, Math.min(BLOCK, this.callbacks.inView(edited(known, wish.text))));
+    const body = { ...wish, previous: known?.text ?? "", have: known?.rows.length ?? 0,
+      limit: more ? BLOCK : first() };
+    let pause = 0;
+    try {
+      const answer = await this.asks("api/grid", body, flight.stop.signal);
+      flight.answered = true;
+      const grid = hold(answer, known);
+      this.held = { wish, grid };
+      this.failures = 0;
+      this.callbacks.onServer(true);
+      this.callbacks.onGrid(grid);
+      if (!more && !this.next && this.missing()) pause = LULL;
+    } catch (error) {
+      pause = this.failed(error, wish, more);
+    }
+    this.flight = null;
+    if (pause) this.timer = setTimeout(() => this.go(), pause);
+    else this.go();
+  }
+
+  /** @param {unknown} error @param {Wish} wish @param {boolean} more @returns {number} ms to wait */
+  failed(error, wish, more) {
+    if (error instanceof DOMException && error.name === "AbortError") {
+      return this.next || more ? 0 : 1;
+    }
+    const refused = error instanceof Refusal;
+    if (refused && error.status !== 503) {
+      this.callbacks.onServer(true);
+      // A newer wish is not refused with it.
+      if (wish === this.wished) {
+        this.refused = error.message;
+        this.callbacks.onProblem(error.message);
+      }
+      return 0;
+    }
+    if (!refused && !(error instanceof TypeError && this.flight && !this.flight.answered)) {
+      reportError(error); // a mistake of the page's own: the next key must still be answered
+      return 0;
+    }
+    if (!more) this.next ??= wish;
+    if (refused) this.callbacks.onProblem(error.message);
+    else this.callbacks.onServer(false);
+    return PAUSES[Math.min(this.failures++, PAUSES.length - 1)];
+  }
+}

@@ -1,0 +1,84 @@
+// Saving what is drawn: SVG, PNG, or a page of its own.
+
+import { thousands } from "../base/format.js";
+import { release } from "../base/held.js";
+import { toText } from "../base/markup.js";
+import { drawSheet } from "../grid/picture.js";
+
+/** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../base/schema.d.ts").View} View */
+
+const LARGEST = 16_000; // pixels a side that every browser can draw
+
+/** A file name from the first words of a text. @param {string} text @param {string} ending */
+export function fileName(text, ending) {
+  const words = text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "");
+  return `rnnlens-${[...words].slice(0, 40).join("").replace(/-+$/, "") || "grid"}.${ending}`;
+}
+
+/** @param {Blob} blob @param {string} name */
+function download(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.hidden = true;
+  document.body.append(link); // VS Code saves what is clicked on its page, and nothing else
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** @param {Held} grid @param {View} view @param {import("../base/text.js").Measure} measure */
+export function saveSvg(grid, view, measure) {
+  const { drawing } = drawSheet(grid, view, measure);
+  const text = `<?xml version="1.0" encoding="UTF-8"?>\n${toText(drawing)}\n`;
+  download(new Blob([text], { type: "image/svg+xml" }), fileName(grid.text, "svg"));
+}
+
+/** @param {Held} grid @param {View} view @param {import("../base/text.js").Measure} measure */
+export async function savePng(grid, view, measure) {
+  const { drawing, width, height } = drawSheet(grid, view, measure);
+  const scale = Math.min(2, LARGEST / height, LARGEST / width);
+  const long = `${thousands(grid.words.length)} words are too long for a PNG; save as SVG, or draw compact`;
+  if (scale < 0.5) throw new Error(long);
+  const image = new Image(width, height);
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(toText(drawing))}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(height * scale);
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  /** @type {Blob | null} */
+  const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  if (!blob) throw new Error("the browser could not draw the PNG; save as SVG");
+  download(blob, fileName(grid.text, "png"));
+}
+
+/**
+ * JSON that no HTML parser takes for markup.
+ * @param {unknown} value
+ */
+export function embeddable(value) {
+  const code = (/** @type {string} */ c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(value).replace(/[<\u2028\u2029]/g, code);
+}
+
+/**
+ * The page of its own: the server's empty one with the grid put in.
+ * @param {string} empty
+ * @param {Held} grid
+ * @param {View} view
+ * @param {[string, number, string, number, number][]} bits divergences that are known
+ */
+export function standalonePage(empty, grid, view, bits) {
+  const own = view.pins.filter((pin) => pin.text === grid.text && pin.semantic === grid.semantic);
+  const held = embeddable({ grid: release(grid), view: { ...view, pins: own, page: "grid" }, bits });
+  const place = /(<script type="application\/json" id="embedded">)null(<\/script>)/;
+  if (!place.test(empty)) throw new Error("the server's page has no place for the grid; reload this one");
+  return empty.replace(place, (_, before, after) => before + held + after);
+}
+
+/** @param {string} page @param {Held} grid */
+export function saveHtml(page, grid) {
+  download(new Blob([page], { type: "text/html" }), fileName(grid.text, "html"));
+}

@@ -1,0 +1,294 @@
+// The page: a text, the grid of it, and everything that can be asked of both.
+
+import { quote, thousands, visible } from "./base/format.js";
+import { hold } from "./base/held.js";
+import { html } from "./base/markup.js";
+import { accuracyPage } from "./frame/accuracy.js";
+import { Controls, legend } from "./frame/controls.js";
+import { Lens } from "./frame/lens.js";
+import { action, list, menu } from "./frame/menus.js";
+import { growing, skeleton } from "./frame/places.js";
+import { decode, encode, fitGrid, fitRun, plainView } from "./net/address.js";
+import { ask, Client, get, Refusal } from "./net/client.js";
+import { savePng, saveSvg, saveHtml, standalonePage } from "./net/save.js";
+import { comparison, keep } from "./panel/pins.js";
+
+/** @typedef {import("./base/held.js").Held} Held */
+/** @typedef {import("./base/schema.d.ts").Pin} Pin */
+/** @typedef {import("./base/schema.d.ts").RunSummary} RunSummary */
+/** @typedef {import("./base/schema.d.ts").View} View */
+
+const STEPS = new Set(["run", "semantic", "page", "density", "kinds", "naming", "palette", "bars"]);
+
+class Page {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.root = root;
+    this.place = skeleton(root);
+    const { place } = this;
+    /** @type {RunSummary[]} */ this.runs = [];
+    /** @type {View} */ this.view = plainView();
+    /** @type {Held | null} */ this.grid = null;
+    this.colours = ""; // of the legend that is shown
+    this.unseen = true; // whether the state that the address has in view was not shown yet
+    this.unchecked = true; // whether the address may name what the grid has not
+    this.writing = 0;
+    /** @type {string | null} */ this.written = null; // the address as this page last read or wrote it
+    this.lens = new Lens(place.stage, {
+      onView: (change) => this.change(change),
+      divergence: (pairs) => this.divergence(pairs),
+      lookUp: (pin) => this.lookUp(pin),
+      onProblem: (error) => this.say("pins", error === null ? "" : `pins could not be compared: ${reason(error)}`),
+    }, root);
+    this.client = new Client({
+      onGrid: (grid) => this.arrived(grid),
+      onProblem: (told) => {
+        this.say("problem", told);
+        this.say("loading", "");
+      },
+      onServer: (there) => this.say("server", there ? "" : "the server does not answer; it is asked again"),
+      onBusy: (busy) => this.lens.gridView.scroller.setAttribute("aria-busy", String(busy)),
+      inView: (row) => this.lens.gridView.rowsInView(row),
+    });
+    this.controls = new Controls(place.controls, (change) => this.change(change), { semantic: true });
+    place.controls.append(menu("save", "save",
+      action("SVG, a drawing", () => this.save("svg")),
+      action("PNG, a picture", () => this.save("png")),
+      action("HTML, a page of its own", () => this.save("html"))));
+    this.toAccuracy = html("button", { type: "button", class: "plain page", click: () =>
+      this.change({ page: this.view.page === "grid" ? "accuracy" : "grid" }) }, "accuracy");
+    place.controls.append(this.toAccuracy);
+    this.text = growing(place.text, (text) => this.change({ text }));
+    window.addEventListener("popstate", () => this.follow());
+    window.addEventListener("hashchange", () => this.follow());
+  }
+
+  async begin() {
+    for (let pause = 400; ; pause = Math.min(6400, pause * 2)) {
+      try {
+        this.runs = (await get("api/runs", {})).runs;
+        break;
+      } catch (error) {
+        this.say("server", error instanceof Refusal ? error.message : "the server does not answer; it is asked again");
+        await new Promise((resolve) => setTimeout(resolve, pause));
+      }
+    }
+    this.say("server", "");
+    this.follow();
+    this.text.focus();
+  }
+
+  /** @returns {RunSummary} */
+  run() {
+    return this.runs.find((run) => run.id === this.view.run) ?? this.runs[0];
+  }
+
+  /** Show what the address asks for. */
+  follow() {
+    if (this.written === location.hash) return;
+    this.written = location.hash;
+    const { view, problems } = decode(location.hash);
+    const run = this.runs.find((one) => one.id === view.run) ?? this.runs[0];
+    const fitted = fitRun(view, { runs: this.runs, semantics: run.semantics, palettes: run.palettes });
+    this.view = fitted.view;
+    this.unchecked = this.unseen = true;
+    this.say("link", [...problems, ...fitted.problems].join("; "));
+    this.say("problem", "");
+    this.view.text ??= run.examples[0] ?? "";
+    this.text.set(this.view.text);
+    this.offer();
+    this.wish();
+    this.turn();
+  }
+
+  /** The runs and examples that can be chosen. */
+  offer() {
+    const { place } = this, run = this.run();
+    document.title = `rnnlens · ${run.title}`;
+    const chosen = this.runs.length > 1
+      ? list("run", this.runs.map(({ id, title }) => ({ value: id, text: visible(title) })), run.id,
+        (id) => this.switchTo(id))
+      : visible(run.title);
+    place.title.replaceChildren(chosen);
+    const examples = run.examples.map((text) => action(visible(text), () => {
+      this.text.set(text);
+      this.change({ text, focus: null });
+      this.write(true);
+    }));
+    place.examples.replaceChildren(...(examples.length ? [menu("examples", "examples", ...examples)] : []));
+  }
+
+  /** @param {string} id */
+  switchTo(id) {
+    const run = this.runs.find((one) => one.id === id) ?? this.runs[0];
+    /** @param {string | null} value @param {string[]} known */
+    const still = (value, known) => (value !== null && known.includes(value) ? value : null);
+    this.unchecked = true;
+    const semantic = still(this.view.semantic, run.semantics), palette = still(this.view.palette, run.palettes);
+    // An example of one run need not be a text that another can read.
+    const old = this.view.text ?? "", foreign = this.run().examples.includes(old) && !run.examples.includes(old);
+    const text = foreign ? run.examples[0] ?? "" : old;
+    this.change({ run: id, pins: [], focus: null, semantic, palette, text });
+    this.offer();
+  }
+
+  /** @param {Partial<View>} change */
+  change(change) {
+    const before = this.view;
+    this.view = { ...this.view, ...change };
+    if (!("pins" in change || "focus" in change)) this.say("link", "");
+    const asks = ["run", "text", "semantic", "palette"].some((key) => key in change);
+    if (asks) this.wish();
+    else if (this.grid && !("focus" in change || "pins" in change || "page" in change)) this.draw(this.grid);
+    if ("page" in change || (before.page === "accuracy" && ("semantic" in change || "run" in change))) this.turn();
+    this.write([...Object.keys(change)].some((key) => STEPS.has(key)));
+  }
+
+  wish() {
+    const { run, text, semantic, palette } = this.view;
+    this.client.want({ run: run ?? this.run().id, text: text ?? "", semantic, palette });
+  }
+
+  /** @param {Held} grid */
+  arrived(grid) {
+    const answered = this.client.answered();
+    if (answered) this.say("problem", "");
+    if (this.unchecked) {
+      if (!answered) return; // a link is checked against its own text
+      this.unchecked = false;
+      const { view, problems } = fitGrid(this.view, grid);
+      this.view = view;
+      this.add(problems);
+    }
+    const first = this.grid?.run !== grid.run;
+    this.draw(grid);
+    if (first && this.view.page === "accuracy") this.turn();
+    const { focus } = this.view;
+    if (this.unseen && focus && grid.rows[focus.row]) this.lens.gridView.reveal(focus);
+    this.unseen &&= focus !== null && !grid.rows[focus.row];
+    const missing = grid.words.length - grid.rows.length;
+    const here = `${thousands(grid.rows.length)} of ${thousands(grid.words.length)} words are here`;
+    this.say("loading", missing > 0 ? here : "");
+  }
+
+  /** @param {Held} grid */
+  draw(grid) {
+    const colours = JSON.stringify([...grid.groups]);
+    if (colours !== this.colours) this.place.legend.replaceChildren(...legend(grid));
+    this.colours = colours;
+    this.grid = grid;
+    this.lens.show(grid, this.view);
+    this.controls.show(grid, this.view);
+    this.root.classList.toggle("compact", this.view.density === "compact");
+    if (!grid.words.length) this.say("empty", "type a sentence, or take one of the examples");
+    else if (!this.lens.gridView.layout?.slots.length) this.say("empty", "no kind is chosen; take some from the menu");
+    else this.say("empty", "");
+  }
+
+  /**
+   * One line that says something; nothing hides it.
+   * @param {"problem" | "server" | "link" | "pins" | "loading" | "empty"} what @param {string} told
+   */
+  say(what, told) {
+    const line = this.place.notes[what];
+    if (line.textContent !== told) line.textContent = told;
+    line.hidden = !told;
+  }
+
+  /** Say more of what is wrong with the link. @param {string[]} problems */
+  add(problems) {
+    const said = this.place.notes.link.textContent;
+    if (problems.length) this.say("link", [said, ...problems].filter(Boolean).join("; "));
+  }
+
+  /** Keep the address up to date; `step`: so that going back undoes it. @param {boolean} step */
+  write(step = false) {
+    clearTimeout(this.writing);
+    const now = () => {
+      const run = this.run();
+      const usual = { run: this.runs[0].id, text: run.examples[0] ?? "",
+        semantic: run.semantics[0] ?? null, palette: run.palettes[0] ?? null };
+      const own = { text: this.view.text, semantic: this.view.semantic ?? this.grid?.semantic ?? null };
+      const hash = encode({ ...this.view, ...own }, usual);
+      const address = hash ? `#${hash}` : "";
+      if (address === location.hash) return;
+      this.written = address;
+      history[step ? "pushState" : "replaceState"](null, "", address || location.pathname);
+    };
+    // Browsers refuse an address that changes with every key.
+    if (step) now();
+    else this.writing = setTimeout(now, 250);
+  }
+
+  /** Turn to the page the view is on. */
+  async turn() {
+    const { place } = this, accuracy = this.view.page === "accuracy";
+    place.work.hidden = accuracy;
+    place.accuracy.hidden = !accuracy;
+    this.root.classList.toggle("evaluated", accuracy);
+    this.toAccuracy.textContent = accuracy ? "back to the grid" : "accuracy";
+    if (!accuracy || this.grid?.run !== this.run().id) return;
+    const run = this.run();
+    try {
+      const found = await get("api/accuracy", { run: run.id });
+      const width = Math.min(980, Math.max(420, place.accuracy.clientWidth - 56));
+      const semantic = this.view.semantic ?? this.grid?.semantic ?? null;
+      const { columns } = this.grid, { measure } = this.lens.gridView;
+      place.accuracy.replaceChildren(...accuracyPage(found, semantic, columns, width, measure));
+    } catch (error) {
+      place.accuracy.replaceChildren(html("h2", {}, "How well each kind predicts"), html("p", {}, reason(error)));
+    }
+  }
+
+  /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./panel/divergence.js").Divergence[]>} */
+  async divergence(pairs) {
+    const { bits } = await ask("api/divergence", { run: this.run().id, ...comparison(pairs) });
+    return bits.map((/** @type {number} */ value) => ({ bits: value, exact: true }));
+  }
+
+  /** @param {Pin} pin */
+  async lookUp(pin) {
+    const { semantic, row } = pin, text = pin.text ?? "";
+    const word = `the link pins word ${thousands(row + 1)} of “${quote(text)}”`;
+    const found = await ask("api/grid", { run: this.run().id, text, semantic, palette: this.view.palette,
+      previous: text, have: row, limit: 1 }).catch((error) => {
+      if (!(error instanceof Refusal) || error.status === 503) throw error;
+      this.add([`${word}: ${error.message}`]);
+    });
+    if (!found) return null;
+    if (row >= found.words.length) {
+      this.add([`${word}, which that text has not`]);
+      return null;
+    }
+    const rows = [...Array(found.from), ...found.rows];
+    return keep(pin, { ...hold({ ...found, rows: [] }, null), rows });
+  }
+
+  /** @param {"svg" | "png" | "html"} as */
+  async save(as) {
+    try {
+      const grid = await this.client.complete().catch((error) => {
+        throw new Error(`nothing was saved: ${reason(error)}`);
+      }), { measure } = this.lens.gridView;
+      if (as === "svg") saveSvg(grid, this.view, measure);
+      else if (as === "png") await savePng(grid, this.view, measure);
+      else {
+        const answer = await fetch("api/standalone");
+        if (!answer.ok) throw new Error(`the server answered ${answer.status}; the page could not be saved`);
+        saveHtml(standalonePage(await answer.text(), grid, this.view, this.lens.knownBits()), grid);
+      }
+      this.say("problem", "");
+    } catch (error) {
+      const told = error instanceof Error ? error.message : String(error);
+      this.say("problem", error instanceof TypeError ? "the server does not answer; nothing was saved" : told);
+    }
+  }
+}
+
+/** What went wrong, in words. @param {unknown} error */
+function reason(error) {
+  if (error instanceof TypeError) return "the server does not answer";
+  return error instanceof Error ? error.message : String(error);
+}
+
+new Page(document.body).begin();

@@ -1,0 +1,117 @@
+// The panel's account of one state.
+
+import {
+  columnName, groupName, lastLayer, ordinal, percent, perplexity, probability, visible, wantedName, wordAfter,
+} from "../base/format.js";
+import { bdi, html, shape, toDom } from "../base/markup.js";
+import { fitted, tail } from "../base/text.js";
+import { colourOf, label, round, SOFT, textStyle } from "../grid/draw.js";
+
+/** @typedef {import("../base/schema.d.ts").Column} Column */
+/** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../base/schema.d.ts").Place} Place */
+/** @typedef {import("../base/schema.d.ts").State} State */
+/** @typedef {import("../base/text.js").Measure} Measure */
+
+const PITCH = 14;
+const PATH = 14; // the size of a path that stands for a symbol
+
+/**
+ * A symbol with its layer above and its timestep below, as in an equation; of a submodule's output, the end of its
+ * path.
+ * @param {Column} column @param {number} row @param {number} last @param {number} room @param {Measure} measure
+ */
+export function symbol(column, row, last, room, measure) {
+  if (!column.letter) {
+    const name = visible(column.name);
+    return html("span", { class: "path", title: name }, tail(name, room, PATH, measure));
+  }
+  const inside = column.layer > 0 && column.layer < last;
+  const raised = html("span", { class: "raised" }, inside ? String(column.layer) : "");
+  const lowered = html("span", { class: "lowered" }, String(row - column.back + 1));
+  return html("span", { class: "symbol" }, html("i", {}, visible(column.symbol)),
+    html("span", { class: "indices" }, raised, lowered));
+}
+
+/**
+ * The most probable labels with their probabilities.
+ * @param {Held} grid @param {State} state @param {number} width @param {Measure} measure
+ */
+export function drawTop(grid, state, width, measure) {
+  const names = Math.round(width * 0.4), values = 38, longest = width - names - values - 10;
+  const most = Math.max(...state.top.map(([, p]) => p), 1e-9);
+  const rows = state.top.flatMap(([name, p], k) => {
+    const y = k * PITCH, came = state.wanted?.[0] === name;
+    const length = Math.max(1.5, (p / most) * longest);
+    return [
+      label(names, y + 11, fitted(visible(name), names - 2, 12, measure, came ? 700 : 400),
+        { "text-anchor": "end", "font-size": 12, direction: "ltr", "font-weight": came ? 700 : 400 }),
+      shape("rect", { class: "bar", x: names + 7, y: y + 2, width: round(length), height: PITCH - 5, rx: 2,
+        fill: colourOf(grid, name), "fill-opacity": 0.75 }),
+      label(width, y + 11, probability(p), { class: "soft", fill: SOFT, "font-size": 11, "text-anchor": "end" }),
+    ];
+  });
+  const said = state.top.map(([name, p]) => `${visible(name)} ${percent(p)}`).join(", ");
+  const height = state.top.length * PITCH + 4;
+  return shape("svg", { width, height, role: "img", "aria-label": said, ...textStyle() }, ...rows);
+}
+
+/** @param {string} term @param {(Node | string)[]} told */
+function fact(term, ...told) {
+  return [html("dt", {}, term), html("dd", {}, ...told)];
+}
+
+/** @param {Held} grid @param {Column} column @param {State} state */
+function facts(grid, column, state) {
+  const own = grid.columns.find((one) => one.letter === "y");
+  const list = html("dl", {});
+  if (state.wanted) {
+    const [name, p, rank] = state.wanted;
+    list.append(...fact(wantedName(grid.semantic, column), bdi(visible(name))),
+      ...fact("probability, rank", `${probability(p)}, ${ordinal(rank)}`));
+  } else if (grid.follows) list.append(...fact(wantedName(grid.semantic, column), html("span", { class: "soft" }, "nothing yet")));
+  list.append(...fact("entropy", `${state.entropy.toFixed(1)} bits`),
+    ...fact("dominant group", `${groupName(state.group)}, ${percent(state.share)}`));
+  if (column.perplexity !== null) {
+    // The model itself is asked about the next word: only there are the two comparable.
+    const beside = grid.semantic === "output" && own && own !== column ? own.perplexity : null;
+    const told = beside === null ? "" : ` (model ${perplexity(beside)})`;
+    list.append(...fact("kind's perplexity", perplexity(column.perplexity) + told));
+  }
+  return list;
+}
+
+/**
+ * Everything about the state in view.
+ * @param {Held} grid @param {Place} place @param {number} width @param {Measure} measure
+ * @returns {Node[]}
+ */
+export function drawDetail(grid, place, width, measure) {
+  const index = grid.columns.findIndex((column) => column.id === place.column);
+  const column = grid.columns[index], state = grid.rows[place.row]?.[index];
+  if (!column || !state) return [];
+  const last = lastLayer(grid.columns);
+  const name = columnName(column, last);
+  return [
+    html("h2", {}, symbol(column, place.row, last, width, measure)),
+    html("p", { class: "name" }, `${column.letter ? name[0].toUpperCase() + name.slice(1) : name}, after `,
+      html("b", {}, bdi(wordAfter(grid, column, place.row)))),
+    html("p", { class: "equation" }, visible(column.equation)),
+    toDom(drawTop(grid, state, width, measure)),
+    facts(grid, column, state),
+  ];
+}
+
+/** What the panel says before a state is pointed at. @param {Held | null} grid */
+export function drawHint(grid) {
+  const keys = [["arrows", "move"], ["Enter", "pins"], ["Escape", "clears"]];
+  const read = "Each row is a word the network reads, each column a part of the network. The bars are "
+    + "what that state predicts, the longer the more probable; the rectangle takes the colour of the "
+    + "group that dominates, and fades to white the less it does.";
+  const list = html("dl", { class: "keys" });
+  for (const [key, does] of keys) list.append(html("dt", {}, html("kbd", {}, key)), html("dd", {}, does));
+  const look = "Point at a state to see what feeds it and what it feeds. Click to pin it, and compare it with others.";
+  const bare = "This run has no probes, so only the model's own prediction is drawn. To see every state: ";
+  const only = grid && !grid.semantics.length ? [html("p", {}, bare, html("code", {}, "rnnlens fit"))] : [];
+  return [html("h2", {}, "How to read it"), html("p", {}, read), html("p", {}, look), ...only, list];
+}

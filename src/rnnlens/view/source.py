@@ -1,0 +1,221 @@
+"""Grids of texts, whole or in steps: what the server, the notebook and Python are answered with."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rnnlens.errors import RnnlensError
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.probe.probes import Probes
+from rnnlens.probe.semantics import offset
+from rnnlens.view.encoding import Palette
+from rnnlens.view.examples import examples_of
+from rnnlens.view.payload import (
+    FORMAT,
+    VERSION,
+    columns_of,
+    edges_of,
+    labels_json,
+    states_json,
+    words_json,
+)
+from rnnlens.view.rows import Request, Rows
+from rnnlens.view.scores import Scores
+from rnnlens.view.session import Session
+
+LONGEST_TEXT, LONGEST = 20_000, 2_000  # characters, words
+_STEP = 24  # rows at once: memory stays bounded, and others get their turn
+
+
+class GridSource:
+    """A model, its probes and its colours, ready to be asked about texts."""
+
+    def __init__(
+        self,
+        name: str,
+        session: Session,
+        palettes: Mapping[str, Palette],
+        probes: Probes | None = None,
+        scores: Scores | None = None,
+    ) -> None:
+        self.name, self.session, self.model = name, session, session.model
+        self.labels = session.vocabulary.labels
+        self.palettes, self.probes, self.scores = dict(palettes), probes, scores or Scores()
+        kinds, prediction = self.model.kinds, self.model.prediction
+        self.columns = columns_of(kinds, prediction, probes.kinds if probes else ())
+        self.edges = edges_of((*kinds, prediction), self.columns)
+        self.semantics = probes.semantics if probes else ()
+        self.rows = Rows(session, probes, self.columns)
+
+    @property
+    def title(self) -> str:
+        """What the page is headed with."""
+        return f"{self.name} · {self.model.description}"
+
+    def examples(self) -> list[str]:
+        """Texts to begin with."""
+        return examples_of(self.session)
+
+    def summary(self) -> dict[str, Any]:
+        """What a list of runs says of this one."""
+        return {
+            "id": self.name,
+            "title": self.title,
+            "labels": len(self.labels),
+            "semantics": list(self.semantics),
+            "palettes": list(self.palettes),
+            "examples": self.examples(),
+            "probes": self.probes is not None,
+        }
+
+    @torch.inference_mode()
+    def logits(self, asked: Request, column: str, row: int) -> Tensor:
+        """What one state says of every label, (V,)."""
+        found = next((c for c in self.columns if c.id == column), None)
+        if found is None:
+            there = ", ".join(c.id for c in self.columns)
+            raise RnnlensError(f"{self.name} has no column {column!r}; it has {there}")
+        if row >= len(asked.ids):
+            raise RnnlensError(f"there is no row {row}; the text has {len(asked.ids)} words")
+        states, before = self.session.read(asked.ids, row, row + 1)
+        if found.id == PREDICTION or self.probes is None:
+            return self.model.predict(states[PREDICTION])[0]
+        kind = found.kind.id
+        return self.probes.logits(
+            kind, before[kind] if found.back else states[kind][0], asked.semantic
+        )
+
+    def grid(
+        self, text: str, semantic: str | None = None, palette: str | None = None
+    ) -> dict[str, Any]:
+        """The whole grid of a text."""
+        return self.part(text, semantic, palette)
+
+    def part(
+        self,
+        text: str,
+        semantic: str | None = None,
+        palette: str | None = None,
+        previous: str = "",
+        have: int = 0,
+        limit: int | None = None,
+    ) -> dict[str, Any]:
+        """The grid for somebody who has the first `have` rows of that of `previous`.
+
+        Its rows begin at the first that is missing there or differs, and are `limit` at most.
+        """
+        steps = self.steps(text, semantic, palette, previous, have, limit)
+        made = next(steps)[0]
+        for more, _ in steps:
+            made["labels"] |= more["labels"]
+            made["rows"] += more["rows"]
+        return made
+
+    def steps(
+        self,
+        text: str,
+        semantic: str | None = None,
+        palette: str | None = None,
+        previous: str = "",
+        have: int = 0,
+        limit: int | None = None,
+    ) -> Iterator[tuple[dict[str, Any], bool]]:
+        """The same a few rows at a time, and whether there are more.
+
+        The first step is a grid, the others add to its labels and rows.
+        """
+        asked = self.request(text, semantic, palette)
+        first = _first_new(asked.ids, self._ids(previous), offset(asked.semantic))
+        if first < len(asked.ids) and not self.model.causal:
+            first = 0
+        first = min(first, have, len(asked.ids))
+        last = min(len(asked.ids), first + limit) if limit else len(asked.ids)
+        head = {**self._head(asked), "from": first}
+        for start in range(first, max(last, first + 1), _STEP):
+            end = min(start + _STEP, last)
+            yield {**head, **self._rows(asked, start, end)}, end < last
+            head = {}
+
+    def _head(self, asked: Request) -> dict[str, Any]:
+        """Everything about a grid but its rows."""
+        palette = self.palettes[asked.palette]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "run": self.name,
+            "title": self.title,
+            "text": asked.text,
+            "follows": self.session.text.follows,
+            "semantic": asked.semantic,
+            "semantics": list(self.semantics),
+            "palette": asked.palette,
+            "palettes": list(self.palettes),
+            "groups": dict(zip(palette.groups, palette.colours, strict=True)),
+            "columns": [
+                column.to_json(self.scores.perplexity(asked.semantic, column.kind.id))
+                for column in self.columns
+            ],
+            "edges": self.edges,
+            "words": words_json(asked.words, asked.ids, self.session.text, palette),
+        }
+
+    @torch.inference_mode()
+    def _rows(self, asked: Request, first: int, last: int) -> dict[str, Any]:
+        """The rows first..last-1 and the groups of the labels they name."""
+        if first >= last:
+            return {"labels": {}, "rows": []}
+        palette, labels = self.palettes[asked.palette], self.labels
+        places, wanted, made = self.rows.encoded(asked, palette, first, last)
+        at = dict(zip(places, states_json(made, wanted, labels, palette), strict=True))
+        rows = [
+            [at[column.kind.id, t - column.back] for column in self.columns]
+            for t in range(first, last)
+        ]
+        return {"labels": labels_json(made, wanted, labels, palette), "rows": rows}
+
+    def request(self, text: str, semantic: str | None, palette: str | None) -> Request:
+        """Refuse what this run cannot answer."""
+        semantics = self.semantics or ("output",)
+        semantic = semantic or semantics[0]
+        palette = palette or next(iter(self.palettes))
+        if semantic not in semantics:
+            raise RnnlensError(
+                f"{self.name} has no probes for the semantic {semantic!r}; it has "
+                f"{', '.join(self.semantics) or 'none'}"
+            )
+        if palette not in self.palettes:
+            raise RnnlensError(
+                f"{self.name} has no palette {palette!r}; it has {', '.join(self.palettes)}"
+            )
+        words = self._words(text)
+        ids = self.session.vocabulary.encode(words)
+        return Request(text, words, ids, self.session.text.came(ids), semantic, palette)
+
+    def _words(self, text: str) -> tuple[str, ...]:
+        if not isinstance(text, str):
+            raise RnnlensError(f"a text is wanted, and {type(text).__name__} given; give a str")
+        if len(text) > LONGEST_TEXT:
+            raise RnnlensError(too_long(text))
+        words = self.session.words(text)
+        if len(words) > LONGEST:
+            raise RnnlensError(f"{len(words):,} words are too many; give at most {LONGEST:,}")
+        return words
+
+    def _ids(self, text: str) -> list[int]:
+        return self.session.vocabulary.encode(self._words(text))
+
+
+def too_long(text: str) -> str:
+    """What is wrong with a text of too many characters."""
+    return f"{len(text):,} characters are too many; give at most {LONGEST_TEXT:,}"
+
+
+def _first_new(ids: Sequence[int], previous: Sequence[int], shift: int) -> int:
+    """The first row whose states or whose wanted labels are not those of `previous`."""
+    pairs = zip(ids, previous, strict=False)
+    same = next((t for t, (a, b) in enumerate(pairs) if a != b), min(len(ids), len(previous)))
+    if same == len(ids) == len(previous):
+        return same
+    return max(0, same - max(1, shift))  # rows that ask about the first other word

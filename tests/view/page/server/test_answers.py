@@ -1,0 +1,83 @@
+"""What is really sent, held to the schema field by field: none that it lacks, none too few."""
+
+import json
+import re
+
+import pytest
+from pydantic import ValidationError
+from starlette.testclient import TestClient
+
+from rnnlens.view.page.server import api
+from rnnlens.view.page.server.app import application
+from rnnlens.view.saving import Look, drawn
+
+TEXTS = ("", "the dog", "the dog sees 3 zyzzyva . " * 12)
+
+
+@pytest.fixture(scope="module")
+def client(formula, formulas):
+    lenses = {"formula": formula, **formulas}
+    return TestClient(application(lenses), base_url="http://127.0.0.1")
+
+
+def held_to(model, answer):
+    """Strict: numbers are numbers, and extra fields are refused as missing ones are."""
+    return model.model_validate_json(answer, strict=True)
+
+
+def test_runs(client):
+    held_to(api.Runs, client.get("/api/runs").content)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("run", ["formula", "gru", "rnn", "bare"])
+def test_grids(client, run, text):
+    answer = client.post("/api/grid", json={"run": run, "text": text, "limit": 200})
+    grid = held_to(api.Grid, answer.content)
+    assert len(grid.rows) == len(grid.words)
+    assert all(len(row) == len(grid.columns) for row in grid.rows)
+
+
+def test_grids_of_other_semantics_and_later_rows(client):
+    asked = {"text": TEXTS[-1], "semantic": "input", "previous": TEXTS[-1], "have": 3, "limit": 2}
+    assert held_to(api.Grid, client.post("/api/grid", json=asked).content).from_ == 3
+
+
+def test_divergences_accuracy_and_problems(client):
+    pin = {"column": "h2", "row": 0}
+    pairs = [{"a": pin, "b": pin}, {"a": pin, "b": {**pin, "column": "x"}}]
+    asked = client.post("/api/divergence", json={"text": "the dog", "pairs": pairs})
+    assert len(held_to(api.Divergences, asked.content).bits) == 2
+    held_to(api.Accuracy, client.get("/api/accuracy").content)
+    for refused in (client.get("/no"), client.post("/api/grid", json={"texts": 1})):
+        held_to(api.Problem, refused.content)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        Look(),
+        Look(kinds="all", bars=5),
+        Look(kinds=["h2", "c1@-1"], density="compact", symbols=True),
+    ],
+)
+def test_saved_pages(formula, look):
+    page = drawn(formula.grid("the dog sees"), ".html", look).decode()
+    (embedded,) = re.findall(r'<script type="application/json" id="embedded">(.*?)</script>', page)
+    assert held_to(api.SavedPage, embedded).view.bars == look.bars
+
+
+def test_a_field_too_many_or_too_few_is_noticed(formula):
+    grid = json.loads(json.dumps(formula.grid("the dog")))
+    held_to(api.Grid, json.dumps(grid))
+    for change in (
+        lambda state: state.update(more=1),
+        lambda state: state.pop("entropy"),
+        lambda state: state.update(share=1.5),
+        lambda state: state["top"][0].append(1),
+        lambda state: state.update(wanted=["the", 0.5, 0]),
+    ):
+        spoilt = json.loads(json.dumps(grid))
+        change(spoilt["rows"][1][2])
+        with pytest.raises(ValidationError, match=r"rows\.1\.2"):
+            held_to(api.Grid, json.dumps(spoilt))

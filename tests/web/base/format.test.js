@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as format from "../../../src/rnnlens/view/page/web/base/format.js";
+import { grid, state } from "../sample.js";
+
+const table = (name, call, rows) => test(name, () => rows.forEach(([given, wanted]) => assert.equal(call(given), wanted)));
+
+table("percent", format.percent, [[1, "100%"], [0.9999, ">99.9%"], [0.5, "50%"], [0.0995, "10%"], [0.05, "5.0%"], [0.0004, "<0.1%"], [0, "<0.1%"]]);
+table("probability", format.probability, [[0.41234, "0.41"], [0.0995, "0.10"], [0.041158, "0.041"], [0.0004, "0.0004"], [1e-9, "<0.0001"], [1, "1.00"]]);
+table("ordinal", format.ordinal, [[1, "1st"], [2, "2nd"], [3, "3rd"], [4, "4th"], [11, "11th"], [12, "12th"], [13, "13th"],
+  [21, "21st"], [111, "111th"], [112, "112th"], [1002, "1,002nd"], [14635, "14,635th"]]);
+table("perplexity", format.perplexity, [[129.1, "129"], [1.04, "1.04"], [12345.6, "12,346"], [null, "not measured"], [Infinity, "not measured"]]);
+table("divergence", format.apart, [[{ bits: 0.456, exact: true }, "0.46 bits"], [{ bits: 0.419, exact: false }, "at least 0.41 bits"]]);
+table("semantics", format.semanticName, [["output", "next word"], ["input", "current word"], ["output+2", "2 words later"],
+  ["output+1", "1 word later"], ["output-3", "3 words earlier"], ["toString", "toString"]]);
+table("what cannot be seen is made visible", format.visible, [["a\tb", "a\u2409b"], ["\u0000", "\u2400"], ["\u007f", "\u2421"],
+  ["\u202eabc", "\u25ccabc"], ["\ud800", "\ufffd"], ["\u{1f600}", "\u{1f600}"], ["\u0634", "\u0634"]]);
+
+test("layers and columns have names", () => {
+  const { columns } = grid(), last = format.lastLayer(columns);
+  assert.equal(last, 2);
+  assert.deepEqual([0, 1, 2].map((layer) => format.layerName(layer, last)), ["input", "layer 1", "model"]);
+  assert.equal(format.columnName(columns[0], last), "kind x");
+  assert.equal(format.columnName(columns[1], last), "kind f, layer 1");
+});
+
+test("a state has read the word of its own timestep", () => {
+  const { columns, words } = grid(), previous = columns.find((column) => column.back === 1);
+  assert.equal(format.wordAfter({ words }, columns[0], 1), "said");
+  assert.equal(format.wordAfter({ words }, previous, 1), "we");
+  assert.equal(format.wordAfter({ words }, previous, 0), "the start");
+});
+
+test("what really came is introduced by what was asked, and the prediction is always asked about the next word", () => {
+  const { columns } = grid(), own = columns.at(-1);
+  assert.equal(format.semanticName("output", false), "label");
+  assert.equal(format.semanticName("output+2", false), "label 2 words later");
+  assert.match(format.semanticHelp("output", false), /the label of its word/);
+  assert.match(format.semanticHelp("output-1", false), /the label 1 before its own/);
+  assert.equal(format.wantedName("input", columns[0]), "really was read");
+  assert.equal(format.wantedName("input", own), "really came next");
+  assert.equal(format.wantedName("output+2", columns[0]), "really came 2 words later");
+});
+
+test("a state is told in words", () => {
+  const told = format.describe(state([["<b>", 0.5], ["a\tb", 0.25], ["c", 0.01]]), "cell state, layer 2", "she", 2);
+  assert.equal(told, "cell state, layer 2, after she: verb 78%; <b> 50%, a\u2409b 25%");
+});

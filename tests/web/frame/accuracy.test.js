@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { estimate } from "../../../src/rnnlens/view/page/web/base/text.js";
+import { axisEnd, baselines, drawAccuracy, lead, namesOf, ticks } from "../../../src/rnnlens/view/page/web/frame/accuracy.js";
+import { all, texts } from "../drawing.js";
+import { column } from "../sample.js";
+
+test("accuracy: bars are as long as perplexities, and those past the axis are cut and say so", () => {
+  const scores = [{ kind: "x", perplexity: 200 }, { kind: "l1", perplexity: 5000 }].map((one) => ({ ...one, ratio: 2, accuracy: 0.1, kl: 1, calibration: 0.01 }));
+  const lines = [["the model itself", 97], ["unigram", 676]];
+  const end = axisEnd(scores, [97, 676]);
+  assert.equal(end, 676 * 1.08);
+  const drawn = drawAccuracy(scores, lines, (kind) => ({ name: kind, symbol: kind, layer: "" }), 900, estimate);
+  const bars = all(drawn, "rect", "score").map((bar) => bar.attributes.width);
+  assert.ok(Math.abs(bars[0] - (200 / end) * (900 - 190 - 64)) < 0.1);
+  assert.ok(Math.abs(bars[1] - (900 - 190 - 64)) < 0.1);
+  assert.ok(texts(drawn).includes("5,000 (cut)"));
+  const limits = all(drawn, "line", "limit");
+  assert.deepEqual(limits.map((line) => line.attributes["data-name"]), ["the model itself", "unigram"]);
+  assert.ok(Math.abs(limits[0].attributes.x1 - (190 + (97 / end) * (900 - 190 - 64))) < 0.1);
+});
+
+test("each semantic has its own baseline, and the model itself is compared on the next word alone", () => {
+  const found = { own: 97, unigram: 676.1, unigrams: { output: 676.1, input: 741.6 } };
+  assert.deepEqual(baselines(found, "output"), [["the model itself", 97], ["unigram", 676.1]]);
+  assert.deepEqual(baselines(found, "input"), [["unigram", 741.6]]);
+  assert.deepEqual(baselines(found, "constructor"), [["unigram", 676.1]]);
+  assert.deepEqual(baselines({ own: 97, unigram: null, unigrams: {} }, "output"), [["the model itself", 97]]);
+  assert.equal(lead(baselines(found, "output")), "Perplexity of the model itself 97, of the unigram baseline 676");
+  assert.equal(lead(baselines(found, "input")), "Perplexity of the unigram baseline 742");
+});
+
+test("a baseline far beyond every bar is said to be beyond", () => {
+  const scores = [{ kind: "x", perplexity: 1.5, ratio: null, accuracy: 1, kl: null, calibration: 0 }];
+  const drawn = drawAccuracy(scores, [["unigram", 676]], (kind) => ({ name: kind, symbol: "", layer: "" }), 900, estimate);
+  assert.ok(texts(drawn).includes("unigram 676 →"));
+});
+
+test("an axis has a few round values", () => {
+  assert.deepEqual(ticks(730), [0, 200, 400, 600]);
+  assert.deepEqual(ticks(2), [0, 0.5, 1, 1.5, 2]);
+});
+
+test("what was not measured has no bar, and says so", () => {
+  const none = { ratio: null, accuracy: null, kl: null, calibration: null };
+  const naming = (kind) => ({ name: kind, symbol: "", layer: "" });
+  const scores = [{ kind: "x", perplexity: 200, ...none }, { kind: "h1", perplexity: null, ...none }];
+  assert.equal(axisEnd(scores, [676]), 676 * 1.08);
+  const drawn = drawAccuracy(scores, [["unigram", 676]], naming, 900, estimate);
+  assert.equal(all(drawn, "rect", "score")[1].attributes.width, 1);
+  assert.ok(texts(drawn).includes("not measured"));
+  assert.ok(axisEnd(scores.slice(1), []) > 0);
+});
+
+test("kinds are called by symbol and name, submodules by the end of their path", () => {
+  const paths = [0, 1, 2].map((k) => `some.backbone.encoder.layers.${k}`);
+  const naming = namesOf([column("h1"), ...paths.map((id) => column(id, { letter: "", name: id, symbol: id })), column("y")]);
+  assert.deepEqual(naming("h1"), { name: "kind h", symbol: "h", layer: "layer 1" });
+  assert.deepEqual(naming("gone"), { name: "gone", symbol: "", layer: "" });
+  const scores = ["h1", ...paths].map((kind) => ({ kind, perplexity: 9, ratio: 1, accuracy: 0.1, kl: 1, calibration: 0 }));
+  const said = texts(drawAccuracy(scores, [["unigram", 20]], naming, 900, estimate));
+  assert.ok(said.includes("h") && said.includes("kind h"));
+  assert.deepEqual(said.filter((text) => text.startsWith("…")), [0, 1, 2].map((k) => `…encoder.layers.${k}`));
+});

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
+import { estimate, fitted } from "../../../src/rnnlens/view/page/web/base/text.js";
+import { drawBars, drawHeader, drawRing, drawRow, drawState, drawWord } from "../../../src/rnnlens/view/page/web/grid/draw.js";
+import { layOut } from "../../../src/rnnlens/view/page/web/grid/layout.js";
+import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
+import { all, compact, laidOut, texts } from "../drawing.js";
+import { grid } from "../sample.js";
+
+test("the golden grid: rectangles, bars and labels are what Python decided", () => {
+  const given = JSON.parse(readFileSync(new URL("../../view/golden/grid.json", import.meta.url), "utf8"));
+  const held = hold(given, null);
+  for (const bars of [1, 3, 5]) {
+    const layout = laidOut(held, { ...plainView(), kinds: "all", bars });
+    assert.equal(layout.slots.length, given.columns.length);
+    given.rows.forEach((states, row) => {
+      const drawn = all(drawRow(held, row, layout, () => ""), "g", "state");
+      assert.equal(drawn.length, states.length);
+      states.forEach((state, k) => {
+        assert.equal(all(drawn[k], "rect", "mark")[0].attributes.fill, state.colour);
+        const room = all(drawn[k], "svg")[0].attributes.width;
+        const made = all(drawn[k], "rect", "bar");
+        const top = state.top.slice(0, bars);
+        assert.equal(made.length, top.length);
+        top.forEach(([label, p], n) => {
+          assert.ok(Math.abs(made[n].attributes.width - Math.max(1.5, p * room)) < 0.01);
+          assert.equal(made[n].attributes.fill, given.groups[given.labels[label]]);
+        });
+        assert.deepEqual(texts(drawn[k]), top.map(([label]) => fitted(label, (room - 3) / 0.8, 10.5, estimate)));
+      });
+    });
+  }
+});
+
+test("labels lie inside their column, clipped by an svg of their own", () => {
+  const held = hold(grid(), null), layout = laidOut(held), slot = layout.slots[3];
+  const inner = all(drawState(held, held.rows[0][slot.index], slot, layout), "svg")[0].attributes;
+  assert.ok(inner.x + inner.width < slot.width);
+  assert.equal(inner.height, layout.state);
+});
+
+test("a label that is a little too long is drawn narrower, a longer one is cut, and neither leaves its room", () => {
+  const held = hold(grid(), null), layout = laidOut(held), width = 49, room = width - 3;
+  const state = { ...held.rows[0][0], top: [["we", 0.5], ["announce", 0.2], ["representatives", 0.1]] };
+  const wide = (text) => estimate(text, 10.5);
+  assert.ok(wide("announce") > room && wide("announce") <= room / 0.8);
+  const [short, longer, cut] = drawBars(held, state, width, layout).filter((one) => one.tag === "text");
+  assert.equal(short.attributes.textLength, undefined);
+  assert.deepEqual([longer.children[0], longer.attributes.textLength], ["announce", room]);
+  assert.match(cut.children[0], /^repres.*…$/);
+  assert.ok(wide(cut.children[0]) <= room / 0.8);
+});
+
+test("compact states are rectangles alone", () => {
+  const held = hold(grid(), null), layout = laidOut(held, compact);
+  const drawn = drawState(held, held.rows[0][0], layout.slots[0], layout);
+  assert.equal(drawn.children.length, 1);
+  assert.equal(all(drawn, "rect", "mark")[0].attributes.fill, "#c9b1e0");
+});
+
+test("rows on their way are empty, and states say who they are", () => {
+  const held = hold({ ...grid(), rows: grid().rows.slice(0, 1) }, null), layout = laidOut(held);
+  const states = all(drawRow(held, 0, layout, (k) => `id${k}`), "g", "state");
+  assert.equal(states[1].attributes["aria-label"], "previous cell, layer 1, after the start: verb 78%; said 50%, we 25%, so 0.5%");
+  assert.equal(states[1].attributes.id, "id1");
+  assert.equal(all(drawRow(held, 2, layout, () => ""), "g", "state").length, 0);
+});
+
+test("a word is underlined in its group's colour; unknown ones are marked", () => {
+  const given = grid();
+  given.words[1] = { text: "zyzzyva", label: "UNK", unknown: true, group: "VERB" };
+  const held = hold(given, null), layout = laidOut(held);
+  assert.deepEqual(texts(drawWord(held, 0, layout)), ["1", "we"]);
+  assert.equal(all(drawWord(held, 0, layout), "rect")[0].attributes.fill, "#009e73");
+  assert.deepEqual(texts(drawWord(held, 1, layout)), ["2", "zyzzyva", "?"]);
+});
+
+test("headings: both, names alone, symbols alone, and slanted where columns are narrow", () => {
+  const held = hold(grid(), null);
+  const heads = (view) => texts(drawHeader(laidOut(held, { ...plainView(), ...view })));
+  assert.ok(heads({}).includes("kind l") && heads({}).includes("l"));
+  assert.ok(!heads({ naming: "symbols" }).includes("kind l"));
+  assert.ok(!heads({ naming: "names" }).includes("l"));
+  const narrow = layOut(held, { ...compact, naming: "names" }, { width: 300, height: 500 }, estimate);
+  assert.ok(narrow.slanted && all(drawHeader(narrow), "text").some((one) => /^rotate/.test(String(one.attributes.transform))));
+});
+
+test("submodules are headed by the end of their path, once", () => {
+  const given = grid();
+  [1, 2, 3].forEach((k) => Object.assign(given.columns[k], { letter: "", name: `backbone.encoder.layers.${k}`,
+    symbol: `backbone.encoder.layers.${k}`, shown: true }));
+  const heads = (view, room) => texts(drawHeader(laidOut(hold(given, null), { ...plainView(), ...view }, room)))
+    .filter((text) => /[1-3]$/.test(text) && text !== "layer 1");
+  const narrow = { width: 820, height: 700 };
+  for (const naming of ["both", "names", "symbols"]) {
+    assert.deepEqual(heads({ naming }, narrow), ["…layers.1", "…layers.2", "…layers.3"], naming);
+  }
+  assert.deepEqual(heads({ density: "compact" }, { width: 300, height: 700 }), ["…1", "…2", "…3"]);
+});
+
+test("rings of neighbours do not touch", () => {
+  const layout = laidOut(hold(grid(), null));
+  const [a, b] = [2, 3].map((k) => drawRing(layout.slots[k], layout, "fed").attributes);
+  assert.ok(Number(a.x) + Number(a.width) < Number(b.x));
+});

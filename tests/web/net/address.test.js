@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decode, encode, fitGrid, fitRun, plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
+import { grid } from "../sample.js";
+
+const AWKWARD = [
+  "we stand in solidarity", "`` we stand , '' she said .", "a&b=c#d?e%f+g", "100% + 50%", "", " two  spaces ",
+  "\u0634\u0643\u0631\u0627 \u202e!", "emoji \u{1f600}", "tab\tand\nline", "<b onload=x>", "__proto__", "a/b:c,d;e@f", '"quotes" \'single\'',
+];
+
+test("a plain view is an empty address", () => {
+  assert.equal(encode(plainView()), "");
+  assert.deepEqual(decode(""), { view: plainView(), problems: [] });
+  assert.deepEqual(decode("#"), { view: plainView(), problems: [] });
+});
+
+test("what the page would show anyway is left out", () => {
+  const view = { ...plainView(), run: "news", text: "hello", semantic: "output" };
+  assert.equal(encode(view, { run: "news", text: "hello", semantic: "output" }), "");
+  assert.equal(encode(view, { run: "brown", text: "hello", semantic: "output" }), "run=news");
+});
+
+for (const text of AWKWARD) {
+  test(`text comes back as it was: ${JSON.stringify(text)}`, () => {
+    const hash = encode({ ...plainView(), text });
+    assert.equal(decode(`#${hash}`).view.text, text);
+    assert.match(hash, /^text=[\x21-\x7e]*$/, "an address is one printable word");
+  });
+}
+
+test("addresses are short and can be read", () => {
+  const view = { ...plainView(), text: "`` we stand , she said", density: "compact", kinds: ["x", "c1@-1", "h1<"], bars: 5 };
+  assert.equal(encode(view), "text=%60%60+we+stand+,+she+said&density=compact&kinds=x,c1@-1,h1%3C&bars=5");
+});
+
+test("a whole view comes back as it was", () => {
+  const view = {
+    run: "a/b c", text: "we stand", semantic: "output+2", palette: "my own", density: "compact",
+    kinds: ["x", "c1@-1", "odd,id", "encoder.cell"], naming: "symbols", bars: 1, page: "accuracy",
+    pins: [
+      { column: "c1", row: 7, text: null, semantic: null },
+      { column: "odd,id", row: 0, text: null, semantic: "input" },
+      { column: "c1@-1", row: 3, text: "other / text, with & all : that", semantic: "output-1" },
+      { column: "h1<", row: 3, text: "", semantic: null },
+    ],
+    focus: { column: "encoder.cell:2", row: 11 },
+  };
+  assert.deepEqual(decode(encode(view)), { view, problems: [] });
+});
+
+test("pins of the view's own text and semantic do not repeat them", () => {
+  const pins = [{ column: "c1", row: 7, text: "we", semantic: "output" }];
+  assert.equal(encode({ ...plainView(), text: "we", semantic: "output", pins }), "text=we&semantic=output&pin=c1:8");
+});
+
+test("presets of kinds have names, and no kind at all is a choice", () => {
+  for (const kinds of ["all", "outputs", []]) assert.deepEqual(decode(encode({ ...plainView(), kinds })).view.kinds, kinds);
+});
+
+test("half a surrogate pair is replaced, not thrown at", () => {
+  assert.equal(decode(encode({ ...plainView(), text: "a\ud800b" })).view.text, "a\ufffdb");
+});
+
+for (const [hash, told] of [
+  ["density=huge", "density=huge"], ["bars=9", "bars=9"], ["pin=nowhere", "pin=nowhere"], ["pin=c1:0", "pin=c1:0"],
+  ["at=c1", "at=c1"], ["colour=red", "colour=red"], ["naming=loud", "naming=loud"], ["page=2", "page=2"], ["semantic=", "semantic="],
+]) {
+  test(`what a link cannot mean is said, and the rest works: ${hash}`, () => {
+    const { view, problems } = decode(`${hash}&text=kept`);
+    assert.equal(view.text, "kept");
+    assert.deepEqual(problems, [`the link says ${told}, which means nothing here`]);
+  });
+}
+
+test("a link cut in the middle of a character is read as far as it goes", () => {
+  assert.equal(decode("text=caf%C3").view.text, "caf%C3");
+});
+
+test("a run, semantic or palette that is not served is said and left out", () => {
+  const asked = { ...plainView(), run: "brown", semantic: "output+9", palette: "neon", text: "kept" };
+  const { view, problems } = fitRun(asked, { runs: [{ id: "news" }], semantics: ["output"], palettes: ["coarse"] });
+  assert.deepEqual([view.run, view.semantic, view.palette, view.text], [null, null, null, "kept"]);
+  assert.deepEqual(problems, ["the link names run brown, which is not served here",
+    "the link names semantic output+9, which this run has not", "the link names palette neon, which this run has not"]);
+});
+
+test("kinds and rows that a grid has not are said once and left out", () => {
+  const asked = { ...plainView(), kinds: ["x", "q9"], focus: { column: "c1", row: 50 },
+    pins: [{ column: "q9", row: 0, text: null, semantic: null }, { column: "c1", row: 1, text: null, semantic: null },
+      { column: "c1", row: 40, text: null, semantic: null }, { column: "c1", row: 40, text: "another text", semantic: null }] };
+  const { view, problems } = fitGrid(asked, grid());
+  assert.deepEqual(problems, ["the link names kind q9, which this run has not",
+    "the link points at word 51, which the text has not", "the link pins word 41, which the text has not"]);
+  assert.deepEqual(view.kinds, ["x"]);
+  assert.equal(view.focus, null);
+  assert.deepEqual(view.pins.map((pin) => pin.row), [1, 40]);
+});
+
+test("pins that the run cannot answer are said once and left out", () => {
+  const pin = { column: "c1", row: 0, text: null, semantic: null };
+  const pins = [{ ...pin, semantic: "zz" }, { ...pin, semantic: "zz", text: "else" }, { ...pin, semantic: "input" },
+    { ...pin, text: "x".repeat(20_001) }];
+  const { view, problems } = fitGrid({ ...plainView(), pins }, grid());
+  assert.deepEqual(view.pins, [pins[2]]);
+  assert.deepEqual(problems, ["the link names semantic zz, which this run has not",
+    "the link pins a word of a text whose 20,001 characters are too many; give at most 20,000"]);
+  const bare = { ...grid(), semantics: [] };
+  assert.deepEqual(fitGrid({ ...plainView(), pins: [{ ...pin, semantic: "output" }] }, bare).problems, []);
+});
+
+test("a notice quotes no more than 80 characters", () => {
+  const long = "k".repeat(50_000), short = `${"k".repeat(79)}…`;
+  assert.deepEqual(decode(long).problems, [`the link says ${short}, which means nothing here`]);
+  assert.deepEqual(fitRun({ ...plainView(), run: long }, { runs: [], semantics: [], palettes: [] }).problems,
+    [`the link names run ${short}, which is not served here`]);
+  assert.deepEqual(fitGrid({ ...plainView(), focus: { column: long, row: 0 } }, grid()).problems,
+    [`the link names kind ${short}, which this run has not`]);
+});
+
+test("a link whose kinds are all unknown shows the usual ones", () => {
+  assert.equal(fitGrid({ ...plainView(), kinds: ["q9"] }, grid()).view.kinds, null);
+  assert.deepEqual(fitGrid({ ...plainView(), kinds: [] }, grid()).view.kinds, []);
+});

@@ -291,3 +291,25 @@ def test_logits_that_stay_sorted_are_refused_and_the_remedy_works():
         Adapter(Left(), labels=V).align(((words, LENGTHS), targets))
     adapter = Adapter(Left(), logits=lambda made: made["scores"][made["order"].argsort()])
     assert adapter.align(((words, LENGTHS), targets)).words_first is True
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("size", [5, 8])
+def test_features_in_place_of_words_tell_as_well(first, size):
+    class Features(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.head = Minimal(first), nn.Sequential(nn.Tanh(), nn.Linear(9, V))
+
+        def forward(self, x: Tensor) -> Any:
+            return self.head(self.layer(x))
+
+    torch.manual_seed(0)
+    module = Features()
+    x = torch.randn(*((size, 5) if first else (5, size)), 7)
+    read = module.layer(x)
+    adapter = Adapter(module, kinds=["layer"])
+    states = adapter.trace(x).states["layer"]
+    torch.testing.assert_close(states, read.transpose(0, 1) if first else read)
+    axes = adapter.align((x, torch.randint(V, x.shape[:2])))
+    assert (axes.words_first, axes.targets_first, axes.fed) == (first, first, None)

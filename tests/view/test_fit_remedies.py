@@ -193,6 +193,44 @@ def test_a_tagger_that_sorts_is_read_in_the_order_of_the_batch():
     assert scores["h1"].ratio == pytest.approx(1, abs=0.1)
 
 
+def test_the_scores_below_a_crf_are_its_logits():
+    class Chain(LanguageModel):
+        """Its forward is a loss, of a chain that goes from tag to tag."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.moves = nn.Parameter(torch.zeros(V, V))
+
+        def emissions(self, words: Tensor) -> Any:
+            return super().forward(words)
+
+        def forward(self, words: Tensor, tags: Tensor) -> Any:  # type: ignore[override]
+            scores = self.emissions(words)  # (B, T, V)
+            total = scores.gather(2, tags[..., None]).sum()
+            total = total + self.moves[tags[:, :-1], tags[:, 1:]].sum()
+            alpha = scores[:, 0]
+            for now in scores[:, 1:].unbind(1):
+                alpha = (alpha[:, :, None] + self.moves).logsumexp(1) + now
+            return (alpha.logsumexp(1).sum() - total) / tags.numel()
+
+    torch.manual_seed(0)
+    data = [(words, (words * 2 + 1) % V) for words, _ in batches()]
+    model = Chain()
+    optimiser = torch.optim.Adam(model.parameters(), 0.02)
+    for words, tags in data * 8:
+        loss = model(words, tags)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    with pytest.raises(RnnlensError, match=r"Chain cannot be called so \(.*'tags'\); give feed="):
+        rnnlens.fit(model, data, WORDS, inputs=WORDS, epochs=0)
+    lens = rnnlens.fit(
+        model, data, WORDS, inputs=WORDS, epochs=3,
+        feed=lambda module, words: module.emissions(words),  # type: ignore[operator]
+    )  # fmt: skip
+    assert said(lens("a b c"), "h1") == [WORDS[(k * 2 + 1) % V] for k in (1, 2, 3)]
+
+
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("form", ["rows", "flat", "whole"])
 @pytest.mark.parametrize("size", [40, 7])

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rnnlens.adapter.axes.layout import within
 from rnnlens.model.kinds import Kind
 from rnnlens.model.traceable import Readout, Trace
 
@@ -123,5 +124,5 @@ def _rows(kind: Kind, trace: Trace, logits: Tensor) -> tuple[Tensor, Tensor] | N
         return states[last, torch.arange(batch, device=states.device)], logits[0]
     if logits.shape[:2] != states.shape[:2]:
         return None
-    valid = torch.arange(steps, device=lengths.device)[:, None] < lengths
+    valid = within(steps, lengths)
     return states[valid], logits[valid]

@@ -54,7 +54,8 @@ class _Change(NamedTuple):
 
 
 def aligned(reader: Reader, batch: Any, words: Tensor, there: Tensor) -> Alignment:
-    """How `words`, a tensor (B, T) or (T, B) of the batch, lie beside the module's states.
+    """How `words`, a tensor (B, T) or (T, B) of the batch, lie beside the module's states; or
+    features (B, T, I) or (T, B, I) in place of words.
 
     `there` is where words have a target, in the same order: these are tried first. Settled on the
     way: in which order the module returns tensors that could be read in either.
@@ -64,24 +65,26 @@ def aligned(reader: Reader, batch: Any, words: Tensor, there: Tensor) -> Alignme
         assumed = list(_changes(reader, batch, words, there))  # notes what is in doubt
     doubtful = set(reader.orders.doubtful)
     if not doubtful:
-        return _judged(reader, assumed, words.shape)
+        return _judged(reader, assumed, words.shape[:2])
     with reader.orders.assumed(False):
         other = list(_changes(reader, batch, words, there))
     sure = [change._replace(where=_without(change.where, doubtful)) for change in assumed]
-    first = _judged(reader, sure, words.shape).sequences_first
+    first = _judged(reader, sure, words.shape[:2]).sequences_first
     if MODULE in doubtful:
         _learn(reader.orders, MODULE, assumed, other, None)
     for name in sorted(doubtful - {MODULE}):
         _learn(reader.orders, name, assumed, other, first)
-    return _judged(reader, list(_changes(reader, batch, words, there)), words.shape)
+    return _judged(reader, list(_changes(reader, batch, words, there)), words.shape[:2])
 
 
 def learn_order(reader: Reader, batch: Any) -> bool:
     """Whether words of a batch tell the order of a module without recurrent parts; it is kept."""
     for _, words in tensors(batch):
-        if words.dim() == 2 and is_whole(words) and min(words.shape) > 1:
+        readable = is_whole(words) if words.dim() == 2 else words.is_floating_point()
+        if words.dim() in (2, 3) and readable and min(words.shape[:2]) > 1:
+            there = torch.ones(words.shape[:2], dtype=torch.bool, device=words.device)
             with suppress(RnnlensError):  # told where targets are to be beside the states
-                aligned(reader, batch, words, torch.ones_like(words).bool())
+                aligned(reader, batch, words, there)
             if reader.orders.of(MODULE) is not None:
                 return True
     return False
@@ -237,9 +240,12 @@ def _places(there: Tensor) -> Iterator[Place]:
 
 
 def _changed(batch: Any, words: Tensor, place: Place) -> Any:
-    """The batch with another of its words in a place."""
-    others = words[words != words[place]]
+    """The batch with another of its words, or other features, in a place."""
     made = words.clone()
+    if words.is_floating_point():
+        made[place] += 1
+        return _replaced(batch, words, made)
+    others = words[words != words[place]]
     if len(others):
         made[place] = others[0]
     return _replaced(batch, words, made)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rnnlens.adapter.axes.alignment import Alignment, Reader, aligned
 from rnnlens.adapter.axes.layout import Layout
-from rnnlens.adapter.axes.targets import MOSTLY, NONE, Batch, words_of
+from rnnlens.adapter.axes.targets import MOSTLY, NONE, Batch, features_of, words_of
 from rnnlens.errors import RnnlensError, RnnlensWarning
 from rnnlens.model.traceable import Trace
 
@@ -106,10 +106,14 @@ def find_axes(reader: Reader, batches: Sequence[Batch], batch_first: bool | None
 def _aligned(reader: Reader, batch: Batch) -> Alignment:
     inputs, targets = batch
     words = words_of(inputs, targets)
-    if words is None or words.dim() != 2:
+    if words is None:
+        words = features_of(inputs, targets)
+    if words is None or words.dim() == 1:
         return Alignment()
-    there = targets >= 0 if targets.shape == words.shape else torch.ones_like(words).bool()
-    return aligned(reader, inputs, words, there.to(words.device))
+    there = torch.ones(words.shape[:2], dtype=torch.bool, device=words.device)
+    if targets.shape == there.shape:
+        there = (targets >= 0).to(words.device)
+    return aligned(reader, inputs, words, there)
 
 
 def _beside(trace: Trace, told: Sequence[Alignment], words: Tensor | None) -> tuple[str, ...]:

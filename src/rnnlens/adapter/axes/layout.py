@@ -87,9 +87,12 @@ class Layout:
 
     def valid(self) -> Tensor | None:
         """(T, B), true up to each sequence's end; None: everywhere."""
-        if self.lengths is None:
-            return None
-        return torch.arange(self.steps, device=self.lengths.device)[:, None] < self.lengths
+        return None if self.lengths is None else within(self.steps, self.lengths)
+
+
+def within(steps: int, lengths: Tensor) -> Tensor:
+    """(T, B), true up to the end of each sequence."""
+    return torch.arange(steps, device=lengths.device)[:, None] < lengths
 
 
 def best_fit(values: Tensor, layouts: list[Layout]) -> tuple[Arranged, Layout] | None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter.axes.axes import Axes
+from rnnlens.adapter.axes.layout import within
 from rnnlens.adapter.axes.targets import Batch
 from rnnlens.errors import RnnlensError
 from rnnlens.model.traceable import Trace
@@ -46,9 +47,9 @@ def is_part(whole: Trace, part: Trace, chosen: Tensor, kinds: tuple[str, ...]) -
         wanted = whole.states[kind].index_select(1, chosen.to(found.device))[: len(found)]
         if found.shape != wanted.shape:
             return False
-        there = torch.ones(found.shape[:2], dtype=torch.bool, device=found.device)
         if part.lengths is not None:
-            there = torch.arange(len(found), device=found.device)[:, None] < part.lengths
-        if not torch.allclose(found[there], wanted[there], rtol=1e-3, atol=1e-4):
+            there = within(len(found), part.lengths.to(found.device))
+            found, wanted = found[there], wanted[there]
+        if not torch.allclose(found, wanted, rtol=1e-3, atol=1e-4):
             return False
     return True

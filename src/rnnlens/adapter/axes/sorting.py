@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnlens.adapter.axes.layout import Layout, is_whole, tensors
+from rnnlens.adapter.axes.layout import Layout, is_whole, tensors, within
 from rnnlens.errors import RnnlensError
 
 _FEW = 4  # features that are compared first
@@ -77,7 +77,7 @@ def _columns(x: Tensor, lengths: Tensor, source: Tensor, given: Tensor) -> Tenso
 
     `lengths` (B,) are those of x, and `given` those of the source.
     """
-    valid = (torch.arange(len(x), device=x.device)[:, None] < lengths)[..., None]  # (T, B, 1)
+    valid = within(len(x), lengths)[..., None]  # (T, B, 1)
     read = torch.where(valid, x, 0)
     if torch.equal(lengths, given) and torch.equal(read, torch.where(valid, source, 0)):
         return torch.arange(x.shape[1], device=x.device)

@@ -43,6 +43,12 @@ def words_of(inputs: Any, targets: Tensor) -> Tensor | None:
     return max(found, key=lambda one: (_is_followed(one, targets), one.unique().numel()))
 
 
+def features_of(inputs: Any, targets: Tensor) -> Tensor | None:
+    """The features (B, T, I) or (T, B, I) that a batch reads in place of words."""
+    found = (one for one in _tensors(inputs) if one.dim() == 3 and one.is_floating_point())
+    return next((one for one in found if _is_beside(one[..., 0], targets)), None)
+
+
 def _is_followed(words: Tensor, targets: Tensor) -> bool:
     """Whether targets are mostly the next words, along either axis."""
     if words.shape != targets.shape:
@@ -66,7 +72,7 @@ def _tensors(inputs: Any) -> Iterator[Tensor]:
 
 
 def _is_beside(words: Tensor, targets: Tensor) -> bool:
-    if words.shape == targets.shape:
+    if tuple(words.shape) in (tuple(targets.shape), tuple(targets.shape)[::-1]):
         return True
     return words.dim() == 2 and targets.dim() == 1 and (
         len(targets) in words.shape or len(targets) == words.numel()

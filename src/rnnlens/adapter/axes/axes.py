@@ -14,7 +14,7 @@ from rnnlens.adapter.axes.targets import MOSTLY, NONE, Batch, features_of, words
 from rnnlens.errors import RnnlensError, RnnlensWarning
 from rnnlens.model.traceable import Trace
 
-_SURE = 4.0  # standard errors
+_SURE, _ENOUGH = 4.0, 32  # standard errors, and targets: fewer are right by chance
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _orders_of_targets(axes: Axes, reader: Reader, batches: Sequence[Batch]) -> 
         fit = Layout(steps, sequences, False, lengths=trace.lengths).arrange(targets[..., None])
         if fit is not None and fit.batch_first is not None:
             yield fit.batch_first
-        elif fit is not None and fit.other is not None:
+        elif fit is not None and fit.other is not None and int((targets >= 0).sum()) >= _ENOUGH:
             unclear.append((trace, words_of(inputs, targets), targets))
     either = [replace(axes, targets_first=first, words_first=None) for first in (True, False)]
     for trace, words, targets in unclear:

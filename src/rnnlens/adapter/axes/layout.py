@@ -42,17 +42,20 @@ class Layout:
         return self._arrange_2(values) if values.dim() == 2 else None
 
     def _arrange_3(self, values: Tensor) -> Arranged | None:
-        first, second = values.shape[:2]
-        if first == second == self.batch == self.steps:
-            return self._either(values, values.transpose(0, 1), 0)
         # Padding past the longest sequence is common, and of no meaning.
         enough = (lambda n: n >= self.steps) if self.lengths is not None else self.steps.__eq__
-        for order in (self.batch_first, not self.batch_first):
-            batch, steps = (first, second) if order else (second, first)
-            if batch == self.batch and enough(steps):
-                ordered = values.transpose(0, 1) if order else values
-                return Arranged(ordered[: self.steps], 0, order)
-        return None
+        turned = values.transpose(0, 1)
+        by_time, by_batch = (
+            ordered[: self.steps]
+            if ordered.shape[1] == self.batch and enough(len(ordered))
+            else None
+            for ordered in (values, turned)
+        )
+        if by_time is not None and by_batch is not None:
+            return self._either(by_time, by_batch, 0)
+        if by_time is not None:
+            return Arranged(by_time, 0, batch_first=False)
+        return None if by_batch is None else Arranged(by_batch, 0, batch_first=True)
 
     def _arrange_2(self, values: Tensor) -> Arranged | None:
         rows = len(values)

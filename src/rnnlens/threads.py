@@ -3,12 +3,13 @@
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 
 import torch
 
 _MOST = 8
+_SMALL = 2**16  # weights: products with fewer take no longer on one thread than on two
 
 
 @contextmanager
@@ -28,6 +29,11 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def threads_for(weights: int) -> AbstractContextManager[None]:
+    """One thread for products with so few weights, and otherwise as many as torch has."""
+    return one_thread() if weights < _SMALL else nullcontext()
 
 
 @cache

@@ -49,9 +49,9 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 class Readout(NamedTuple):
     """The linear map from a kind's states to the model's own logits."""
 
-    kind: str
-    weight: Tensor  # (V, H)
-    bias: Tensor  # (V,)
+    kind: str  #: Its id.
+    weight: Tensor  #: (V, H)
+    bias: Tensor  #: (V,)
 
 
 def _as_is(y: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from rnnlens.adapter.user_model import UserModel
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.fitting import FitConfig, fit_quietly
 from rnnlens.probe.study import Study, study
+from rnnlens.threads import threads_for
 from rnnlens.view.encoding import Palette
 from rnnlens.view.examples import EXAMPLES, LONG
 from rnnlens.view.lens import Lens
@@ -64,8 +65,9 @@ def fit(
     train, held = _split(user, batches, valid)
     config = _config(settings)
     chosen = None if colours is None else {"own": checked(colours, Path("colours="))}
-    found = study(user, {"train": train, "valid": held})
-    probes = fit_quietly(found.dataset, config)
+    with threads_for(max((p.numel() for p in user.module.parameters()), default=0)):
+        found = study(user, {"train": train, "valid": held})
+        probes = fit_quietly(found.dataset, config)
     vocabulary = found.vocabulary()
     text = found.model.text(vocabulary)
     examples = _examples(found, Session(found.model, text), held[0])

@@ -17,6 +17,7 @@ from rnnlens.model.train.distributed import Processes
 from rnnlens.model.train.dropout import Dropout, DropoutConfig
 from rnnlens.model.train.graphs import Graphs
 from rnnlens.model.train.perplexity import model_perplexity, perplexity
+from rnnlens.threads import threads_for
 
 
 @dataclass(frozen=True)
@@ -119,17 +120,23 @@ class Trainer:
 
         Returns whether training came to its end.
         """
-        while not self.finished:
-            seed = (self.config.seed, self.progress.epoch)
-            groups = self.train.shuffled(self.config.batch, seed)
-            for k in range(self.progress.step, self.steps):
-                batch = self.train.batch(groups[k], self.processes.rank, self.processes.count)
-                self._step(batch)
-                self.progress.step, self.progress.seen = k + 1, self.progress.seen + batch.pairs
-                if stop():
+        with threads_for(max(p.numel() for p in self.parameters)):
+            while not self.finished:
+                if not self._epoch(stop):
                     return False
-            self._end_epoch()
-            after_epoch()
+                after_epoch()
+        return True
+
+    def _epoch(self, stop: Callable[[], bool]) -> bool:
+        """The rest of an epoch; whether it came to its end."""
+        groups = self.train.shuffled(self.config.batch, (self.config.seed, self.progress.epoch))
+        for k in range(self.progress.step, self.steps):
+            batch = self.train.batch(groups[k], self.processes.rank, self.processes.count)
+            self._step(batch)
+            self.progress.step, self.progress.seen = k + 1, self.progress.seen + batch.pairs
+            if stop():
+                return False
+        self._end_epoch()
         return True
 
     def training_perplexity(self) -> float:

@@ -1,0 +1,97 @@
+"""docs/architecture.md names files, folders and code that there are, and no room is left out."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from tests.shown import ROOT
+
+PACKAGE = ROOT / "src/rnnlens"
+PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+PICTURE = ET.parse(ROOT / "docs/architecture.svg").getroot()
+CODE = "\n".join(
+    path.read_text(encoding="utf-8") for path in [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.js")]
+)
+FACES = ("__init__.py", "__main__.py", "version.py")  # that need no explanation
+DATA = "bundled"  # a folder with no rooms in it
+
+LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+LITERAL = re.compile(r"`([^`\n]+)`")
+PROSE = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
+ENDINGS = (".py", ".js", ".md", ".svg", ".json")
+
+
+def is_path(name: str) -> bool:
+    return re.fullmatch(r"[\w./-]+", name) is not None and (
+        name.endswith((*ENDINGS, "/")) or "/" in name
+    )
+
+
+LITERALS = sorted(set(LITERAL.findall(PROSE)))
+PATHS = sorted({part for literal in LITERALS for part in literal.split() if is_path(part)})
+NAMES = [name for name in LITERALS if re.fullmatch(r"[\w.]+(\(.*\))?", name) and not is_path(name)]
+
+
+def folders(package: Path) -> set[str]:
+    """Every folder that holds files, as the page names it; what is in a folder of data is data."""
+    files = [path.relative_to(package) for path in package.rglob("*") if path.is_file()]
+    code = [file.parent for file in files if file.parts[0] != DATA]
+    return {f"{folder.as_posix()}/" for folder in code if folder.name not in ("", "__pycache__")}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_what_the_page_names_is_there(name):
+    path = next((root / name for root in (PACKAGE, ROOT) if (root / name).exists()), None)
+    assert path is not None, name
+    assert path.is_dir() == name.endswith("/") or name == "src/rnnlens"
+
+
+@pytest.mark.parametrize(("text", "target"), LINK.findall(PROSE))
+def test_links_lead_to_the_files_they_are_called_after(text, target):
+    path = ROOT / "docs" / target.partition("#")[0]
+    assert path.is_file(), "a folder is no page of the site; link a file"
+    assert not text.endswith(ENDINGS) or path.name == text
+
+
+def test_every_folder_of_the_package_is_named():
+    headings = re.findall(r"^### (\w+/):", PAGE, flags=re.MULTILINE)
+    assert folders(PACKAGE) - {*PATHS, *headings} == set()
+    rooms = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
+    assert rooms == {*headings}
+    assert f"{DATA}/" in PATHS
+
+
+def test_every_module_outside_the_rooms_is_linked():
+    modules = {path.name for path in PACKAGE.glob("*.py")} - set(FACES)
+    assert modules - {text for text, _ in LINK.findall(PROSE)} == set()
+
+
+def test_a_folder_that_is_not_named_is_seen(tmp_path):
+    for name in ("run.py", "view/new/a.js", "bundled/news/run.json", "cli/__pycache__/fit.pyc"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "left").mkdir()
+    assert folders(tmp_path) == {"view/new/"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_the_page_are_names_of_the_code(name):
+    word = name.partition("(")[0].rpartition(".")[2]
+    assert re.search(rf"\b{re.escape(word)}\b", CODE)
+
+
+def test_the_picture_names_what_is_there():
+    words = " ".join("".join(text.itertext()) for text in PICTURE.iter() if "text" in text.tag)
+    names = set(re.findall(r"[\w]+\.py|\w+/", words))
+    there = {path.name + "/" * path.is_dir() for path in PACKAGE.rglob("*")}
+    assert len(names) > 20
+    assert names - there == set()
+    for contract in ("Traceable", "TextSide", "Dataset", "Probes"):
+        assert contract in words
+
+
+def test_the_picture_can_be_read_in_the_dark_and_says_what_it_shows():
+    assert "prefers-color-scheme: dark" in "".join(PICTURE.itertext())
+    tags = [element.tag.rpartition("}")[2] for element in PICTURE]
+    assert tags[:2] == ["title", "desc"]

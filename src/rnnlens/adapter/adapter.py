@@ -14,8 +14,9 @@ from rnnlens.adapter.axes.layout import Layout, assembled, tensors
 from rnnlens.adapter.axes.orders import Orders
 from rnnlens.adapter.axes.targets import Batch, words_of
 from rnnlens.adapter.readout import explained, readout
-from rnnlens.adapter.record.capture import Capture, Part
+from rnnlens.adapter.record.capture import Capture
 from rnnlens.adapter.record.heard import Heard, Parts, heard_parts, in_batch_order, is_apart
+from rnnlens.adapter.record.parts import Part
 from rnnlens.adapter.structure import Structure, structure
 from rnnlens.adapter.untouched import untouched
 from rnnlens.errors import RnnlensError

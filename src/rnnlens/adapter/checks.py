@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import torch
 
 from rnnlens.adapter import modules
-from rnnlens.adapter.record.capture import Part
 from rnnlens.adapter.record.heard import Parts
+from rnnlens.adapter.record.parts import Part
 from rnnlens.adapter.structure import Structure
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import States

@@ -58,14 +58,17 @@ def count(
 def as_logits(values: Tensor, valid: Tensor | None) -> Tensor:
     """Logits as they are, -inf as what can be reckoned with; probabilities as their logarithms."""
     rows = values if valid is None or valid.shape != values.shape[:2] else values[valid]
-    sums = rows.sum(-1, dtype=torch.float32)
-    if bool((torch.isnan(rows) | torch.isposinf(rows)).any()):
+    sums = rows.sum(-1, dtype=torch.float32)  # looked at first: it is far less than all logits
+    finite = bool(torch.isfinite(sums).all())
+    if not finite and bool((torch.isnan(rows) | torch.isposinf(rows)).any()):
         raise RnnlensError(
             "the module's logits are NaN or infinite; look at its readout's weights for the cause"
         )
-    if rows.numel() and bool((rows >= 0).all()) and bool(((sums - 1).abs() < 1e-3).all()):
-        values = values.log()
-    return values.clamp_min(torch.finfo(values.dtype).min)
+    ones = rows.numel() and bool(((sums - 1).abs() < 1e-3).all())
+    if ones and bool((rows >= 0).all()):
+        return values.log().clamp_min(torch.finfo(values.dtype).min)
+    # A copy: the module may write into what it returned.
+    return values.clone() if finite else values.clamp_min(torch.finfo(values.dtype).min)
 
 
 def _best(

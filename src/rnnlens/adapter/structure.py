@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter.axes.layout import assembled, close
-from rnnlens.adapter.record.capture import Part, local
 from rnnlens.adapter.record.heard import Heard, Parts
+from rnnlens.adapter.record.parts import Part, local
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import Change, States
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed

@@ -12,7 +12,8 @@ from rnnlens.adapter.axes.sorting import is_suspicious, restored
 from rnnlens.adapter.logits import count
 from rnnlens.adapter.modules import embedding
 from rnnlens.adapter.record.calls import Piece
-from rnnlens.adapter.record.capture import RUN, Capture, Part, local
+from rnnlens.adapter.record.capture import Capture
+from rnnlens.adapter.record.parts import RUN, Part, local
 
 
 @dataclass(frozen=True)

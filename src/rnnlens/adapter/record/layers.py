@@ -1,4 +1,4 @@
-"""torch.nn.LSTM, GRU and RNN, layer by layer: what a call is given, every kind, its answer."""
+"""torch.nn.LSTM, GRU and RNN layer by layer: the arguments of a call, every kind, its result."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +13,13 @@ from rnnlens.model.cells import TORCHS, Cell, Change, States, Weights
 
 
 @dataclass(frozen=True)
-class Given:
-    """One call's input, time first and in the caller's order of sequences."""
+class Arguments:
+    """What one call is given, time first and in the caller's order of sequences."""
 
     x: Tensor  # (T, B, I)
     lengths: Tensor | None  # (B,); None: all as long as T
     start: list[States]  # per layer and direction, kind -> (B, H)
-    state: Tensor | None  # the state as the caller gave it, to know it again
+    state: Tensor | None  # as the caller gives it, to tell which call it continues
 
 
 def cell_of(module: nn.RNNBase) -> Cell:
@@ -27,18 +27,18 @@ def cell_of(module: nn.RNNBase) -> Cell:
     return TORCHS[module.mode]
 
 
-def weights(module: nn.RNNBase) -> list[Weights]:
-    """Per layer and direction, the weights as they are now: wrappers may have rewritten them."""
-    made = []
+def weights_of(module: nn.RNNBase) -> list[Weights]:
+    """The weights per layer and direction, as they are now: wrappers may rewrite them."""
+    weights = []
     for tensors in module.all_weights:
         b_x, b_h = tensors[2:4] if module.bias else (None, None)
         w_p = tensors[-1] if module.proj_size else None
-        made.append(Weights(tensors[0], tensors[1], b_x, b_h, w_p))
-    return made
+        weights.append(Weights(tensors[0], tensors[1], b_x, b_h, w_p))
+    return weights
 
 
-def read(module: nn.RNNBase, input: Tensor | PackedSequence, hx: Any = None) -> Given:
-    """What a call with these arguments computes from, copied: the caller may overwrite it."""
+def read(module: nn.RNNBase, input: Tensor | PackedSequence, hx: Any = None) -> Arguments:
+    """The arguments of a call, copied: the caller may overwrite them."""
     lengths = None
     if isinstance(input, PackedSequence):
         x, lengths = pad_packed_sequence(input)
@@ -48,18 +48,18 @@ def read(module: nn.RNNBase, input: Tensor | PackedSequence, hx: Any = None) -> 
         x = x.transpose(0, 1) if module.batch_first else x
         x = x.clone(memory_format=torch.contiguous_format)
     carried = cell_of(module).carried
-    given = () if hx is None else (hx if isinstance(hx, tuple | list) else (hx,))
-    return Given(x, lengths, _start(module, x, dict(zip(carried, given, strict=False))),
-                 given[0] if given else None)  # fmt: skip
+    state = () if hx is None else (hx if isinstance(hx, tuple | list) else (hx,))
+    start = _start(module, x, dict(zip(carried, state, strict=False)))
+    return Arguments(x, lengths, start, state[0] if state else None)
 
 
-def _start(module: nn.RNNBase, x: Tensor, given: States) -> list[States]:
+def _start(module: nn.RNNBase, x: Tensor, state: States) -> list[States]:
     """The state before the first timestep, per layer and direction; zeros where none is given."""
     layers = module.num_layers * (2 if module.bidirectional else 1)
     whole: States = {}
     for kind in cell_of(module).carried:
         width = module.proj_size if kind == "h" and module.proj_size else module.hidden_size
-        values = given.get(kind)
+        values = state.get(kind)
         if values is None:
             values = x.new_zeros(layers, x.shape[1], width)
         whole[kind] = values if values.dim() == 3 else values.unsqueeze(1)
@@ -72,15 +72,15 @@ def _start(module: nn.RNNBase, x: Tensor, given: States) -> list[States]:
 
 
 def compute(
-    module: nn.RNNBase, given: Given, of: list[Weights], edits: list[dict[int, Change]]
+    module: nn.RNNBase, call: Arguments, of: list[Weights], edits: list[dict[int, Change]]
 ) -> list[States]:
     """Every kind (T, B, H), per layer and direction; a reverse direction in the order of time.
 
     `edits` are changes by timestep, per layer and direction.
     """
-    x, made = given.x, list[States]()
+    x, layers = call.x, list[States]()
     directions = 2 if module.bidirectional else 1
-    if given.lengths is not None and any(edits[1::2] if module.bidirectional else ()):
+    if call.lengths is not None and any(edits[1::2] if module.bidirectional else ()):
         raise RnnlensError(
             f"{type(module).__name__} reads sequences of several lengths backwards, where a "
             "timestep is another one in each; edit one sequence at a time"
@@ -89,17 +89,17 @@ def compute(
         outputs = []
         for at in range(first, first + directions):
             backwards = at > first
-            inputs = reverse(x, given.lengths) if backwards else x
+            inputs = reverse(x, call.lengths) if backwards else x
             here = edits[at] if edits else {}
             if backwards:
                 here = {len(x) - 1 - step: change for step, change in here.items()}
-            states = cell_of(module).states(inputs, given.start[at], of[at], here)
+            states = cell_of(module).states(inputs, call.start[at], of[at], here)
             if backwards:
-                states = {kind: reverse(v, given.lengths) for kind, v in states.items()}
-            made.append(states)
+                states = {kind: reverse(v, call.lengths) for kind, v in states.items()}
+            layers.append(states)
             outputs.append(states["h"])
         x = torch.cat(outputs, -1) if module.bidirectional else outputs[0]
-    return made
+    return layers
 
 
 def reverse(values: Tensor, lengths: Tensor | None) -> Tensor:
@@ -111,20 +111,21 @@ def reverse(values: Tensor, lengths: Tensor | None) -> Tensor:
     return values.gather(0, turned[..., None].expand_as(values))
 
 
-def returned(module: nn.RNNBase, input: Tensor | PackedSequence, given: Given,
-             states: list[States]) -> tuple[Tensor | PackedSequence, Any]:  # fmt: skip
+def result(
+    module: nn.RNNBase, input: Tensor | PackedSequence, call: Arguments, states: list[States]
+) -> tuple[Tensor | PackedSequence, Any]:
     """What the module returns for these states: its output, and the last state of every layer."""
     directions = 2 if module.bidirectional else 1
-    output = torch.cat([s["h"] for s in states[-directions:]], -1)  # (T, B, H) or (T, B, 2H)
+    # (T, B, H) or (T, B, 2H)
+    output: Any = torch.cat([s["h"] for s in states[-directions:]], -1)
     last = [
-        torch.stack([_last(s[kind], given.lengths, at % directions == 1)
+        torch.stack([_last(s[kind], call.lengths, at % directions == 1)
                      for at, s in enumerate(states)])
         for kind in cell_of(module).carried
     ]  # fmt: skip
     if isinstance(input, PackedSequence):
-        packed = _packed(output, given.lengths, input)
-        return packed, last[0] if len(last) == 1 else tuple(last)
-    if input.dim() == 2:
+        output = _packed(output, call.lengths, input)
+    elif input.dim() == 2:
         output, last = output.squeeze(1), [values.squeeze(1) for values in last]
     elif module.batch_first:
         output = output.transpose(0, 1)

@@ -12,13 +12,12 @@ CellModule = nn.LSTMCell | nn.GRUCell | nn.RNNCell
 
 @dataclass(frozen=True)
 class Step:
-    """One call: what went in, copied, since loops like to overwrite their states."""
+    """One call, its tensors copied, since loops like to overwrite their states."""
 
     x: Tensor  # (B, I)
     start: States  # kind -> (B, H)
     end: States  # what the cell really returned
-    state: Tensor | None  # as given, to know it again
-    weights: int  # which of the weights met so far
+    weights: int  # the number of its weights in `Steps.weights`
 
 
 @dataclass
@@ -27,8 +26,8 @@ class Steps:
 
     module: CellModule
     calls: list[Step] = field(default_factory=list)
-    weights: list[Weights] = field(default_factory=list)
-    changed: dict[int, States] = field(default_factory=dict)  # of calls that were edited
+    weights: list[Weights] = field(default_factory=list)  # all that the calls have met
+    edited: dict[int, States] = field(default_factory=dict)  # by the number of the edited call
 
     @property
     def cell(self) -> Cell:
@@ -36,44 +35,46 @@ class Steps:
         return cell_of(self.module)
 
     def add(self, input: Tensor, hx: object, output: object) -> tuple[Tensor | None, Tensor]:
-        """Take in a call; answers the state it was given and the one it returned."""
-        x, start = self._given(input, hx)
-        ended = tensors(output)
-        end = {k: _copy(ended[at]) for at, k in enumerate(self.cell.carried)}
-        state = next(iter(tensors(hx)), None)
-        self.calls.append(Step(x.clone(), start, end, state, self._weights_now()))
-        return state, ended[0]
+        """Take in a call; returns the state it was given and the one it returned."""
+        x, start = self._arguments(input, hx)
+        returned = tensors(output)
+        end = {k: _copy(returned[at]) for at, k in enumerate(self.cell.carried)}
+        self.calls.append(Step(x.clone(), start, end, self._weights_now()))
+        return next(iter(tensors(hx)), None), returned[0]
 
-    def _given(self, input: Tensor, hx: object) -> tuple[Tensor, States]:
+    def _arguments(self, input: Tensor, hx: object) -> tuple[Tensor, States]:
         """A call's input (B, I), and copies of the states (B, H) that it continues."""
         x = input if input.dim() == 2 else input[None]
-        given, zeros = tensors(hx), x.new_zeros(len(x), self.module.hidden_size)
+        state, zeros = tensors(hx), x.new_zeros(len(x), self.module.hidden_size)
         carried = enumerate(self.cell.carried)
-        return x, {kind: _copy(given[at]) if given else zeros for at, kind in carried}
+        return x, {kind: _copy(state[at]) if state else zeros for at, kind in carried}
 
-    def edited(self, input: Tensor, hx: object, output: object, change: Change) -> object:
+    def edit(self, input: Tensor, hx: object, output: object, change: Change) -> object:
         """What the next call returns in place of `output`, with a change at its timestep."""
-        x, start = self._given(input, hx)
+        x, start = self._arguments(input, hx)
         states = self.cell.states(x[None], start, self._weights(), {0: change})
-        self.changed[len(self.calls)] = states
+        self.edited[len(self.calls)] = states
         pairs = zip(self.cell.carried, tensors(output), strict=True)
-        ended = [states[kind].reshape(old.shape).to(old.dtype) for kind, old in pairs]
-        return ended[0] if isinstance(output, Tensor) else tuple(ended)
+        new = [states[kind].reshape(old.shape).to(old.dtype) for kind, old in pairs]
+        return new[0] if isinstance(output, Tensor) else tuple(new)
 
     def _weights(self) -> Weights:
         m = self.module
         return Weights(m.weight_ih, m.weight_hh, *((m.bias_ih, m.bias_hh) if m.bias else ()))
 
     def _weights_now(self) -> int:
-        """The weights as they are at this call; a wrapper may rewrite them before each."""
+        """The number of the weights at this call; a wrapper may rewrite them before each."""
         now = self._weights()
         if not self.weights or not _equal(self.weights[-1], now):
             self.weights.append(now)
         return len(self.weights) - 1
 
     def states(self) -> list[States]:
-        """Every kind (1, B, H) of every call; nothing recurs, so that all calls are one product."""
-        made: list[States] = [{} for _ in self.calls]
+        """Every kind (1, B, H) of every call.
+
+        The state before each call is known, so that one product computes all of them.
+        """
+        states_of: list[States] = [{} for _ in self.calls]
         for which, weights in enumerate(self.weights):
             at = [n for n, call in enumerate(self.calls) if call.weights == which]
             calls = [self.calls[n] for n in at]
@@ -83,8 +84,8 @@ class Steps:
             sizes = [len(call.x) for call in calls]
             for kind, values in states.items():
                 for n, part in zip(at, values.split(sizes, 1), strict=True):
-                    made[n][kind] = part
-        return [self.changed.get(n, states) for n, states in enumerate(made)]
+                    states_of[n][kind] = part
+        return [self.edited.get(n, states) for n, states in enumerate(states_of)]
 
 
 def cell_of(module: CellModule) -> Cell:
@@ -100,12 +101,12 @@ def tensors(state: object) -> list[Tensor]:
     """A cell's state, however it is wrapped: nothing, h, or h and c."""
     if state is None:
         return []
-    found = state if isinstance(state, tuple | list) else (state,)
-    return [values for values in found if isinstance(values, Tensor)]
+    items = state if isinstance(state, tuple | list) else (state,)
+    return [values for values in items if isinstance(values, Tensor)]
 
 
 def _copy(values: Tensor) -> Tensor:
-    """(B, H), ours."""
+    """A copy (B, H), which the loop cannot overwrite."""
     return (values if values.dim() == 2 else values[None]).clone()
 
 

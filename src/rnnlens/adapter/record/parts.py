@@ -84,10 +84,10 @@ class Part(ABC):
         timesteps, batch = piece.shape
         first = bool(getattr(self.module, "batch_first", False))
         chosen = first if batch_first is None else batch_first
-        told = batch_first is not None or hasattr(self.module, "batch_first")
+        sure = batch_first is not None or hasattr(self.module, "batch_first")
         # Beside a packed input, other tensors may be padded further than its longest sequence.
         lengths = piece.lengths if piece.packed is None else piece.ends()
-        return Layout(timesteps, batch, chosen, told, lengths, piece.packed)
+        return Layout(timesteps, batch, chosen, sure, lengths, piece.packed)
 
     def check_device(self, args: Any, kwargs: Any) -> None:
         """The input has to be where the weights are; torch itself does not always say so."""

@@ -196,9 +196,7 @@ def _follow(
     try:
         wanted = axes.in_time(targets, trace)
         read = replace(axes, targets_first=first, words_first=first).in_time(words, trace)
-    except (
-        RnnlensError
-    ):  # other words than these; wrong targets raise it again when states are read
+    except RnnlensError:  # other words; wrong targets raise it again when states are read
         return False
     there = (wanted[:-1] >= 0) & (wanted[1:] >= 0)  # what follows the last word is not read
     right = (wanted[:-1] == read[1:])[there].float()

@@ -1,4 +1,4 @@
-"""Which axis is time where the shape does not tell: as many timesteps as sequences, or flat rows."""
+"""Which axis is time where the shape does not tell: T equals B, or rows are flat."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

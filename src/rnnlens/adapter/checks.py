@@ -56,14 +56,14 @@ def check_edits(edits: Sequence[Edit], states: States) -> None:
 
 def check_finite(states: States, structure: Structure, traces: PartTraces) -> None:
     """Refuse states that are NaN or infinite; what lies past a sequence's end does not count."""
+    sums = [v.sum(dtype=torch.promote_types(v.dtype, torch.float32)) for v in states.values()]
+    if all(bool(torch.isfinite(total)) for total in sums):  # one number each: quick
+        return
     masks = {
         kind: traces[part].layout.valid()
         for part, ids in structure.ids.items()
         for kind in ids.values()
     }
-    sums = [v.sum(dtype=torch.promote_types(v.dtype, torch.float32)) for v in states.values()]
-    if all(bool(torch.isfinite(total)) for total in sums):  # one number each: quick
-        return
     for kind, values in states.items():
         bad = ~torch.isfinite(values).all(-1)  # (T, B)
         mask = masks.get(kind)

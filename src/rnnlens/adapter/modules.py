@@ -14,9 +14,10 @@ from torch.nn.parameter import is_lazy
 from torch.nn.utils.rnn import PackedSequence
 
 from rnnlens.errors import RnnlensError
+from rnnlens.model.cells import ELMAN, GRU, LSTM, RECTIFIED, Cell
 
 _PARTS = (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)
-_FORWARDS = tuple(part.forward for part in _PARTS)
+FORWARDS = tuple(part.forward for part in _PARTS)
 _NAMES = {part.__name__ for part in _PARTS}
 _COMPILED = "_orig_mod"
 
@@ -83,7 +84,16 @@ def parts(module: nn.Module) -> dict[str, nn.Module]:
 
 def is_torchs(forward: object) -> bool:
     """Whether this is torch's code, bound to a part, and not a subclass's or a wrapper's."""
-    return getattr(forward, "__func__", None) in _FORWARDS
+    return getattr(forward, "__func__", None) in FORWARDS
+
+
+def cell_of(part: nn.Module) -> Cell:
+    """The cell whose equations a recurrent part of torch follows."""
+    if isinstance(part, nn.LSTM | nn.LSTMCell):
+        return LSTM
+    if isinstance(part, nn.GRU | nn.GRUCell):
+        return GRU
+    return RECTIFIED if part.nonlinearity == "relu" else ELMAN
 
 
 def called(name: str, module: nn.Module) -> str:
@@ -126,7 +136,7 @@ def check(module: nn.Module) -> None:
         spread = isinstance(submodule, nn.DataParallel) and len(submodule.device_ids) > 1
         if spread:
             raise RnnlensError(
-                f"{where} spreads a part of the module over several devices; replace it by its own "
+                f"{where} spreads a part of the module over several devices; replace it by its "
                 "`.module` while reading"
             )
     lazy = [name for name, p in module.named_parameters() if is_lazy(p)]

@@ -46,8 +46,9 @@ def untouched(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
 
 @contextmanager
 def _full_precision(devices: set[torch.device]) -> Iterator[None]:
-    """Without TensorFloat-32, in cuDNN's recurrences and in products: it spoils the third digit, and
-    recomputed outputs could not be checked against those of the module.
+    """Without TensorFloat-32, in cuDNN's recurrences and in products.
+
+    It spoils the third digit, so that recomputed outputs would differ from those of the module.
     """
     if all(device.type != "cuda" for device in devices):
         yield

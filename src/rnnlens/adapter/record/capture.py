@@ -11,7 +11,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from rnnlens.adapter.axes.layout import described, tensors
-from rnnlens.adapter.record.parts import CHAIN, Forward, LayersPart, Part, StepsPart
+from rnnlens.adapter.record.layers import LayersPart
+from rnnlens.adapter.record.parts import CHAIN, Forward, Part
+from rnnlens.adapter.record.steps import StepsPart
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import Change
 

@@ -159,7 +159,7 @@ class Adapter(Traceable):
     def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
         """Read a batch, in evaluation mode and without gradients."""
         if start:
-            raise RnnlensError("a user's module takes no start states; put them into its batch")
+            raise RnnlensError("a user's module takes no start=; put states into its batch")
         if edits and self._structure is None:
             self.trace(batch)  # the kinds are not known before
         checking = self.debug or self._structure is None
@@ -208,10 +208,13 @@ class Adapter(Traceable):
 
         def is_linear(logits: Tensor) -> bool:
             """Whether these are a linear map of states in the very same order."""
-            candidates = (*states.values(), *outputs)
-            beside = [values for values in candidates if values.shape[:2] == logits.shape[:2]]
+            beside = [
+                layout.rows(values)
+                for values in (*states.values(), *outputs)
+                if values.shape[:2] == logits.shape[:2]
+            ]
             with untouched(self.module, modules.devices(self.module)):
-                return explained(self.module, beside, logits, layout.valid())
+                return explained(self.module, beside, layout.rows(logits))
 
         logits = self.orders.settle("logits", fit, layout, is_linear)
         return search.as_logits(logits, layout.valid()), layout.lengths
@@ -275,8 +278,8 @@ class Adapter(Traceable):
         twice = [name for name in self._named if ids.count(name) > 1]
         if twice:
             raise RnnlensError(
-                f"the submodule {twice[0]} is called as a kind of the recurrent part is; give it "
-                "another name in the module"
+                f"the submodule {twice[0]} has the same name as a kind of the recurrent part; give "
+                "it another name in the module"
             )
         return named
 

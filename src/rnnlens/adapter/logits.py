@@ -32,9 +32,9 @@ def logits(
             return None
         if not isinstance(picked, Tensor):
             raise RnnlensError(f"logits= gave {described(picked)} and not a tensor; {_ADVICE}")
-        return _best([("", picked)], layouts, output, None)
+        return _best({"": picked}, layouts, output, None)
     candidates = _candidates(output)
-    others = [(path, t) for path, t in candidates if not _is_state(t, layouts, states)]
+    others = {p: t for p, t in candidates.items() if not _is_state(t, layouts, states)}
     if candidates and not others:
         return None
     return _best(others, layouts, output, labels)
@@ -49,13 +49,13 @@ def count(
     """How many tensors in what a module returned could be logits beside its parts."""
     return sum(
         best_fit(values, layouts) is not None and not _is_state(values, layouts, states)
-        for _, values in _candidates(output if chosen is None else chosen(output))
+        for values in _candidates(output if chosen is None else chosen(output)).values()
     )
 
 
-def _candidates(output: object) -> list[tuple[str, Tensor]]:
-    """Tensors that have the shape of logits, with where they are in the output."""
-    return [(p, t) for p, t in tensors(output) if t.is_floating_point() and t.dim() in (2, 3)]
+def _candidates(output: object) -> dict[str, Tensor]:
+    """Tensors that have the shape of logits, by where they are in the output."""
+    return {p: t for p, t in tensors(output) if t.is_floating_point() and t.dim() in (2, 3)}
 
 
 def as_logits(values: Tensor, valid: Tensor | None) -> Tensor:
@@ -75,13 +75,10 @@ def as_logits(values: Tensor, valid: Tensor | None) -> Tensor:
 
 
 def _best(
-    candidates: list[tuple[str, Tensor]],
-    layouts: list[Layout],
-    output: object,
-    labels: int | None,
+    candidates: dict[str, Tensor], layouts: list[Layout], output: object, labels: int | None
 ) -> tuple[Arranged, Layout]:
     """The tensor that is called logits, else the one as wide as there are labels."""
-    fits = ((path, best_fit(values, layouts)) for path, values in candidates)
+    fits = ((path, best_fit(values, layouts)) for path, values in candidates.items())
     fitting = {path: fit for path, fit in fits if fit is not None}
     if not fitting:
         sizes = " or ".join(f"{n.steps} timesteps of {n.batch} sequences" for n in layouts[:2])

@@ -14,7 +14,7 @@ from torch.nn.parameter import is_lazy
 from torch.nn.utils.rnn import PackedSequence
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import ELMAN, GRU, LSTM, RECTIFIED, Cell
+from rnnlens.model.cells import GRU, LSTM, TORCHS, Cell
 
 _PARTS = (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)
 FORWARDS = tuple(part.forward for part in _PARTS)
@@ -89,11 +89,11 @@ def is_torchs(forward: object) -> bool:
 
 def cell_of(part: nn.Module) -> Cell:
     """The cell whose equations a recurrent part of torch follows."""
-    if isinstance(part, nn.LSTM | nn.LSTMCell):
-        return LSTM
-    if isinstance(part, nn.GRU | nn.GRUCell):
-        return GRU
-    return RECTIFIED if part.nonlinearity == "relu" else ELMAN
+    if isinstance(part, nn.RNNBase):
+        return TORCHS[part.mode]
+    if isinstance(part, nn.RNNCell):
+        return TORCHS[f"RNN_{part.nonlinearity.upper()}"]
+    return LSTM if isinstance(part, nn.LSTMCell) else GRU
 
 
 def called(name: str, module: nn.Module) -> str:
@@ -133,8 +133,7 @@ def check(module: nn.Module) -> None:
                 f"{where} is quantised ({type(submodule).__module__}) and keeps no plain weights; "
                 "give the module as it was before quantisation"
             )
-        spread = isinstance(submodule, nn.DataParallel) and len(submodule.device_ids) > 1
-        if spread:
+        if isinstance(submodule, nn.DataParallel) and len(submodule.device_ids) > 1:
             raise RnnlensError(
                 f"{where} spreads a part of the module over several devices; replace it by its "
                 "`.module` while reading"

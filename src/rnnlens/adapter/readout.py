@@ -48,20 +48,17 @@ def maps(module: nn.Module, labels: int) -> tuple[list[Map], list[Map]]:
     linears = [Map(m.weight, m.bias) for m in module.modules() if isinstance(m, nn.Linear)]
     plain: list[Tensor] = [p for p in module.parameters() if p.dim() == 2]
     plain += [m.weight for m in module.modules() if isinstance(m, nn.Embedding)]
+    distinct = {id(weight): weight for weight in plain}.values()
     biases: list[Tensor | None] = [None]
     biases += [p for p in module.parameters() if p.shape == (labels,)]
     singles = [m for m in linears if len(m.weight) == labels]
-    singles += [Map(w, b) for w, b in product(_distinct(plain), biases) if len(w) == labels]
+    singles += [Map(w, b) for w, b in product(distinct, biases) if len(w) == labels]
     chains = [
         replace(last, first=first)
         for last, first in product(singles, linears)
         if last.weight.shape[1] == len(first.weight)
     ]
     return singles, chains
-
-
-def _distinct(weights: list[Tensor]) -> list[Tensor]:
-    return list({id(weight): weight for weight in weights}.values())
 
 
 def fitting(states: Tensor, logits: Tensor, candidates: Iterable[Map]) -> Map | None:
@@ -84,14 +81,10 @@ def _fits(candidate: Map, states: Tensor, logits: Tensor) -> bool:
     return bool(float((outputs.log_softmax(-1) - logits).abs().max()) <= allowed)
 
 
-def explained(
-    module: nn.Module, states: list[Tensor], logits: Tensor, valid: Tensor | None
-) -> bool:
-    """Whether the logits (T, B, V) are a linear map of any of the states (T, B, H)."""
-    wanted = logits.flatten(0, 1) if valid is None else logits[valid]
-    rows = [values.flatten(0, 1) if valid is None else values[valid] for values in states]
+def explained(module: nn.Module, states: list[Tensor], logits: Tensor) -> bool:
+    """Whether the logits (N, V) are a linear map of any of the states (N, H)."""
     both = maps(module, logits.shape[-1])
-    return any(fitting(row, wanted, candidates) for candidates in both for row in rows)
+    return any(fitting(rows, logits, candidates) for candidates in both for rows in states)
 
 
 def readout(module: nn.Module, kinds: Sequence[Kind], trace: Trace) -> Readout | None:

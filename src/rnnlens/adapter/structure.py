@@ -113,14 +113,13 @@ def _is_embedding(item: PartTrace, embedded: list[Tensor]) -> bool:
     if not embedded or any(values.shape[-1:] != embedded[0].shape[-1:] for values in embedded):
         return False
     x, layout = item.piece.states["x"], item.layout
-    fits = [layout.arrange(embedded[0])] if len(embedded) == 1 else []
-    values = fits[0].values if fits and fits[0] is not None else None
-    if values is None and len(embedded) > 1:
-        values = assembled("the embedding", embedded, [layout], layout.batch_first)[0].values
-    valid = layout.valid()
-    if values is None or values.shape != x.shape:
+    if len(embedded) == 1:
+        fit = layout.arrange(embedded[0])
+    else:
+        fit, _ = assembled("the embedding", embedded, [layout], layout.batch_first)
+    if fit is None or fit.values.shape != x.shape:
         return False
-    return torch.equal(values, x) if valid is None else torch.equal(values[valid], x[valid])
+    return torch.equal(layout.rows(fit.values), layout.rows(x))
 
 
 def _kinds(

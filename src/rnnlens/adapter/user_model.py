@@ -222,7 +222,7 @@ def user_model_at(where: str) -> UserModel:
     with users_code(where):
         user = user_model(factory, where)
     functions = {name: getattr(user, name) for name in ("words", "prepare", "logits", "batches")}
-    guarded = {
+    guarded: dict[str, Any] = {
         name: _guarded(function, f"{name}= of {where}", listed=name in ("words", "batches"))
         for name, function in functions.items()
         if function is not None

@@ -138,15 +138,15 @@ def _judged(reader: Reader, changes: list[_Change], shape: torch.Size) -> Alignm
             steps, column = where[:, 0].tolist(), columns.pop()
             states = change.before.states[kind]
             at = _possible(change.place, states, shape)
-            for first, (step, sequence) in at.items():
+            for order, (step, sequence) in at.items():
                 if sequence == column and step in steps:
-                    right[first].add(kind)
+                    right[order].add(kind)
                     break
             else:
                 if at and all(bool(states[place].any()) for place in at.values()):
                     wrong.append(_Wrong(kind, change.place, steps[0], column, len(states)))
     astray = reader.beside(one.kind for one in wrong)  # a flipped part may be right by chance
-    orders = [first for first in (True, False) if right[first] - astray]
+    orders = [order for order in (True, False) if right[order] - astray]
     if wrong and not orders:
         raise RnnlensError(_remedy(wrong, shape))
     first = orders[0] if len(orders) == 1 else None

@@ -91,6 +91,11 @@ class Layout:
         """(T, B), true up to each sequence's end; None: everywhere."""
         return None if self.lengths is None else within(self.steps, self.lengths)
 
+    def rows(self, values: Tensor) -> Tensor:
+        """(T, B, H) -> (N, H), without what lies past a sequence's end."""
+        valid = self.valid()
+        return values.flatten(0, 1) if valid is None else values[valid]
+
 
 def within(steps: int, lengths: Tensor) -> Tensor:
     """(T, B), true up to the end of each sequence."""
@@ -192,8 +197,7 @@ def described(value: object, depth: int = 2) -> str:
     name = type(value).__name__
     if isinstance(value, str | int | float | bool | None):
         return name if value is None else f"{name} {value!r:.40}"
-    items = value.values() if isinstance(value, Mapping) else value
     if not isinstance(value, Mapping | tuple | list) or not depth:
         return name
-    inner = [described(item, depth - 1) for item in [*items][:5]]
-    return f"{name} of {', '.join(inner) or 'nothing'}"
+    items = [*(value.values() if isinstance(value, Mapping) else value)]
+    return f"{name} of {', '.join(described(v, depth - 1) for v in items[:5]) or 'nothing'}"

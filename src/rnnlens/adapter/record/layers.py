@@ -87,7 +87,7 @@ class LayersPart(Part):
         return Arguments(x, lengths, start, state[0] if state else None)
 
     def _start(self, x: Tensor, state: States) -> list[States]:
-        """The state before the first timestep, per layer and direction; zeros where there is none."""
+        """The state before the first timestep, per layer and direction; zeros by default."""
         layers = self.module.num_layers * self.directions
         whole: States = {}
         for kind in self.cell.carried:

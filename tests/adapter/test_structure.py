@@ -156,7 +156,7 @@ def test_a_submodule_called_like_a_kind_is_an_error():
     module = nn.ModuleDict({"h1": nn.Identity(), "part": nn.GRU(3, 4)})
     module.forward = lambda x: module["h1"](module["part"](x)[0])
     with pytest.raises(
-        RnnlensError, match=r"the submodule h1 has the same name as a kind .* another name"
+        RnnlensError, match=r"submodule h1 has the same name as a kind .* another name"
     ):
         Adapter(module, kinds=["h1"]).trace(torch.randn(5, 2, 3))
 

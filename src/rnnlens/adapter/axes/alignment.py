@@ -143,6 +143,7 @@ def _judged(reader: Reader, changes: list[_Change], shape: torch.Size) -> Alignm
                     right[order].add(kind)
                     break
             else:
+                # A state of zeros, such as a memory kept before the first word, shows no change.
                 if at and all(bool(states[place].any()) for place in at.values()):
                     wrong.append(_Wrong(kind, change.place, steps[0], column, len(states)))
     astray = reader.beside(one.kind for one in wrong)  # a flipped part may be right by chance

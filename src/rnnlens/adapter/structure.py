@@ -90,7 +90,7 @@ def structure_of(order: list[PartTrace | str], several: bool, embedded: list[Ten
 def _source(
     item: PartTrace, earlier: list[PartTrace], ids: dict[str, dict[str, str]]
 ) -> tuple[str, ...]:
-    """The kinds of an earlier part whose output is just this part's input; none: it is another."""
+    """The kinds of the earlier part whose output is just this part's input, if there is one."""
     for other in reversed(earlier):
         if close(other.output, item.piece.states["x"]):
             return tuple(ids[other.name][kind] for kind in other.tops)
@@ -98,7 +98,7 @@ def _source(
 
 
 def _input(item: PartTrace, part: str, layer: int, embedded: list[Tensor] | None) -> Kind:
-    """The kind that is a part's input; `embedded` is given of the first part alone."""
+    """The kind that is a part's input; `embedded` is None for all parts but the first."""
     if embedded is not None and _is_embedding(item, embedded):
         return EMBEDDING
     equation = f"x = input of {item.name or 'the module'}"

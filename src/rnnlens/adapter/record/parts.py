@@ -71,7 +71,7 @@ class Part(ABC):
 
     @property
     def directions(self) -> int:
-        """2: it also reads backwards."""
+        """1, or 2 where the part also reads backwards."""
         return 2 if getattr(self.module, "bidirectional", False) else 1
 
     def layout(self, piece: Piece, batch_first: bool | None) -> Layout:
@@ -111,6 +111,7 @@ class Part(ABC):
 
 
 def _coarser(a: torch.dtype, b: torch.dtype) -> torch.dtype:
+    """The one of two precisions that rounds more."""
     return a if torch.finfo(a).eps > torch.finfo(b).eps else b
 
 

@@ -53,13 +53,15 @@ class _Change(NamedTuple):
     before: Trace
 
 
-def aligned(reader: Reader, batch: Any, words: Tensor, there: Tensor) -> Alignment:
+def aligned(reader: Reader, batch: Any, words: Tensor, there: Tensor | None = None) -> Alignment:
     """How `words`, a tensor (B, T) or (T, B) of the batch, lie beside the module's states.
 
     Features (B, T, I) or (T, B, I) may take the place of words. `there` is true where words have a
-    target, in the same order: these are tried first. As a side effect the reader learns the order
-    of those tensors that could be read in either.
+    target: if it has the shape of the words, these are tried first. As a side effect the reader
+    learns the order of those tensors that could be read in either.
     """
+    if there is None or there.shape != words.shape[:2]:
+        there = torch.ones(words.shape[:2], dtype=torch.bool)
     with reader.orders.assumed(True):
         reader.trace(batch)  # the first trace of all is rounded otherwise
         by_batch = list(_changes(reader, batch, words, there))  # notes which tensors are in doubt
@@ -83,9 +85,8 @@ def learn_order(reader: Reader, batch: Any) -> bool:
     for _, words in tensors(batch):
         readable = is_whole(words) if words.dim() == 2 else words.is_floating_point()
         if words.dim() in (2, 3) and readable and min(words.shape[:2]) > 1:
-            there = torch.ones(words.shape[:2], dtype=torch.bool, device=words.device)
             with suppress(RnnlensError):  # raised again once targets are given
-                aligned(reader, batch, words, there)
+                aligned(reader, batch, words)
             if reader.orders.of(MODULE) is not None:
                 return True
     return False

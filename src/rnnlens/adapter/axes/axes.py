@@ -105,16 +105,14 @@ def find_axes(reader: Reader, batches: Sequence[Batch], batch_first: bool | None
 
 
 def _aligned(reader: Reader, batch: Batch) -> Alignment:
+    """How the words of a batch, or the features in their place, lie beside the states."""
     inputs, targets = batch
     words = words_of(inputs, targets)
     if words is None:
         words = features_of(inputs, targets)
     if words is None or words.dim() == 1:
         return Alignment()
-    there = torch.ones(words.shape[:2], dtype=torch.bool, device=words.device)
-    if targets.shape == there.shape:
-        there = (targets >= 0).to(words.device)
-    return aligned(reader, inputs, words, there)
+    return aligned(reader, inputs, words, targets >= 0)
 
 
 def _beside(trace: Trace, alignments: Sequence[Alignment], words: Tensor | None) -> tuple[str, ...]:

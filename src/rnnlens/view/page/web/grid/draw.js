@@ -3,6 +3,7 @@
 import { describe, columnName, lastLayer, visible, wordAfter } from "../base/format.js";
 import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted, tail } from "../base/text.js";
+import { drawBars, INK, label, LABEL, round, SOFT } from "./bars.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -12,45 +13,8 @@ import { FONT, SERIF, fitted, tail } from "../base/text.js";
 /** @typedef {import("./layout.js").Slot} Slot */
 /** @typedef {import("../base/markup.js").Shape} Shape */
 
-export const INK = "#1b1b1f";
-export const SOFT = "#6d6d75";
 const RULE = "#d9d9d3";
 const NONE = "#9a9aa3"; // of a group that has no colour
-const LABEL = 10.5; // the size of a bar's label
-const SQUEEZE = 0.8; // how narrow a label's letters may become before it is cut
-const TINT = 0.6; // bars are lighter than rectangles, so that their labels can be read
-
-/**
- * Text that keeps its direction to itself.
- * @param {number} x @param {number} y @param {string} text @param {Record<string, string | number>} more
- */
-export function label(x, y, text, more = {}) {
-  return shape("text", { x, y, "unicode-bidi": "isolate", ...more }, text);
-}
-
-/** @param {Held} grid @param {string} name */
-export function colourOf(grid, name) {
-  return grid.groups.get(grid.labels.get(name) ?? "") ?? NONE;
-}
-
-/**
- * The most probable labels of a state: a bar each, as long as it is probable, its label upon it.
- * @param {Held} grid @param {State} state @param {number} width @param {Layout} layout
- * @returns {Shape[]}
- */
-export function drawBars(grid, state, width, layout) {
-  const room = width - 3;
-  return state.top.slice(0, layout.bars).flatMap(([name, p], k) => {
-    const y = k * layout.pitch;
-    const said = fitted(visible(name), room / SQUEEZE, LABEL, layout.measure);
-    const wide = layout.measure(said, LABEL) > room;
-    return [
-      shape("rect", { class: "bar", y, width: round(Math.max(1.5, p * width)), height: layout.pitch - 2,
-        rx: 2, fill: colourOf(grid, name), "fill-opacity": TINT }),
-      label(3, y + 9.5, said, wide ? { textLength: round(room), lengthAdjust: "spacingAndGlyphs" } : {}),
-    ];
-  });
-}
 
 /**
  * A state: its rectangle and, where there is room for them, its bars.
@@ -64,8 +28,9 @@ export function drawState(grid, state, slot, layout, more = {}) {
     rx: compact ? 2 : 3, fill: state.colour, stroke: "#000", "stroke-opacity": 0.1 });
   const place = { class: "state", transform: `translate(${slot.x} 0)`, ...more };
   if (compact) return shape("g", place, mark);
-  const x = layout.mark + 4, width = slot.width - x - 5;
-  const bars = shape("svg", { x, width, height: layout.state }, ...drawBars(grid, state, width, layout));
+  const x = round(layout.mark + 5 * layout.scale), width = round(slot.width - x - 7 * layout.scale);
+  const look = { width, size: layout.label, pitch: layout.pitch, values: layout.values, measure: layout.measure };
+  const bars = shape("svg", { x, width, height: layout.state }, ...drawBars(grid, state, layout.bars, look));
   return shape("g", place, mark, bars);
 }
 
@@ -111,8 +76,9 @@ export function drawWord(grid, row, layout) {
   /** @type {Shape[]} */ const parts = [];
   // Where rows are low, every fifth has its number.
   if (layout.numbers && (!compact || layout.row > 13 || (row + 1) % 5 === 0)) {
-    parts.push(label(round(layout.numbers), round(middle + 3.5), String(row + 1), { class: "soft", fill: SOFT,
-      "font-size": compact ? 8.5 : 11, "text-anchor": "end" }));
+    const small = compact ? 8.5 : round(11 * layout.scale);
+    parts.push(label(round(layout.numbers), round(middle + small * 0.32), String(row + 1), { class: "soft", fill: SOFT,
+      "font-size": small, "text-anchor": "end" }));
   }
   const baseline = round(middle + (compact ? size * 0.34 : size * 0.22));
   parts.push(label(right - mark, baseline, said, { "font-size": size, "font-weight": weight,
@@ -121,7 +87,7 @@ export function drawWord(grid, row, layout) {
     parts.push(label(right, baseline, "?", { class: "soft", fill: SOFT, "font-size": size, "text-anchor": "end" }));
   }
   const line = compact ? { x: right + 3, y: 0.5, width: 3, height: layout.state - 1 }
-    : { x: round(right - mark - width), y: baseline + 4, width, height: 3, rx: 1 };
+    : { x: round(right - mark - width), y: round(baseline + size * 0.3), width, height: round(size * 0.2), rx: 1 };
   parts.push(shape("rect", { ...line, fill: colour }));
   return shape("g", {}, ...parts);
 }
@@ -144,10 +110,10 @@ function drawSymbol(column, x, y, size, brief = false) {
  */
 function shortName(column, width, layout) {
   const name = visible(column.name);
-  if (!column.letter) return tail(name, width, LABEL, layout.measure);
-  if (layout.measure(name, LABEL) <= width) return name;
+  if (!column.letter) return tail(name, width, layout.label, layout.measure);
+  if (layout.measure(name, layout.label) <= width) return name;
   const short = name.replace(/ \S+$/, "");
-  return fitted(short, width, LABEL, layout.measure);
+  return fitted(short, width, layout.label, layout.measure);
 }
 
 /**
@@ -161,22 +127,23 @@ export function drawHeader(layout, more = () => ({})) {
     const fits = layout.measure(name, 11) <= width + 6;
     return fits ? [label(x, 14, name, { class: "soft", fill: SOFT, "font-size": 11 }), line] : [line];
   });
-  const small = layout.density === "compact";
+  const small = layout.density === "compact", { scale } = layout;
+  const named = { class: "soft", fill: SOFT, "font-size": layout.label };
   const columns = layout.slots.map((slot, k) => {
     const { column, x, width } = slot;
     /** @type {Shape[]} */ const parts = [];
-    const size = width < 20 ? 12 : small ? 15 : 19, y = small ? 37 : 40;
-    const named = layout.naming === "names" || (layout.naming === "both" && !small);
+    const size = width < 20 ? 12 : small ? 15 : round(19 * scale), y = round(22 + (small ? 15 : 18) * scale);
+    const names = layout.naming === "names" || (layout.naming === "both" && !small);
     if (column.letter && layout.naming !== "names") parts.push(drawSymbol(column, x, y, size, width < 28));
     // A submodule's output has no symbol but its name, which is told once.
-    if (!column.letter && !named) parts.push(label(x, y, shortName(column, width - 2, layout), { "font-size": LABEL }));
+    if (!column.letter && !names) parts.push(label(x, y, shortName(column, width - 2, layout), { "font-size": layout.label }));
     if (layout.slanted) {
       const at = `rotate(-48 ${x + 6} ${layout.header - 6})`;
       parts.push(label(x + 6, layout.header - 6, shortName(column, 74, layout),
-        { class: "soft", fill: SOFT, "font-size": LABEL, transform: at }));
-    } else if (named) {
-      parts.push(label(x, layout.naming === "names" ? 36 : 54, shortName(column, width - 9, layout),
-        { class: "soft", fill: SOFT, "font-size": LABEL }));
+        { ...named, transform: at }));
+    } else if (names) {
+      parts.push(label(x, round(22 + (layout.naming === "names" ? 14 : 32) * scale), shortName(column, width - 9, layout),
+        named));
     }
     return shape("g", more(k), ...parts);
   });
@@ -194,9 +161,4 @@ export function drawRing(slot, layout, kind) {
 /** What every drawing's text looks like. */
 export function textStyle() {
   return { "font-family": FONT, "font-size": LABEL, fill: INK };
-}
-
-/** @param {number} value */
-export function round(value) {
-  return Math.round(value * 100) / 100;
 }

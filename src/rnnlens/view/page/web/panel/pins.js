@@ -2,7 +2,8 @@
 
 import { apart, lastLayer, semanticName, visible, wordAfter } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
-import { drawBars, textStyle } from "../grid/draw.js";
+import { drawBars, LABEL, PITCH } from "../grid/bars.js";
+import { textStyle } from "../grid/draw.js";
 import { symbol } from "./detail.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
@@ -177,8 +178,8 @@ function drawCard(grid, pin, kept, k, how) {
   const text = visible(pin.text ?? "");
   if (pin.text !== grid.text) card.append(html("p", { class: "origin", title: text }, bdi(text)));
   const known = { ...grid, labels: kept.labels };
-  const layout = /** @type {import("../grid/layout.js").Layout} */ ({ bars: 4, pitch: 13, measure: how.measure });
-  card.append(toDom(shape("svg", { width: how.width, height: 4 * 13, ...textStyle() },
-    ...drawBars(known, kept.state, how.width, layout))));
+  const look = { width: how.width, size: LABEL, pitch: PITCH, values: true, measure: how.measure };
+  card.append(toDom(shape("svg", { width: how.width, height: 4 * PITCH, ...textStyle() },
+    ...drawBars(known, kept.state, 4, look))));
   return card;
 }

@@ -38,6 +38,38 @@ export function tooLong(text) {
   return length > LONGEST_TEXT ? `${thousands(length)} characters are too many; give at most ${most}` : "";
 }
 
+/** As much of a text as the server takes. @param {string} text */
+export function allowed(text) {
+  return text.length > LONGEST_TEXT ? [...text].slice(0, LONGEST_TEXT).join("") : text;
+}
+
+/**
+ * What of a text is not drawn, in words.
+ * @param {{words: unknown[], left_out: number}} grid @param {string} text as it was typed
+ */
+export function leftOut({ words, left_out: more }, text) {
+  const drawn = words.length, { length } = text.length > LONGEST_TEXT ? [...text] : text;
+  const most = "which is the most that can be";
+  if (length > LONGEST_TEXT) {
+    const part = `${thousands(LONGEST_TEXT)} of ${thousands(length)} characters`;
+    return `the first ${part} are taken, and ${thousands(drawn)} words of them are drawn, ${most}`;
+  }
+  return more ? `the first ${thousands(drawn)} of ${thousands(drawn + more)} words are drawn, ${most}` : "";
+}
+
+/**
+ * What a grid shows where that is not what is wished for.
+ * @param {{text: string, run: string, title: string, semantic: string, follows: boolean}} grid
+ * @param {{text: string, run: string | null}} wish
+ */
+export function stillShown(grid, wish) {
+  const parts = [
+    grid.text === wish.text ? "" : `“${quote(grid.text)}”`,
+    wish.run === null || grid.run === wish.run ? "" : `by ${visible(grid.title)}`,
+  ].filter(Boolean);
+  return `Still shown: ${parts.join(", ") || `what was asked before, ${semanticName(grid.semantic, grid.follows)}`}`;
+}
+
 /** What was given, as a notice quotes it. @param {string} given */
 export function quote(given) {
   const characters = [...visible(given)];

@@ -43,7 +43,8 @@ export class Lens {
     this.detail = html("div", { class: "detail" }, ...drawHint(null)); // to be read while the grid is on its way
     this.pinned = html("div", { class: "pinned" });
     this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, this.detail, this.pinned);
-    root.append(place, this.panel);
+    this.shown = html("p", { class: "shown", role: "status", hidden: true });
+    root.append(html("div", { class: "drawn" }, this.shown, place), this.panel);
     this.gridView = new GridView(place, {
       onFocus: (at, how) => this.focus(at, how !== "key" || this.bright),
       onLeave: () => { this.bright = false; },
@@ -63,7 +64,6 @@ export class Lens {
   /** Show a grid as a view asks for it. @param {Held} grid @param {View} view */
   show(grid, view) {
     const pins = carried(view.pins, this.grid, grid);
-    if (this.grid && this.grid.run !== grid.run) this.forget();
     const same = this.grid && this.grid.columns === grid.columns;
     this.grid = grid;
     this.view = { ...view, pins };
@@ -81,15 +81,17 @@ export class Lens {
     this.lookUp(pins);
   }
 
+  /** Say what is shown where it is not what is asked for, and let it step back. @param {string} told "": it is */
+  differ(told) {
+    if (this.shown.textContent !== told) this.shown.textContent = told;
+    this.shown.hidden = !told;
+    this.panel.parentElement?.classList.toggle("differs", told !== "");
+  }
+
   /** What a pin showed under the text before. @param {Pin} pin @param {View} view @param {Pin[]} pins */
   carriedFrom(pin, view, pins) {
     const before = view.pins[pins.indexOf(pin)];
     return before && this.kept.get(pinKey(before));
-  }
-
-  forget() {
-    this.kept.clear();
-    this.between.clear();
   }
 
   /** Whether a pin's state is known to be there. @param {Pin} pin */
@@ -99,7 +101,6 @@ export class Lens {
 
   /** Fetch what pins of other texts show, and drop those of states that there are not. @param {Pin[]} pins */
   async lookUp(pins) {
-    const run = this.grid?.run;
     const open = pins.filter((pin) => !this.there(pin) && !this.fetching.has(pinKey(pin)));
     if (!open.length) return;
     for (const pin of open) this.fetching.add(pinKey(pin));
@@ -108,7 +109,6 @@ export class Lens {
       const key = pinKey(pin);
       const found = await this.callbacks.lookUp(pin).catch((error) => this.failed(error));
       this.fetching.delete(key);
-      if (this.grid?.run !== run) continue;
       if (found) this.kept.set(key, found);
       else if (found === null) absent.add(key);
     }
@@ -202,8 +202,8 @@ export class Lens {
     const pins = (this.view?.pins ?? []).filter((pin) => this.there(pin)), focus = this.inView();
     /** @type {[Pin, Pin][]} */ const wanted = [];
     pins.forEach((pin, k) => {
-      if (focus && pinKey(focus) !== pinKey(pin)) wanted.push([pin, focus]);
-      if (k > 0) wanted.push([pins[0], pin]);
+      if (focus && focus.run === pin.run && pinKey(focus) !== pinKey(pin)) wanted.push([pin, focus]);
+      if (k > 0 && pins[0].run === pin.run) wanted.push([pins[0], pin]);
     });
     const open = wanted.filter(([a, b]) => !this.between.has(pairKey(a, b)));
     if (!open.length) this.succeeded();

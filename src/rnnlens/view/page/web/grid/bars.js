@@ -9,6 +9,7 @@ import { fitted } from "../base/text.js";
 /** @typedef {import("../base/schema.d.ts").State} State */
 /** @typedef {import("../base/markup.js").Shape} Shape */
 /** @typedef {import("../base/text.js").Measure} Measure */
+/** What labels are coloured by. @typedef {Pick<Held, "labels" | "groups">} Coloured */
 /** @typedef {{width: number, size: number, pitch: number, values: boolean, measure: Measure}} BarLook */
 
 export const INK = "#1b1b1f";
@@ -32,7 +33,7 @@ export function round(value) {
   return Math.round(value * 100) / 100;
 }
 
-/** @param {Held} grid @param {string} name */
+/** @param {Coloured} grid @param {string} name */
 export function colourOf(grid, name) {
   return grid.groups.get(grid.labels.get(name) ?? "") ?? NONE;
 }
@@ -73,7 +74,7 @@ export function drawLabel(name, p, fill, y, look, weight = 400) {
 
 /**
  * The most probable labels of a state, one under the other.
- * @param {Held} grid @param {State} state @param {number} bars @param {BarLook} look
+ * @param {Coloured} grid @param {State} state @param {number} bars @param {BarLook} look
  * @returns {Shape[]}
  */
 export function drawBars(grid, state, bars, look) {

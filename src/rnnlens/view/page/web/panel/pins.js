@@ -6,6 +6,7 @@ import { drawBars, LABEL, PITCH } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { symbol } from "./detail.js";
 
+/** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Pin} Pin */
 /** @typedef {import("../base/schema.d.ts").Place} Place */
@@ -13,13 +14,14 @@ import { symbol } from "./detail.js";
 /** @typedef {import("./divergence.js").Divergence} Divergence */
 
 /**
- * What a pin shows, kept when its text is no longer the one drawn.
- * @typedef {{state: State, after: string, labels: Map<string, string>}} Kept
+ * What a pin shows, kept when its text or its run is no longer the one drawn.
+ * @typedef {{state: State, after: string, column: Column, last: number, title: string, follows: boolean,
+ *   labels: Map<string, string>, groups: Map<string, string>}} Kept
  */
 
 /** @param {Pin} pin */
 export function pinKey(pin) {
-  return JSON.stringify([pin.column, pin.row, pin.semantic, pin.text]);
+  return JSON.stringify([pin.column, pin.row, pin.semantic, pin.text, pin.run]);
 }
 
 /**
@@ -28,12 +30,12 @@ export function pinKey(pin) {
  * @returns {Pin}
  */
 export function pinOf(grid, place) {
-  return { column: place.column, row: place.row, text: grid.text, semantic: grid.semantic };
+  return { column: place.column, row: place.row, run: grid.run, text: grid.text, semantic: grid.semantic };
 }
 
 /** Whether a pin is one of the states drawn. @param {Pin} pin @param {Held} grid */
 export function lives(pin, grid) {
-  return pin.text === grid.text && pin.semantic === grid.semantic && pin.row < grid.words.length;
+  return pin.run === grid.run && pin.text === grid.text && pin.semantic === grid.semantic && pin.row < grid.words.length;
 }
 
 /** Pin a state or take its pin away. @param {Pin[]} pins @param {Pin} pin */
@@ -61,7 +63,7 @@ function unchanged(a, b, row) {
  */
 export function carried(pins, before, now) {
   return pins.map((pin) => {
-    const known = { ...pin, text: pin.text ?? now.text, semantic: pin.semantic ?? now.semantic };
+    const known = { ...pin, run: pin.run ?? now.run, text: pin.text ?? now.text, semantic: pin.semantic ?? now.semantic };
     if (!before || before.run !== now.run || !lives(known, before)) return known;
     return unchanged(before, now, pin.row) ? { ...known, text: now.text } : known;
   });
@@ -72,7 +74,9 @@ export function keep(pin, grid) {
   const index = grid.columns.findIndex((column) => column.id === pin.column);
   const state = grid.rows[pin.row]?.[index];
   if (!state) return null;
-  return { state, after: wordAfter(grid, grid.columns[index], pin.row), labels: grid.labels };
+  const { columns, labels, groups, title, follows } = grid, column = columns[index];
+  return { state, after: wordAfter(grid, column, pin.row), column, last: lastLayer(columns), title, follows, labels,
+    groups };
 }
 
 const PAIRS = 64; // that the server compares at once
@@ -97,11 +101,12 @@ export function grouped(pairs) {
     const group = groups[groups.length - 1];
     /** @param {Pin} first */
     const spelled = (first) => pair.reduce((sum, { text }) => sum + (text === first.text ? 0 : weight(text)), 0);
+    const { run } = group ? group[0][0] : pair[0];
     const own = pair.map(({ text, semantic }) =>
       /** @type {[string, number]} */ ([JSON.stringify([semantic, text]), text?.length ?? 0]));
     const together = new Map([...texts, ...own]);
     const words = [...together.values()].reduce((sum, length) => sum + length, 0);
-    if (group && group.length < PAIRS && bytes + spelled(group[0][0]) <= BYTES
+    if (group && run === pair[0].run && group.length < PAIRS && bytes + spelled(group[0][0]) <= BYTES
       && (together.size <= 2 || words <= WORDS)) {
       bytes += spelled(group[0][0]);
       texts = together;
@@ -120,11 +125,11 @@ export function grouped(pairs) {
  * @param {[Pin, Pin][]} pairs
  */
 export function comparison(pairs) {
-  const { text, semantic } = pairs[0][0];
+  const { run, text, semantic } = pairs[0][0];
   /** @param {Pin} pin */
   const end = (pin) => ({ column: pin.column, row: pin.row, ...(pin.text === text ? {} : { text: pin.text }),
     ...(pin.semantic === semantic ? {} : { semantic: pin.semantic }) });
-  return { text: text ?? "", semantic, pairs: pairs.map(([a, b]) => ({ a: end(a), b: end(b) })) };
+  return { run, text: text ?? "", semantic, pairs: pairs.map(([a, b]) => ({ a: end(a), b: end(b) })) };
 }
 
 /**
@@ -144,8 +149,8 @@ export function drawPins(grid, pins, kept, between, focus, how) {
     const card = drawCard(grid, pin, kept(pin), k, how);
     const same = focus !== null && pinKey(pin) === pinKey(focus);
     if (same) card.append(html("p", { class: "distance soft" }, "in view"));
-    else if (focus) card.append(distance("from view", "the state in view", between(pin, focus)));
-    if (k > 0) card.append(distance("from first", "the first pin", between(pins[0], pin)));
+    else if (focus && focus.run === pin.run) card.append(distance("from view", "the state in view", between(pin, focus)));
+    if (k > 0 && pins[0].run === pin.run) card.append(distance("from first", "the first pin", between(pins[0], pin)));
     return card;
   });
   const clear = html("button", { type: "button", class: "plain", click: how.onClear }, "clear");
@@ -165,21 +170,21 @@ function distance(from, what, told) {
  * @param {{width: number, measure: import("../base/text.js").Measure, onRemove: (pin: Pin) => void}} how
  */
 function drawCard(grid, pin, kept, k, how) {
-  const column = grid.columns.find((one) => one.id === pin.column);
+  const column = kept?.column ?? grid.columns.find((one) => one.id === pin.column);
   if (!column) return html("section", { class: "card" }, `no kind ${visible(pin.column)} here`);
   const name = `${column.name} of word ${pin.row + 1 - column.back}`;
   const remove = html("button", { type: "button", class: "plain", "aria-label": `remove the pin of ${name}`,
     click: () => how.onRemove(pin) }, "×");
   const card = html("section", { class: "card", "aria-label": `pin ${k + 1}: ${name}` },
-    html("header", {}, symbol(column, pin.row, lastLayer(grid.columns), how.width - 10, how.measure),
+    html("header", {}, symbol(column, pin.row, kept?.last ?? lastLayer(grid.columns), how.width - 10, how.measure),
       html("span", { class: "after" }, "after ", html("b", {}, bdi(kept ? kept.after : "…"))), remove));
   if (!kept) return card;
   if (pin.semantic !== grid.semantic) card.append(html("p", { class: "origin" }, semanticName(pin.semantic ?? "", grid.follows)));
   const text = visible(pin.text ?? "");
+  if (pin.run !== grid.run) card.append(html("p", { class: "origin" }, visible(kept.title)));
   if (pin.text !== grid.text) card.append(html("p", { class: "origin", title: text }, bdi(text)));
-  const known = { ...grid, labels: kept.labels };
   const look = { width: how.width, size: LABEL, pitch: PITCH, values: true, measure: how.measure };
   card.append(toDom(shape("svg", { width: how.width, height: 4 * PITCH, ...textStyle() },
-    ...drawBars(known, kept.state, 4, look))));
+    ...drawBars(kept, kept.state, 4, look))));
   return card;
 }

@@ -58,6 +58,11 @@ class Screen:
         self.page.mouse.down()
         self.page.mouse.up()
 
+    def apart(self, pin: int, which: str = "the first") -> Locator:
+        """How far a pinned state is from the first, or from the state in view."""
+        line = self.find(f".comparison tfoot tr:has(th:text-is('from {which}'))")
+        return line.locator("td").nth(pin)
+
     def rings(self, kind: str) -> list[tuple[int, int]]:
         """Row and place of the states that are ringed in a way."""
         script = """(rings) => rings.map((ring) => {

@@ -24,7 +24,7 @@ def test_no_bar_lies_on_a_label(look, size):
 
 
 def test_a_length_is_a_probability_in_grid_panel_and_pins(look):
-    screen = look(f"{TEXT}&at=h2:3&pin=c2:2")
+    screen = look(f"{TEXT}&at=h2:3&pin=c2:2//the+old")
     screen.drawn(7)
     grid = screen.ask("api/grid", {"text": "the old dog sees a bird .", "limit": 100})
     columns = [column["id"] for column in grid["columns"]]

@@ -91,6 +91,13 @@ export function apart(divergence) {
   return exact ? `${said} bits` : `at least ${said} bits`;
 }
 
+/** How far apart two states are, in plain words. @param {number} bits */
+export function inWords(bits) {
+  const words = /** @type {[number, string][]} */ ([[0.005, "the same"], [0.05, "alike"], [0.2, "close"],
+    [0.45, "apart"], [0.75, "far apart"]]);
+  return words.find(([most]) => bits < most)?.[1] ?? "unlike";
+}
+
 const BIDI = /[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
 
 /** Text with what cannot be seen made visible. @param {string} text */

@@ -5,8 +5,9 @@ import { html } from "../base/markup.js";
 import { flow, neighbours } from "../grid/flow.js";
 import { GridView } from "../grid/gridview.js";
 import { shownColumns } from "../grid/layout.js";
+import { drawComparison } from "../panel/compare.js";
 import { drawDetail, drawHint } from "../panel/detail.js";
-import { carried, drawPins, grouped, keep, lives, pinKey, pinOf, toggled } from "../panel/pins.js";
+import { carried, drawPin, grouped, keep, lives, pinKey, pinOf, toggled } from "../panel/pins.js";
 
 /** @typedef {import("../panel/divergence.js").Divergence} Divergence */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -44,7 +45,9 @@ export class Lens {
     this.pinned = html("div", { class: "pinned" });
     this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, this.detail, this.pinned);
     this.shown = html("p", { class: "shown", role: "status", hidden: true });
-    root.append(html("div", { class: "drawn" }, this.shown, place), this.panel);
+    this.comparison = html("div", { class: "comparison", tabindex: 0, role: "region", hidden: true,
+      "aria-label": "comparison" });
+    root.append(html("div", { class: "drawn" }, this.shown, place, this.comparison), this.panel);
     this.gridView = new GridView(place, {
       onFocus: (at, how) => this.focus(at, how !== "key" || this.bright),
       onLeave: () => { this.bright = false; },
@@ -184,16 +187,29 @@ export class Lens {
     return Math.min(340, Math.max(180, this.wide - 34));
   }
 
+  /** One pin stands in the panel, several are compared under the grid. */
   refreshPins() {
     const { grid, view } = this;
     if (!grid || !view) return;
-    const cards = drawPins(grid, view.pins, (pin) => this.kept.get(pinKey(pin)) ?? null,
-      (a, b) => this.between.get(pairKey(a, b)) ?? null, this.inView(), {
-        width: Math.floor(this.width() / 2) - 18, measure: this.gridView.measure,
-        onRemove: (pin) => this.change({ pins: toggled(this.view?.pins ?? [], pin) }),
-        onClear: () => this.change({ pins: [] }),
-      });
-    this.pinned.replaceChildren(...cards);
+    const { pins } = view, focus = this.inView(), { measure } = this.gridView;
+    const kept = (/** @type {Pin} */ pin) => this.kept.get(pinKey(pin)) ?? null;
+    const how = { width: this.width(), room: this.gridView.room.width, measure,
+      onRemove: (/** @type {Pin} */ pin) => this.change({ pins: toggled(this.view?.pins ?? [], pin) }),
+      onClear: () => this.change({ pins: [] }) };
+    const single = pins.length === 1 ? drawPin(grid, pins[0], kept(pins[0]), focus ? this.distance(pins[0], focus) : undefined, how) : [];
+    const table = pins.length < 2 ? [] : drawComparison(grid, pins.map((pin) => ({ pin, kept: kept(pin) })),
+      (a, b) => this.distance(a, b), focus, how);
+    this.pinned.replaceChildren(...single);
+    const opened = this.comparison.hidden && table.length > 0;
+    this.comparison.hidden = !table.length;
+    this.comparison.replaceChildren(...table);
+    if (opened && view.focus) this.gridView.reveal(view.focus); // what was pinned last is not to be covered
+  }
+
+  /** Undefined where they are the same or have other labels, null while it is not known. @param {Pin} a @param {Pin} b */
+  distance(a, b) {
+    if (a.run !== b.run || pinKey(a) === pinKey(b)) return undefined;
+    return this.between.get(pairKey(a, b)) ?? null;
   }
 
   /** Ask for the divergences that are not known yet, once the view has settled. */
@@ -202,12 +218,11 @@ export class Lens {
     const pins = (this.view?.pins ?? []).filter((pin) => this.there(pin)), focus = this.inView();
     /** @type {[Pin, Pin][]} */ const wanted = [];
     pins.forEach((pin, k) => {
-      if (focus && focus.run === pin.run && pinKey(focus) !== pinKey(pin)) wanted.push([pin, focus]);
-      if (k > 0 && pins[0].run === pin.run) wanted.push([pins[0], pin]);
+      if (focus && this.distance(pin, focus) === null) wanted.push([pin, focus]);
+      if (k > 0 && this.distance(pins[0], pin) === null) wanted.push([pins[0], pin]);
     });
-    const open = wanted.filter(([a, b]) => !this.between.has(pairKey(a, b)));
-    if (!open.length) this.succeeded();
-    else this.asking = setTimeout(() => this.answer(open), SETTLED);
+    if (!wanted.length) this.succeeded();
+    else this.asking = setTimeout(() => this.answer(wanted), SETTLED);
   }
 
   /** @param {[Pin, Pin][]} pairs */

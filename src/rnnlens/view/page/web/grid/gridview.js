@@ -4,7 +4,7 @@ import { columnName, groupName, lastLayer, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
 import { measurer } from "../base/text.js";
 import { drawHeader, drawRow, drawWord, textStyle } from "./draw.js";
-import { layOut, placeAt } from "./layout.js";
+import { layOut, placeAt, rowsBetween } from "./layout.js";
 import { mark, noMarks, unmark } from "./marks.js";
 import { moved } from "./movement.js";
 
@@ -19,12 +19,11 @@ import { moved } from "./movement.js";
  * @typedef {{element: HTMLElement, word: Element, states: Element, drawn: unknown, text: string}} Row
  */
 
-const SPARE = 4; // rows drawn beyond what is in view
-
 export class GridView {
   /** @param {HTMLElement} root @param {Callbacks} callbacks */
   constructor(root, callbacks) {
     this.callbacks = callbacks;
+    this.frame = root.parentElement ?? root;
     this.measure = measurer();
     this.uid = `g${Math.random().toString(36).slice(2, 8)}`;
     /** @type {Held | null} */ this.grid = null;
@@ -79,7 +78,7 @@ export class GridView {
   relay() {
     const { grid, view, scroller } = this;
     if (!grid || !view) return;
-    if (!this.room.width) this.room = { width: scroller.clientWidth, height: scroller.clientHeight - 4 };
+    if (!this.room.width) this.room = this.space();
     const layout = layOut(grid, view, this.room, this.measure);
     const before = this.laidOut;
     this.laidOut = JSON.stringify([layout, grid.run, grid.semantic, grid.palette]);
@@ -121,20 +120,19 @@ export class GridView {
   }
 
   resize() {
-    const { clientWidth, clientHeight } = this.scroller;
-    this.room = { width: clientWidth, height: clientHeight - 4 };
+    this.room = this.space();
     this.relay();
     this.draw();
   }
 
+  /** The room there is, also where something else has some of it just now: sizes are not to change with that. */
+  space() {
+    return { width: this.scroller.clientWidth, height: this.frame.clientHeight - 4 };
+  }
+
   /** The rows in view, first and one after the last. */
   range() {
-    const { layout, grid } = this;
-    if (!layout || !grid) return [0, 0];
-    const most = Math.max(0, grid.words.length * layout.row + layout.header - this.room.height);
-    const first = Math.floor(Math.min(this.top, most) / layout.row) - SPARE;
-    const count = Math.ceil(this.room.height / layout.row) + 2 * SPARE;
-    return [Math.max(0, first), Math.min(grid.words.length, first + count)];
+    return this.layout && this.grid ? rowsBetween(this.layout, this.grid.words.length, this.top, this.room.height) : [0, 0];
   }
 
   draw() {

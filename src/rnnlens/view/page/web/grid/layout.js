@@ -147,6 +147,20 @@ export function layOut(grid, view, room, measure) {
   };
 }
 
+const SPARE = 4; // rows drawn beyond what is in view
+
+/**
+ * The rows in view, first and one after the last, and a few around them.
+ * @param {Layout} layout @param {number} words @param {number} top how far is scrolled @param {number} height
+ */
+export function rowsBetween(layout, words, top, height) {
+  // Where something covers the end of the grid, the last rows are scrolled up to above it.
+  const most = Math.max(0, words * layout.row + layout.header - layout.row);
+  const first = Math.floor(Math.min(top, most) / layout.row) - SPARE;
+  const count = Math.ceil(height / layout.row) + 2 * SPARE;
+  return [Math.max(0, first), Math.min(words, first + count)];
+}
+
 /**
  * The state at a position in the rows; gaps belong to the nearest one.
  * @param {Layout} layout @param {number} x @param {number} y @param {number} rows

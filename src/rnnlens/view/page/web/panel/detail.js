@@ -35,6 +35,17 @@ export function symbol(column, row, last, room, measure) {
 }
 
 /**
+ * A button that takes a pin away.
+ * @param {Column} column @param {import("../base/schema.d.ts").Pin} pin
+ * @param {{onRemove: (pin: import("../base/schema.d.ts").Pin) => void}} how
+ */
+export function remover(column, pin, how) {
+  const name = `${visible(column.name)} of word ${pin.row + 1 - column.back}`;
+  return html("button", { type: "button", class: "plain", "aria-label": `remove the pin of ${name}`,
+    click: () => how.onRemove(pin) }, "×");
+}
+
+/**
  * The most probable labels with their probabilities.
  * @param {Held} grid @param {State} state @param {number} width @param {Measure} measure
  */

@@ -1,10 +1,10 @@
-// Pinned states: kept while the text changes, drawn side by side with how far apart they are.
+// Pinned states: kept while the text and the run change, and asked how far apart they are.
 
-import { apart, lastLayer, semanticName, visible, wordAfter } from "../base/format.js";
+import { apart, inWords, lastLayer, semanticName, visible, wordAfter } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { drawBars, LABEL, PITCH } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
-import { symbol } from "./detail.js";
+import { remover, symbol } from "./detail.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -133,58 +133,31 @@ export function comparison(pairs) {
 }
 
 /**
- * The pinned states, side by side.
- * @param {Held} grid
- * @param {Pin[]} pins
- * @param {(pin: Pin) => Kept | null} kept
- * @param {(a: Pin, b: Pin) => Divergence | null} between
- * @param {Pin | null} focus the state in view
- * @param {{width: number, measure: import("../base/text.js").Measure, onRemove: (pin: Pin) => void,
- *   onClear: () => void}} how
+ * A single pinned state, and how far it is from the one in view.
+ * @param {Held} grid @param {Pin} pin @param {Kept | null} kept
+ * @param {Divergence | null | undefined} distance undefined: it is the one in view, or none is
+ * @param {{width: number, measure: import("../base/text.js").Measure, onRemove: (pin: Pin) => void}} how
  * @returns {Node[]}
  */
-export function drawPins(grid, pins, kept, between, focus, how) {
-  if (!pins.length) return [];
-  const cards = pins.map((pin, k) => {
-    const card = drawCard(grid, pin, kept(pin), k, how);
-    const same = focus !== null && pinKey(pin) === pinKey(focus);
-    if (same) card.append(html("p", { class: "distance soft" }, "in view"));
-    else if (focus && focus.run === pin.run) card.append(distance("from view", "the state in view", between(pin, focus)));
-    if (k > 0 && pins[0].run === pin.run) card.append(distance("from first", "the first pin", between(pins[0], pin)));
-    return card;
-  });
-  const clear = html("button", { type: "button", class: "plain", click: how.onClear }, "clear");
-  return [html("h3", {}, pins.length === 1 ? "1 pinned state" : `${pins.length} pinned states`, clear),
-    html("div", { class: "cards" }, ...cards)];
-}
-
-/** @param {string} from @param {string} what @param {Divergence | null} told */
-function distance(from, what, told) {
-  const title = `Jensen-Shannon divergence from ${what}: 0 bits are the same, 1 bit shares nothing`;
-  const bits = html("b", {}, told ? apart(told) : "…");
-  return html("p", { class: "distance", title }, bits, html("small", {}, ` ${from}`));
-}
-
-/**
- * @param {Held} grid @param {Pin} pin @param {Kept | null} kept @param {number} k
- * @param {{width: number, measure: import("../base/text.js").Measure, onRemove: (pin: Pin) => void}} how
- */
-function drawCard(grid, pin, kept, k, how) {
+export function drawPin(grid, pin, kept, distance, how) {
   const column = kept?.column ?? grid.columns.find((one) => one.id === pin.column);
-  if (!column) return html("section", { class: "card" }, `no kind ${visible(pin.column)} here`);
-  const name = `${column.name} of word ${pin.row + 1 - column.back}`;
-  const remove = html("button", { type: "button", class: "plain", "aria-label": `remove the pin of ${name}`,
-    click: () => how.onRemove(pin) }, "×");
-  const card = html("section", { class: "card", "aria-label": `pin ${k + 1}: ${name}` },
-    html("header", {}, symbol(column, pin.row, kept?.last ?? lastLayer(grid.columns), how.width - 10, how.measure),
-      html("span", { class: "after" }, "after ", html("b", {}, bdi(kept ? kept.after : "…"))), remove));
-  if (!kept) return card;
-  if (pin.semantic !== grid.semantic) card.append(html("p", { class: "origin" }, semanticName(pin.semantic ?? "", grid.follows)));
-  const text = visible(pin.text ?? "");
+  if (!column) return [html("section", { class: "held" }, `no kind ${visible(pin.column)} here`)];
+  const card = html("section", { class: "held", "aria-label": "the pinned state" },
+    html("header", {}, html("small", {}, "pinned"), symbol(column, pin.row, kept?.last ?? lastLayer(grid.columns), how.width - 10, how.measure),
+      html("span", { class: "after" }, "after ", html("b", {}, bdi(kept ? kept.after : "…"))), remover(column, pin, how)));
+  if (!kept) return [card];
   if (pin.run !== grid.run) card.append(html("p", { class: "origin" }, visible(kept.title)));
+  if (pin.semantic !== grid.semantic) card.append(html("p", { class: "origin" }, semanticName(pin.semantic ?? "", kept.follows)));
+  const text = visible(pin.text ?? "");
   if (pin.text !== grid.text) card.append(html("p", { class: "origin", title: text }, bdi(text)));
+  // A state of the grid shows its bars there; here they would take the panel from the state in view.
   const look = { width: how.width, size: LABEL, pitch: PITCH, values: true, measure: how.measure };
-  card.append(toDom(shape("svg", { width: how.width, height: 4 * PITCH, ...textStyle() },
-    ...drawBars(kept, kept.state, 4, look))));
-  return card;
+  const bars = shape("svg", { width: how.width, height: 4 * PITCH, ...textStyle() },
+    ...drawBars(kept, kept.state, 4, look));
+  if (!lives(pin, grid)) card.append(toDom(bars));
+  if (distance !== undefined) {
+    const told = distance ? `${apart(distance)} from the state in view, ${inWords(distance.bits)}` : "…";
+    card.append(html("p", { class: "distance" }, told));
+  }
+  return [card];
 }

@@ -59,7 +59,14 @@ class Page {
     this.toAccuracy = html("button", { type: "button", class: "plain page", click: () =>
       this.change({ page: this.view.page === "grid" ? "accuracy" : "grid" }) }, "accuracy");
     place.controls.append(this.toAccuracy);
-    this.text = growing(place.text, (text) => this.change({ text }));
+    this.typing = false; // whether the text is being typed, at its end
+    this.text = growing(place.text, (text) => {
+      this.typing = place.text.selectionEnd === text.length;
+      this.change({ text });
+    });
+    place.text.addEventListener("blur", () => {
+      if (this.typing && this.grid) this.draw({ ...this.grid, typing: this.typing = false });
+    });
     window.addEventListener("popstate", () => this.follow());
     window.addEventListener("hashchange", () => this.follow());
   }
@@ -159,7 +166,7 @@ class Page {
       this.add(problems);
     }
     const first = this.grid?.run !== grid.run;
-    this.draw(grid);
+    this.draw({ ...grid, typing: this.typing });
     if (first && this.view.page === "accuracy") this.turn();
     const { focus } = this.view;
     if (this.unseen && focus && grid.rows[focus.row]) this.lens.gridView.reveal(focus);
@@ -286,8 +293,8 @@ class Page {
 
 /** What went wrong, in words. @param {unknown} error */
 function reason(error) {
-  if (error instanceof TypeError) return "the server does not answer";
-  return error instanceof Error ? error.message : String(error);
+  const told = error instanceof Error ? error.message : String(error);
+  return error instanceof TypeError ? "the server does not answer" : told;
 }
 
 new Page(document.body).begin();

@@ -43,7 +43,7 @@ export class Lens {
     const place = html("div", { class: "gridplace" });
     this.detail = html("div", { class: "detail" }, ...drawHint(null)); // to be read while the grid is on its way
     this.pinned = html("div", { class: "pinned" });
-    this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, this.detail, this.pinned);
+    this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, this.fold(root), this.detail, this.pinned);
     this.shown = html("p", { class: "shown", role: "status", hidden: true });
     this.comparison = html("div", { class: "comparison", tabindex: 0, role: "region", hidden: true,
       "aria-label": "comparison" });
@@ -62,6 +62,19 @@ export class Lens {
     keys.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.clear();
     });
+  }
+
+  /** A button that folds the panel away and back, so that the grid has its place. @param {HTMLElement} root */
+  fold(root) {
+    const button = html("button", { type: "button", class: "plain fold", "aria-expanded": "true",
+      "aria-label": "fold the panel", title: "fold the panel", click: () => {
+        const folded = root.classList.toggle("folded");
+        button.setAttribute("aria-expanded", String(!folded));
+        button.title = folded ? "unfold the panel" : "fold the panel";
+        button.setAttribute("aria-label", button.title);
+        button.textContent = folded ? "‹" : "›";
+      } }, "›");
+    return button;
   }
 
   /** Show a grid as a view asks for it. @param {Held} grid @param {View} view */

@@ -1,6 +1,7 @@
 // Drawing a grid as shapes. Python decides every number and colour; here they are only placed.
 
-import { describe, columnName, lastLayer, visible, wordAfter } from "../base/format.js";
+import { describe, columnName, groupName, lastLayer, visible, wordAfter } from "../base/format.js";
+import { isUnfinished } from "../base/held.js";
 import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted, tail } from "../base/text.js";
 import { drawBars, INK, label, LABEL, round, SOFT } from "./bars.js";
@@ -25,7 +26,8 @@ const NONE = "#9a9aa3"; // of a group that has no colour
 export function drawState(grid, state, slot, layout, more = {}) {
   const compact = layout.density === "compact";
   const mark = shape("rect", { class: "mark", width: layout.mark, height: layout.state,
-    rx: compact ? 2 : 3, fill: state.colour, stroke: "#000", "stroke-opacity": 0.1 });
+    rx: compact ? 2 : 3, fill: state.colour, stroke: "#000", "stroke-opacity": 0.1,
+    "--group": grid.groups.get(state.group) ?? NONE, "--share": state.share });
   const place = { class: "state", transform: `translate(${slot.x} 0)`, ...more };
   if (compact) return shape("g", place, mark);
   const x = round(layout.mark + 5 * layout.scale), width = round(slot.width - x - 7 * layout.scale);
@@ -41,6 +43,17 @@ function rules(layout, height, top = 0) {
 }
 
 /**
+ * What belongs to the prediction's column, which stays in sight where there are more columns than fit: on a ground of
+ * its own, moved as far as `--over` says.
+ * @param {Layout} layout @param {number} height @param {number} top @param {Shape} inside
+ */
+function inSight({ own, width }, height, top, inside) {
+  const x = (own?.x ?? 0) - 7, paper = { class: "paper", x, y: top, width: width - x + 12, height: height - top, fill: "none" };
+  const line = { class: "rule edge", x1: x + 0.5, x2: x + 0.5, y1: top, y2: height, stroke: "none" };
+  return shape("g", { class: "insight" }, shape("rect", paper), shape("line", line), inside);
+}
+
+/**
  * The states of one row; empty while they are on their way.
  * @param {Held} grid @param {number} row @param {Layout} layout
  * @param {(slot: number) => string} id of a state's element; none: "" (for files)
@@ -48,15 +61,16 @@ function rules(layout, height, top = 0) {
  */
 export function drawRow(grid, row, layout, id) {
   const states = grid.rows[row];
-  const last = lastLayer(grid.columns);
+  const last = lastLayer(grid.columns), between = layout.state - layout.row;
   const drawn = !states ? [] : layout.slots.map((slot, k) => {
     const { column } = slot, state = states[slot.index];
     const named = id(k);
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
       describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars) } : {};
-    return drawState(grid, state, slot, layout, said);
+    const made = drawState(grid, state, slot, layout, said);
+    return slot === layout.own ? inSight(layout, layout.row + between / 2, between / 2, made) : made;
   });
-  return shape("g", {}, ...rules(layout, layout.row, -(layout.row - layout.state)), ...drawn);
+  return shape("g", {}, ...rules(layout, layout.row, between), ...drawn);
 }
 
 /**
@@ -68,7 +82,8 @@ export function drawWord(grid, row, layout) {
   const word = grid.words[row], compact = layout.density === "compact";
   const size = layout.wordSize, weight = compact ? 500 : 600, right = layout.words - 10;
   const middle = layout.state / 2;
-  const mark = word.unknown ? layout.measure("?", size) + 3 : 0;
+  const sign = isUnfinished(grid, row) ? "…" : word.unknown ? "?" : "";
+  const mark = sign ? layout.measure(sign, size) + (sign === "?" ? 3 : 0) : 0;
   const room = right - (layout.numbers ? layout.numbers + 6 : 0) - mark;
   const said = fitted(visible(word.text), room, size, layout.measure, weight);
   const width = round(layout.measure(said, size, weight));
@@ -82,14 +97,27 @@ export function drawWord(grid, row, layout) {
   }
   const baseline = round(middle + (compact ? size * 0.34 : size * 0.22));
   parts.push(label(right - mark, baseline, said, { "font-size": size, "font-weight": weight,
-    "text-anchor": "end", direction: "ltr", ...(word.unknown ? { class: "unknown", "font-style": "italic" } : {}) }));
-  if (word.unknown) {
-    parts.push(label(right, baseline, "?", { class: "soft", fill: SOFT, "font-size": size, "text-anchor": "end" }));
+    "text-anchor": "end", direction: "ltr", ...(sign === "?" ? { class: "unknown", "font-style": "italic" } : {}) }));
+  if (sign) {
+    parts.push(label(right, baseline, sign, { class: "soft", fill: SOFT, "font-size": size, "text-anchor": "end" }));
   }
   const line = compact ? { x: right + 3, y: 0.5, width: 3, height: layout.state - 1 }
     : { x: round(right - mark - width), y: round(baseline + size * 0.3), width, height: round(size * 0.2), rx: 1 };
   parts.push(shape("rect", { ...line, fill: colour }));
   return shape("g", {}, ...parts);
+}
+
+/**
+ * The same as an element of its row, for the screen.
+ * @param {Held} grid @param {number} row @param {Layout} layout
+ */
+export function drawRowHead(grid, row, layout) {
+  const word = grid.words[row], name = visible(word.text), half = isUnfinished(grid, row);
+  const read = word.unknown ? `, unknown: read as ${visible(word.label)}` : "";
+  const title = half ? `${name}…, not finished yet` : `${name}, ${groupName(word.group)}${read}`;
+  const said = name + (half ? ", not finished" : word.unknown ? ", unknown word" : "");
+  return drawing(layout.words, layout.row, { class: "word", role: "rowheader", "aria-label": said },
+    shape("title", {}, title), drawWord(grid, row, layout));
 }
 
 /**
@@ -145,7 +173,8 @@ export function drawHeader(layout, more = () => ({})) {
       parts.push(label(x, round(22 + (layout.naming === "names" ? 14 : 32) * scale), shortName(column, width - 9, layout),
         named));
     }
-    return shape("g", more(k), ...parts);
+    const made = shape("g", more(k), ...parts);
+    return slot === layout.own ? inSight(layout, layout.header, 0, made) : made;
   });
   return shape("g", {}, ...rules(layout, layout.header, 4), ...groups, ...columns);
 }
@@ -156,6 +185,14 @@ export function drawRing(slot, layout, kind) {
   const width = compact ? layout.mark : slot.width - 8;
   return shape("rect", { class: `ring ${kind}`, x: slot.x - out, y: -out, width: round(width + 2 * out),
     height: layout.state + 2 * out, rx: compact ? 2 : 6, fill: "none", stroke: INK });
+}
+
+/**
+ * A drawing for the screen.
+ * @param {number} width @param {number} height @param {Record<string, string | number>} more @param {Shape[]} inside
+ */
+export function drawing(width, height, more, ...inside) {
+  return shape("svg", { width, height, overflow: "visible", ...textStyle(), ...more }, ...inside);
 }
 
 /** What every drawing's text looks like. */

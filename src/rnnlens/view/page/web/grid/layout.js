@@ -9,7 +9,8 @@ import { LABEL, PITCH, round } from "./bars.js";
 /** @typedef {import("../base/text.js").Measure} Measure */
 /** @typedef {{column: Column, index: number, x: number, width: number}} Slot */
 /**
- * @typedef {{slots: Slot[], groups: {name: string, x: number, width: number}[], density: string,
+ * `own` is the prediction's column, where it stands last.
+ * @typedef {{slots: Slot[], own: Slot | null, groups: {name: string, x: number, width: number}[], density: string,
  *   naming: string, bars: number, row: number, state: number, mark: number, pitch: number,
  *   scale: number, label: number, values: boolean, header: number, slanted: boolean, words: number, numbers: number, wordSize: number,
  *   width: number, measure: Measure}} Layout
@@ -111,7 +112,8 @@ function placed(grid, columns, width, gap) {
     x += width;
     groups[groups.length - 1].width += width;
   }
-  return { slots, groups, width: x + 2 };
+  const end = slots[slots.length - 1];
+  return { slots, groups, width: x + 2, own: end?.column.letter === "y" ? end : null };
 }
 
 /**
@@ -162,11 +164,30 @@ export function rowsBetween(layout, words, top, height) {
 }
 
 /**
+ * How far the prediction's column is moved to the left to stay in sight, where that leaves room for others.
+ * @param {Layout} layout @param {number} room @param {number} scrolled
+ */
+export function overhang({ own, words, width }, room, scrolled) {
+  return own && room > 2 * words + own.width ? Math.max(0, Math.round(words + width - room - scrolled)) : 0;
+}
+
+/**
+ * How many rows are in view from one on, and the one before it; a windowful where it is not in view.
+ * @param {Layout} layout @param {number} from @param {number} top @param {number} height
+ */
+export function rowsFrom({ row, header }, from, top, height) {
+  const first = Math.floor(top / row), count = Math.ceil((height - header) / row) + 1;
+  return from < first ? count : Math.min(count, first + count - from + 1);
+}
+
+/**
  * The state at a position in the rows; gaps belong to the nearest one.
  * @param {Layout} layout @param {number} x @param {number} y @param {number} rows
+ * @param {number} over how far the prediction's column is moved to the left, to stay in sight
  */
-export function placeAt(layout, x, y, rows) {
-  const row = Math.floor((y + (layout.row - layout.state) / 2) / layout.row), right = x - layout.words;
+export function placeAt(layout, x, y, rows, over = 0) {
+  const row = Math.floor((y + (layout.row - layout.state) / 2) / layout.row), right = x - layout.words, { own } = layout;
+  if (own && over && right > own.x - over - 7 && row >= 0 && row < rows) return { column: own.column.id, row };
   if (!layout.slots.length || right < 0 || right > layout.width + 8 || row < 0 || row >= rows) return null;
   const slot = layout.slots.find((one) => right < one.x + one.width) ?? layout.slots[layout.slots.length - 1];
   return { column: slot.column.id, row };

@@ -36,7 +36,7 @@ export function mark(marks, layout, rowOf) {
       const k = slots.get(place.column), row = rowOf(place.row);
       if (k === undefined || !row) continue;
       const made = toDom(drawRing(layout.slots[k], layout, kind));
-      row.append(made);
+      (slots.size - 1 === k ? row.querySelector(".insight") ?? row : row).append(made);
       const state = row.querySelectorAll(".state")[k];
       state.classList.add("lit");
       marked.push(made, state);

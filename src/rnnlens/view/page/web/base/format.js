@@ -184,6 +184,19 @@ export function describe(state, name, after, bars) {
   return `${name}, after ${after}: ${groupName(state.group)} ${percent(state.share)}; ${said.join(", ")}`;
 }
 
+/**
+ * A row as a sentence, for those who listen.
+ * @param {import("./held.js").Held} grid @param {number} row
+ */
+export function rowSentence(grid, row) {
+  const begin = `Word ${row + 1}, ${visible(grid.words[row].text)}`;
+  const state = grid.rows[row]?.[grid.columns.findIndex((column) => column.letter === "y")];
+  if (!state?.top.length) return `${begin}.`;
+  const [[name, p]] = state.top, says = grid.follows ? `expects ${visible(name)} next` : `says ${visible(name)}`;
+  const came = state.wanted ? `; ${grid.follows ? "then came" : "it is"} ${visible(state.wanted[0])}` : "";
+  return `${begin}: the model ${says}, ${percent(p)}${came}.`;
+}
+
 /** @param {string} group */
 export function groupName(group) {
   return visible(group).toLowerCase();

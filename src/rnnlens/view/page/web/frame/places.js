@@ -22,7 +22,7 @@ export function skeleton(root) {
     html("div", { class: "reading" }, key, html("p", { class: "read" }, READ)));
   const said = html("div", { class: "notes" }, notes.problem, notes.server, notes.link, notes.pins, notes.cut, notes.loading);
   const work = html("main", { class: "work" }, entry, notes.empty, stage);
-  const accuracy = html("main", { class: "accuracy", hidden: true });
+  const accuracy = html("main", { class: "accuracy", tabindex: 0, hidden: true });
   root.classList.add("rnnlens");
   root.append(html("header", { class: "top" }, html("strong", {}, "rnnlens"), title, controls), said, work, accuracy);
   return { title, controls, text, examples, legend: key, notes, work, accuracy, stage };

@@ -32,7 +32,7 @@ export function drawState(grid, state, slot, layout, more = {}) {
   if (compact) return shape("g", place, mark);
   const x = round(layout.mark + 5 * layout.scale), width = round(slot.width - x - 7 * layout.scale);
   const look = { width, size: layout.label, pitch: layout.pitch, values: layout.values, measure: layout.measure };
-  const bars = shape("svg", { x, width, height: layout.state }, ...drawBars(grid, state, layout.bars, look));
+  const bars = shape("svg", { x, width, height: layout.state, "aria-hidden": "true" }, ...drawBars(grid, state, layout.bars, look));
   return shape("g", place, mark, bars);
 }
 

@@ -1,6 +1,6 @@
 // The grid on the screen: draws the rows in view, follows pointer and keyboard, lights up the flow.
 
-import { columnName, lastLayer } from "../base/format.js";
+import { columnName, lastLayer, rowSentence } from "../base/format.js";
 import { isUnfinished } from "../base/held.js";
 import { html, shape, toDom } from "../base/markup.js";
 import { measurer } from "../base/text.js";
@@ -177,6 +177,7 @@ export class GridView {
     held.element.classList.toggle("stale", !states);
     if (fresh || (states && held.drawn !== states)) {
       held.drawn = states ?? null;
+      held.element.setAttribute("aria-label", rowSentence(grid, row));
       const drawn = toDom(drawing(layout.width, layout.row, { class: "states", role: "none" },
         drawRow(grid, row, layout, (k) => this.id(row, k))));
       held.states.replaceWith(drawn);

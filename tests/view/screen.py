@@ -66,7 +66,7 @@ class Screen:
     def rings(self, kind: str) -> list[tuple[int, int]]:
         """Row and place of the states that are ringed in a way."""
         script = """(rings) => rings.map((ring) => {
-            const states = [...ring.parentNode.querySelectorAll(".state")];
+            const states = [...ring.closest(".states").querySelectorAll(".state")];
             const x = Number(ring.getAttribute("x"));
             const left = (state) => state.transform.baseVal[0].matrix.e;
             const at = states.findIndex((state) => Math.abs(left(state) - x) < 5);

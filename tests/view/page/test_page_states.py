@@ -74,7 +74,7 @@ def test_the_panel_tells_everything_about_a_state(screen):
     expect(panel.locator(".symbol")).to_have_text("c23")  # layer 2, timestep 3
     expect(panel.locator(".name")).to_have_text("Cell state, layer 2, after dog")
     expect(panel.locator(".equation")).to_have_text("c = l + s")
-    labels = panel.locator("svg text[direction]").all_text_contents()
+    labels = panel.locator("svg .said").all_text_contents()
     assert labels == [label for label, _ in state["top"]]
     assert len(labels) == 20
     told = dict(

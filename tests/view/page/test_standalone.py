@@ -112,6 +112,7 @@ def test_paths_of_submodules_are_cut_in_front_wherever_they_stand(browser, formu
         expect(page.locator(".detail .name")).to_contain_text(f"{paths[k]}, layer 1, after dog")
     cards = page.locator(".held .path")
     assert cards.all_inner_texts() == [f"…layers.{k}" for k in range(3)]
+    expect(page.locator(".comparison tfoot")).not_to_contain_text("…")  # drawn for the last time
     width = "all => Math.max(...all.map((one) => one.getBoundingClientRect().width))"
     for outer in (".detail", ".held"):
         room = page.locator(outer).first.evaluate("one => one.clientWidth")

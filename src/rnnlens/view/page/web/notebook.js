@@ -14,7 +14,7 @@ import { Client } from "./net/client.js";
 import { Kernel } from "./net/kernel.js";
 import { savePng, saveSvg } from "./net/save.js";
 import { lowerBound } from "./panel/divergence.js";
-import { keep, lives, pinKey } from "./panel/pins.js";
+import { comparison, keep, lives, pinKey } from "./panel/pins.js";
 
 /** @typedef {import("./panel/divergence.js").Divergence} Divergence */
 /** @typedef {import("./base/held.js").Held} Held */
@@ -122,8 +122,7 @@ class Notebook {
    * @param {[Pin, Pin][]} pairs @returns {Promise<(Divergence | null)[]>}
    */
   async divergence(pairs) {
-    const { text, semantic } = this.grid;
-    const asked = { text, semantic, pairs: pairs.map(([a, b]) => ({ a, b })) };
+    const { run: _, ...asked } = comparison(pairs); // a kernel has one run
     /** @type {Promise<Divergence[]>} */
     const exact = this.kernel.ask("api/divergence", asked)
       .then(({ bits }) => bits.map((/** @type {number} */ value) => ({ bits: value, exact: true })));

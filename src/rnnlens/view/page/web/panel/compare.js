@@ -76,7 +76,7 @@ function head(grid, { pin, kept }, width, how) {
 function distances(from, told) {
   const title = `Jensen-Shannon divergence ${from}: 0 bits are the same, 1 bit shares nothing`;
   const cells = told.map((one) => html("td", one === undefined ? {} : { class: "distance", title },
-    ...(one ? [html("b", {}, apart(one)), ` ${inWords(one.bits)}`] : [one === null ? "…" : "—"])));
+    ...(one ? [html("b", {}, apart(one)), one.exact ? ` ${inWords(one.bits)}` : ""] : [one === null ? "…" : "—"])));
   return html("tr", {}, html("th", { scope: "row" }, from), ...cells);
 }
 

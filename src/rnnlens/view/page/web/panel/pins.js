@@ -156,7 +156,8 @@ export function drawPin(grid, pin, kept, distance, how) {
     ...drawBars(kept, kept.state, 4, look));
   if (!lives(pin, grid)) card.append(toDom(bars));
   if (distance !== undefined) {
-    const told = distance ? `${apart(distance)} from the state in view, ${inWords(distance.bits)}` : "…";
+    const words = distance?.exact ? `, ${inWords(distance.bits)}` : "";
+    const told = distance ? `${apart(distance)} from the state in view${words}` : "…";
     card.append(html("p", { class: "distance" }, told));
   }
   return [card];

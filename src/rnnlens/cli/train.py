@@ -133,7 +133,7 @@ def run_train(args: argparse.Namespace) -> int:
             return 0
         labels, counts = corpus.vocabulary.labels, corpus.vocabulary.counts
         colours = user_colours or default_colours(
-            labels, *parts_of_speech(labels, counts, corpus.tag_counts)
+            labels, *parts_of_speech(labels, counts, corpus.tag_counts), counts
         )
         say(f"{describe(corpus)}\ncolours     {colours['source']}")
         _refuse_too_large(order.network, len(corpus.vocabulary))

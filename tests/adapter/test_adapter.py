@@ -80,7 +80,7 @@ def test_debug_checks_every_trace(debug, monkeypatch):
         return torchs(self, *args)
 
     monkeypatch.setattr(nn.LSTM, "forward", forward)
-    monkeypatch.setattr(modules, "TORCHS_OWN", (forward,))
+    monkeypatch.setattr(modules, "FORWARDS", (forward,))
     adapter = Adapter(Model(), debug=debug)
     for _ in range(4):
         adapter.trace(WORDS)

@@ -155,7 +155,9 @@ def test_modules_without_recurrence_have_the_kinds_that_are_named():
 def test_a_submodule_called_like_a_kind_is_an_error():
     module = nn.ModuleDict({"h1": nn.Identity(), "part": nn.GRU(3, 4)})
     module.forward = lambda x: module["h1"](module["part"](x)[0])
-    with pytest.raises(RnnlensError, match=r"the submodule h1 is called as a kind .* another name"):
+    with pytest.raises(
+        RnnlensError, match=r"submodule h1 has the same name as a kind .* another name"
+    ):
         Adapter(module, kinds=["h1"]).trace(torch.randn(5, 2, 3))
 
 

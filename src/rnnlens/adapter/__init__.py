@@ -1,4 +1,4 @@
-"""Reading a user's own torch module: every kind by name, and the module left as it was found."""
+"""Reading a user's torch module: every kind by name, with the module left as it was."""
 
 from rnnlens.adapter.adapter import Adapter
 

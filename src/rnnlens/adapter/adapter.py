@@ -1,4 +1,4 @@
-"""The adapter: a user's own torch module, with every kind readable and the module unchanged."""
+"""The adapter: reads every kind of a user's torch module, and leaves the module unchanged."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter import checks, modules
-from rnnlens.adapter import logits as finding
+from rnnlens.adapter import logits as search
 from rnnlens.adapter.axes.alignment import learn_order
 from rnnlens.adapter.axes.axes import Axes, find_axes
 from rnnlens.adapter.axes.layout import Layout, assembled, tensors
@@ -15,9 +15,15 @@ from rnnlens.adapter.axes.orders import Orders
 from rnnlens.adapter.axes.targets import Batch, words_of
 from rnnlens.adapter.readout import explained, readout
 from rnnlens.adapter.record.capture import Capture
-from rnnlens.adapter.record.heard import Heard, Parts, heard_parts, in_batch_order, is_apart
+from rnnlens.adapter.record.part_trace import (
+    PartTrace,
+    PartTraces,
+    in_batch_order,
+    is_apart,
+    part_traces,
+)
 from rnnlens.adapter.record.parts import Part
-from rnnlens.adapter.structure import Structure, structure
+from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.untouched import untouched
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import States
@@ -30,16 +36,17 @@ Feed = Callable[[nn.Module, Any], Any]
 class Adapter(Traceable):
     """Reads the kinds of any torch module: `Adapter(module).trace(batch).states["h1"]`.
 
-    Recurrent parts are found by themselves: nn.LSTM, GRU, RNN, and LSTMCell, GRUCell, RNNCell in a
-    loop. Their states are recomputed from weights and inputs, and on the first trace (with `debug`
-    on every one) checked against what the module really returns.
+    Recurrent parts need not be named: nn.LSTM, GRU, RNN, and LSTMCell, GRUCell, RNNCell in a loop.
+    Their states are recomputed from weights and inputs. The first trace, with `debug` every one,
+    checks them against what the module really returns.
 
-    `kinds` names further submodules whose outputs are kinds, `"cell[1]"` the second of several; of
-    a recurrent part with a forward of its own, which need not do what torch's does, the output is
-    then all that is read. `exclude` names parts that are not read. `feed` says how a batch is given
-    to the module, `logits` picks the logits from what it returns, and `batch_first` says whether
-    sequences or timesteps come first where nothing else tells, `labels` how many there are, where
-    several tensors could be the logits.
+    `kinds` names further submodules whose outputs are kinds, `"cell[1]"` the second output of
+    several. Of a named recurrent part whose forward is not torch's, and need not do what torch's
+    does, only the output is read. `exclude` names parts that are not read.
+
+    `feed` is a function that gives a batch to the module, and `logits` one that picks the logits
+    from what it returns. `batch_first` says whether sequences or timesteps come first, where
+    nothing else tells; `labels` how many labels there are, where several tensors could be logits.
     """
 
     def __init__(
@@ -60,17 +67,15 @@ class Adapter(Traceable):
         self._logits = logits
         self._batch_first, self._labels = batch_first, labels
         self._named = modules.named(self.module, kinds)
-        left_out = modules.named(self.module, exclude).values()
-        read_whole = [part for part in self._named.values() if not modules.is_torchs(part.forward)]
+        left_out = set(modules.named(self.module, exclude).values())
+        left_out |= {part for part in self._named.values() if not modules.is_torchs(part.forward)}
         self._parts = {
-            name: part
-            for name, part in modules.parts(self.module).items()
-            if all(part is not other for other in (*left_out, *read_whole))
+            name: part for name, part in modules.parts(self.module).items() if part not in left_out
         }
         self.orders = Orders()
-        self.axes: Axes | None = None  # where words and targets lie, once a batch was aligned
+        self.axes: Axes | None = None  # where words and targets lie, once a batch is aligned
         self._apart = False  # whether a part reads the batch more than once
-        self._sorts = False  # whether it was seen to sort its sequences
+        self._sorts = False  # whether any batch has shown that the module sorts its sequences
         self._structure: Structure | None = None
         self._difference = 0.0
         self._sample: Any = None
@@ -82,9 +87,9 @@ class Adapter(Traceable):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Every kind, from input to output; known once a batch has been traced.
+        """Every kind, from input to output; known once a batch is traced.
 
-        Once batches have been aligned, those that stand beside the targets.
+        Once batches are aligned, these are the kinds that have a state for each target.
         """
         if self._structure is None:
             raise RnnlensError("the kinds are known once a batch has been traced; call trace first")
@@ -94,7 +99,7 @@ class Adapter(Traceable):
     def align(self, *batches: Batch) -> Axes:
         """Find where words and targets lie beside the states, by changing words of these batches.
 
-        What is found is kept, and counts for all batches from now on.
+        The result counts for all batches from now on.
         """
         self.axes = None
         self.axes = find_axes(self, batches, self._batch_first)
@@ -128,10 +133,8 @@ class Adapter(Traceable):
     def beside(self, kinds: Iterable[str]) -> frozenset[str]:
         """These kinds, and all others of the same recurrent parts."""
         wanted = set(kinds)
-        parts = (
-            [set(ids.values()) for ids in self._structure.ids.values()] if self._structure else []
-        )
-        return frozenset(wanted.union(*(ids for ids in parts if ids & wanted)))
+        parts = self._structure.ids.values() if self._structure else ()
+        return frozenset(wanted.union(*(ids.values() for ids in parts if wanted & {*ids.values()})))
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -139,15 +142,15 @@ class Adapter(Traceable):
 
     @property
     def difference(self) -> float:
-        """The largest between recomputed and real outputs, when last checked."""
+        """The largest between recomputed and real outputs, at the last check."""
         return self._difference
 
     def predict(self, y: Tensor) -> Tensor:
-        return y  # what a trace gives are the module's own logits
+        return y  # the `y` of a trace is the module's logits already
 
     @torch.no_grad()
     def classifier(self) -> Readout | None:
-        """Found by the first batch that was traced, and tried on its states."""
+        """The module's readout, if it gives the logits of the first batch that was traced."""
         kinds, trace = self.kinds, self.trace(self._sample)
         with untouched(self.module, modules.devices(self.module)):
             return readout(self.module, kinds, trace)
@@ -156,81 +159,83 @@ class Adapter(Traceable):
     def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
         """Read a batch, in evaluation mode and without gradients."""
         if start:
-            raise RnnlensError(
-                "a module of a user's starts from its own states; put others into its batch"
-            )
+            raise RnnlensError("a user's module takes no start=; put states into its batch")
         if edits and self._structure is None:
             self.trace(batch)  # the kinds are not known before
         checking = self.debug or self._structure is None
-        changes = self._structure.changes(edits) if self._structure and edits else None
+        changes = self._structure.changes(edits) if self._structure and edits else {}
         capture = Capture(self._parts, self._named, checking, changes, self._apart)
         output = self._run(capture, batch)
-        heard = self._heard(capture, output, batch)
-        layouts = [part.layout for part in reversed(heard.values())]
+        traces = self._part_traces(capture, output, batch)
+        layouts = [trace.layout for trace in reversed(traces.values())]
         named = self._outputs(capture, layouts)
         if not layouts:
             layouts = [Layout(len(v), v.shape[1], self._order()) for v in named.values()]
-        found = self._structure or self._name(capture, heard)
-        checks.check_order({*named, *(f"{name}()" for name in heard)}, found)
-        states = found.states(heard, named)
+        structure = self._structure or self._name_kinds(capture, traces)
+        checks.check_order({*named, *(f"{name}()" for name in traces)}, structure)
+        states = structure.states(traces, named)
         checks.check_edits(edits, states)
-        checks.check_finite(states, found, heard)
-        self._note_difference(list(capture.parts.values()))
-        is_first, self._structure = self._structure is None, found
+        checks.check_finite(states, structure, traces)
+        self._note_difference([part for part in capture.parts.values() if part.returned])
+        is_first, self._structure = self._structure is None, structure
         if is_first:
             self._sample = batch
             if not self._parts and self._batch_first is None and learn_order(self, batch):
                 return self.trace(batch)
-        logits, lengths = self._predictions(output, layouts, heard, states)
+        logits, lengths = self._predictions(output, layouts, traces, states)
         return Trace(states, lengths, logits)
 
-    def _heard(self, capture: Capture, output: Any, batch: Any) -> Parts:
-        """The recurrent parts, with their states in the order of the batch."""
+    def _part_traces(self, capture: Capture, output: Any, batch: Any) -> PartTraces:
+        """The traces of the recurrent parts, with sequences in the order of the batch."""
         is_first = self._structure is None
         if is_first:
             self._apart = is_apart(capture, output, self._logits, self._batch_first)
-        heard = heard_parts(capture, self._apart, self._batch_first)
-        moved = in_batch_order(heard, batch, self.module, is_first or self._sorts)
-        self._sorts = self._sorts or moved is not None
-        return moved or heard
+        traces = part_traces(capture, self._apart, self._batch_first)
+        sorted_back = in_batch_order(traces, batch, self.module, is_first or self._sorts)
+        self._sorts = self._sorts or sorted_back is not None
+        return sorted_back or traces
 
     def _predictions(
-        self, output: Any, layouts: list[Layout], heard: Parts, states: States
+        self, output: Any, layouts: list[Layout], traces: PartTraces, states: States
     ) -> tuple[Tensor | None, Tensor | None]:
         """The logits in what the module returned, and how long its sequences are."""
-        own = [tensor for item in heard.values() for tensor in (*item.part.returned, item.output)]
-        found = finding.logits(output, layouts, own, self._logits, self._labels)
-        if found is None:
+        outputs = [trace.output for trace in traces.values()]
+        returned = [tensor for trace in traces.values() for tensor in trace.part.returned]
+        fitted = search.logits(output, layouts, [*returned, *outputs], self._logits, self._labels)
+        if fitted is None:
             return None, layouts[0].lengths
-        fit, layout = found
-        read = [*states.values(), *(item.output for item in heard.values())]
+        fit, layout = fitted
 
         def is_linear(logits: Tensor) -> bool:
             """Whether these are a linear map of states in the very same order."""
-            beside = [values for values in read if values.shape[:2] == logits.shape[:2]]
+            beside = [
+                layout.rows(values)
+                for values in (*states.values(), *outputs)
+                if values.shape[:2] == logits.shape[:2]
+            ]
             with untouched(self.module, modules.devices(self.module)):
-                return explained(self.module, beside, logits, layout.valid())
+                return explained(self.module, beside, layout.rows(logits))
 
         logits = self.orders.settle("logits", fit, layout, is_linear)
-        return finding.as_logits(logits, layout.valid()), layout.lengths
+        return search.as_logits(logits, layout.valid()), layout.lengths
 
     def _run(self, capture: Capture, batch: Any) -> Any:
-        """The module's forward pass, listened to."""
+        """Run the module's forward pass while `capture` listens."""
         here = modules.devices(self.module)
         if any(device.type == "meta" for device in here):
             raise RnnlensError("the module is on the meta device, without values; load its weights")
-        given = {tensor.device for _, tensor in tensors(batch)}
-        if any(device.type == "meta" for device in given):  # torch lets it pass, and reads nothing
+        there = {tensor.device for _, tensor in tensors(batch)}
+        if any(device.type == "meta" for device in there):  # torch lets it pass, and reads nothing
             raise RnnlensError(f"the batch is on meta, without values; make it on {_listed(here)}")
         embedding = modules.embedding(self.module) if self._structure is None else None
-        with untouched(self.module, here | given), modules.uncompiled():
+        with untouched(self.module, here | there), modules.uncompiled():
             capture.listen(embedding)
             try:
                 return self._feed(self.module, batch)
             except RuntimeError as error:
-                if given and here and not given & here:
+                if there and here and not there & here:
                     raise RnnlensError(
-                        f"the batch is on {_listed(given)} and the module on {_listed(here)}; move "
+                        f"the batch is on {_listed(there)} and the module on {_listed(here)}; move "
                         f"the batch, batch.to({_listed(here)!r}), or the module"
                     ) from error
                 raise
@@ -239,8 +244,8 @@ class Adapter(Traceable):
         """Whether sequences come first in a module without recurrent parts; most often they do."""
         if self._batch_first is not None:
             return self._batch_first
-        said = [m.batch_first for m in self.module.modules() if hasattr(m, "batch_first")]
-        return self.orders.module(bool(said[-1]) if said else True)
+        flags = [m.batch_first for m in self.module.modules() if hasattr(m, "batch_first")]
+        return self.orders.module(bool(flags[-1]) if flags else True)
 
     def _outputs(self, capture: Capture, layouts: list[Layout]) -> States:
         """The named submodules' outputs as states."""
@@ -256,34 +261,33 @@ class Adapter(Traceable):
             for name, values in capture.outputs.items()
         }
 
-    def _name(self, capture: Capture, heard: Parts) -> Structure:
-        """Settle the kinds, from the first batch."""
+    def _name_kinds(self, capture: Capture, traces: PartTraces) -> Structure:
+        """The kinds of the module, named by its first batch."""
         if not capture.order:
             names = ", ".join(part.called for part in capture.parts.values())
             raise RnnlensError(
                 f"the module never calls its recurrent part: {names}; give feed= a function that "
                 "runs the part, or name other submodules in kinds="
             )
-        order: list[Heard | str] = []
+        order: list[PartTrace | str] = []
         for item in capture.order:
-            runs = [h for h in heard.values() if h.part is item]
-            order += [item] if isinstance(item, str) else runs
-        found = structure(order, max(len(self._parts), len(heard)) > 1, capture.embedded)
-        ids = [kind.id for kind in found.kinds]
+            chains = [trace for trace in traces.values() if trace.part is item]
+            order += [item] if isinstance(item, str) else chains
+        named = structure_of(order, max(len(self._parts), len(traces)) > 1, capture.embedded)
+        ids = [kind.id for kind in named.kinds]
         twice = [name for name in self._named if ids.count(name) > 1]
         if twice:
             raise RnnlensError(
-                f"the submodule {twice[0]} is called as a kind of the recurrent part is; give it "
-                "another name in the module"
+                f"the submodule {twice[0]} has the same name as a kind of the recurrent part; give "
+                "it another name in the module"
             )
-        return found
+        return named
 
     def _note_difference(self, parts: list[Part]) -> None:
-        checked = [part for part in parts if part.returned]
-        checks.check_difference(checked)
-        gaps = [part.difference for part in checked]
-        if checked and (checked[0].checking or any(gaps)):
-            self._difference = max(gaps)
+        checks.check_difference(parts)
+        differences = [part.difference for part in parts]
+        if parts and (parts[0].checking or any(differences)):
+            self._difference = max(differences)
 
 
 def _listed(devices: set[torch.device]) -> str:

@@ -1,11 +1,11 @@
-"""What a trace is refused for: recomputed outputs that differ, states that are no numbers."""
+"""The checks that refuse a trace: recomputed outputs that differ, states that are no numbers."""
 
 from collections.abc import Iterable, Sequence
 
 import torch
 
 from rnnlens.adapter import modules
-from rnnlens.adapter.record.heard import Parts
+from rnnlens.adapter.record.part_trace import PartTraces
 from rnnlens.adapter.record.parts import Part
 from rnnlens.adapter.structure import Structure
 from rnnlens.errors import RnnlensError
@@ -16,7 +16,7 @@ _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, tor
 
 
 def check_difference(parts: Iterable[Part]) -> None:
-    """Refuse outputs that are too far from what the parts return."""
+    """Refuse recomputed outputs that are too far from what the parts return."""
     for part in parts:
         allowed = _TOLERANCE.get(part.precision, 1e-1) * part.scale
         if not part.difference <= allowed:
@@ -32,9 +32,9 @@ def _remedy(part: Part) -> str:
     return "name it in kinds= to read its output alone"
 
 
-def check_order(now: set[str], found: Structure) -> None:
+def check_order(now: set[str], first: Structure) -> None:
     """Refuse a batch that takes another way through the module than the first one."""
-    different = sorted(now ^ set(found.order))
+    different = sorted(now ^ set(first.order))
     if different:
         name = different[0].removesuffix("()") or "the module"
         had, has = ("not called", "called") if different[0] in now else ("called", "not called")
@@ -54,14 +54,16 @@ def check_edits(edits: Sequence[Edit], states: States) -> None:
             )
 
 
-def check_finite(states: States, found: Structure, heard: Parts) -> None:
-    """No state may be NaN or infinite; what lies past a sequence's end does not count."""
-    masks = {
-        kind: heard[part].layout.valid() for part, ids in found.ids.items() for kind in ids.values()
-    }
+def check_finite(states: States, structure: Structure, traces: PartTraces) -> None:
+    """Refuse states that are NaN or infinite; what lies past a sequence's end does not count."""
     sums = [v.sum(dtype=torch.promote_types(v.dtype, torch.float32)) for v in states.values()]
     if all(bool(torch.isfinite(total)) for total in sums):  # one number each: quick
         return
+    masks = {
+        kind: traces[part].layout.valid()
+        for part, ids in structure.ids.items()
+        for kind in ids.values()
+    }
     for kind, values in states.items():
         bad = ~torch.isfinite(values).all(-1)  # (T, B)
         mask = masks.get(kind)

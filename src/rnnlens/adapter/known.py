@@ -1,4 +1,4 @@
-"""A user's module of which it is known how it is read, with or without its code at hand."""
+"""A user's module with the record of how it is read, which needs no import of its code."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,25 +22,25 @@ from rnnlens.model.traceable import Edit, Readout, Trace, Traceable
 
 
 class KnownModule(Traceable):
-    """A module and what its run says of it; the module itself is made when it is first traced."""
+    """A module and its record; the module itself is made when it is first needed."""
 
     def __init__(self, record: UserRecord, make: Callable[[], tuple[UserModel, Adapter]]) -> None:
         self.record, self._make = record, make
         self._live: tuple[UserModel, Adapter] | None = None
         self._fingerprint = ""
-        self._lock = RLock()  # two traces at once would hear each other
+        self._lock = RLock()  # two traces at once would record each other's calls
 
     @property
     def user(self) -> UserModel:
-        """What its owner said of it; of a run, its code is imported when this is first needed."""
-        return self._made()[0]
+        """The module as its user gives it."""
+        return self._pair()[0]
 
     @property
     def adapter(self) -> Adapter:
         """The module with every kind readable."""
-        return self._made()[1]
+        return self._pair()[1]
 
-    def _made(self) -> tuple[UserModel, Adapter]:
+    def _pair(self) -> tuple[UserModel, Adapter]:
         with self._lock:
             if self._live is None:
                 self._live = self._make()
@@ -110,13 +110,13 @@ class KnownModule(Traceable):
             )
 
     def on(self, device: torch.device) -> "KnownModule":
-        """The same, moved to a device."""
+        """The same module, moved to a device."""
         self.user.module.to(device)
         return self
 
     @property
     def label_count(self) -> int:
-        """How many labels it predicts."""
+        """How many labels the module predicts."""
         return self.record.labels
 
     def found_at(
@@ -170,25 +170,28 @@ class KnownModule(Traceable):
 
 
 def found_again(
-    record: UserRecord, given: Any, sha: str, weights: Mapping[str, Tensor]
+    record: UserRecord, model: Any, sha: str, weights: Mapping[str, Tensor]
 ) -> UserModel:
-    """A user's module, or what `package.module:factory` gives, with the weights of this hash."""
-    named = isinstance(given, str)
-    user = user_model_at(given) if named else user_model(given, "model=")
+    """The user's module of a run: `model`, or what it names as `package.module:factory`.
+
+    Its weights must have the hash `sha`; a factory's module is given the run's `weights`.
+    """
+    named = isinstance(model, str)
+    user = user_model_at(model) if named else user_model(model, "model=")
     if not named:
         user = user.read_as(record.settings, record.labels)
     if digest(user.weights()) == sha:
         return user
-    if not named:  # it is somebody's: nothing is put into it
+    if not named:  # the user still works with this very module: nothing is put into it
         raise RnnlensError(
             "the module given is not the one of this run: its weights differ; load the weights of "
             "that time into it, or fit anew"
         )
-    user = user.copied()  # the factory may give others the same
+    user = user.copied()  # the factory may give the same module to others
     user.put(weights)
     return user
 
 
 def _close(a: Tensor, b: Tensor) -> bool:
-    """The same but for rounding, on another device and in half precision too."""
+    """Whether states are the same but for rounding, also of another device or half precision."""
     return a.shape == b.shape and bool(torch.allclose(a, b, rtol=3e-2, atol=3e-3))

@@ -1,7 +1,6 @@
-"""Finding the logits in what a module returns, in the common shapes."""
+"""The search for the logits in what a module returns, in the common shapes."""
 
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,7 +24,7 @@ def logits(
 ) -> tuple[Arranged, Layout] | None:
     """The logits (T, B, V) in what a module returned, with the layout they share.
 
-    `states` are the recurrent parts' own outputs: a module that returns those has no logits.
+    `states` are the outputs of the recurrent parts: a module that returns only those has no logits.
     """
     if chosen is not None:
         picked = chosen(output)
@@ -33,10 +32,10 @@ def logits(
             return None
         if not isinstance(picked, Tensor):
             raise RnnlensError(f"logits= gave {described(picked)} and not a tensor; {_ADVICE}")
-        return _best([("", picked)], layouts, output, None)
-    found = [(p, t) for p, t in tensors(output) if t.is_floating_point() and t.dim() in (2, 3)]
-    others = [(path, t) for path, t in found if not _is_state(t, layouts, states)]
-    if found and not others:
+        return _best({"": picked}, layouts, output, None)
+    candidates = _candidates(output)
+    others = {p: t for p, t in candidates.items() if not _is_state(t, layouts, states)}
+    if candidates and not others:
         return None
     return _best(others, layouts, output, labels)
 
@@ -48,17 +47,21 @@ def count(
     chosen: Callable[[Any], Any] | None,
 ) -> int:
     """How many tensors in what a module returned could be logits beside its parts."""
-    returned = output if chosen is None else chosen(output)
-    found = [t for _, t in tensors(returned) if t.is_floating_point() and t.dim() in (2, 3)]
     return sum(
-        best_fit(t, layouts) is not None and not _is_state(t, layouts, states) for t in found
+        best_fit(values, layouts) is not None and not _is_state(values, layouts, states)
+        for values in _candidates(output if chosen is None else chosen(output)).values()
     )
 
 
+def _candidates(output: object) -> dict[str, Tensor]:
+    """Tensors that have the shape of logits, by where they are in the output."""
+    return {p: t for p, t in tensors(output) if t.is_floating_point() and t.dim() in (2, 3)}
+
+
 def as_logits(values: Tensor, valid: Tensor | None) -> Tensor:
-    """Logits as they are, -inf as what can be reckoned with; probabilities as their logarithms."""
+    """Logits as they are, with a finite number for -inf; probabilities as their logarithms."""
     rows = values if valid is None or valid.shape != values.shape[:2] else values[valid]
-    sums = rows.sum(-1, dtype=torch.float32)  # looked at first: it is far less than all logits
+    sums = rows.sum(-1, dtype=torch.float32)  # quicker to look through than all logits
     finite = bool(torch.isfinite(sums).all())
     if not finite and bool((torch.isnan(rows) | torch.isposinf(rows)).any()):
         raise RnnlensError(
@@ -72,14 +75,11 @@ def as_logits(values: Tensor, valid: Tensor | None) -> Tensor:
 
 
 def _best(
-    found: list[tuple[str, Tensor]], layouts: list[Layout], output: object, labels: int | None
+    candidates: dict[str, Tensor], layouts: list[Layout], output: object, labels: int | None
 ) -> tuple[Arranged, Layout]:
     """The tensor that is called logits, else the one as wide as there are labels."""
-    fitting: dict[str, tuple[Arranged, Layout]] = {}
-    for path, values in found:
-        fits = best_fit(values, layouts)
-        if fits is not None:
-            fitting[path] = fits
+    fits = ((path, best_fit(values, layouts)) for path, values in candidates.items())
+    fitting = {path: fit for path, fit in fits if fit is not None}
     if not fitting:
         sizes = " or ".join(f"{n.steps} timesteps of {n.batch} sequences" for n in layouts[:2])
         raise RnnlensError(
@@ -101,20 +101,17 @@ def _best(
 
 
 def _is_same(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors say the same, be it once as logits and once as probabilities."""
+    """Whether two tensors are the same prediction, as logits or as probabilities."""
     if a.shape != b.shape:
         return False
     return close(*(as_logits(values.nan_to_num(), None).log_softmax(-1) for values in (a, b)))
 
 
 def _is_state(values: Tensor, layouts: list[Layout], states: list[Tensor]) -> bool:
-    """Whether this is a part's output itself, a view of it, or a copy."""
+    """Whether this is the output of a part itself, a view of it, or a copy."""
     memory = values.untyped_storage().data_ptr()
     if any(state.untyped_storage().data_ptr() == memory for state in states):
         return True
-    orders = chain([values], _orders(values, layouts))
-    return any(close(o, s) for o in orders for s in states)
-
-
-def _orders(values: Tensor, layouts: list[Layout]) -> Iterator[Tensor]:
-    return (fit.values for layout in layouts if (fit := layout.arrange(values)) is not None)
+    fits = (layout.arrange(values) for layout in layouts)
+    orders = [values, *(fit.values for fit in fits if fit is not None)]
+    return any(close(order, state) for order in orders for state in states)

@@ -1,4 +1,4 @@
-"""Walking a user's module: its recurrent parts, its submodules by name, and what cannot be read."""
+"""A walk over a user's module: its recurrent parts, submodules by name, and what cannot be read."""
 
 import difflib
 import hashlib
@@ -14,17 +14,16 @@ from torch.nn.parameter import is_lazy
 from torch.nn.utils.rnn import PackedSequence
 
 from rnnlens.errors import RnnlensError
+from rnnlens.model.cells import GRU, LSTM, TORCHS, Cell
 
-TORCHS_OWN = tuple(
-    part.forward for part in (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)
-)
-PARTS = (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)
-_NAMES = {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"}
+_PARTS = (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)
+FORWARDS = tuple(part.forward for part in _PARTS)
+_NAMES = {part.__name__ for part in _PARTS}
 _COMPILED = "_orig_mod"
 
 
 def unwrapped(module: object) -> nn.Module:
-    """The user's own module, out of what compiles it or spreads it over devices."""
+    """The user's module, out of the wrappers that compile it or spread it over devices."""
     if not isinstance(module, nn.Module):
         raise RnnlensError(
             f"a {type(module).__name__} is no torch module; give the torch.nn.Module to be read"
@@ -49,7 +48,7 @@ def uncompiled() -> Iterator[None]:
 
 
 def call(module: nn.Module, batch: Any) -> Any:
-    """A tuple or list as positional arguments, a dict by name, anything else as it is."""
+    """Call the module: a tuple or list gives its arguments, a dict those by name, else the one."""
     args, kwargs = (batch,), {}  # type: Any, Any
     if isinstance(batch, tuple | list) and not isinstance(batch, PackedSequence):
         args = tuple(batch)
@@ -67,29 +66,38 @@ def call(module: nn.Module, batch: Any) -> Any:
 
 def submodules(module: nn.Module) -> dict[str, nn.Module]:
     """Every submodule by its dotted name, as the user wrote it; the module itself is ''."""
-    found = {}
+    by_name = {}
     for name, submodule in module.named_modules(remove_duplicate=False):
         words = [word for word in name.split(".") if word != _COMPILED]
-        found[".".join(words)] = submodule  # the compiled one comes first, its original after it
-    return found
+        by_name[".".join(words)] = submodule  # the compiled one comes first, its original after it
+    return by_name
 
 
 def parts(module: nn.Module) -> dict[str, nn.Module]:
     """The recurrent parts by their dotted names, each once."""
-    found: dict[str, nn.Module] = {}
+    by_name: dict[str, nn.Module] = {}
     for name, submodule in submodules(module).items():
-        if isinstance(submodule, PARTS) and all(submodule is not other for other in found.values()):
-            found[name] = submodule
-    return found
+        if isinstance(submodule, _PARTS) and submodule not in by_name.values():
+            by_name[name] = submodule
+    return by_name
 
 
 def is_torchs(forward: object) -> bool:
-    """Whether this is torch's own code, bound to a part, and not a subclass's or a wrapper's."""
-    return getattr(forward, "__func__", None) in TORCHS_OWN
+    """Whether this is torch's code, bound to a part, and not a subclass's or a wrapper's."""
+    return getattr(forward, "__func__", None) in FORWARDS
+
+
+def cell_of(part: nn.Module) -> Cell:
+    """The cell whose equations a recurrent part of torch follows."""
+    if isinstance(part, nn.RNNBase):
+        return TORCHS[part.mode]
+    if isinstance(part, nn.RNNCell):
+        return TORCHS[f"RNN_{part.nonlinearity.upper()}"]
+    return LSTM if isinstance(part, nn.LSTMCell) else GRU
 
 
 def called(name: str, module: nn.Module) -> str:
-    """How messages speak of a part."""
+    """The name of a part in messages."""
     return f"{name} ({type(module).__name__})" if name else f"the module ({type(module).__name__})"
 
 
@@ -97,15 +105,15 @@ def named(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Module]:
     """The submodules that the user means; `cell[1]` is the second of what `cell` returns."""
     known = submodules(module)
     known.pop("", None)
-    found = {}
+    by_name = {}
     for name in [names] if isinstance(names, str) else names:
         base = name.partition("[")[0]
         if base not in known:
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or list(known)[:5]
             advice = f"did you mean {' or '.join(near)}?" if near else "it has no submodules"
             raise RnnlensError(f"the module has no submodule called {name!r}; {advice}")
-        found[name] = known[base]
-    return found
+        by_name[name] = known[base]
+    return by_name
 
 
 def check(module: nn.Module) -> None:
@@ -125,10 +133,9 @@ def check(module: nn.Module) -> None:
                 f"{where} is quantised ({type(submodule).__module__}) and keeps no plain weights; "
                 "give the module as it was before quantisation"
             )
-        spread = isinstance(submodule, nn.DataParallel) and len(submodule.device_ids) > 1
-        if spread:
+        if isinstance(submodule, nn.DataParallel) and len(submodule.device_ids) > 1:
             raise RnnlensError(
-                f"{where} spreads a part of the module over several devices; replace it by its own "
+                f"{where} spreads a part of the module over several devices; replace it by its "
                 "`.module` while reading"
             )
     lazy = [name for name, p in module.named_parameters() if is_lazy(p)]
@@ -145,25 +152,26 @@ def devices(module: nn.Module) -> set[torch.device]:
 
 def embedding(module: nn.Module) -> nn.Embedding | None:
     """The module's embedding, where it has exactly one."""
-    found = [m for m in module.modules() if isinstance(m, nn.Embedding)]
-    return found[0] if len(found) == 1 else None
+    embeddings = [m for m in module.modules() if isinstance(m, nn.Embedding)]
+    return embeddings[0] if len(embeddings) == 1 else None
 
 
 def description(module: nn.Module) -> str:
-    """Its recurrent parts, such as GRU 300 × 2; without any, its class."""
-    recurrent = [m for m in module.modules() if isinstance(m, nn.RNNBase | nn.RNNCellBase)]
+    """The recurrent parts, such as GRU 300 × 2; without any, the module's class."""
     sizes = [
-        f"{type(m).__name__} {m.hidden_size} × {getattr(m, 'num_layers', 1)}" for m in recurrent
+        f"{type(m).__name__} {m.hidden_size} × {getattr(m, 'num_layers', 1)}"
+        for m in module.modules()
+        if isinstance(m, nn.RNNBase | nn.RNNCellBase)
     ]
     return ", ".join(sizes) or type(module).__name__
 
 
 @torch.no_grad()
 def fingerprint(module: nn.Module) -> str:
-    """Tells whether a module's weights or buffers are still what they were, wherever they are.
+    """A text that changes whenever a weight or buffer of the module changes, on any device.
 
-    The sum of all their bits, taken eight bytes at a time: as quick as reading them, and it sees
-    what torch's own counters of changes do not, such as `p.data.add_(1)`.
+    It comes from sums of all their bits, taken eight bytes at a time: as quick as reading them, and
+    it sees what torch's counters of changes do not, such as `p.data.add_(1)`.
     """
     weights = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     sums: dict[torch.device, list[Tensor]] = {}

@@ -1,7 +1,7 @@
 """The readout: the kind that a module's prediction is a linear map of, if it is one.
 
-Found by trying the module's own matrices on its own states: a Linear, weights tied to the
-embedding, or two in a row.
+The module's matrices are tried on its states: a Linear, weights tied to the embedding, or two of
+these in a row.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,10 +48,11 @@ def maps(module: nn.Module, labels: int) -> tuple[list[Map], list[Map]]:
     linears = [Map(m.weight, m.bias) for m in module.modules() if isinstance(m, nn.Linear)]
     plain: list[Tensor] = [p for p in module.parameters() if p.dim() == 2]
     plain += [m.weight for m in module.modules() if isinstance(m, nn.Embedding)]
+    distinct = {id(weight): weight for weight in plain}.values()
     biases: list[Tensor | None] = [None]
     biases += [p for p in module.parameters() if p.shape == (labels,)]
     singles = [m for m in linears if len(m.weight) == labels]
-    singles += [Map(w, b) for w, b in product(_distinct(plain), biases) if len(w) == labels]
+    singles += [Map(w, b) for w, b in product(distinct, biases) if len(w) == labels]
     chains = [
         replace(last, first=first)
         for last, first in product(singles, linears)
@@ -60,12 +61,8 @@ def maps(module: nn.Module, labels: int) -> tuple[list[Map], list[Map]]:
     return singles, chains
 
 
-def _distinct(weights: list[Tensor]) -> list[Tensor]:
-    return list({id(weight): weight for weight in weights}.values())
-
-
 def fitting(states: Tensor, logits: Tensor, candidates: Iterable[Map]) -> Map | None:
-    """The candidate that gives the logits (N, V) from the states (N, H), all of them."""
+    """The candidate that maps all states (N, H) to the logits (N, V)."""
     some = slice(None, None, max(1, len(states) // _SCREENED))
     for candidate in candidates:
         if candidate.width != states.shape[1] or candidate.weight.dtype != states.dtype:
@@ -77,28 +74,24 @@ def fitting(states: Tensor, logits: Tensor, candidates: Iterable[Map]) -> Map | 
 
 def _fits(candidate: Map, states: Tensor, logits: Tensor) -> bool:
     """Equal but for rounding; log-probabilities need only be those of the map's softmax."""
-    made = candidate(states).to(logits.dtype)
+    outputs = candidate(states).to(logits.dtype)
     allowed = _TOLERANCE.get(states.dtype, 2e-2) * max(1.0, float(logits.abs().max()))
-    if float((made - logits).abs().max()) <= allowed:
+    if float((outputs - logits).abs().max()) <= allowed:
         return True
-    return bool(float((made.log_softmax(-1) - logits).abs().max()) <= allowed)
+    return bool(float((outputs.log_softmax(-1) - logits).abs().max()) <= allowed)
 
 
-def explained(
-    module: nn.Module, states: list[Tensor], logits: Tensor, valid: Tensor | None
-) -> bool:
-    """Whether the logits (T, B, V) are a linear map of any of the states (T, B, H)."""
-    wanted = logits.flatten(0, 1) if valid is None else logits[valid]
-    rows = [values.flatten(0, 1) if valid is None else values[valid] for values in states]
+def explained(module: nn.Module, states: list[Tensor], logits: Tensor) -> bool:
+    """Whether the logits (N, V) are a linear map of any of the states (N, H)."""
     both = maps(module, logits.shape[-1])
-    return any(fitting(row, wanted, candidates) for candidates in both for row in rows)
+    return any(fitting(rows, logits, candidates) for candidates in both for rows in states)
 
 
 def readout(module: nn.Module, kinds: Sequence[Kind], trace: Trace) -> Readout | None:
     """The kind and the map whose product is the module's logits in this trace; else None.
 
-    A module that returns log-probabilities counts too, as they are a softmax's logits. Of a
-    classifier of whole sequences, it is the last state's readout.
+    Log-probabilities count too, as they are logits of the same softmax. In a classifier of whole
+    sequences, the map is from the last state of each.
     """
     logits = trace.logits
     if logits is None or logits.shape[-1] < 2:
@@ -106,9 +99,9 @@ def readout(module: nn.Module, kinds: Sequence[Kind], trace: Trace) -> Readout |
     for candidates in maps(module, logits.shape[-1]):
         for kind in reversed(kinds):
             rows = _rows(kind, trace, logits)
-            found = None if rows is None else fitting(*rows, candidates)
-            if found is not None:
-                weight, bias = found.folded()
+            match = None if rows is None else fitting(*rows, candidates)
+            if match is not None:
+                weight, bias = match.folded()
                 return Readout(kind.id, weight.float(), bias.float())
     return None
 

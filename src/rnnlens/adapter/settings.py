@@ -6,17 +6,15 @@ from typing import Any
 
 from rnnlens.adapter.axes.layout import is_whole, tensors
 
-FUNCTIONS = ("words", "prepare", "feed", "logits")  # which no file can hold
-
 
 @dataclass(frozen=True)
 class Settings:
-    """What was said of a module beside itself and its labels."""
+    """What a user says of how a module is read, but for functions, which no file can hold."""
 
     kinds: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     batch_first: bool | None = None
-    functions: tuple[str, ...] = ()  # the names of those that were given
+    functions: tuple[str, ...] = ()  # the names of the functions that were given
     mark: int | None = None  # what `prepare` puts in front of a text, in place of its last word
 
     @classmethod
@@ -33,9 +31,10 @@ class Settings:
 
 
 def mark_of(prepare: Callable[[list[int]], Any] | None, count: int) -> int | None:
-    """The number that `prepare` puts in front of a text's, in place of the last, as `<s>`.
+    """The number, such as that of `<s>`, that `prepare` puts in front of a text's words.
 
-    `count` is how many words there are. None: what it feeds are the words themselves, or others.
+    The last word is then left out. `count` is how many words there are. None where `prepare` gives
+    the module the words themselves, or something else.
     """
     if prepare is None or count < 3:
         return None
@@ -44,8 +43,8 @@ def mark_of(prepare: Callable[[list[int]], Any] | None, count: int) -> int | Non
     for tried in (ids, ids[1:]):
         try:
             fed = [t.flatten().tolist() for _, t in tensors(prepare(list(tried))) if is_whole(t)]
-        except Exception:  # noqa: BLE001 - of the user's; told when a text is to be read
+        except Exception:  # noqa: BLE001 - the user's; it is raised again when a text is read
             return None
-        moved = [numbers for numbers in fed if numbers[1:] == tried[:-1]]
-        marks.add(moved[0][0] if moved else None)
+        shifted = [numbers for numbers in fed if numbers[1:] == tried[:-1]]
+        marks.add(shifted[0][0] if shifted else None)
     return marks.pop() if len(marks) == 1 else None

@@ -1,8 +1,8 @@
-"""The kinds of a user's module: what its parts' states are called, and which feed which.
+"""The kinds of a user's module: the names of its parts' states, and which of them feed which.
 
-With one recurrent part the ids are plain, `x f1 i1 ... h1`; with several they begin with the part's
-dotted name, `encoder.h1`, all but `x`, the input of the part that is called first. Where a later
-part's input is not just an earlier one's output, it is a kind too, `decoder.x`.
+With one recurrent part the ids are plain, `x f1 i1 ... h1`. With several they begin with the part's
+dotted name, `encoder.h1`; only the input of the part that is called first is still `x`. The input
+of a later part is a kind too, `decoder.x`, unless it is just the output of an earlier part.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter.axes.layout import assembled, close
-from rnnlens.adapter.record.heard import Heard, Parts
+from rnnlens.adapter.record.part_trace import PartTrace, PartTraces
 from rnnlens.adapter.record.parts import Part, local
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import Change, States
@@ -37,106 +37,105 @@ class Structure:
                     f"{edit.kind!r} is no kind of a recurrent part that could be edited; there is "
                     + ", ".join(by_id)
                 )
-        found: dict[str, list[dict[int, Change]]] = {}
+        by_part: dict[str, list[dict[int, Change]]] = {}
         for part, ids in self.ids.items():
             layers: dict[tuple[int, bool], dict[str, str]] = {}
             for kind in (by_id[id_] for id_ in ids.values() if id_ in by_id):
                 layers.setdefault((kind.layer, kind.reverse), {})[kind.letter] = kind.id
-            found[part] = [changes(edits, layer) for layer in layers.values()]
-        return found
+            by_part[part] = [changes(edits, layer) for layer in layers.values()]
+        return by_part
 
-    def states(self, heard: Parts, named: States) -> States:
+    def states(self, traces: PartTraces, named: States) -> States:
         """Kind -> (T, B, H), from input to output."""
-        found = dict(named)
+        states = dict(named)
         for part, ids in self.ids.items():
-            found |= {ids[kind]: v for kind, v in heard[part].piece.states.items() if kind in ids}
-        return {kind.id: found[kind.id] for kind in self.kinds}
+            states |= {ids[kind]: v for kind, v in traces[part].piece.states.items() if kind in ids}
+        return {kind.id: states[kind.id] for kind in self.kinds}
 
 
-def structure(order: list[Heard | str], several: bool, embedded: list[Tensor]) -> Structure:
-    """Name everything that was heard, in the order it was heard."""
+def structure_of(order: list[PartTrace | str], several: bool, embedded: list[Tensor]) -> Structure:
+    """Name the states of recurrent parts and of named submodules, in the order of their calls.
+
+    `several` says whether there are several parts, so that ids need the part's name, and `embedded`
+    holds the outputs of the module's one embedding.
+    """
     kinds: list[Kind] = []
     ids: dict[str, dict[str, str]] = {}
-    earlier: list[Heard] = []
+    earlier: list[PartTrace] = []
     layer = 0
-    recurrent = any(isinstance(item, Heard) for item in order)
+    recurrent = any(isinstance(item, PartTrace) for item in order)
     for item in order:
         if isinstance(item, str):
             layer += 1 if earlier or not recurrent else 0
             kinds.append(Kind(item, item, item, f"output of {item}", (), layer))
             continue
         part = item.name if several else ""
-        below, made = _input(item, earlier, ids, part, layer, embedded)
-        kinds += made
-        made, mine = _kinds(item.part, part, layer, below)
-        kinds += made
-        ids[item.name] = {"x": below[0]} | mine if not _taken(below, ids) else mine
-        layer = max(kind.layer for kind in made)
+        below = _source(item, earlier, ids)
+        inputs = {}
+        if not below:
+            kind = _input(item, part, layer, embedded if not earlier else None)
+            kinds.append(kind)
+            below, inputs = (kind.id,), {"x": kind.id}
+        part_kinds, part_ids = _kinds(item.part, part, layer, below)
+        kinds += part_kinds
+        ids[item.name] = inputs | part_ids
+        layer = max(kind.layer for kind in part_kinds)
         earlier.append(item)
-    # The input comes first, whatever was named before the first recurrent part.
+    # The input comes first, whatever is named before the first recurrent part.
     kinds.sort(key=lambda kind: kind.id != EMBEDDING.id)
-    return Structure(tuple(kinds), ids, tuple(_name(item) for item in order))
+    names = (item if isinstance(item, str) else f"{item.name}()" for item in order)
+    return Structure(tuple(kinds), ids, tuple(names))
 
 
-def _name(item: Heard | str) -> str:
-    return item if isinstance(item, str) else f"{item.name}()"
-
-
-def _taken(below: tuple[str, ...], ids: dict[str, dict[str, str]]) -> bool:
-    return any(below[0] in mine.values() for mine in ids.values())
-
-
-def _input(
-    item: Heard, earlier: list[Heard], ids: dict[str, dict[str, str]], part: str, layer: int,
-    embedded: list[Tensor],
-) -> tuple[tuple[str, ...], list[Kind]]:  # fmt: skip
-    """The kinds that are a part's input, and the one that it makes, if any."""
-    x = item.piece.states["x"]
-    if not earlier:
-        if _is_embedding(item, embedded):
-            return (EMBEDDING.id,), [EMBEDDING]
-        where = item.name or "the module"
-        return (EMBEDDING.id,), [replace(EMBEDDING, name="input", equation=f"x = input of {where}")]
+def _source(
+    item: PartTrace, earlier: list[PartTrace], ids: dict[str, dict[str, str]]
+) -> tuple[str, ...]:
+    """The kinds of an earlier part whose output is just this part's input; none: it is another."""
     for other in reversed(earlier):
-        if close(other.output, x):
-            return tuple(ids[other.name][kind] for kind in other.tops), []
-    kind = replace(
-        EMBEDDING, id=f"{part}.x", name="input", equation=f"x = input of {item.name}",
-        layer=layer + 1, part=part,
-    )  # fmt: skip
-    return (kind.id,), [kind]
+        if close(other.output, item.piece.states["x"]):
+            return tuple(ids[other.name][kind] for kind in other.tops)
+    return ()
 
 
-def _is_embedding(item: Heard, embedded: list[Tensor]) -> bool:
-    """Whether the input is just what the module's one embedding returned."""
+def _input(item: PartTrace, part: str, layer: int, embedded: list[Tensor] | None) -> Kind:
+    """The kind that is a part's input; `embedded` is given of the first part alone."""
+    if embedded is not None and _is_embedding(item, embedded):
+        return EMBEDDING
+    equation = f"x = input of {item.name or 'the module'}"
+    kind = replace(EMBEDDING, name="input", equation=equation)
+    if embedded is not None:
+        return kind
+    return replace(kind, id=f"{part}.x", layer=layer + 1, part=part)
+
+
+def _is_embedding(item: PartTrace, embedded: list[Tensor]) -> bool:
+    """Whether a part's input is just what the module's one embedding returns."""
     if not embedded or any(values.shape[-1:] != embedded[0].shape[-1:] for values in embedded):
         return False
     x, layout = item.piece.states["x"], item.layout
-    fits = [layout.arrange(embedded[0])] if len(embedded) == 1 else []
-    values = fits[0].values if fits and fits[0] is not None else None
-    if values is None and len(embedded) > 1:
-        values = assembled("the embedding", embedded, [layout], layout.batch_first)[0].values
-    valid = layout.valid()
-    if values is None or values.shape != x.shape:
+    if len(embedded) == 1:
+        fit = layout.arrange(embedded[0])
+    else:
+        fit, _ = assembled("the embedding", embedded, [layout], layout.batch_first)
+    if fit is None or fit.values.shape != x.shape:
         return False
-    return torch.equal(values, x) if valid is None else torch.equal(values[valid], x[valid])
+    return torch.equal(layout.rows(fit.values), layout.rows(x))
 
 
 def _kinds(
     part: Part, name: str, layer: int, below: tuple[str, ...]
 ) -> tuple[list[Kind], dict[str, str]]:
     """A part's kinds, layer by layer, forwards before reverse; and id within the part -> id."""
-    made: list[Kind] = []
+    kinds: list[Kind] = []
     ids: dict[str, str] = {}
-    count = len(part.weights) if hasattr(part.module, "num_layers") else 1
-    for first in range(0, count, part.directions):
+    for first in range(0, len(part.weights), part.directions):
         number, tops = first // part.directions + 1, list[str]()
         for way in range(part.directions):
             place = Place(number, below, name, bool(way), layer + number)
             for kind in part.cell.kinds:
                 described = part.cell.described(kind, part.weights[first + way])
-                made.append(placed(described, place))
-                ids[local(kind.id, number, bool(way))] = made[-1].id
+                kinds.append(placed(described, place))
+                ids[local(kind.id, number, bool(way))] = kinds[-1].id
             tops.append(place.id("h"))
         below = tuple(tops)
-    return made, ids
+    return kinds, ids

@@ -1,4 +1,4 @@
-"""A user's module in evaluation mode for a while, and afterwards exactly as it was found."""
+"""Puts a user's module into evaluation mode for a while, and afterwards back exactly as it was."""
 
 import random
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-_FORKED = ("cuda", "xpu")  # the devices with random states of their own
+_FORKED = ("cuda", "xpu")  # devices that have random states
 _SMALL = 1000
 
 
@@ -22,7 +22,7 @@ def untouched(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
     counts its calls or keeps its last hidden state does not notice that it was read.
     """
     modules = list(module.modules())
-    kept = [_Attributes.of(m) for m in modules]
+    attributes = [_Attributes.of(m) for m in modules]
     modes = [m.training for m in modules]
     buffers = [(b, b.clone(), _version(b)) for b in module.buffers()]
     gradients = [(p, p.requires_grad, p.grad) for p in module.parameters()]
@@ -39,15 +39,16 @@ def untouched(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
     finally:
         for m, training in zip(modules, modes, strict=True):
             _set_training(m, training)
-        for attributes in kept:
-            attributes.put_back()
+        for before in attributes:
+            before.put_back()
         _put_back(buffers, gradients)
 
 
 @contextmanager
 def _full_precision(devices: set[torch.device]) -> Iterator[None]:
-    """No TensorFloat-32, neither in cuDNN's recurrences nor in products: it spoils the third digit,
-    and what is recomputed is to be what the module computes.
+    """Without TensorFloat-32, in cuDNN's recurrences and in products.
+
+    It spoils the third digit, so that recomputed outputs would differ from those of the module.
     """
     if all(device.type != "cuda" for device in devices):
         yield
@@ -74,9 +75,9 @@ def _set_training(module: nn.Module, mode: bool) -> None:
 def _fork_random_states(stack: ExitStack, devices: set[torch.device]) -> None:
     stack.enter_context(torch.random.fork_rng(devices=[]))
     for kind in _FORKED:
-        found = [d for d in devices if d.type == kind]
-        if found:
-            stack.enter_context(torch.random.fork_rng(devices=found, device_type=kind))
+        same = [device for device in devices if device.type == kind]
+        if same:
+            stack.enter_context(torch.random.fork_rng(devices=same, device_type=kind))
 
 
 def _version(tensor: Tensor) -> int:
@@ -115,23 +116,23 @@ class _Attributes:
         return cls(module, values, contents)
 
     def put_back(self) -> None:
-        mine = self.module.__dict__
-        for name in [name for name in mine if name not in self.values]:
-            del mine[name]
-        mine.update(self.values)
+        now = self.module.__dict__
+        for name in [name for name in now if name not in self.values]:
+            del now[name]
+        now.update(self.values)
         for name, content in self.contents.items():
-            now = self.values[name]
-            if _same(now, content):
+            container = self.values[name]
+            if _same(container, content):
                 continue
-            if isinstance(now, list):
-                now[:] = content
+            if isinstance(container, list):
+                container[:] = content
             else:
-                now.clear()
-                now.update(content)
+                container.clear()
+                container.update(content)
 
 
 def _is_small_container(value: object) -> bool:
-    """Hooks, weights, a list of states; but no vocabulary, which would take long to copy."""
+    """Whether it holds hooks, weights or states, and is no vocabulary, which is slow to copy."""
     return isinstance(value, dict | list | set) and len(value) <= _SMALL
 
 

@@ -1,4 +1,4 @@
-"""A module of somebody's own: all that has to be said about it, and how to get it back."""
+"""A user's module: how it is read, what a run keeps of it, and how to get it from its code."""
 
 import copy
 import traceback
@@ -9,19 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter, modules
 from rnnlens.adapter.record.capture import Capture
-from rnnlens.adapter.settings import FUNCTIONS, Settings
+from rnnlens.adapter.settings import Settings
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import Kind
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class UserModel:
     labels: Sequence[str] | None = None
     #: Names of what it reads, where these are not the labels.
     inputs: Sequence[str] | None = None
-    #: Splits a text into these; `str.split` unless another is given.
+    #: Splits a text into these; `str.split` unless another function is given.
     words: Callable[[str], Iterable[str]] = field(default_factory=lambda: str.split)
     #: From the numbers of a text's words to what the module is fed, where that is more than one
     #: tensor of them.
@@ -64,20 +62,20 @@ class UserModel:
         if not isinstance(self.module, nn.Module):
             raise RnnlensError(f"a {type(self.module).__name__} is no torch module; give one")
         for name in ("kinds", "exclude"):
-            given = getattr(self, name)
-            names = (given,) if isinstance(given, str) else tuple(given)
-            if strange := [one for one in names if not isinstance(one, str)]:
+            value = getattr(self, name)
+            names = (value,) if isinstance(value, str) else tuple(value)
+            if strange := [item for item in names if not isinstance(item, str)]:
                 raise RnnlensError(f"{name}= names {strange[0]!r}; give dotted names of submodules")
-            object.__setattr__(self, name, names)  # it may have been one that ends
+            object.__setattr__(self, name, names)  # an iterator could be read only once
         for name in ("labels", "inputs"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, names_of(getattr(self, name), f"{name}="))
         if self.batch_first not in (None, True, False):
             raise RnnlensError(f"batch_first= is {self.batch_first!r}; give True or False")
         for name in ("words", "prepare", "feed", "logits", "batches"):
-            given = getattr(self, name)
-            if not (callable(given) or (given is None and name != "words")):
-                raise RnnlensError(f"{name}= is {type(given).__name__}; give a function")
+            value = getattr(self, name)
+            if not (callable(value) or (value is None and name != "words")):
+                raise RnnlensError(f"{name}= is {type(value).__name__}; give a function")
 
     def adapter(self) -> Adapter:
         """The module with every kind readable."""
@@ -91,8 +89,8 @@ class UserModel:
     def settings(self) -> Settings:
         """How it is read, as far as a file can hold that."""
         default = {"words": str.split, "prepare": None, "feed": None, "logits": None}
-        given = tuple(name for name in FUNCTIONS if getattr(self, name) is not default[name])
-        return Settings(tuple(self.kinds), tuple(self.exclude), self.batch_first, given)
+        names = tuple(name for name in default if getattr(self, name) is not default[name])
+        return Settings(tuple(self.kinds), tuple(self.exclude), self.batch_first, names)
 
     def read_as(self, before: Settings, labels: int) -> "UserModel":
         """The same, read as it was when probes were fitted; functions have to be given again."""
@@ -117,10 +115,10 @@ class UserModel:
         return {name: t.detach().clone() for name, t in state.items() if isinstance(t, Tensor)}
 
     def put(self, weights: Mapping[str, Tensor]) -> None:
-        """Put weights into the module, that must have just these."""
-        mine = self.weights()
-        missing, extra = sorted(mine.keys() - weights.keys()), sorted(weights.keys() - mine.keys())
-        other = [n for n in mine if n in weights and mine[n].shape != weights[n].shape]
+        """Put weights into the module, which must have weights of just these names and shapes."""
+        old = self.weights()
+        missing, extra = sorted(old.keys() - weights.keys()), sorted(weights.keys() - old.keys())
+        other = [n for n in old if n in weights and old[n].shape != weights[n].shape]
         if missing or extra or other:
             name = (missing or extra or other)[0]
             how = "is new" if missing else "is missing" if extra else "has another shape"
@@ -132,7 +130,7 @@ class UserModel:
             modules.unwrapped(self.module).load_state_dict(dict(weights), strict=False)
 
     def copied(self) -> "UserModel":
-        """The same with a module that nobody else has."""
+        """The same with a copy of the module, which nobody else has."""
         with users_code(f"copying the module of {self.where or 'model='}"):
             return replace(self, module=copy.deepcopy(self.module))
 
@@ -144,9 +142,9 @@ class UserModel:
 
 @dataclass(frozen=True)
 class UserRecord:
-    """What model.json says of somebody's own module: all that can be known without its code."""
+    """What model.json says of a user's module: all that can be known without its code."""
 
-    factory: str  # package.module:factory, which gives the module; empty where nobody said
+    factory: str  # package.module:factory, which gives the module; may be empty
     description: str  # such as LSTM 300 × 2
     follows: bool  # whether its labels are the words that follow
     fed: tuple[int, ...] | None  # the shape of one text's numbers; None: the code prepares them
@@ -159,13 +157,16 @@ class UserRecord:
     def from_json(cls, value: Any, path: Path) -> "UserRecord":
         """The inverse of `asdict`."""
         try:
-            kinds = tuple(map(Kind.from_json, value["kinds"]))
-            fed = None if value["fed"] is None else tuple(map(int, value["fed"]))
-            factory, described = str(value["factory"]), str(value["description"])
-            follows, labels = bool(value["follows"]), int(value["labels"])
-            apart = float(value["difference"])
-            settings = Settings.from_json(value.get("settings", {}))
-            return cls(factory, described, follows, fed, kinds, labels, apart, settings)
+            return cls(
+                factory=str(value["factory"]),
+                description=str(value["description"]),
+                follows=bool(value["follows"]),
+                fed=None if value["fed"] is None else tuple(map(int, value["fed"])),
+                kinds=tuple(map(Kind.from_json, value["kinds"])),
+                labels=int(value["labels"]),
+                difference=float(value["difference"]),
+                settings=Settings.from_json(value.get("settings", {})),
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RnnlensError(
                 f"{path / 'model.json'} is damaged ({error!r}); restore it or make the run anew"
@@ -173,111 +174,109 @@ class UserRecord:
 
 
 class _Guarded(Adapter):
-    """Tells what goes wrong in a module's own code in one line: there is no notebook to show it."""
+    """An adapter that reports errors of the module's code in one line, for the command line."""
 
     def _run(self, capture: Capture, batch: Any) -> Any:
         with users_code(f"the forward of {type(self.module).__name__}"):
             return super()._run(capture, batch)
 
 
-def names_of(given: Any, what: str) -> tuple[str, ...]:
+def names_of(value: Any, what: str) -> tuple[str, ...]:
     """Names in the order of their numbers, from a list or from a mapping either way round."""
-    if isinstance(given, Mapping):
-        for names, numbers in ((given.keys(), given.values()), (given.values(), given.keys())):
-            if set(numbers) == set(range(len(given))):
-                given = [name for _, name in sorted(zip(numbers, names, strict=True))]
+    if isinstance(value, Mapping):
+        for names, numbers in ((value.keys(), value.values()), (value.values(), value.keys())):
+            if set(numbers) == set(range(len(value))):
+                value = [name for _, name in sorted(zip(numbers, names, strict=True))]
                 break
-    if isinstance(given, str | Mapping | AbstractSet) or not isinstance(given, Iterable):
+    if isinstance(value, str | Mapping | AbstractSet) or not isinstance(value, Iterable):
         raise RnnlensError(
-            f"{what} is {type(given).__name__}; give the names as a list, in the order of their "
+            f"{what} is {type(value).__name__}; give the names as a list, in the order of their "
             "numbers"
         )
-    found = tuple(map(str, given))
-    twice = next((name for name, count in Counter(found).items() if count > 1), None)
+    ordered = tuple(map(str, value))
+    twice = next((name for name, count in Counter(ordered).items() if count > 1), None)
     if twice is not None:
         raise RnnlensError(f"two names of {what} are {twice!r}; give each its own")
-    return found
+    return ordered
 
 
-def user_model(given: Any, what: str) -> UserModel:
-    """Of what somebody gives: a UserModel, a pair (module, labels), a module, or a factory."""
-    if callable(given) and not isinstance(given, nn.Module):
-        given = given()
-    if isinstance(given, nn.Module):
-        return UserModel(given)
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], nn.Module):
-        return UserModel(*given)
-    if not isinstance(given, UserModel):
+def user_model(value: Any, what: str) -> UserModel:
+    """A UserModel from any form of one: itself, a module, a pair (module, labels), a factory."""
+    if callable(value) and not isinstance(value, nn.Module):
+        value = value()
+    if isinstance(value, nn.Module):
+        return UserModel(value)
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], nn.Module):
+        return UserModel(*value)
+    if not isinstance(value, UserModel):
         raise RnnlensError(
-            f"{what} gave {type(given).__name__}; give a module, a pair (module, labels) or "
+            f"{what} gave {type(value).__name__}; give a module, a pair (module, labels) or "
             "rnnlens.UserModel, or a function that returns one"
         )
-    return given
+    return value
 
 
 def user_model_at(where: str) -> UserModel:
-    """What `package.module:factory` gives; errors in its code are told in one line."""
-    found = _found(where)
+    """What `package.module:factory` gives; errors in its code are reported in one line."""
+    factory = _imported(where)
     with users_code(where):
-        made = user_model(found, where)
-    return replace(
-        made,
-        where=where,
-        words=_guarded(_listed(made.words), f"words= of {where}"),
-        prepare=made.prepare and _guarded(made.prepare, f"prepare= of {where}"),
-        logits=made.logits and _guarded(made.logits, f"logits= of {where}"),
-        batches=made.batches and _guarded(_listed(made.batches), f"batches= of {where}"),
-    )
+        user = user_model(factory, where)
+    functions = {name: getattr(user, name) for name in ("words", "prepare", "logits", "batches")}
+    guarded: dict[str, Any] = {
+        name: _guarded(function, f"{name}= of {where}", listed=name in ("words", "batches"))
+        for name, function in functions.items()
+        if function is not None
+    }
+    return replace(user, where=where, **guarded)
 
 
-def _found(where: str) -> Any:
+def _imported(where: str) -> Any:
+    """The function, or whatever else, that `package.module:name` names."""
     package, _, name = where.partition(":")
     if not package or not name:
         raise RnnlensError(f"{where!r} names no model; write package.module:factory")
     try:
         with users_code(package, ImportError):
-            found = import_module(package)
+            value: Any = import_module(package)
     except ImportError as error:
         raise RnnlensError(
             f"cannot import {package} ({error}); run this where it is, or put its folder on "
             "PYTHONPATH"
         ) from error
     for part in name.split("."):
-        if not hasattr(found, part):
-            at = getattr(found, "__file__", None) or "built in"
+        if not hasattr(value, part):
+            at = getattr(value, "__file__", None) or "built in"
             raise RnnlensError(f"{package} ({at}) has no {name}; name a function that is there")
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
-def _listed(function: Callable[..., Iterable[Result]]) -> Callable[..., list[Result]]:
-    """The same at once: a generator would raise later, outside of any guard."""
-    return lambda given: list(function(given))
+def _guarded(function: Callable[[Any], Any], what: str, listed: bool) -> Callable[[Any], Any]:
+    """The same function, with its errors reported in one line.
 
+    `listed`: what it returns is made a list, as a generator would raise outside of the guard.
+    """
 
-def _guarded(function: Callable[..., Result], what: str) -> Callable[..., Result]:
-    """The same function; whatever it raises is told in one line."""
-
-    def called(*given: Any) -> Result:
+    def call(argument: Any) -> Any:
         with users_code(what):
-            return function(*given)
+            return list(function(argument)) if listed else function(argument)
 
-    return called
+    return call
 
 
 @contextmanager
 def users_code(what: str, but: type[Exception] = RnnlensError) -> Iterator[None]:
-    """Tell what goes wrong in somebody's code in one line: what, where and why."""
+    """Report errors of a user's code in one line, with where and why; `but` passes unchanged."""
     try:
         yield
     except (RnnlensError, but):
         raise
     except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
-        theirs = [frame for frame in frames if "site-packages" not in frame.filename]
-        last = (theirs or frames)[-1]
-        said = " ".join(str(error).split()) or "no reason given"
+        users = [frame for frame in frames if "site-packages" not in frame.filename]
+        last = (users or frames)[-1]
+        reason = " ".join(str(error).split()) or "no reason given"
         raise RnnlensError(
-            f"{what} failed: {type(error).__name__}: {said} ({last.filename}, line {last.lineno}); "
-            "mend it there"
+            f"{what} failed: {type(error).__name__}: {reason} "
+            f"({last.filename}, line {last.lineno}); mend it there"
         ) from error

@@ -44,7 +44,7 @@ def test_the_order_is_that_of_the_module(sequences, steps, first, both, cell, se
     found = told(module, words)
     assert found.sequences_first is (first if sequences * steps > 1 else None)
     assert not found.astray
-    assert found.heard is None or {"x", "h1"} <= found.heard
+    assert found.readers is None or {"x", "h1"} <= found.readers
 
 
 @given(st.integers(2, 5), st.integers(2, 5), st.booleans(), st.data())

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.record.calls import Runs
+from rnnlens.adapter.record.calls import Chains
 from rnnlens.errors import RnnlensError
 
 
@@ -87,45 +87,45 @@ def test_one_cell_for_two_layers_is_told_apart_by_its_states():
 
 
 def test_interleaved_calls_with_changed_states_are_an_error():
-    runs = Runs("cell (GRUCell)")
+    chains = Chains("cell (GRUCell)")
     a, b = torch.ones(2, 3), torch.full((2, 3), 2.0)
-    runs.add(None, a)
-    runs.add(None, b)
-    runs.add(a, torch.full((2, 3), 3.0))  # goes back to the first
+    chains.add(None, a)
+    chains.add(None, b)
+    chains.add(a, torch.full((2, 3), 3.0))  # goes back to the first
     with pytest.raises(RnnlensError, match=r"cell \(GRUCell\).*call 4 is none that it returned"):
-        runs.add(torch.full((2, 3), 9.0), a)
+        chains.add(torch.full((2, 3), 9.0), a)
 
 
 def test_a_state_changed_on_the_way_continues_the_latest():
-    runs = Runs("cell")
-    runs.add(torch.zeros(1, 2), torch.ones(1, 2))
-    runs.add(torch.full((1, 2), 0.5), torch.full((1, 2), 2.0))
-    assert [run.calls for run in runs.runs] == [[0, 1]]
+    chains = Chains("cell")
+    chains.add(torch.zeros(1, 2), torch.ones(1, 2))
+    chains.add(torch.full((1, 2), 0.5), torch.full((1, 2), 2.0))
+    assert [chain.calls for chain in chains.chains] == [[0, 1]]
 
 
 @pytest.mark.parametrize("start", [torch.zeros(1, 2), torch.full((1, 2), 0.3), None])
 def test_the_state_of_the_first_call_starts_afresh(start):
-    runs = Runs("cell")
-    runs.add(start, torch.ones(1, 2))
-    runs.add(start if start is None else start.clone(), torch.full((1, 2), 2.0))
-    runs.add(torch.full((1, 2), 2.0), torch.full((1, 2), 3.0))
-    assert [run.calls for run in runs.runs] == [[0], [1, 2]]
+    chains = Chains("cell")
+    chains.add(start, torch.ones(1, 2))
+    chains.add(start if start is None else start.clone(), torch.full((1, 2), 2.0))
+    chains.add(torch.full((1, 2), 2.0), torch.full((1, 2), 3.0))
+    assert [chain.calls for chain in chains.chains] == [[0], [1, 2]]
 
 
 def test_zeros_start_afresh_after_no_state_at_all():
-    runs = Runs("cell")
-    runs.add(None, torch.ones(1, 2))
-    runs.add(torch.zeros(1, 2), torch.full((1, 2), 2.0))
-    assert [run.calls for run in runs.runs] == [[0], [1]]
+    chains = Chains("cell")
+    chains.add(None, torch.ones(1, 2))
+    chains.add(torch.zeros(1, 2), torch.full((1, 2), 2.0))
+    assert [chain.calls for chain in chains.chains] == [[0], [1]]
 
 
 def test_a_state_changed_in_place_is_known_again():
-    runs = Runs("cell")
+    chains = Chains("cell")
     low, high = torch.ones(3, 2), torch.full((3, 2), 2.0)
-    runs.add(None, low)
-    runs.add(None, high)
-    runs.add(low.mul_(0.5)[:2], torch.full((2, 2), 3.0))
-    assert [run.calls for run in runs.runs] == [[0, 2], [1]]
+    chains.add(None, low)
+    chains.add(None, high)
+    chains.add(low.mul_(0.5)[:2], torch.full((2, 2), 3.0))
+    assert [chain.calls for chain in chains.chains] == [[0, 2], [1]]
 
 
 @pytest.mark.parametrize("part", [nn.LSTM, nn.GRU, nn.RNN])
@@ -151,12 +151,12 @@ def test_sequences_read_in_turn_by_one_part(part):
 
 
 def test_a_dead_network_still_continues():
-    runs = Runs("cell")
+    chains = Chains("cell")
     dead = torch.zeros(1, 2)
-    runs.add(None, dead)
-    runs.add(dead, torch.zeros(1, 2))
-    runs.add(torch.zeros(1, 2), torch.zeros(1, 2))
-    assert [run.calls for run in runs.runs] == [[0, 1, 2]]
+    chains.add(None, dead)
+    chains.add(dead, torch.zeros(1, 2))
+    chains.add(torch.zeros(1, 2), torch.zeros(1, 2))
+    assert [chain.calls for chain in chains.chains] == [[0, 1, 2]]
 
 
 def test_continuing_after_packed_sequences_of_several_lengths_is_an_error():

@@ -1,10 +1,10 @@
-"""Where each word of a batch is read: found by changing single words and seeing what changes.
+"""Where a module reads each word of a batch: change single words, and see which states change.
 
-A shape tells which axis is time only while there are not as many timesteps as sequences, and no
-shape tells that a module sorts or flips its sequences. What changes with a word tells all of it.
+A shape tells which axis is time only where there are not as many timesteps as sequences, and no
+shape tells that a module sorts or flips its sequences. What changes with a word tells all of this.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -12,20 +12,20 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.axes.layout import is_whole, tensors
+from rnnlens.adapter.axes.layout import is_whole, tensors, with_tensors
 from rnnlens.adapter.axes.orders import MODULE, Orders
 from rnnlens.errors import RnnlensError
 from rnnlens.model.traceable import Trace
 
-_TRIED = 6  # words
-_FEW = 64  # of many labels, that are looked at
+_TRIED = 6  # words that are changed
+_FEW = 64  # labels whose logits are compared, of many
 _LOGITS = "logits"
 
 Place = tuple[int, int]
 
 
 class Reader(Protocol):
-    """What can read batches: an adapter."""
+    """What an alignment needs of an adapter."""
 
     orders: Orders
 
@@ -38,52 +38,53 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class Alignment:
-    """What changing words told of a module."""
+    """How the words of a batch lie beside a module's states."""
 
     sequences_first: bool | None = None  # in the words; None where nothing changes with them
     astray: frozenset[str] = frozenset()  # kinds that do not read each word in its place
-    heard: frozenset[str] | None = None  # kinds that change with the words; None: it was not seen
+    readers: frozenset[str] | None = None  # kinds that change with the words; None: unknown
 
 
 class _Change(NamedTuple):
-    """A word that was changed, and where that was heard: (N, 2) timesteps and sequences by kind."""
+    """A word that was changed, and which states change with it."""
 
-    place: Place
-    where: dict[str, Tensor]
+    place: Place  # of the word, in the tensor of words
+    where: dict[str, Tensor]  # kind -> (N, 2), timesteps and sequences of the changed states
     before: Trace
 
 
 def aligned(reader: Reader, batch: Any, words: Tensor, there: Tensor) -> Alignment:
-    """How `words`, a tensor (B, T) or (T, B) of the batch, lie beside the module's states; or
-    features (B, T, I) or (T, B, I) in place of words.
+    """How `words`, a tensor (B, T) or (T, B) of the batch, lie beside the module's states.
 
-    `there` is where words have a target, in the same order: these are tried first. Settled on the
-    way: in which order the module returns tensors that could be read in either.
+    Features (B, T, I) or (T, B, I) may take the place of words. `there` is true where words have a
+    target, in the same order: these are tried first. As a side effect the reader learns the order
+    of those tensors that could be read in either.
     """
     with reader.orders.assumed(True):
         reader.trace(batch)  # the first trace of all is rounded otherwise
-        assumed = list(_changes(reader, batch, words, there))  # notes what is in doubt
+        by_batch = list(_changes(reader, batch, words, there))  # notes which tensors are in doubt
     doubtful = set(reader.orders.doubtful)
     if not doubtful:
-        return _judged(reader, assumed, words.shape[:2])
+        return _judged(reader, by_batch, words.shape[:2])
     with reader.orders.assumed(False):
-        other = list(_changes(reader, batch, words, there))
-    sure = [change._replace(where=_without(change.where, doubtful)) for change in assumed]
+        by_time = list(_changes(reader, batch, words, there))
+    sure = [change._replace(where=_without(change.where, doubtful)) for change in by_batch]
     first = _judged(reader, sure, words.shape[:2]).sequences_first
-    if MODULE in doubtful:
-        _learn(reader.orders, MODULE, assumed, other, None)
-    for name in sorted(doubtful - {MODULE}):
-        _learn(reader.orders, name, assumed, other, first)
+    for name in sorted(doubtful):
+        _learn(reader.orders, name, by_batch, by_time, None if name == MODULE else first)
     return _judged(reader, list(_changes(reader, batch, words, there)), words.shape[:2])
 
 
 def learn_order(reader: Reader, batch: Any) -> bool:
-    """Whether words of a batch tell the order of a module without recurrent parts; it is kept."""
+    """Whether words of a batch tell the order of a module without recurrent parts.
+
+    The reader learns that order.
+    """
     for _, words in tensors(batch):
         readable = is_whole(words) if words.dim() == 2 else words.is_floating_point()
         if words.dim() in (2, 3) and readable and min(words.shape[:2]) > 1:
             there = torch.ones(words.shape[:2], dtype=torch.bool, device=words.device)
-            with suppress(RnnlensError):  # told where targets are to be beside the states
+            with suppress(RnnlensError):  # raised again once targets are given
                 aligned(reader, batch, words, there)
             if reader.orders.of(MODULE) is not None:
                 return True
@@ -91,33 +92,34 @@ def learn_order(reader: Reader, batch: Any) -> bool:
 
 
 def _changes(reader: Reader, batch: Any, words: Tensor, there: Tensor) -> Iterator[_Change]:
-    """Change one word after the other; those that nothing hears tell nothing."""
-    before, told = reader.trace(batch), 0
+    """Change one word after the other, until enough of them change any states."""
+    before, count = reader.trace(batch), 0
     for place in _places(there):
         after = reader.trace(_changed(batch, words, place))
         where = {kind: _differs(v, after.states[kind]) for kind, v in before.states.items()}
         if before.logits is not None and after.logits is not None:
             where[_LOGITS] = _differs(before.logits[..., :_FEW], after.logits[..., :_FEW])
-        if any(len(found) for found in where.values()):
-            told += 1
+        if any(len(states) for states in where.values()):
+            count += 1
             yield _Change(place, where, before)
-        if told == _TRIED:
+        if count == _TRIED:
             break
 
 
 def _learn(
-    orders: Orders, name: str, batch: list[_Change], time: list[_Change], first: bool | None
+    orders: Orders, name: str, by_batch: list[_Change], by_time: list[_Change], first: bool | None
 ) -> None:
-    """Keep the order in which a changed word changes nothing in other sequences."""
+    """Learn the order in which a changed word changes nothing in other sequences."""
 
     def stays(change: _Change) -> bool:
-        """Whether it stays within one sequence; that of the changed word, if that is known."""
+        """Whether it stays within one sequence: that of the changed word, if that is known."""
         names = change.where.keys() - {_LOGITS} if name == MODULE else {name}
         columns = [set(change.where[kind][:, 1].tolist()) for kind in names & change.where.keys()]
-        own = None if first is None else {change.place[0 if first else 1]}
-        return all(len(c) == 1 and own in (None, c) for c in columns if c)
+        wanted = None if first is None else {change.place[0 if first else 1]}
+        return all(len(c) == 1 and wanted in (None, c) for c in columns if c)
 
-    right = [order for order, some in ((True, batch), (False, time)) if all(map(stays, some))]
+    changes = ((True, by_batch), (False, by_time))
+    right = [order for order, some in changes if all(map(stays, some))]
     if len(right) == 1:
         orders.learn(name, right[0])
 
@@ -126,31 +128,32 @@ def _judged(reader: Reader, changes: list[_Change], shape: torch.Size) -> Alignm
     """Which kinds read each word in its place, and which order that makes of the words."""
     right: dict[bool, set[str]] = {True: set(), False: set()}
     wrong: list[_Wrong] = []
-    heard: set[str] = set()
+    readers: set[str] = set()
     for change in changes:
-        for kind, found in change.where.items():
-            columns = set(found[:, 1].tolist())
-            heard |= {kind} if columns else set()
-            if kind == _LOGITS or len(columns) != 1:  # else nothing, or sequences are mixed
+        for kind, where in change.where.items():
+            columns = set(where[:, 1].tolist())
+            readers |= {kind} if columns else set()
+            if kind == _LOGITS or len(columns) != 1:  # nothing changes, or sequences are mixed
                 continue
-            steps, column = found[:, 0].tolist(), columns.pop()
+            steps, column = where[:, 0].tolist(), columns.pop()
             states = change.before.states[kind]
             at = _possible(change.place, states, shape)
-            for first, (step, sequence) in at.items():
+            for order, (step, sequence) in at.items():
                 if sequence == column and step in steps:
-                    right[first].add(kind)
+                    right[order].add(kind)
                     break
             else:
+                # A state of zeros, such as a memory kept before the first word, shows no change.
                 if at and all(bool(states[place].any()) for place in at.values()):
                     wrong.append(_Wrong(kind, change.place, steps[0], column, len(states)))
     astray = reader.beside(one.kind for one in wrong)  # a flipped part may be right by chance
-    orders = [first for first in (True, False) if right[first] - astray]
+    orders = [order for order in (True, False) if right[order] - astray]
     if wrong and not orders:
         raise RnnlensError(_remedy(wrong, shape))
-    if len(orders) == 1:
-        _check_logits(changes, orders[0])
-    told = reader.beside(heard) if changes else None
-    return Alignment(orders[0] if len(orders) == 1 else None, astray, told)
+    first = orders[0] if len(orders) == 1 else None
+    if first is not None:
+        _check_logits(changes, first)
+    return Alignment(first, astray, reader.beside(readers) if changes else None)
 
 
 def _check_logits(changes: list[_Change], first: bool) -> None:
@@ -169,67 +172,67 @@ def _check_logits(changes: list[_Change], first: bool) -> None:
 def _possible(place: Place, states: Tensor, shape: torch.Size) -> dict[bool, Place]:
     """The timestep and sequence of a word among states (T, B, H), for each order that fits.
 
-    The last timesteps may be missing: padding, or words that are never read. What is kept from
-    before the first word is zero there, and shows no change.
+    The last timesteps may be missing: they are padding, or words that are never read.
     """
-    found = {}
+    places = {}
     for first in (True, False):
         sequence, step = place if first else place[::-1]
         batch, steps = shape if first else shape[::-1]
         if batch == states.shape[1] and step < len(states) <= steps:
-            found[first] = (step, sequence)
-    return found
+            places[first] = (step, sequence)
+    return places
 
 
 class _Wrong(NamedTuple):
     """A word that is not read in its place."""
 
     kind: str
-    place: Place
-    step: int
-    column: int
-    steps: int  # that there are
+    place: Place  # in the tensor of words
+    step: int  # that reads it
+    column: int  # the sequence that reads it
+    steps: int  # how many there are
 
 
 def _remedy(wrong: list[_Wrong], shape: torch.Size) -> str:
-    """Why states and targets are not beside each other, and what mends it."""
+    """The message that says why states and targets are not beside each other, and what mends it."""
     kind, place, step, column, steps = wrong[0]
-    said = (
+    fact = (
         f"the module reads word {list(place)} of a batch as timestep {step} of sequence {column} "
         f"in {kind}"
     )
-    mine = [one for one in wrong if one.kind == kind]
+    same_kind = [one for one in wrong if one.kind == kind]
     for axis in (1, 0):  # time, if every word is read in its sequence
-        if any(one.column != one.place[1 - axis] for one in mine):
+        if any(one.column != one.place[1 - axis] for one in same_kind):
             continue
-        if all(one.step == shape[axis] - 1 - one.place[axis] for one in mine):
+        if all(one.step == shape[axis] - 1 - one.place[axis] for one in same_kind):
             return (
-                f"{said}: it reads from the end; give words and targets from the end too, and "
+                f"{fact}: it reads from the end; give words and targets from the end too, and "
                 f"feed=lambda module, words: module(words.flip({axis})).flip({axis})"
             )
-        moved = {one.step - one.place[axis] for one in mine}
-        if len(moved) == 1:
-            by = moved.pop()
+        shifts = {one.step - one.place[axis] for one in same_kind}
+        if len(shifts) == 1:
+            by = shifts.pop()
             return (
-                f"{said}: it moves its words by {by}, away from the states that read them; give "
+                f"{fact}: it moves its words by {by}, away from the states that read them; give "
                 "words as they are read, what it puts in front included, and "
                 f"feed=lambda module, words: module(words.roll({-by}, {axis}))"
             )
         if steps < shape[axis]:
             return (
-                f"{said}: it has {steps} timesteps for {shape[axis]} words; name submodules that "
+                f"{fact}: it has {steps} timesteps for {shape[axis]} words; name submodules that "
                 "have a state for each word in kinds=, and others in exclude="
             )
     return (
-        f"{said}: it sorts its sequences, so that states and targets are not beside each other; "
+        f"{fact}: it sorts its sequences, so that states and targets are not beside each other; "
         "leave the sorting to pack_padded_sequence(..., enforce_sorted=False)"
     )
 
 
 def _places(there: Tensor) -> Iterator[Place]:
-    """Words to try, never (i, i): late in their rows and columns, so that a flip would show.
+    """Places of words to change: late in their rows and columns, so that a flip would show.
 
-    These may all be padding, that no part reads; so then early ones, then such as have no target.
+    Late words may all be padding that no part reads, so that early ones follow, and then words
+    without a target. A place (i, i) cannot tell rows from columns.
     """
     for where in (there, ~there):
         places = [(i, j) for i, j in where.nonzero().tolist() if i != j]
@@ -240,26 +243,13 @@ def _places(there: Tensor) -> Iterator[Place]:
 
 
 def _changed(batch: Any, words: Tensor, place: Place) -> Any:
-    """The batch with another of its words, or other features, in a place."""
-    made = words.clone()
+    """The batch with another of its words, or with other features, in one place."""
+    changed = words.clone()
     if words.is_floating_point():
-        made[place] += 1
-        return _replaced(batch, words, made)
-    others = words[words != words[place]]
-    if len(others):
-        made[place] = others[0]
-    return _replaced(batch, words, made)
-
-
-def _replaced(value: Any, old: Tensor, new: Tensor) -> Any:
-    if value is old:
-        return new
-    if isinstance(value, Mapping):
-        return {key: _replaced(inner, old, new) for key, inner in value.items()}
-    if isinstance(value, tuple | list):
-        made = [_replaced(inner, old, new) for inner in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-    return value
+        changed[place] += 1
+    elif len(others := words[words != words[place]]):
+        changed[place] = others[0]
+    return with_tensors(batch, lambda tensor: changed if tensor is words else tensor)
 
 
 def _without(where: dict[str, Tensor], names: set[str]) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""The axes of a module's batches: which is time, where words and targets lie, how a text is fed."""
+"""The axes of a module's batches: which one is time, where words and targets lie."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ class Axes:
     kinds: tuple[str, ...]  #: Those with a state for each target.
     words_first: bool | None  #: Whether sequences come first in words; None where nothing tells.
     targets_first: bool | None  #: The same of targets, as rows or as one flat row.
-    steps: int  #: Timesteps of the batch that told.
+    steps: int  #: Timesteps of the batch that these axes come from.
     whole: bool = False  #: Whether a target is one for a whole sequence.
     rows: bool = True  #: Whether targets are rows, as words are, and no flat row.
     follows: bool = False  #: Whether targets are the words that come next.
@@ -54,11 +54,11 @@ class Axes:
             )
         if fit.other is not None:
             self._check_order(first, labels, steps)
-        valid, found = layout.valid(), fit.values[..., 0].expand(steps, batch)
-        return found if valid is None else torch.where(valid, found, NONE)
+        valid, rows = layout.valid(), fit.values[..., 0].expand(steps, batch)
+        return rows if valid is None else torch.where(valid, rows, NONE)
 
     def _check_order(self, first: bool | None, labels: Tensor, steps: int) -> None:
-        """Of labels whose shape does not tell, the order has to be known."""
+        """Refuse labels of unknown order, where their shape does not tell it either."""
         if first is None:
             raise RnnlensError(
                 f"nothing tells whether timesteps or sequences come first in targets of shape "
@@ -85,13 +85,14 @@ def find_axes(reader: Reader, batches: Sequence[Batch], batch_first: bool | None
 
     The first batch tells most. `batch_first` is what counts where nothing else tells.
     """
-    told = [_aligned(reader, batch) for batch in batches]
+    alignments = [_aligned(reader, batch) for batch in batches]
     inputs, targets = batches[0]
     trace = reader.trace(inputs)
     words = words_of(inputs, targets)
-    kinds = _beside(trace, told, words)
+    kinds = _beside(trace, alignments, words)
     steps, sequences, _ = trace.states[kinds[-1]].shape
-    first = next((a.sequences_first for a in told if a.sequences_first is not None), None)
+    orders = (alignment.sequences_first for alignment in alignments)
+    first = next((order for order in orders if order is not None), None)
     whole = targets.dim() == 1 and len(targets) == sequences and steps > 1
     axes = Axes(kinds, first, None, steps, whole, rows=targets.dim() == 2)
     if not whole:
@@ -116,20 +117,19 @@ def _aligned(reader: Reader, batch: Batch) -> Alignment:
     return aligned(reader, inputs, words, there)
 
 
-def _beside(trace: Trace, told: Sequence[Alignment], words: Tensor | None) -> tuple[str, ...]:
-    """The kinds that have a state for each prediction; the others are left out, and named."""
-    heard = [alignment.heard for alignment in told if alignment.heard is not None]
-    astray = frozenset[str]().union(*(alignment.astray for alignment in told))
+def _beside(trace: Trace, alignments: Sequence[Alignment], words: Tensor | None) -> tuple[str, ...]:
+    """The kinds that have a state for each prediction; a warning names the others."""
+    readers = [a.readers for a in alignments if a.readers is not None]
+    astray = frozenset[str]().union(*(a.astray for a in alignments))
     ids = [
         kind for kind in trace.states
-        if kind not in astray and (not heard or any(kind in some for some in heard))
+        if kind not in astray and (not readers or any(kind in some for some in readers))
     ] or list(trace.states)  # fmt: skip
     sizes = {kind: trace.states[kind].shape[:2] for kind in ids}
-    wanted = sizes[ids[-1]]
     beside = [] if trace.logits is None else [trace.logits.shape[:2]]
     if words is not None and words.dim() == 2:
         beside += [words.shape, words.T.shape]
-    wanted = next((size for size in beside if size in sizes.values()), wanted)
+    wanted = next((size for size in beside if size in sizes.values()), sizes[ids[-1]])
     kept = tuple(kind for kind in ids if sizes[kind] == wanted)
     if left := [kind for kind in trace.states if kind not in kept]:
         shown = ", ".join(left[:8]) + (", ..." if len(left) > 8 else "")
@@ -144,9 +144,8 @@ def _beside(trace: Trace, told: Sequence[Alignment], words: Tensor | None) -> tu
 def _orders_of_targets(axes: Axes, reader: Reader, batches: Sequence[Batch]) -> Iterator[bool]:
     """Whether sequences come first in targets, from the surest evidence to mere custom.
 
-    A shape may tell, or that targets are the next words in one order only, or that the module's
-    prediction is right in one order only. Else flat targets lie as the logits do, and others as
-    the words do.
+    The shape may tell. Else targets may be the next words in one order only, or the module may
+    predict them in one order only. Else flat targets lie as the logits do, and others as the words.
     """
     unclear = []
     for inputs, targets in batches:
@@ -174,7 +173,7 @@ def _orders_of_targets(axes: Axes, reader: Reader, batches: Sequence[Batch]) -> 
 
 
 def _likelier(a: Tensor, b: Tensor, logits: Tensor | None) -> bool | None:
-    """Whether the module predicts the targets a (T, B) and not b; None: neither, or as well."""
+    """Whether the module predicts the targets a (T, B) better than b; None where none is better."""
     if logits is None or logits.shape[:2] != a.shape or int(a.max()) >= logits.shape[2]:
         return None
     flat = logits.flatten(0, 1).float().log_softmax(-1)
@@ -197,14 +196,15 @@ def _follow(
     try:
         wanted = axes.in_time(targets, trace)
         read = replace(axes, targets_first=first, words_first=first).in_time(words, trace)
-    except RnnlensError:  # words of something else; wrong targets are told when they are asked for
+    except RnnlensError:  # other words; wrong targets raise it again when states are read
         return False
-    there = (wanted[:-1] >= 0) & (wanted[1:] >= 0)  # after the last word comes what is not there
+    there = (wanted[:-1] >= 0) & (wanted[1:] >= 0)  # what follows the last word is not read
     right = (wanted[:-1] == read[1:])[there].float()
     return bool(len(right) and right.mean() > MOSTLY)
 
 
 def _fed(inputs: Any, words: Tensor, first: bool | None, steps: int) -> tuple[int, ...] | None:
+    """The shape of one text's words as the module is fed them; None where it takes more."""
     if words is not inputs:
         return None
     if words.dim() == 1:

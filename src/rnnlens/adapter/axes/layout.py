@@ -1,8 +1,8 @@
-"""Which axis is time: any tensor of a forward pass brought into the order (T, B, H)."""
+"""Which axis is time: brings any tensor of a forward pass into the order (T, B, H)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -13,12 +13,12 @@ from rnnlens.errors import RnnlensError
 
 
 class Arranged(NamedTuple):
-    """A tensor in the order (T, B, H), how well it fits (0 is best), and how surely."""
+    """A tensor in the order (T, B, H), and how sure that order is."""
 
     values: Tensor
-    doubt: int
-    batch_first: bool | None = None  # the order it came in, where its shape tells
-    other: Tensor | None = None  # had it come in the other order, where its shape does not tell
+    doubt: int  # 0 where the shape fits best
+    batch_first: bool | None = None  # the order of the original, where its shape tells
+    other: Tensor | None = None  # the reading in the other order, where its shape does not tell
 
 
 @dataclass(frozen=True)
@@ -28,34 +28,33 @@ class Layout:
     steps: int
     batch: int
     batch_first: bool
-    told: bool = True  # whether the module or the user said so; cells do not
+    sure: bool = True  # whether the module or the user says so; cells do not
     lengths: Tensor | None = None  # (B,)
     packed: PackedSequence | None = None  # how the part's input was packed
 
     def arrange(self, values: Tensor) -> Arranged | None:
-        """(T, B, H), (B, T, H), (T * B, H), packed or, one a sequence, (B, H) -> (T, B, H).
+        """Any of (T, B, H), (B, T, H), (T * B, H) and packed (N, H) as (T, B, H).
 
-        None where the shape fits none of these.
+        A vector for each sequence, (B, H), becomes (1, B, H). None where no shape fits.
         """
         if values.dim() == 3:
             return self._arrange_3(values)
         return self._arrange_2(values) if values.dim() == 2 else None
 
     def _arrange_3(self, values: Tensor) -> Arranged | None:
-        # Padding past the longest sequence is common, and of no meaning.
-        enough = (lambda n: n >= self.steps) if self.lengths is not None else self.steps.__eq__
-        turned = values.transpose(0, 1)
-        by_time, by_batch = (
-            ordered[: self.steps]
-            if ordered.shape[1] == self.batch and enough(len(ordered))
-            else None
-            for ordered in (values, turned)
-        )
-        if by_time is not None and by_batch is not None:
-            return self._either(by_time, by_batch, 0)
-        if by_time is not None:
-            return Arranged(by_time, 0, batch_first=False)
-        return None if by_batch is None else Arranged(by_batch, 0, batch_first=True)
+        by_time, by_batch = values, values.transpose(0, 1)
+        fits = [self._fits(reading) for reading in (by_time, by_batch)]
+        if all(fits):
+            return self._either(by_time[: self.steps], by_batch[: self.steps], 0)
+        if fits[0]:
+            return Arranged(by_time[: self.steps], 0, batch_first=False)
+        return Arranged(by_batch[: self.steps], 0, batch_first=True) if fits[1] else None
+
+    def _fits(self, values: Tensor) -> bool:
+        """Whether a tensor is (T, B, H); beside sequences that end early it may be padded more."""
+        steps, batch, _ = values.shape
+        enough = steps == self.steps or (self.lengths is not None and steps > self.steps)
+        return enough and batch == self.batch
 
     def _arrange_2(self, values: Tensor) -> Arranged | None:
         rows = len(values)
@@ -84,13 +83,18 @@ class Layout:
         return torch.equal(self.lengths, other.lengths)
 
     def reordered(self, order: Tensor) -> "Layout":
-        """With its sequences in another order; what is packed in the old one fits no longer."""
+        """The same with its sequences in another order, in which nothing is packed."""
         lengths = None if self.lengths is None else self.lengths[order]
         return replace(self, lengths=lengths, packed=None)
 
     def valid(self) -> Tensor | None:
         """(T, B), true up to each sequence's end; None: everywhere."""
         return None if self.lengths is None else within(self.steps, self.lengths)
+
+    def rows(self, values: Tensor) -> Tensor:
+        """(T, B, H) -> (N, H), without what lies past a sequence's end."""
+        valid = self.valid()
+        return values.flatten(0, 1) if valid is None else values[valid]
 
 
 def within(steps: int, lengths: Tensor) -> Tensor:
@@ -99,7 +103,7 @@ def within(steps: int, lengths: Tensor) -> Tensor:
 
 
 def best_fit(values: Tensor, layouts: list[Layout]) -> tuple[Arranged, Layout] | None:
-    """A tensor in the layout that it fits best."""
+    """A tensor arranged by the layout that it fits best, and that layout."""
     fits = [(fit, layout) for layout in layouts if (fit := layout.arrange(values)) is not None]
     return min(fits, key=lambda fit: fit[0].doubt, default=None)
 
@@ -116,9 +120,9 @@ def assembled(
             return fits
     elif dims == {3}:
         sequences = {layout.batch for layout in layouts}
-        turned = [_time_first(values, sequences, batch_first) for values in outputs]
-        if len({values.shape[1:] for values in turned}) == 1:
-            return Arranged(torch.cat(turned), 0), None
+        by_time = [_time_first(values, sequences, batch_first) for values in outputs]
+        if len({values.shape[1:] for values in by_time}) == 1:
+            return Arranged(torch.cat(by_time), 0), None
     elif dims == {2} and len({values.shape[1] for values in outputs}) == 1:
         most = max(len(values) for values in outputs)  # the batch may shrink as sequences end
         padded = [F.pad(values, (0, 0, 0, most - len(values))) for values in outputs]
@@ -147,7 +151,7 @@ def close(a: Tensor, b: Tensor) -> bool:
 
 
 def tensors(value: object, path: str = "", depth: int = 4) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor in what a module returned, with where it is: `[0]`, `['logits']`, `.logits`."""
+    """Every tensor in what a module returns, with where it is: `[0]`, `['logits']`, `.logits`."""
     if depth < 0:
         return
     if isinstance(value, Tensor):
@@ -165,6 +169,18 @@ def tensors(value: object, path: str = "", depth: int = 4) -> Iterator[tuple[str
             yield from tensors(inner, f"{path}.{name}", depth - 1)
 
 
+def with_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """A batch with every tensor replaced by what `change` makes of it; a packed one stays."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: with_tensors(inner, change) for key, inner in value.items()}
+    if isinstance(value, tuple | list) and not isinstance(value, PackedSequence):
+        items = [with_tensors(inner, change) for inner in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
 def _members(value: object) -> Iterator[tuple[str, object]]:
     """The fields of a dataclass, or of an object that only holds things."""
     if is_dataclass(value):
@@ -174,16 +190,14 @@ def _members(value: object) -> Iterator[tuple[str, object]]:
 
 
 def described(value: object, depth: int = 2) -> str:
-    """What came, in few words: `tuple of Tensor 3 x 4, NoneType`."""
+    """A value in few words, for messages: `tuple of Tensor 3 x 4, NoneType`."""
     if isinstance(value, Tensor):
         shape = " x ".join(map(str, value.shape)) or "single number"
         return f"{type(value).__name__} {shape} ({str(value.dtype).removeprefix('torch.')})"
     name = type(value).__name__
     if isinstance(value, str | int | float | bool | None):
         return name if value is None else f"{name} {value!r:.40}"
-    inner = list(value.values()) if isinstance(value, Mapping) else None
-    if isinstance(value, tuple | list):
-        inner = list(value)
-    if inner is None or not depth:
+    if not isinstance(value, Mapping | tuple | list) or not depth:
         return name
-    return f"{name} of {', '.join(described(v, depth - 1) for v in inner[:5]) or 'nothing'}"
+    items = [*(value.values() if isinstance(value, Mapping) else value)]
+    return f"{name} of {', '.join(described(v, depth - 1) for v in items[:5]) or 'nothing'}"

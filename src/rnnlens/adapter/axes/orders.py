@@ -1,4 +1,4 @@
-"""Which axis is time where a shape does not tell: as many timesteps as sequences, or flat rows."""
+"""Which axis is time where the shape does not tell: T equals B, or rows are flat."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,13 +15,13 @@ class Orders:
     """What is known of the order in which a module returns its tensors, by their names."""
 
     def __init__(self) -> None:
-        self._batch_first: dict[str, bool | None] = {}  # None: nothing was found that tells
+        self._batch_first: dict[str, bool | None] = {}  # None: nothing tells
         self._assumed: bool | None = None
-        self.doubtful: set[str] = set()  # that were met in shapes which do not tell
+        self.doubtful: set[str] = set()  # names of tensors whose shape does not tell
 
     @contextmanager
     def assumed(self, batch_first: bool) -> Iterator[None]:
-        """Read everything in doubt in one order, for a while."""
+        """Inside this, read all tensors in doubt in one order."""
         self._assumed = batch_first
         try:
             yield
@@ -29,7 +29,7 @@ class Orders:
             self._assumed = None
 
     def learn(self, name: str, batch_first: bool) -> None:
-        """From now on that is the order of a tensor where its shape does not tell."""
+        """Read a tensor in this order from now on, where its shape does not tell."""
         self._batch_first[name] = batch_first
 
     def of(self, name: str) -> bool | None:
@@ -51,7 +51,8 @@ class Orders:
     ) -> Tensor:
         """The tensor in the order (T, B, H).
 
-        As an earlier batch showed, else as `explained` says, else as the module's parts have it.
+        An earlier batch may tell that order, else `explained`, which says whether one reading is
+        right; else it is the order of the module's recurrent parts.
         """
         if fit.batch_first is not None:
             self._batch_first[name] = fit.batch_first
@@ -65,7 +66,7 @@ class Orders:
             right = [order for order, values in readings if explained and explained(values)]
             self._batch_first[name] = right[0] if len(right) == 1 else None
         known = self._batch_first[name]
-        if known is None and not layout.told:
+        if known is None and not layout.sure:
             raise RnnlensError(
                 f"{name} could have timesteps or sequences first ({layout.steps} and "
                 f"{layout.batch}), and nothing tells which; give batch_first=True or False"

@@ -1,10 +1,10 @@
-"""Calls of one recurrent part put together: which call continues which, and one tensor of all.
+"""The calls of one recurrent part: which call continues which, and the states of all together.
 
 A part may be called once with a whole batch, once per timestep, or once per sequence. A call that
-is given the state an earlier one returned continues it in time. One that starts afresh (from no
-state, from zeros, or from the very state the first call started from) begins new sequences, which
-stand beside the earlier ones as further columns of the batch; or, of a part that reads the same
-batch twice, as those of an encoder of pairs, they are read apart.
+is given the state an earlier one returned continues it in time: the two belong to one chain. A call
+that starts afresh (from no state, from zeros, or from the very state the first call started from)
+begins a new chain, and its sequences stand beside the earlier ones as further columns of the batch.
+Where a part reads the same batch twice, as in an encoder of pairs, its chains are kept apart.
 """
 
 from dataclasses import dataclass, field
@@ -20,11 +20,23 @@ from rnnlens.model.cells import States
 
 @dataclass
 class Piece:
-    """What one call adds: every kind for its timesteps and sequences."""
+    """The states of one call, or of several joined: every kind for its timesteps and sequences."""
 
     states: States  # kind -> (T, B, H)
     lengths: Tensor | None = None  # (B,); None: all as long as T
-    packed: PackedSequence | None = None  # how the input was packed, of the last call
+    packed: PackedSequence | None = None  # how the input of the last call was packed
+
+    @property
+    def shape(self) -> torch.Size:
+        """T and B."""
+        return next(iter(self.states.values())).shape[:2]
+
+    def ends(self) -> Tensor:
+        """The length of each sequence (B,), also where all have the same."""
+        if self.lengths is not None:
+            return self.lengths
+        steps, batch = self.shape
+        return torch.full((batch,), steps, device=next(iter(self.states.values())).device)
 
     def reordered(self, order: Tensor) -> "Piece":
         """The same with its sequences in another order."""
@@ -33,56 +45,59 @@ class Piece:
 
 
 @dataclass(eq=False)
-class Run:
+class Chain:
     """Calls that continue one another."""
 
-    state: Tensor | None  # what the first call was given
-    last: Tensor  # what the last call returned
-    calls: list[int] = field(default_factory=list)
+    start: Tensor | None  # the state that the first call was given
+    last: Tensor  # the state that the last call returned
+    calls: list[int] = field(default_factory=list)  # their numbers
     steps: int = 0  # timesteps read so far
 
 
-class Runs:
-    """The runs of one part's calls, in the order they began."""
+class Chains:
+    """The chains of one part's calls, in the order they began."""
 
     def __init__(self, part: str) -> None:
         self.part = part
-        self.runs: list[Run] = []
-        self.count = 0
-        self._newest: Run | None = None
+        self.chains: list[Chain] = []
+        self.count = 0  # of calls
+        self._newest: Chain | None = None
         self._interleaved = False
 
-    def place(self, given: Tensor | None) -> tuple[int, int]:
-        """The run that a call with this state belongs to, and the timestep it begins at."""
-        run = self._continued(given)
-        return (len(self.runs), 0) if run is None else (self.runs.index(run), run.steps)
+    def __len__(self) -> int:
+        return len(self.chains)
 
-    def add(self, given: Tensor | None, returned: Tensor, steps: int = 1) -> None:
-        """Take in the next call: the state it was given, the one it returned, its timesteps."""
-        run = self._continued(given)
-        if run is None:
-            run = Run(given if given is None else given.clone(), returned)
-            self.runs.append(run)
-        elif run is not self._newest:
+    def place(self, state: Tensor | None) -> tuple[int, int]:
+        """The chain that a call with this state belongs to, and the timestep it begins at."""
+        chain = self._continued(state)
+        return (len(self), 0) if chain is None else (self.chains.index(chain), chain.steps)
+
+    def add(self, state: Tensor | None, returned: Tensor, steps: int = 1) -> None:
+        """Take in the next call: the state it is given, the one it returns, its timesteps."""
+        chain = self._continued(state)
+        if chain is None:
+            chain = Chain(state if state is None else state.clone(), returned)
+            self.chains.append(chain)
+        elif chain is not self._newest:
             self._interleaved = True
-        run.calls.append(self.count)
-        run.last = returned
-        run.steps += steps
+        chain.calls.append(self.count)
+        chain.last = returned
+        chain.steps += steps
         self.count += 1
-        self._newest = run
+        self._newest = chain
 
-    def _continued(self, given: Tensor | None) -> Run | None:
-        """The run that a call with this state continues; none: it starts afresh."""
-        if given is None or not self.runs:
+    def _continued(self, state: Tensor | None) -> Chain | None:
+        """The chain that a call with this state continues; None where it starts afresh."""
+        if state is None or not self.chains:
             return None
-        for run in reversed(self.runs):
-            if run.last.data_ptr() == given.data_ptr():  # also of its first sequences alone
-                return run
-        for run in reversed(self.runs):
-            if _same(run.last, given):
-                return run
-        first = self.runs[0].state
-        if not bool(given.any()) or (first is not None and _same(first, given)):
+        for chain in reversed(self.chains):
+            if chain.last.data_ptr() == state.data_ptr():  # also of its first sequences alone
+                return chain
+        for chain in reversed(self.chains):
+            if _same(chain.last, state):
+                return chain
+        start = self.chains[0].start
+        if not bool(state.any()) or (start is not None and _same(start, state)):
             return None
         if self._interleaved:
             raise RnnlensError(
@@ -90,33 +105,19 @@ class Runs:
                 f"{self.count + 1} is none that it returned: which sequence that continues cannot "
                 "be told; use one module for each sequence, or pass the states on unchanged"
             )
-        return self._newest  # changed on the way: masked, dropped out, attended to
+        return self._newest  # the state changed on the way: masked, dropped out, attended to
 
     def apart(self, pieces: list[Piece]) -> list[Piece]:
-        """One piece of each run, joined in time."""
-        return [self._in_time([pieces[call] for call in run.calls]) for run in self.runs]
+        """One piece for each chain, from one for each call."""
+        return [self._in_time([pieces[call] for call in chain.calls]) for chain in self.chains]
 
     def join(self, pieces: list[Piece]) -> Piece:
-        """One piece of all calls' pieces: runs in time, and beside one another."""
-        runs = self.apart(pieces)
-        if len(runs) == 1:
-            return runs[0]
-        steps = [len(next(iter(run.states.values()))) for run in runs]
-        longest = max(steps)
-        states = {
-            kind: torch.cat([F.pad(r.states[kind], (0, 0, 0, 0, 0, longest - t))
-                             for r, t in zip(runs, steps, strict=True)], 1)
-            for kind in runs[0].states
-        }  # fmt: skip
-        lengths = torch.cat([_lengths(run) for run in runs])
-        full = bool((lengths == longest).all())
-        return Piece(states, None if full else lengths, runs[-1].packed)
+        """One piece for all calls: each chain joined in time, and the chains side by side."""
+        return _concatenated(self.apart(pieces), 1)
 
     def _in_time(self, pieces: list[Piece]) -> Piece:
-        """One run; the batch may shrink as its last sequences end, as a packed one does."""
-        if len(pieces) == 1:
-            return pieces[0]
-        widths = [_shape(piece)[1] for piece in pieces]
+        """One chain joined; its batch may shrink as sequences end, as a packed batch does."""
+        widths = [piece.shape[1] for piece in pieces]
         if sorted(widths, reverse=True) != widths:
             raise RnnlensError(
                 f"{self.part} is called with {min(widths)} sequences and then continued with "
@@ -128,31 +129,31 @@ class Runs:
                 f"{self.part} is continued after a call with sequences of several lengths; pack "
                 "only the last of the calls that continue one another"
             )
-        states = {
-            kind: torch.cat([F.pad(p.states[kind], (0, 0, 0, widths[0] - width))
-                             for p, width in zip(pieces, widths, strict=True)])
-            for kind in pieces[0].states
-        }  # fmt: skip
-        ended = zip(map(_lengths, pieces), widths, strict=True)
-        lengths = torch.stack([F.pad(n, (0, widths[0] - width)) for n, width in ended]).sum(0)
-        total = len(next(iter(states.values())))
-        full = bool((lengths == total).all())
-        return Piece(states, None if full else lengths, pieces[-1].packed)
+        return _concatenated(pieces, 0)
+
+
+def _concatenated(pieces: list[Piece], axis: int) -> Piece:
+    """Pieces one after another in time (axis 0) or side by side (axis 1); the other axis padded."""
+    if len(pieces) == 1:
+        return pieces[0]
+    other = 1 - axis
+    size = max(piece.shape[other] for piece in pieces)
+    states = {}
+    for kind in pieces[0].states:
+        parts = [piece.states[kind] for piece in pieces]
+        missing = [size - values.shape[other] for values in parts]
+        pads = [(0, 0, 0, n) if axis == 0 else (0, 0, 0, 0, 0, n) for n in missing]
+        states[kind] = torch.cat(list(map(F.pad, parts, pads)), axis)
+    ends = [piece.ends() for piece in pieces]
+    if axis == 0:
+        lengths = torch.stack([F.pad(n, (0, size - len(n))) for n in ends]).sum(0)
+    else:
+        lengths = torch.cat(ends)
+    joined = Piece(states, lengths, pieces[-1].packed)
+    if bool((lengths == joined.shape[0]).all()):
+        joined.lengths = None
+    return joined
 
 
 def _same(a: Tensor, b: Tensor) -> bool:
     return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b)
-
-
-def _shape(piece: Piece) -> tuple[int, int]:
-    """T and B."""
-    values = next(iter(piece.states.values()))
-    return values.shape[0], values.shape[1]
-
-
-def _lengths(piece: Piece) -> Tensor:
-    if piece.lengths is not None:
-        return piece.lengths
-    steps, batch = _shape(piece)
-    device = next(iter(piece.states.values())).device
-    return torch.full((batch,), steps, device=device)

@@ -1,4 +1,4 @@
-"""torch.nn.LSTM, GRU and RNN, layer by layer: what a call is given, every kind, its answer."""
+"""torch.nn.LSTM, GRU and RNN layer by layer: the arguments of a call, every kind, its result."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,127 +8,184 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from rnnlens.adapter.axes.layout import described
+from rnnlens.adapter.modules import is_torchs
+from rnnlens.adapter.record.calls import Piece
+from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import TORCHS, Cell, Change, States, Weights
+from rnnlens.model.cells import Change, States, Weights
 
 
 @dataclass(frozen=True)
-class Given:
-    """One call's input, time first and in the caller's order of sequences."""
+class Arguments:
+    """What one call is given, time first and in the caller's order of sequences."""
 
     x: Tensor  # (T, B, I)
     lengths: Tensor | None  # (B,); None: all as long as T
     start: list[States]  # per layer and direction, kind -> (B, H)
-    state: Tensor | None  # the state as the caller gave it, to know it again
+    state: Tensor | None  # as the caller gives it, to tell which call it continues
 
 
-def cell_of(module: nn.RNNBase) -> Cell:
-    """Which of the cells this is."""
-    return TORCHS[module.mode]
+class LayersPart(Part):
+    """An nn.LSTM, GRU or RNN.
+
+    Its layers have to be computed one by one to be seen, which gives its output too. Once a first
+    batch has shown that to be right, it is returned in place of torch's, so that nothing is
+    computed twice. The forward of a subclass is always run.
+    """
+
+    module: nn.RNNBase
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.calls: list[Piece] = []
+
+    def call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
+        self.check_device(args, kwargs)
+        real = forward(*args, **kwargs) if self.checking or not self._is_torchs(forward) else None
+        call = self._arguments(args, kwargs)
+        self.weights = _weights(self.module)
+        states = self._compute(call, self.edits_at(call.state))
+        source = args[0] if args else kwargs["input"]
+        answer = self._result(source, call, states)
+        if real is not None and not self.edits:
+            self._compare(answer, real)
+            answer = real
+        returned = flat(answer)
+        self.note_autocast(call.x)
+        self.returned += returned
+        self.chains.add(call.state, returned[1], len(call.x))
+        packed = source if isinstance(source, PackedSequence) else None
+        self.calls.append(Piece({"x": call.x, **self._by_id(states)}, call.lengths, packed))
+        return answer
+
+    def _is_torchs(self, forward: Forward) -> bool:
+        """Whether nothing but torch's code runs, in the precision of the weights."""
+        device = self.module.all_weights[0][0].device.type
+        return is_torchs(forward) and not torch.is_autocast_enabled(device)
+
+    def _arguments(self, args: Any, kwargs: Any) -> Arguments:
+        try:
+            return self._read(*args, **kwargs)
+        except TypeError as error:
+            raise RnnlensError(
+                f"{self.called} is called with other arguments than torch's own, which cannot be "
+                f"recomputed ({error}); name it in kinds= to read its output alone"
+            ) from error
+
+    def _read(self, input: Tensor | PackedSequence, hx: Any = None) -> Arguments:
+        """The arguments of a call, copied: the caller may overwrite them."""
+        lengths = None
+        if isinstance(input, PackedSequence):
+            x, lengths = pad_packed_sequence(input)
+            lengths = None if bool((lengths == len(x)).all()) else lengths.to(x.device)
+        else:
+            x = input if input.dim() == 3 else input.unsqueeze(0 if self.module.batch_first else 1)
+            x = x.transpose(0, 1) if self.module.batch_first else x
+            x = x.clone(memory_format=torch.contiguous_format)
+        state = () if hx is None else (hx if isinstance(hx, tuple | list) else (hx,))
+        start = self._start(x, dict(zip(self.cell.carried, state, strict=False)))
+        return Arguments(x, lengths, start, state[0] if state else None)
+
+    def _start(self, x: Tensor, state: States) -> list[States]:
+        """The state before the first timestep, per layer and direction; zeros by default."""
+        layers = self.module.num_layers * self.directions
+        whole: States = {}
+        for kind in self.cell.carried:
+            width = (self.module.proj_size if kind == "h" else 0) or self.module.hidden_size
+            values = state.get(kind)
+            if values is None:
+                values = x.new_zeros(layers, x.shape[1], width)
+            whole[kind] = values if values.dim() == 3 else values.unsqueeze(1)
+            if whole[kind].shape != (layers, x.shape[1], width):
+                raise RnnlensError(
+                    f"the state given is {described(values)}; {type(self.module).__name__} wants "
+                    f"{layers} x {x.shape[1]} x {width}: layers and directions, sequences, width"
+                )
+        return [{kind: values[layer] for kind, values in whole.items()} for layer in range(layers)]
+
+    def _compute(self, call: Arguments, edits: list[dict[int, Change]]) -> list[States]:
+        """Every kind (T, B, H), per layer and direction; a reverse direction in the order of time.
+
+        `edits` are changes by timestep, per layer and direction.
+        """
+        x, layers = call.x, list[States]()
+        if call.lengths is not None and self.directions == 2 and any(edits[1::2]):
+            raise RnnlensError(
+                f"{type(self.module).__name__} reads sequences of several lengths backwards, where "
+                "a timestep is another one in each; edit one sequence at a time"
+            )
+        for first in range(0, len(self.weights), self.directions):
+            outputs = []
+            for at in range(first, first + self.directions):
+                backwards = at > first
+                inputs = _reverse(x, call.lengths) if backwards else x
+                here = edits[at] if edits else {}
+                if backwards:
+                    here = {len(x) - 1 - step: change for step, change in here.items()}
+                states = self.cell.states(inputs, call.start[at], self.weights[at], here)
+                if backwards:
+                    states = {kind: _reverse(v, call.lengths) for kind, v in states.items()}
+                layers.append(states)
+                outputs.append(states["h"])
+            x = torch.cat(outputs, -1) if self.directions == 2 else outputs[0]
+        return layers
+
+    def _result(
+        self, input: Tensor | PackedSequence, call: Arguments, states: list[States]
+    ) -> tuple[Tensor | PackedSequence, Any]:
+        """What the module returns for these states: its output, and every layer's last state."""
+        # (T, B, H) or (T, B, 2H)
+        output: Any = torch.cat([s["h"] for s in states[-self.directions :]], -1)
+        last = [
+            torch.stack([_last(s[kind], call.lengths, at % self.directions == 1)
+                         for at, s in enumerate(states)])
+            for kind in self.cell.carried
+        ]  # fmt: skip
+        if isinstance(input, PackedSequence):
+            output = _packed(output, call.lengths, input)
+        elif input.dim() == 2:
+            output, last = output.squeeze(1), [values.squeeze(1) for values in last]
+        elif self.module.batch_first:
+            output = output.transpose(0, 1)
+        return output, last[0] if len(last) == 1 else tuple(last)
+
+    def _compare(self, recomputed: Any, real: Any) -> None:
+        ours, theirs = flat(recomputed), flat(real)
+        if [t.shape for t in ours] != [t.shape for t in theirs]:
+            raise RnnlensError(
+                f"{self.called} returned {described(real)} where torch's own returns "
+                f"{described(recomputed)}; name it in kinds= to read its output alone"
+            )
+        self.compare(ours, theirs)
+
+    def _by_id(self, by_layer: list[States]) -> States:
+        return {
+            local(kind, at // self.directions + 1, at % self.directions == 1): values
+            for at, states in enumerate(by_layer)
+            for kind, values in states.items()
+        }
+
+    def of_calls(self) -> list[Piece]:
+        return self.calls
 
 
-def weights(module: nn.RNNBase) -> list[Weights]:
-    """Per layer and direction, the weights as they are now: wrappers may have rewritten them."""
-    made = []
+def _weights(module: nn.RNNBase) -> list[Weights]:
+    """The weights per layer and direction, as they are now: wrappers may rewrite them."""
+    weights = []
     for tensors in module.all_weights:
         b_x, b_h = tensors[2:4] if module.bias else (None, None)
         w_p = tensors[-1] if module.proj_size else None
-        made.append(Weights(tensors[0], tensors[1], b_x, b_h, w_p))
-    return made
+        weights.append(Weights(tensors[0], tensors[1], b_x, b_h, w_p))
+    return weights
 
 
-def read(module: nn.RNNBase, input: Tensor | PackedSequence, hx: Any = None) -> Given:
-    """What a call with these arguments computes from, copied: the caller may overwrite it."""
-    lengths = None
-    if isinstance(input, PackedSequence):
-        x, lengths = pad_packed_sequence(input)
-        lengths = None if bool((lengths == len(x)).all()) else lengths.to(x.device)
-    else:
-        x = input if input.dim() == 3 else input.unsqueeze(0 if module.batch_first else 1)
-        x = x.transpose(0, 1) if module.batch_first else x
-        x = x.clone(memory_format=torch.contiguous_format)
-    carried = cell_of(module).carried
-    given = () if hx is None else (hx if isinstance(hx, tuple | list) else (hx,))
-    return Given(x, lengths, _start(module, x, dict(zip(carried, given, strict=False))),
-                 given[0] if given else None)  # fmt: skip
-
-
-def _start(module: nn.RNNBase, x: Tensor, given: States) -> list[States]:
-    """The state before the first timestep, per layer and direction; zeros where none is given."""
-    layers = module.num_layers * (2 if module.bidirectional else 1)
-    whole: States = {}
-    for kind in cell_of(module).carried:
-        width = module.proj_size if kind == "h" and module.proj_size else module.hidden_size
-        values = given.get(kind)
-        if values is None:
-            values = x.new_zeros(layers, x.shape[1], width)
-        whole[kind] = values if values.dim() == 3 else values.unsqueeze(1)
-        if whole[kind].shape != (layers, x.shape[1], width):
-            raise RnnlensError(
-                f"the state given is {described(values)}; {type(module).__name__} wants {layers} x "
-                f"{x.shape[1]} x {width}: layers and directions, sequences, width"
-            )
-    return [{kind: values[layer] for kind, values in whole.items()} for layer in range(layers)]
-
-
-def compute(
-    module: nn.RNNBase, given: Given, of: list[Weights], edits: list[dict[int, Change]]
-) -> list[States]:
-    """Every kind (T, B, H), per layer and direction; a reverse direction in the order of time.
-
-    `edits` are changes by timestep, per layer and direction.
-    """
-    x, made = given.x, list[States]()
-    directions = 2 if module.bidirectional else 1
-    if given.lengths is not None and any(edits[1::2] if module.bidirectional else ()):
-        raise RnnlensError(
-            f"{type(module).__name__} reads sequences of several lengths backwards, where a "
-            "timestep is another one in each; edit one sequence at a time"
-        )
-    for first in range(0, len(of), directions):
-        outputs = []
-        for at in range(first, first + directions):
-            backwards = at > first
-            inputs = reverse(x, given.lengths) if backwards else x
-            here = edits[at] if edits else {}
-            if backwards:
-                here = {len(x) - 1 - step: change for step, change in here.items()}
-            states = cell_of(module).states(inputs, given.start[at], of[at], here)
-            if backwards:
-                states = {kind: reverse(v, given.lengths) for kind, v in states.items()}
-            made.append(states)
-            outputs.append(states["h"])
-        x = torch.cat(outputs, -1) if module.bidirectional else outputs[0]
-    return made
-
-
-def reverse(values: Tensor, lengths: Tensor | None) -> Tensor:
+def _reverse(values: Tensor, lengths: Tensor | None) -> Tensor:
     """(T, B, H) with every sequence turned round; what follows its end stays where it is."""
     if lengths is None:
         return values.flip(0)
     steps = torch.arange(len(values), device=values.device)[:, None]  # (T, 1)
     turned = torch.where(steps < lengths, lengths - 1 - steps, steps)  # (T, B)
     return values.gather(0, turned[..., None].expand_as(values))
-
-
-def returned(module: nn.RNNBase, input: Tensor | PackedSequence, given: Given,
-             states: list[States]) -> tuple[Tensor | PackedSequence, Any]:  # fmt: skip
-    """What the module returns for these states: its output, and the last state of every layer."""
-    directions = 2 if module.bidirectional else 1
-    output = torch.cat([s["h"] for s in states[-directions:]], -1)  # (T, B, H) or (T, B, 2H)
-    last = [
-        torch.stack([_last(s[kind], given.lengths, at % directions == 1)
-                     for at, s in enumerate(states)])
-        for kind in cell_of(module).carried
-    ]  # fmt: skip
-    if isinstance(input, PackedSequence):
-        packed = _packed(output, given.lengths, input)
-        return packed, last[0] if len(last) == 1 else tuple(last)
-    if input.dim() == 2:
-        output, last = output.squeeze(1), [values.squeeze(1) for values in last]
-    elif module.batch_first:
-        output = output.transpose(0, 1)
-    return output, last[0] if len(last) == 1 else tuple(last)
 
 
 def _last(values: Tensor, lengths: Tensor | None, backwards: bool) -> Tensor:

@@ -1,112 +1,107 @@
 """torch.nn.LSTMCell, GRUCell and RNNCell in a loop of the user's: every call is one timestep."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rnnlens.model.cells import GRU, LSTM, TORCHS, Cell, Change, States, Weights
-
-CellModule = nn.LSTMCell | nn.GRUCell | nn.RNNCell
+from rnnlens.adapter.record.calls import Piece
+from rnnlens.adapter.record.parts import Forward, Part, flat, local
+from rnnlens.model.cells import Change, States, Weights
 
 
 @dataclass(frozen=True)
 class Step:
-    """One call: what went in, copied, since loops like to overwrite their states."""
+    """One call, its tensors copied, since loops like to overwrite their states."""
 
     x: Tensor  # (B, I)
     start: States  # kind -> (B, H)
     end: States  # what the cell really returned
-    state: Tensor | None  # as given, to know it again
-    weights: int  # which of the weights met so far
+    version: int  # the number of its weights
 
 
-@dataclass
-class Steps:
-    """The calls of one cell in one forward pass."""
+class StepsPart(Part):
+    """An LSTMCell, GRUCell or RNNCell: its calls are gathered and computed together."""
 
-    module: CellModule
-    calls: list[Step] = field(default_factory=list)
-    weights: list[Weights] = field(default_factory=list)
-    changed: dict[int, States] = field(default_factory=dict)  # of calls that were edited
+    module: nn.LSTMCell | nn.GRUCell | nn.RNNCell
 
-    @property
-    def cell(self) -> Cell:
-        """Which of the cells this is."""
-        return cell_of(self.module)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.steps: list[Step] = []
+        self.versions: list[Weights] = []  # of the weights; a wrapper may rewrite them
+        self.edited: dict[int, States] = {}  # by the number of the edited call
 
-    def add(self, input: Tensor, hx: object, output: object) -> tuple[Tensor | None, Tensor]:
-        """Take in a call; answers the state it was given and the one it returned."""
-        x, start = self._given(input, hx)
-        ended = tensors(output)
-        end = {k: _copy(ended[at]) for at, k in enumerate(self.cell.carried)}
-        state = next(iter(tensors(hx)), None)
-        self.calls.append(Step(x.clone(), start, end, state, self._weights_now()))
-        return state, ended[0]
+    def call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
+        self.check_device(args, kwargs)
+        output = forward(*args, **kwargs)
+        named = dict(zip(("input", "hx"), args, strict=False)) | kwargs
+        x, hx = _rows(named["input"]), flat(named.get("hx"))
+        zeros = x.new_zeros(len(x), self.module.hidden_size)
+        carried = list(enumerate(self.cell.carried))
+        start = {kind: _rows(hx[at]).clone() if hx else zeros for at, kind in carried}
+        state = hx[0] if hx else None
+        edits = self.edits_at(state)
+        if edits and 0 in edits[0]:
+            output = self._edit(x, start, output, edits[0][0])
+        returned = flat(output)
+        end = {kind: _rows(returned[at]).clone() for at, kind in carried}
+        self.steps.append(Step(x.clone(), start, end, self._version()))
+        self.note_autocast(returned[0])
+        self.returned += returned
+        self.chains.add(state, returned[0])
+        return output
 
-    def _given(self, input: Tensor, hx: object) -> tuple[Tensor, States]:
-        """A call's input (B, I), and copies of the states (B, H) that it continues."""
-        x = input if input.dim() == 2 else input[None]
-        given, zeros = tensors(hx), x.new_zeros(len(x), self.module.hidden_size)
-        carried = enumerate(self.cell.carried)
-        return x, {kind: _copy(given[at]) if given else zeros for at, kind in carried}
+    def _edit(self, x: Tensor, start: States, output: Any, change: Change) -> Any:
+        """What this call returns in place of `output`, with a change at its timestep."""
+        states = self.cell.states(x[None], start, self._weights_now(), {0: change})
+        self.edited[len(self.steps)] = states
+        pairs = zip(self.cell.carried, flat(output), strict=True)
+        new = [states[kind].reshape(old.shape).to(old.dtype) for kind, old in pairs]
+        return new[0] if isinstance(output, Tensor) else tuple(new)
 
-    def edited(self, input: Tensor, hx: object, output: object, change: Change) -> object:
-        """What the next call returns in place of `output`, with a change at its timestep."""
-        x, start = self._given(input, hx)
-        states = self.cell.states(x[None], start, self._weights(), {0: change})
-        self.changed[len(self.calls)] = states
-        pairs = zip(self.cell.carried, tensors(output), strict=True)
-        ended = [states[kind].reshape(old.shape).to(old.dtype) for kind, old in pairs]
-        return ended[0] if isinstance(output, Tensor) else tuple(ended)
-
-    def _weights(self) -> Weights:
+    def _weights_now(self) -> Weights:
         m = self.module
         return Weights(m.weight_ih, m.weight_hh, *((m.bias_ih, m.bias_hh) if m.bias else ()))
 
-    def _weights_now(self) -> int:
-        """The weights as they are at this call; a wrapper may rewrite them before each."""
-        now = self._weights()
-        if not self.weights or not _equal(self.weights[-1], now):
-            self.weights.append(now)
-        return len(self.weights) - 1
+    def _version(self) -> int:
+        """The number of the weights as they are now."""
+        now = self._weights_now()
+        if not self.versions or not _equal(self.versions[-1], now):
+            self.versions.append(now)
+        return len(self.versions) - 1
 
-    def states(self) -> list[States]:
-        """Every kind (1, B, H) of every call; nothing recurs, so that all calls are one product."""
-        made: list[States] = [{} for _ in self.calls]
-        for which, weights in enumerate(self.weights):
-            at = [n for n, call in enumerate(self.calls) if call.weights == which]
-            calls = [self.calls[n] for n in at]
-            x = torch.cat([call.x for call in calls])[None]
-            start = {k: torch.cat([call.start[k] for call in calls]) for k in self.cell.carried}
-            states = self.cell.states(x, start, weights)
-            sizes = [len(call.x) for call in calls]
-            for kind, values in states.items():
+    def of_calls(self) -> list[Piece]:
+        self.weights = self.versions[:1]
+        pieces = []
+        for step, states in zip(self.steps, self._states(), strict=True):
+            if self.checking and not self.edits:
+                self.compare((states[kind][0] for kind in step.end), step.end.values())
+            by_id = {local(kind, 1, reverse=False): values for kind, values in states.items()}
+            pieces.append(Piece({"x": step.x[None], **by_id}))
+        return pieces
+
+    def _states(self) -> list[States]:
+        """Every kind (1, B, H) of every call.
+
+        The state before each call is known, so that one product computes all of them.
+        """
+        states_of: list[States] = [{} for _ in self.steps]
+        for version, weights in enumerate(self.versions):
+            at = [n for n, step in enumerate(self.steps) if step.version == version]
+            steps = [self.steps[n] for n in at]
+            x = torch.cat([step.x for step in steps])[None]
+            start = {k: torch.cat([step.start[k] for step in steps]) for k in self.cell.carried}
+            sizes = [len(step.x) for step in steps]
+            for kind, values in self.cell.states(x, start, weights).items():
                 for n, part in zip(at, values.split(sizes, 1), strict=True):
-                    made[n][kind] = part
-        return [self.changed.get(n, states) for n, states in enumerate(made)]
+                    states_of[n][kind] = part
+        return [self.edited.get(n, states) for n, states in enumerate(states_of)]
 
 
-def cell_of(module: CellModule) -> Cell:
-    """Which of the cells one of torch's is."""
-    if isinstance(module, nn.LSTMCell):
-        return LSTM
-    if isinstance(module, nn.GRUCell):
-        return GRU
-    return TORCHS[f"RNN_{module.nonlinearity.upper()}"]
-
-
-def tensors(state: object) -> list[Tensor]:
-    """A cell's state, however it is wrapped: nothing, h, or h and c."""
-    if state is None:
-        return []
-    found = state if isinstance(state, tuple | list) else (state,)
-    return [values for values in found if isinstance(values, Tensor)]
-
-
-def _copy(values: Tensor) -> Tensor:
-    """(B, H), ours."""
-    return (values if values.dim() == 2 else values[None]).clone()
+def _rows(values: Tensor) -> Tensor:
+    """(B, H), also where a single vector is given."""
+    return values if values.dim() == 2 else values[None]
 
 
 def _equal(a: Weights, b: Weights) -> bool:

@@ -90,7 +90,7 @@ def main() -> None:
     )
 
     began = wait(device)
-    fitter = Fitter.of(dataset, "output", config)
+    fitter = Fitter(dataset, "output", config)
     started = wait(device) - began
     whole, extraction = epoch(fitter, device)
     pairs = fitter.pairs * len(fitter.kinds)
@@ -104,7 +104,7 @@ def main() -> None:
         )
         print(f"peak GPU memory {torch.cuda.max_memory_allocated() / 1e9:.2f} GB")
         began = wait(device)
-        fitter = Fitter.of(dataset, "output", config)
+        fitter = Fitter(dataset, "output", config)
         fitter.run(lambda: False, lambda: None)
         print(f"whole fit, extraction included: {wait(device) - began:.2f} s, "
               f"{fitter.progress.epoch} epochs")  # fmt: skip
@@ -121,7 +121,7 @@ def grow(network: Network, train: Split, config: FitConfig, device: torch.device
         dataset = Dataset(
             network, {"train": Sentences(part), "valid": Sentences(part)}, network.label_count
         )
-        fitter = Fitter.of(dataset, "output", config)
+        fitter = Fitter(dataset, "output", config)
         fitter.batch = min(config.batch, 1024 if device.type == "cpu" else config.batch)
         seconds, _ = epoch(fitter, device)
         each = seconds / fitter.pairs

@@ -39,7 +39,7 @@ def ours(network: Network, train: Split, valid: Split) -> tuple[Fitter, list[Mom
     """Our fit of all kinds, and how far it was when: after the closed form, after each epoch."""
     began = time.perf_counter()
     data = {"train": Sentences(train), "valid": Sentences(valid)}
-    fitter = Fitter.of(Dataset(network, data, network.label_count), "output", FitConfig(epochs=1))
+    fitter = Fitter(Dataset(network, data, network.label_count), "output", FitConfig(epochs=1))
     moments: list[Moment] = []
 
     def look() -> None:

@@ -1,31 +1,32 @@
 """A configuration is its command-line flags and their help."""
 
 import argparse
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 import pytest
 
 from rnnlens.corpus.corpus import CorpusConfig
-from rnnlens.flags import add_flags, from_flags
+from rnnlens.errors import RnnlensError
+from rnnlens.flags import Options, add_flags, from_flags, option
 from rnnlens.model.network import NetworkConfig
 from rnnlens.model.train.training import TrainingConfig
 
 
 @dataclass(frozen=True)
-class Tea:
+class Tea(Options):
     """One field of each type."""
 
-    leaf_kind: str = field(default="green", metadata={"help": "the leaves"})
-    sugar: str = field(default="", metadata={"help": "none, if not given"})
-    cups: int = field(default=2, metadata={"help": "how many"})
-    minutes: float = field(default=2.5, metadata={"help": "how long"})
-    milk: bool = field(default=False, metadata={"help": "with milk"})
+    leaf_kind: str = option("green", "the leaves")
+    sugar: str = option("", "none, if not given")
+    cups: int = option(2, "how many", least=1, most=9)
+    minutes: float = option(2.5, "how long", above=0, below=10)
+    milk: bool = option(False, "with milk")
 
 
 def parser(config: type) -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser()
-    add_flags(made, config, "tea")
-    return made
+    flags = argparse.ArgumentParser()
+    add_flags(flags, config, "tea")
+    return flags
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,26 @@ def test_values_of_another_type_are_refused(line, capsys):
 
 
 @pytest.mark.parametrize(
+    ("tea", "message"),
+    [
+        (Tea(cups=0), "--cups 0: give at least 1 and at most 9"),
+        (Tea(cups=10), "--cups 10: give at least 1 and at most 9"),
+        (Tea(minutes=0.0), "--minutes 0.0: give more than 0 and less than 10"),
+        (Tea(minutes=10.0), "--minutes 10.0: give more than 0 and less than 10"),
+        (Tea(minutes=float("nan")), "--minutes nan: give more than 0"),
+    ],
+)
+def test_values_outside_their_limits_are_refused(tea, message):
+    with pytest.raises(RnnlensError, match=message):
+        tea.check()
+
+
+@pytest.mark.parametrize("tea", [Tea(cups=1), Tea(cups=9), Tea(minutes=0.1), Tea(minutes=9.9)])
+def test_values_within_their_limits_are_taken(tea):
+    tea.check()
+
+
+@pytest.mark.parametrize(
     "shown",
     [
         "tea:",
@@ -67,8 +88,8 @@ def test_help_tells_name_kind_meaning_and_default(shown):
 
 @pytest.mark.parametrize("config", [CorpusConfig, NetworkConfig, TrainingConfig])
 def test_no_flags_give_the_defaults_and_every_field_is_explained(config):
-    made = parser(config)
-    assert from_flags(config, made.parse_args([])) == config()
-    text = " ".join(made.format_help().split())
-    for option in fields(config):
-        assert option.metadata["help"] in text
+    flags = parser(config)
+    assert from_flags(config, flags.parse_args([])) == config()
+    text = " ".join(flags.format_help().split())
+    for one in fields(config):
+        assert one.metadata["help"] in text

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Adapter", "Grid", "Lens", "RnnlensError", "State", "States", "UserModel", "fit", "load"]
 
-_FOUND_IN = {
+_MODULES = {
     "Grid": "rnnlens.view.grid", "State": "rnnlens.view.grid", "States": "rnnlens.view.grid",
     "Lens": "rnnlens.view.lens", "RnnlensError": "rnnlens.errors", "fit": "rnnlens.view.fit",
     "Adapter": "rnnlens.adapter", "UserModel": "rnnlens.adapter.user_model",
@@ -35,8 +35,8 @@ def load(run: "str | Path", colours: "str | Path | None" = None, model: Any = No
 
     `colours` is a JSON file with a grouping of your own, which then is the first of the palettes:
     `{"colours": {"ANIMAL": "#009e73"}, "groups": {"dog": "ANIMAL"}}`. A run of a module of your own
-    knows where its code is, or else is given it: `model` is the module, an `UserModel`, or
-    `"package.module:factory"`. The code is needed for new texts only.
+    needs the module's code for new texts. If the run does not know where that is, give `model`: the
+    module, a `UserModel`, or `"package.module:factory"`.
     """
     from pathlib import Path
 
@@ -48,11 +48,11 @@ def load(run: "str | Path", colours: "str | Path | None" = None, model: Any = No
 
 def __getattr__(name: str) -> Any:
     """Classes are imported when they are asked for, so that `import rnnlens` takes no time."""
-    if name not in _FOUND_IN:
+    if name not in _MODULES:
         raise AttributeError(f"module 'rnnlens' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_FOUND_IN[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

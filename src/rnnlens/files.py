@@ -21,9 +21,9 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write a temporary neighbour, flush it to disk, and move it into place."""
     handle, name = -1, ""
     try:
-        prefix = f".{path.name}.rnnlens-"  # nobody else's files are called so
-        for left in path.parent.glob(f"{escape(prefix)}*"):  # by a write that was killed
-            left.unlink()
+        prefix = f".{path.name}.rnnlens-"  # no other program names its files so
+        for leftover in path.parent.glob(f"{escape(prefix)}*"):  # of a write that was killed
+            leftover.unlink()
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -52,7 +52,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, remedy: str = "restore it or make the run anew") -> Any:
-    """Read a JSON file, by default one of a run's."""
+    """Read a JSON file; `remedy` says what to do if it is damaged."""
     try:
         return json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -79,15 +79,15 @@ def _packed(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any] | None = 
     ready = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
     try:
         return save(ready, {"rnnlens": json.dumps(metadata)} if metadata is not None else None)
-    except (KeyError, ValueError) as error:  # safetensors knows no complex numbers, say
-        strange = {str(t.dtype).removeprefix("torch.") for t in ready.values()}
+    except (KeyError, ValueError) as error:  # safetensors has no complex numbers, for example
+        types = {str(t.dtype).removeprefix("torch.") for t in ready.values()}
         raise RnnlensError(
-            f"weights of {', '.join(sorted(strange))} cannot all be kept ({error}); use others"
+            f"weights of {', '.join(sorted(types))} cannot all be kept ({error}); use others"
         ) from error
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], Any]:
-    """Read what `write_tensors` wrote: the tensors and the metadata."""
+    """Read the tensors and the metadata of a file that `write_tensors` has written."""
     if not path.exists():
         raise RnnlensError(f"{path} is missing; is {path.parent} a run folder?")
     try:

@@ -23,12 +23,12 @@ from rnnlens.version import __version__
 
 FORMAT = 1
 TRAINING, TRAINED, COPYING = "training", "trained", "copying"
-FILES = (  # that a finished run may hold, besides run.json
+FILES = (  # what a finished run may hold, besides run.json
     "vocabulary.json", "colours.json", "evaluation.json", "model.json", "model.safetensors",
     "probes.json", "probes.safetensors", "examples.safetensors",
 )  # fmt: skip
-_EXACT = ("/counts", "/mean", "/scale")  # what half precision would spoil
-BUNDLED = "english-news"  # the run that comes with the package, and the name it goes by
+_EXACT = ("/counts", "/mean", "/scale")  # tensors for which half precision is too coarse
+BUNDLED = "english-news"  # the name of the run that comes with the package
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Run:
     path: Path
 
     def exists(self) -> bool:
-        """Whether anything was ever recorded here."""
+        """Whether the folder holds a run, finished or not."""
         return (self.path / "run.json").exists()
 
     def create(self) -> None:
@@ -56,24 +56,28 @@ class Run:
             )
 
     def record(self) -> dict[str, Any]:
-        """run.json: what made this run."""
+        """Read run.json, which says how this run is made."""
         if not self.path.exists():
             raise RnnlensError(
                 f"no run at {self.path}; make one with: rnnlens train CORPUS -o {self.path}"
             )
-        found = read_json(self.path / "run.json")
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
-            made_by = found.get("version", "?") if isinstance(found, dict) else "?"
+        record = self._read("run.json")
+        if record.get("format") != FORMAT:
             raise RnnlensError(
-                f"{self.path} was made by rnnlens {made_by} in a format that rnnlens "
-                f"{__version__} does not read; train it anew or use that version"
+                f"{self.path} was made by rnnlens {record.get('version', '?')} in a format that "
+                f"rnnlens {__version__} does not read; train it anew or use that version"
             )
-        if "status" not in found or not isinstance(found.get("corpus"), dict):
+        if "status" not in record or not isinstance(record.get("corpus"), dict):
             raise RnnlensError(
                 f"{self.path / 'run.json'} is damaged (parts are missing); "
                 "restore it or make the run anew"
             )
-        return found
+        return record
+
+    def _read(self, name: str) -> dict[str, Any]:
+        """A JSON object of the run; an empty one if the file holds another value."""
+        value = read_json(self.path / name)
+        return value if isinstance(value, dict) else {}
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write run.json."""
@@ -93,12 +97,10 @@ class Run:
 
     def colours(self) -> dict[str, Any]:
         """Read colours.json."""
-        found = read_json(self.path / "colours.json")
-        if isinstance(found, dict):
-            groupings = found.get("groupings")
-            if isinstance(groupings, dict) and groupings:
-                return found
-        raise RnnlensError(f"{self.path / 'colours.json'} holds no grouping; restore it")
+        colours = self._read("colours.json")
+        if not isinstance(colours.get("groupings"), dict) or not colours["groupings"]:
+            raise RnnlensError(f"{self.path / 'colours.json'} holds no grouping; restore it")
+        return colours
 
     def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
         """Write evaluation.json."""
@@ -106,7 +108,7 @@ class Run:
 
     @property
     def checkpoint(self) -> Path:
-        """Where training under way saves its state."""
+        """Where training saves its state until it ends."""
         return self.path / "checkpoint.safetensors"
 
     def log(self, line: str) -> None:
@@ -120,9 +122,9 @@ class Run:
             ) from error
 
     def write_probes(self, probes: Probes, made: Mapping[str, Any], *, half: bool = False) -> None:
-        """Write the probes, then probes.json with their hash and the model's.
+        """Write the probes, then probes.json with their hash, the model's, and how they were made.
 
-        In half precision they are half as large; what they say then moves in the fourth digit.
+        In half precision the file is half as large, and probabilities move in the fourth digit.
         """
         tensors = probes.tensors()
         if half:
@@ -134,7 +136,7 @@ class Run:
         write_json(self.path / "probes.json", described)
 
     def has_probes(self) -> bool:
-        """Whether probes were fitted."""
+        """Whether the run has fitted probes."""
         return (self.path / "probes.json").exists()
 
     def probes(self) -> Probes:
@@ -143,8 +145,8 @@ class Run:
             raise RnnlensError(
                 f"{self.path} has no probes yet; fit them with: rnnlens fit {self.path}"
             )
-        described, path = read_json(self.path / "probes.json"), self.path / "probes.safetensors"
-        if not isinstance(described, dict) or described.get("model") != self.model_hash():
+        described, path = self._read("probes.json"), self.path / "probes.safetensors"
+        if described.get("model") != self.model_hash():
             raise RnnlensError(
                 f"the probes in {self.path} were fitted to another model; fit them anew: "
                 f"rnnlens fit {self.path}"
@@ -157,7 +159,7 @@ class Run:
     def fit_config(self) -> FitConfig:
         """How the probes were fitted."""
         try:
-            return FitConfig(**read_json(self.path / "probes.json")["made"])
+            return FitConfig(**self._read("probes.json")["made"])
         except (KeyError, TypeError) as error:
             raise RnnlensError(
                 f"{self.path / 'probes.json'} is damaged ({error!r}); fit anew"
@@ -165,16 +167,15 @@ class Run:
 
     @property
     def fit_checkpoint(self) -> Path:
-        """Where a fit under way saves its state."""
+        """Where fitting saves its state until it ends."""
         return self.path / "fit.safetensors"
 
     def model_hash(self) -> str:
         """The SHA-256 of the model's weights, as model.json records it."""
-        described = read_json(self.path / "model.json")
-        return str(described.get("sha256")) if isinstance(described, dict) else ""
+        return str(self._read("model.json").get("sha256", ""))
 
     def write_model(self, model: Traceable) -> None:
-        """Write the weights, then model.json with what is known of them and their hash."""
+        """Write the weights, then model.json with a description of the model and their hash."""
         if isinstance(model, Network):
             weights: Mapping[str, Tensor] = model.state_dict()
             described = {**asdict(model.config), "labels": model.label_count}
@@ -186,7 +187,7 @@ class Run:
         write_json(self.path / "model.json", {**described, "sha256": sha})
 
     def check_finished(self) -> None:
-        """Refuse a run whose model is still to come."""
+        """Refuse a run whose training has not finished."""
         if self.record()["status"] != TRAINED:
             raise RnnlensError(
                 f"the training in {self.path} has not finished; "
@@ -194,34 +195,32 @@ class Run:
             )
 
     def _weights(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """What model.json says, and the weights it says it of."""
+        """The description in model.json and the weights, checked to belong together."""
         self.check_finished()
-        described = read_json(self.path / "model.json")
-        path = self.path / "model.safetensors"
+        described, path = self._read("model.json"), self.path / "model.safetensors"
         weights, _ = read_tensors(path)
-        if not isinstance(described, dict) or sha256(path) != described.pop("sha256", None):
+        if sha256(path) != described.pop("sha256", None):
             raise RnnlensError(f"{path} is damaged or of another model; restore it or train anew")
         return described, weights
 
-    def model(self, given: Any = None) -> Network | KnownModule:
+    def model(self, code: Any = None) -> Network | KnownModule:
         """The trained model, ready to trace.
 
-        Of a user's module the code is needed when it is first traced: what the run names, or what
-        is `given` in its place (a module, a UserModel, or where to find one).
+        A user's module needs its code when it is first traced: that which the run names, or `code`
+        in its place (a module, a UserModel, or its package.module:factory).
         """
         self.check_finished()
-        described = read_json(self.path / "model.json")
-        if isinstance(described, dict) and "kinds" in described:
-            return self.module(given)
-        if given is not None:
+        if "kinds" in self._read("model.json"):
+            return self.module(code)
+        if code is not None:
             raise RnnlensError(f"{self.path} holds its model itself; leave model= out")
         return self.network()
 
-    def module(self, given: Any = None) -> KnownModule:
-        """The model of a run that is a user's module."""
+    def module(self, code: Any = None) -> KnownModule:
+        """The model of a run that is of a user's module."""
         self.check_finished()
         record = UserRecord.from_json(read_json(self.path / "model.json"), self.path)
-        return KnownModule(record, lambda: self._module(record, given))
+        return KnownModule(record, lambda: self._module(record, code))
 
     def text(self, model: Network | KnownModule) -> TextSide:
         """How texts are given to the model of this run."""
@@ -234,7 +233,7 @@ class Run:
         return model.text(vocabulary)
 
     def network(self) -> Network:
-        """The model of a run that was trained here."""
+        """The model of a run that rnnlens has trained."""
         described, weights = self._weights()
         path = self.path / "model.safetensors"
         try:
@@ -247,14 +246,14 @@ class Run:
             raise RnnlensError(f"{path} holds weights that are not numbers; train anew")
         return network.eval().requires_grad_(False)
 
-    def _module(self, record: UserRecord, given: Any) -> tuple[UserModel, Adapter]:
-        """The user's module with the run's weights, seen to read as it did."""
-        if given is None and not record.factory:
+    def _module(self, record: UserRecord, code: Any) -> tuple[UserModel, Adapter]:
+        """The user's module with the run's weights, checked to read a text as it did."""
+        if code is None and not record.factory:
             raise RnnlensError(
                 f"{self.path} does not say where its model's code is, so that it cannot read a new "
                 "text; in Python, give it: rnnlens.load(run, model=...)"
             )
-        user = found_again(record, given or record.factory, self.model_hash(), self._weights()[1])
+        user = found_again(record, code or record.factory, self.model_hash(), self._weights()[1])
         adapter = user.adapter()
         known, examples = KnownModule(record, lambda: (user, adapter)), self.examples() or []
         known.check_reading(self.vocabulary(), examples[:1], f"the code of {self.path}")
@@ -262,30 +261,30 @@ class Run:
 
     def write_examples(self, examples: Sequence[Example]) -> None:
         """Write the states of some texts, which can then be shown without the module's code."""
-        told = [(e.text, e.words, e.ids) for e in examples]
+        texts = [(e.text, e.words, e.ids) for e in examples]
         states = {f"{k}/{kind}": v for k, e in enumerate(examples) for kind, v in e.states.items()}
-        write_tensors(self.path / "examples.safetensors", states, {"examples": told})
+        write_tensors(self.path / "examples.safetensors", states, {"examples": texts})
 
     def examples(self) -> list[Example] | None:
-        """What `write_examples` wrote; None: the run has no examples of its own."""
+        """Read what `write_examples` has written; None where the run has no such file."""
         path = self.path / "examples.safetensors"
         if not path.exists():
             return None
-        tensors, told = read_tensors(path)
+        tensors, header = read_tensors(path)
         try:
             return [
                 Example(str(text), tuple(words), tuple(ids), {
                     name.partition("/")[2]: t
                     for name, t in tensors.items() if name.startswith(f"{k}/")
                 })
-                for k, (text, words, ids) in enumerate(told["examples"])
+                for k, (text, words, ids) in enumerate(header["examples"])
             ]  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
             raise RnnlensError(f"{path} is damaged ({error!r}); delete it") from error
 
 
 def run_at(name: str) -> Run:
-    """The run in a folder; where there is none of that name, the bundled one has it."""
+    """The run in a folder; `english-news` is the bundled one, unless a folder has that name."""
     path = Path(name)
     if name == BUNDLED and not path.exists():
         path = Path(__file__).parent / "bundled" / BUNDLED

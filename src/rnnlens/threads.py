@@ -8,8 +8,8 @@ from functools import cache
 
 import torch
 
-_MOST = 8
-_SMALL = 2**16  # weights: products with fewer take no longer on one thread than on two
+_MOST = 8  # threads of the pool
+_SMALL = 2**16  # products with fewer weights take no longer on one thread than on two
 
 
 @contextmanager
@@ -17,8 +17,8 @@ def one_thread() -> Iterator[None]:
     """Let torch compute on the calling thread alone, for work too small to be worth sharing.
 
     Torch's threads spin while they wait for each other: as soon as another process has one of the
-    cores, each operation waits for a thread that is not running. The number is the calling
-    thread's own, so that others who compute at the same time keep theirs.
+    cores, each operation waits for a thread that is not running. The number of threads is set for
+    the calling thread only; other threads keep theirs.
     """
     before = torch.get_num_threads()
     if before == 1:
@@ -32,13 +32,13 @@ def one_thread() -> Iterator[None]:
 
 
 def threads_for(weights: int) -> AbstractContextManager[None]:
-    """One thread for products with so few weights, and otherwise as many as torch has."""
+    """As many threads as torch has, or one if products have too few `weights` to share."""
     return one_thread() if weights < _SMALL else nullcontext()
 
 
 @cache
 def pool() -> ThreadPoolExecutor:
-    """Threads of our own, as many as there are cores: they sleep while they wait."""
+    """A pool of threads, one for each core, that sleep while they wait, unlike torch's."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return ThreadPoolExecutor(min(cores or 1, _MOST), "rnnlens")
 

@@ -37,7 +37,7 @@ def test_a_corpus_says_what_it_is_and_how_it_was_read(tmp_path):
     source = written(tmp_path, conllu(50) + "\n" + conllu(1).splitlines()[0], "a.conllu")
     corpus = load(source, longest=8)
     assert (corpus.name, corpus.format) == (source, "conllu: by its ending")
-    assert corpus.is_tagged
+    assert corpus.tag_counts.any()
     assert corpus.short == 1
     assert corpus.cut == sum(len(s.words) > 8 for s in sentences(50)) > 0
 
@@ -46,7 +46,7 @@ def test_a_given_format_is_what_is_read(tmp_path):
     source = written(tmp_path, plain(50), "a.conllu")
     corpus = load(source, format="text", min_count=1, numbers=False)
     assert corpus.format == "text"
-    assert not corpus.is_tagged
+    assert not corpus.tag_counts.any()
     found = Counter(line for split in SPLITS for line in lines(corpus, split))
     known = corpus.vocabulary.labels
     words = (line.lower().split() for line in plain(50).splitlines())

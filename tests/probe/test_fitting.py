@@ -26,7 +26,7 @@ def dataset(network, train, valid):
 
 
 def fitted(network, train, valid, semantic="output", **options):
-    fitter = Fitter.of(dataset(network, train, valid), semantic, FitConfig(**options))
+    fitter = Fitter(dataset(network, train, valid), semantic, FitConfig(**options))
     assert fitter.run(never, nothing)
     return fitter
 
@@ -38,7 +38,7 @@ def best(fitter):
 @pytest.mark.slow
 def test_a_long_fit_reaches_the_optimum_of_softmax_regression(network, train):
     # The reference: float64, L-BFGS to the optimum, on the very same states.
-    fitter = Fitter.of(
+    fitter = Fitter(
         dataset(network, train, train), "output",
         FitConfig(epochs=150, patience=150, learning_rate=0.1),
     )  # fmt: skip
@@ -91,10 +91,10 @@ def test_the_same_seed_gives_the_same_probes(network, train, valid):
 
 def test_shuffled_labels_leave_nothing_to_learn(network, train, valid):
     mixed = dataset(network, train, valid).shuffled(0)
-    others = mixed.splits["train"].labels
+    others = mixed.splits["train"].asked.ids
     assert sorted(others) == sorted(train.ids)
     assert (others != train.ids).any()
-    fitter = Fitter.of(mixed, "output", FitConfig(epochs=3), closed_form=False)
+    fitter = Fitter(mixed, "output", FitConfig(epochs=3), closed_form=False)
     fitter.run(never, nothing)
     assert best(fitter)["h2"] > 0.9 * 23
 
@@ -102,11 +102,11 @@ def test_shuffled_labels_leave_nothing_to_learn(network, train, valid):
 def test_a_fit_goes_on_where_it_was_saved(network, train, valid, tmp_path):
     whole = fitted(network, train, valid, epochs=3).result().tensors("")
     config, path = FitConfig(epochs=3), tmp_path / "fit.safetensors"
-    first = Fitter.of(dataset(network, train, valid), "output", config)
+    first = Fitter(dataset(network, train, valid), "output", config)
     calls = iter([False, True])
     assert not first.run(lambda: next(calls), nothing)
     save_fit(path, "me", {}, first)
-    second = Fitter.of(dataset(network, train, valid), "output", config)
+    second = Fitter(dataset(network, train, valid), "output", config)
     SavedFit(path, "me").restore(second)
     assert second.run(never, nothing)
     assert all(torch.equal(whole[name], t) for name, t in second.result().tensors("").items())
@@ -146,17 +146,17 @@ def test_settings_that_cannot_work_are_refused(options):
 
 def test_a_semantic_no_sentence_reaches_is_refused(network, train, valid):
     with pytest.raises(RnnlensError, match="long enough"):
-        Fitter.of(dataset(network, train, valid), "output+90", FitConfig())
+        Fitter(dataset(network, train, valid), "output+90", FitConfig())
 
 
 def test_a_semantic_starts_from_its_own_frequencies(network, train, valid):
-    fitter = Fitter.of(dataset(network, train, valid), "input", FitConfig(epochs=0))
+    fitter = Fitter(dataset(network, train, valid), "input", FitConfig(epochs=0))
     first = np.bincount(train.ids[train.starts[:-1]], minlength=network.label_count)
     last = np.bincount(train.ids[train.starts[1:] - 1], minlength=network.label_count)
     every = np.bincount(train.ids, minlength=network.label_count)
     read = every - last
     assert fitter.counts.tolist() == read.tolist()
-    asked = Fitter.of(dataset(network, train, valid), "output", FitConfig(epochs=0)).counts
+    asked = Fitter(dataset(network, train, valid), "output", FitConfig(epochs=0)).counts
     assert (
         asked.tolist() == (np.bincount(train.ids, minlength=network.label_count) - first).tolist()
     )

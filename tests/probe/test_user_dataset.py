@@ -47,7 +47,7 @@ def test_exchanged_targets_are_the_same_ones_elsewhere(rows, seed):
     words = batches(size=3)[0][0]
     data: list[Batch] = [(words, torch.tensor(row).reshape(3, 7)) for row in rows]
     kept = [targets.clone() for _, targets in data]
-    mixed = shuffled(LanguageModel(), data, seed).given
+    mixed = shuffled(LanguageModel(), data, seed).all
     before = Counter(y for _, t in data for y in t.flatten().tolist() if y >= 0)
     after = Counter(y for _, t, _ in mixed for y in t.flatten().tolist() if y >= 0)
     assert before == after
@@ -60,7 +60,7 @@ def test_exchanged_targets_are_the_same_ones_elsewhere(rows, seed):
 
 def test_every_seed_exchanges_otherwise():
     made = [
-        torch.stack([t for _, t, _ in shuffled(LanguageModel(), batches(), k).given])
+        torch.stack([t for _, t, _ in shuffled(LanguageModel(), batches(), k).all])
         for k in (0, 0, 1)
     ]
     assert torch.equal(made[0], made[1])

@@ -104,7 +104,7 @@ def formula_run(
     for k, weight in enumerate(network.parameters()):
         weight.copy_(wave(tuple(weight.shape), 1.2, k / 19))
     run.write_vocabulary(Vocabulary(labels, tuple(range(len(labels), 0, -1))))
-    run.write_colours(default_colours(labels, list(WORDS.values()), "by hand"))
+    run.write_colours(default_colours(labels, list(WORDS.values()), "by hand", ()))
     run.write_model(network)
     run.write_record({"status": TRAINED, "corpus": {}, "network": {}, "training": {}})
     if family:

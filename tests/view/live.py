@@ -60,13 +60,13 @@ def check_grid(page: Page, view: Locator, run: Path) -> None:
     mark(view, 2, "output state, layer 1").click()
     mark(view, 4, "cell state, layer 2").hover()
     bits = grid["h1"][2].divergence(grid["c2"][4])
-    expect(view.locator(".card .distance")).to_have_text(re.compile(rf"^{bits:.2f} bits"))
+    expect(view.locator(".held .distance")).to_have_text(re.compile(rf"^{bits:.2f} bits"))
     view.locator(".scroller").focus()
     for key in ("ArrowUp", "Enter"):
         page.keyboard.press(key)
-    expect(view.locator(".card")).to_have_count(2)
+    expect(view.locator(".held")).to_have_count(2)
     page.keyboard.press("Escape")
-    expect(view.locator(".card")).to_have_count(0)
+    expect(view.locator(".held")).to_have_count(0)
     view.get_by_text("compact", exact=True).click()
     expect(view.locator(".scroller")).to_have_attribute("data-density", "compact")
     view.get_by_text("kinds", exact=True).click()
@@ -92,9 +92,8 @@ def check_lens(page: Page, view: Locator, run: Path) -> None:
     states = [state for state, drawn in zip(grid["rows"][1], shown, strict=True) if drawn]
     assert said(view, 1) == [state["top"][0][0] for state in states]
     field.fill("the " * 2001)
-    refused = "2,001 words are too many; give at most 2,000"
-    expect(view.locator(".note.problem")).to_have_text(refused)
+    expect(view.locator(".note.cut")).to_contain_text("the first 2,000 of 2,001 words are drawn")
     field.fill(NASTY)
-    expect(view.locator(".note.problem")).to_be_hidden()
+    expect(view.locator(".note.cut")).to_be_hidden()
     expect_words(view, lens(NASTY).words)
     expect(view.locator("img")).to_have_count(0)

@@ -58,10 +58,15 @@ class Screen:
         self.page.mouse.down()
         self.page.mouse.up()
 
+    def apart(self, pin: int, which: str = "the first") -> Locator:
+        """How far a pinned state is from the first, or from the state in view."""
+        line = self.find(f".comparison tfoot tr:has(th:text-is('from {which}'))")
+        return line.locator("td").nth(pin)
+
     def rings(self, kind: str) -> list[tuple[int, int]]:
         """Row and place of the states that are ringed in a way."""
         script = """(rings) => rings.map((ring) => {
-            const states = [...ring.parentNode.querySelectorAll(".state")];
+            const states = [...ring.closest(".states").querySelectorAll(".state")];
             const x = Number(ring.getAttribute("x"));
             const left = (state) => state.transform.baseVal[0].matrix.e;
             const at = states.findIndex((state) => Math.abs(left(state) - x) < 5);

@@ -29,14 +29,28 @@ def written(path: Path, value) -> Path:
 
 
 def test_parts_of_speech_become_two_groupings():
-    made = default_colours(["dog", "the", "sees"], ["NOUN", "DET", "VERB"], "by hand")
+    made = default_colours(["dog", "the", "sees"], ["NOUN", "DET", "VERB"], "by hand", ())
     assert made["groupings"]["coarse"]["groups"] == {"dog": "NOUN", "sees": "VERB"}
     assert made["groupings"]["universal"]["groups"]["the"] == "DET"
 
 
-def test_without_parts_of_speech_all_labels_are_of_one_group():
-    made = default_colours(["der"], None, "none")["groupings"]
-    assert made == {"none": {"colours": {OTHER: UNIVERSAL_COLOURS[OTHER]}, "groups": {}}}
+def test_without_parts_of_speech_few_labels_have_a_colour_each():
+    made = default_colours(["der", "die"], None, "none", [2, 1])["groupings"]
+    assert made["labels"]["groups"] == {"der": "der", "die": "die"}
+
+
+def test_without_parts_of_speech_many_labels_go_by_how_frequent_they_are():
+    labels, counts = [f"q{k}" for k in range(20)], [10, *[1] * 9, 40, 30, *[1] * 8]
+    made = default_colours(labels, None, "no tags", counts)
+    groups = made["groupings"]["frequency"]["groups"]
+    # Of 97 the first makes up 40, the second goes past half.
+    assert {label for label, group in groups.items() if group == "FREQUENT"} == {"q10", "q11"}
+    common = {label for label, group in groups.items() if group == "COMMON"}
+    assert "q0" in common
+    assert len(common) == 9  # 70, 80, 81, ... up to 88 of 97
+    assert set(groups) == set(labels)
+    assert made["source"] == "by how frequent a label is: no tags"
+    assert checked(made["groupings"]["frequency"], Path("x"))["groups"] == groups
 
 
 def test_every_group_has_a_colour_of_its_own():
@@ -111,7 +125,7 @@ def test_many_labels_go_by_their_part_of_speech_if_they_are_words():
     assert found["groupings"]["coarse"]["groups"]["dogs"] == "NOUN"
     assert "lexicon" in found["source"]
     names = [f"q{k}" for k in range(18)]
-    assert list(colours_of(names, [1] * 18)["groupings"]) == ["none"]
+    assert list(colours_of(names, [1] * 18)["groupings"]) == ["frequency"]
 
 
 def test_the_tags_of_a_corpus_count_more_than_a_lexicon():

@@ -15,40 +15,42 @@ BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as everything here does."""
+    """Shows descriptions as they are written, and raises errors as RnnlensError, in one line."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, formatter_class=argparse.RawDescriptionHelpFormatter)
 
     def error(self, message: str) -> NoReturn:
         raise RnnlensError(f"{message}; see: {self.prog} --help")
 
 
 def parser() -> Parser:
-    """Every verb with its flags."""
-    # torch comes with them, and takes a second
+    """The parser of the command line: every verb with its flags."""
+    # Imported here, since they import torch, which takes a second.
     from rnnlens.cli import evaluate, fit, show, train, view
 
-    made = Parser(
+    command = Parser(
         prog="rnnlens",
         description="See what every hidden state of a recurrent network predicts.",
         epilog="Start with: rnnlens demo. Then: rnnlens train CORPUS -o RUN, rnnlens view RUN.",
     )
-    made.add_argument("--version", action="version", version=f"rnnlens {__version__}")
-    verbs = made.add_subparsers(metavar="COMMAND", required=True)
+    command.add_argument("--version", action="version", version=f"rnnlens {__version__}")
+    verbs = command.add_subparsers(metavar="COMMAND", required=True)
     for verb in (view, train, fit, evaluate, show):
         verb.add_to(verbs)
-    return made
+    return command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; anything a user can mend is one line and exit code 2."""
+    """Run a command; an error that a user can mend is one line and exit code 2."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # Torch's threads would spin while they wait for each other, in vain where another process has
-    # the core. OpenMP reads this when torch is loaded, which is below.
+    # Torch's threads would spin while they wait for each other, and so take the core from the one
+    # that they wait for. OpenMP reads this when torch is loaded, which is below.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("once", RnnlensWarning)
-            shown = warnings.showwarning
-            warnings.showwarning = partial(_warn, shown)
+            warnings.showwarning = partial(_warn, warnings.showwarning)
             args = parser().parse_args(words)
             args.words = words
             return int(args.run(args))
@@ -58,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("rnnlens: stopped", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has gone
+    except BrokenPipeError:  # the program that reads the output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:
@@ -71,12 +73,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
 
 
-def _warn(shown: Callable[..., None], message: Warning | str, *about: Any, **more: Any) -> None:
-    """Our own warnings as a line like any other; those of others as they are."""
+def _warn(show: Callable[..., None], message: Warning | str, *place: Any, **more: Any) -> None:
+    """Print warnings of rnnlens in one line, and leave others to `show`."""
     if isinstance(message, RnnlensWarning):
         print(f"rnnlens: {message}", file=sys.stderr)
     else:
-        shown(message, *about, **more)
+        show(message, *place, **more)
 
 
 def _is_memory(error: Exception) -> bool:

@@ -1,4 +1,4 @@
-"""The model of a run and its data: what `rnnlens fit` and `rnnlens eval` work on."""
+"""The model of a run with its data, which `rnnlens fit` and `rnnlens eval` work on."""
 
 import argparse
 from dataclasses import replace
@@ -20,13 +20,13 @@ Config = TypeVar("Config", bound=ReadingConfig)
 
 
 def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
-    """Where the run's corpus is now, if it has moved since training."""
+    """Declare the flags that say where the run's corpus is, if it has moved since training."""
     for name, what in (("corpus", "corpus"), ("valid", "validation"), ("test", "test corpus")):
         parser.add_argument(f"--{name}", metavar="CORPUS", help=f"where the run's {what} is now")
 
 
 def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
-    """The model of a run, ready to trace, and the corpus it was made with, read again."""
+    """The model of a run, ready to trace, with the corpus that it was made with."""
     run.check_finished()
     record = run.record()["corpus"]
     if not record:
@@ -34,11 +34,11 @@ def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
             f"the run.json of {run.path} names no corpus; of a run that was fitted in Python, "
             "measure it there: lens.evaluate(batches)"
         )
-    return _of_encoded(run, args) if "min_count" in record else _of_batches(run, args)
+    return _of_sentences(run, args) if "min_count" in record else _of_batches(run, args)
 
 
-def _of_encoded(run: Run, args: argparse.Namespace) -> Dataset:
-    """A corpus whose vocabulary was made here, as its encoded sentences."""
+def _of_sentences(run: Run, args: argparse.Namespace) -> Dataset:
+    """For a network that rnnlens has trained: its corpus as encoded sentences."""
     network = run.network().to(pick_device(args.device))
     corpus = encoded_corpus(run, args)
     data = {name: Sentences(split) for name, split in corpus.splits.items()}
@@ -46,20 +46,20 @@ def _of_encoded(run: Run, args: argparse.Namespace) -> Dataset:
 
 
 def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:
-    """The corpus that a run was trained on, read again and checked."""
+    """The corpus that a run was trained on, read again and checked to be the same."""
     source, sha, config = _recorded(run, args, CorpusConfig)
     corpus = load_corpus(source, config)
     if corpus.hash != sha or corpus.vocabulary != run.vocabulary():
-        raise _other(run, source)
+        raise _another(run, source)
     return corpus
 
 
 def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
-    """A corpus as the batches that a user's module takes, made by its code."""
+    """For a user's module: its corpus as the batches that its code makes of it."""
     source, sha, config = _recorded(run, args, ReadingConfig)
     corpus = Corpus.read(source, config)
     if corpus.hash != sha:
-        raise _other(run, source)
+        raise _another(run, source)
     on_path()
     module = run.module()
     if args.device != "auto":
@@ -70,7 +70,7 @@ def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
 
 
 def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:
-    """Where the corpus of a run is, its hash, and how it is read."""
+    """The source of a run's corpus, its hash, and how it is read, from run.json and the flags."""
     record: dict[str, Any] = dict(run.record()["corpus"])
     try:
         source, sha = str(record.pop("source")), str(record.pop("hash"))
@@ -81,8 +81,8 @@ def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[s
             f"{run.path / 'run.json'} is damaged ({error}); restore it or make the run anew"
         ) from error
     for flag, was in (("corpus", source), ("valid", config.valid), ("test", config.test)):
-        here = getattr(args, flag) or not was or was.startswith("nltk:") or Path(was).exists()
-        if not here:
+        is_there = not was or was.startswith("nltk:") or Path(was).exists()
+        if not is_there and not getattr(args, flag):
             raise RnnlensError(
                 f"the corpus of {run.path} was at {was} and is not there now; say where it is: "
                 f"--{flag}"
@@ -91,7 +91,7 @@ def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[s
     return args.corpus or source, sha, config
 
 
-def _other(run: Run, source: str) -> RnnlensError:
+def _another(run: Run, source: str) -> RnnlensError:
     return RnnlensError(
         f"{source} is not what {run.path} was trained on; say where that is: --corpus"
     )

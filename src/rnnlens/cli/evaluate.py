@@ -36,12 +36,7 @@ examples:
 
 def add_to(verbs: Any) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser(
-        "eval",
-        help="measure a run's perplexity",
-        description=_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = verbs.add_parser("eval", help="measure a run's perplexity", description=_HELP)
     parser.add_argument("path", metavar="RUN", type=Path, help="a run folder")
     add_corpus_flags(parser)
     parser.add_argument("--states", type=int, default=0, metavar="N",
@@ -64,24 +59,24 @@ def run_eval(args: argparse.Namespace) -> int:
     run = Run(args.path)
     dataset = dataset_of(run, args)
     probes = run.probes().to(dataset.device) if run.has_probes() else None
-    found: dict[str, Any] = {"model": dataset.measured()}
+    evaluation: dict[str, Any] = {"model": dataset.measured()}
     if probes:
-        found["probes"] = scores(probes, dataset, args.states)
+        evaluation["probes"] = scores(probes, dataset, args.states)
     if probes and args.control:
-        found["control"] = control(run, probes.semantics, dataset, args.states)
-    found = finite(found)
+        evaluation["control"] = control(run, probes.semantics, dataset, args.states)
+    evaluation = finite(evaluation)
     try:
-        run.write_evaluation(found)
-    except RnnlensError as error:  # a run of somebody else's is still worth measuring
+        run.write_evaluation(evaluation)
+    except RnnlensError as error:  # a run that one may not write to is still worth measuring
         print(f"rnnlens: not saved: {error}", file=sys.stderr)
     if args.figure:
-        write_figure(found, args.figure)
-    print(json.dumps(found, indent=1) if args.json else "\n\n".join(tables(found)))
+        write_figure(evaluation, args.figure)
+    print(json.dumps(evaluation, indent=1) if args.json else "\n\n".join(tables(evaluation)))
     return 0
 
 
 def scores(probes: Probes, dataset: Dataset, states: int) -> list[dict[str, Any]]:
-    """Every kind and semantic on the test split."""
+    """The score of every kind and semantic on the test split."""
     pairs = dataset.stream("test", probes.semantics[0]).pairs
     size = min(states or pairs, pairs) * len(probes.semantics)
     with tqdm(total=size, unit="state", disable=None, leave=False) as bar:
@@ -91,7 +86,7 @@ def scores(probes: Probes, dataset: Dataset, states: int) -> list[dict[str, Any]
 def control(
     run: Run, semantics: tuple[str, ...], dataset: Dataset, states: int
 ) -> list[dict[str, Any]]:
-    """The same fit and evaluation on shuffled labels: how much of a score is the probe's memory."""
+    """Scores of probes that are fitted to shuffled labels, and so can only memorise."""
     config = replace(run.fit_config(), semantic=",".join(semantics))
     shuffled = dataset.shuffled(config.seed)
     probes = fit_quietly(shuffled, config, "shuffled ", closed_form=False)
@@ -99,7 +94,7 @@ def control(
 
 
 def finite(value: Any) -> Any:
-    """The same with None for what is no number: a label that came may have probability 0."""
+    """A copy with None for infinite numbers, which JSON cannot hold: a probability may be 0."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -107,40 +102,39 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _shown(value: float | None, width: int, digits: int = 2) -> str:
-    """A number, or a dash as wide."""
+def _cell(value: float | None, width: int, digits: int = 2) -> str:
+    """A number of a table, or a dash for None."""
     return f"{'-':>{width}}" if value is None else f"{value:>{width}.{digits}f}"
 
 
-def tables(found: dict[str, Any]) -> list[str]:
-    """Everything that was measured, for people."""
-    made = [table(found["model"])]
-    by_chance = {(s["semantic"], s["kind"]): s["perplexity"] for s in found.get("control", ())}
-    for semantic in dict.fromkeys(score["semantic"] for score in found.get("probes", ())):
-        rows = [score for score in found["probes"] if score["semantic"] == semantic]
-        seen, unigram = rows[0]["pairs"], rows[0]["unigram"]
-        lines = [f"{semantic}, on {seen:,} test states; unigram perplexity {unigram:.2f}"]
-        head = ("perplexity", "of own", "top-1", "KL bits", "calibration")
-        lines.append(f"{'kind':<6}{head[0]:>12}{head[1]:>9}{head[2]:>9}{head[3]:>10}{head[4]:>13}")
-        lines[-1] += f"{'shuffled':>12}" if by_chance else ""
+def tables(evaluation: dict[str, Any]) -> list[str]:
+    """An evaluation as tables of text: one for the model, and one for each semantic of probes."""
+    texts = [table(evaluation["model"])]
+    control = {(s["semantic"], s["kind"]): s["perplexity"] for s in evaluation.get("control", ())}
+    for semantic in dict.fromkeys(score["semantic"] for score in evaluation.get("probes", ())):
+        rows = [score for score in evaluation["probes"] if score["semantic"] == semantic]
+        pairs, unigram = rows[0]["pairs"], rows[0]["unigram"]
+        head = f"{'kind':<6}{'perplexity':>12}{'of own':>9}{'top-1':>9}{'KL bits':>10}"
+        head += f"{'calibration':>13}" + (f"{'shuffled':>12}" if control else "")
+        lines = [f"{semantic}, on {pairs:,} test states; unigram perplexity {unigram:.2f}", head]
         for row in rows:
-            ratio, apart = _shown(row["ratio"], 9, 3), _shown(row["divergence"], 10, 3)
-            shown = _shown(by_chance[semantic, row["kind"]], 12) if by_chance else ""
+            shuffled = _cell(control[semantic, row["kind"]], 12) if control else ""
             lines.append(
-                f"{row['kind']:<6}{_shown(row['perplexity'], 12)}{ratio}"
-                f"{row['accuracy']:>9.2%}{apart}{row['calibration']:>13.4f}{shown}"
+                f"{row['kind']:<6}{_cell(row['perplexity'], 12)}{_cell(row['ratio'], 9, 3)}"
+                f"{row['accuracy']:>9.2%}{_cell(row['divergence'], 10, 3)}"
+                f"{row['calibration']:>13.4f}{shuffled}"
             )
-        made.append("\n".join(lines))
-    return made
+        texts.append("\n".join(lines))
+    return texts
 
 
-def table(measured: dict[str, dict[str, float]]) -> str:
-    """The same for people."""
-    counted = next(iter(measured["train"]))  # sentences, or batches of somebody's own
-    lines = [f"{'':<8}{counted:>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"]
-    for name, row in measured.items():
+def table(model: dict[str, dict[str, float]]) -> str:
+    """The perplexities of a model and of the unigram baseline on each split, as a table."""
+    unit = next(iter(model["train"]))  # sentences, or a user's batches
+    lines = [f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"]
+    for name, row in model.items():
         lines.append(
-            f"{name:<8}{row[counted]:>12,}{row['pairs']:>14,}"
-            f"{_shown(row['perplexity'], 14)}{row['unigram']:>12.2f}"
+            f"{name:<8}{row[unit]:>12,}{row['pairs']:>14,}"
+            f"{_cell(row['perplexity'], 14)}{row['unigram']:>12.2f}"
         )
     return "\n".join(lines)

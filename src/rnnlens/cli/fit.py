@@ -1,4 +1,4 @@
-"""`rnnlens fit`: probes for every kind of a run's network."""
+"""`rnnlens fit`: probes for every kind of a run's model."""
 
 import argparse
 import json
@@ -44,16 +44,13 @@ examples:
   rnnlens fit --model mine:trained --corpus news.txt -o runs/mine
 
 Ctrl-C stops; the same command continues where it stopped."""
-_LINES = 12  # about epochs
+_LINES = 12  # at most about so many tell of epochs
 
 
 def add_to(verbs: Any) -> None:
     """Declare the verb."""
     parser = verbs.add_parser(
-        "fit",
-        help="fit the probes of a run, or of a module of your own",
-        description=_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "fit", help="fit the probes of a run, or of a module of your own", description=_HELP
     )
     parser.add_argument("path", metavar="RUN", type=Path, nargs="?", help="a run folder")
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
@@ -79,16 +76,16 @@ def run_fit(args: argparse.Namespace) -> int:
     check_seconds(args.checkpoint_seconds)
     _check_asked(args)
     run = Run(args.output if args.model else args.path)
-    made = UserRun.asked_for(run, args) if args.model else None
-    dataset = made.found.dataset if made else dataset_of(run, args)
+    user_run = UserRun.asked_for(run, args) if args.model else None
+    dataset = user_run.study.dataset if user_run else dataset_of(run, args)
     with processes(dataset.device) as group:
-        group.any(False)  # nobody writes before everybody has looked
-        if made and group.first:
-            print(made.describe())
-            made.write()
-        group.any(False)  # nor reads before it is written
-        other = made is not None and digest(made.found.user.weights()) != run.model_hash()
-        if group.any(other):
+        group.any(False)  # no process writes before all have looked at the folder
+        if user_run and group.first:
+            print(user_run.describe())
+            user_run.write()
+        group.any(False)  # no process reads before the folder is written
+        differs = user_run and digest(user_run.study.user.weights()) != run.model_hash()
+        if group.any(bool(differs)):
             raise RnnlensError(
                 f"{args.model} gives other weights in each process; see to it that the same are "
                 "loaded each time"
@@ -107,9 +104,8 @@ def _check_asked(args: argparse.Namespace) -> None:
         return
     if not args.path:
         raise RnnlensError("give a run folder to fit, or a module of your own with --model")
-    moved = ("valid", "test")
-    other = {f.name for f in fields(ReadingConfig) if getattr(args, f.name) != f.default}
-    for name in ("output", "colours", *sorted(other - {*moved})):
+    changed = {f.name for f in fields(ReadingConfig) if getattr(args, f.name) != f.default}
+    for name in ("output", "colours", *sorted(changed - {"valid", "test"})):
         if getattr(args, name) is not None:
             raise RnnlensError(
                 f"--{name.replace('_', '-')} goes with --model; a run's corpus is read as it was "
@@ -120,16 +116,15 @@ def _check_asked(args: argparse.Namespace) -> None:
 def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, seconds: float) -> int:
     identity = json.dumps([run.model_hash(), asdict(config)], sort_keys=True)
     saved = SavedFit(run.fit_checkpoint, identity) if run.fit_checkpoint.exists() else None
-    group.any(False)  # nobody writes before everybody has read
+    group.any(False)  # no process writes before all have read
     done = saved.done if saved else {}
     for semantic in parse(config.semantic):
         if any(name.startswith(f"{semantic}/") for name in done):
             continue
-        fitter = Fitter.of(dataset, semantic, config, group)
+        fitter = Fitter(dataset, semantic, config, group)
         if saved and saved.semantic == semantic:
             saved.restore(fitter)
-        code = _watch(run, fitter, identity, done, seconds)
-        if code:
+        if code := _watch(run, fitter, identity, done, seconds):
             return code
         done |= fitter.result().tensors(semantic) | {f"{semantic}/counts": fitter.counts}
         if group.first:
@@ -144,7 +139,7 @@ def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, second
 
 
 def _watch(run: Run, fitter: Fitter, identity: str, done: dict[str, Tensor], seconds: float) -> int:
-    """Fit one semantic under watch; 0 at the end, else the exit code of what stopped it."""
+    """Fit one semantic with progress and checkpoints; the exit code, 0 unless a signal stops it."""
     chunks = len(fitter.train.plan(None))
 
     def look() -> str:

@@ -41,10 +41,7 @@ _WIDEST = 10_000  # columns of a terminal
 def add_to(verbs: Any) -> None:
     """Declare the verb."""
     parser = verbs.add_parser(
-        "show",
-        help="draw a sentence to a file or in the terminal",
-        description=_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "show", help="draw a sentence to a file or in the terminal", description=_HELP
     )
     parser.add_argument("at", metavar="RUN", type=run_at,
                         help="a run folder, or english-news, the bundled one")  # fmt: skip
@@ -113,14 +110,14 @@ def _check_terminal(args: argparse.Namespace, look: saving.Look) -> None:
         )
 
 
-def sentence(given: str) -> str:
-    """The sentence, from the command or from standard input."""
-    where = "the sentence"
-    if given == "-":
+def sentence(argument: str) -> str:
+    """The sentence to show: the argument, or standard input where that is a dash."""
+    where, text = "the sentence", argument
+    if argument == "-":
         where = "standard input"
         try:
-            given = sys.stdin.read(LONGEST_TEXT + 1)
-            if len(given) > LONGEST_TEXT:
+            text = sys.stdin.read(LONGEST_TEXT + 1)
+            if len(text) > LONGEST_TEXT:
                 raise RnnlensError(
                     f"standard input has more than {LONGEST_TEXT:,} characters; give fewer"
                 )
@@ -128,28 +125,28 @@ def sentence(given: str) -> str:
             raise RnnlensError(
                 f"standard input is not {error.encoding} text; convert it"
             ) from error
-    if not given.strip():
+    if not text.strip():
         raise RnnlensError(f"{where} is empty; give words to read")
-    if any("\ud800" <= character <= "\udfff" for character in given):  # bytes that are no text
+    if any("\ud800" <= character <= "\udfff" for character in text):  # bytes that are no text
         raise RnnlensError(f"{where} is not UTF-8 text; convert it")
-    return given
+    return text
 
 
 def in_terminal(grid: dict[str, Any], columns: list[int], args: argparse.Namespace) -> str:
-    """The grid as the terminal at hand can show it."""
+    """The grid as text, in the width, colours and characters that the terminal has."""
     width = int(args.width or max(shutil.get_terminal_size().columns, terminal.NARROWEST))
-    made = terminal.draw(
+    text = terminal.draw(
         grid, columns, width=width, colours=colours(args.colour, os.environ, sys.stdout.isatty()),
         bars=args.bars or 1, density=args.density, symbols=args.symbols,
     )  # fmt: skip
     encoding = sys.stdout.encoding or "utf-8"
-    return made.encode(encoding, "replace").decode(encoding)
+    return text.encode(encoding, "replace").decode(encoding)
 
 
 def colours(asked: str, environment: Mapping[str, str], is_terminal: bool) -> int:
-    """How many colours to draw with."""
-    kind = environment.get("TERM", "")
-    plain = environment.get("NO_COLOR") or not is_terminal or kind in ("", "dumb")
+    """How many colours the drawing may use."""
+    terminal_name = environment.get("TERM", "")
+    plain = environment.get("NO_COLOR") or not is_terminal or terminal_name in ("", "dumb")
     if asked == "never" or (asked == "auto" and plain):
         return terminal.PLAIN
     true = environment.get("COLORTERM", "").lower() in ("truecolor", "24bit")

@@ -16,7 +16,7 @@ from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
-from rnnlens.flags import add_flags, as_flag, from_flags
+from rnnlens.flags import add_flags, check_same, from_flags
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes, pick_device, processes
@@ -48,14 +48,14 @@ _COPIES = 8  # of the weights that training holds, at most: optimiser, averages,
 
 @dataclass(frozen=True)
 class Order:
-    """What a command line asks for; two runs of equal orders and corpora are the same run."""
+    """All options of a training; with equal options and corpora, two runs are the same."""
 
     corpus: CorpusConfig
     network: NetworkConfig
     training: TrainingConfig
 
     def record(self, corpus: EncodedCorpus, words: Sequence[str]) -> dict[str, Any]:
-        """What run.json says of how a run came about."""
+        """What run.json says of how a run is made."""
         return {
             "command": shlex.join(["rnnlens", *words]),
             "corpus": {"source": corpus.name, "hash": corpus.hash, **asdict(self.corpus)},
@@ -64,30 +64,18 @@ class Order:
         }
 
     def refuse_other(self, run: Run, before: dict[str, Any]) -> None:
-        """Refuse to write over a run that was asked for in other words."""
+        """Refuse to continue a run that was begun with other options."""
         if "network" not in before:
             raise RnnlensError(
                 f"{run.path} holds the run of a module of your own; choose another folder with -o"
             )
         for part in ("corpus", "network", "training"):
-            for name, value in asdict(getattr(self, part)).items():
-                was = before.get(part, {}).get(name)
-                if was != value:
-                    raise RnnlensError(
-                        f"{run.path} holds another run, made with {as_flag(name, was)}, not "
-                        f"{as_flag(name, value)}; give the same flags to continue it, or another "
-                        "folder with -o"
-                    )
+            check_same(run.path, before.get(part, {}), asdict(getattr(self, part)))
 
 
 def add_to(verbs: Any) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser(
-        "train",
-        help="train a model on a corpus",
-        description=_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = verbs.add_parser("train", help="train a model on a corpus", description=_HELP)
     parser.add_argument("corpus", metavar="CORPUS", help="a file, a folder or nltk:NAME")
     parser.add_argument("-o", "--output", metavar="RUN", required=True, type=Path,
                         help="the run folder to make, or to continue")  # fmt: skip
@@ -133,15 +121,15 @@ def run_train(args: argparse.Namespace) -> int:
             return 0
         labels, counts = corpus.vocabulary.labels, corpus.vocabulary.counts
         colours = user_colours or default_colours(
-            labels, *parts_of_speech(labels, counts, corpus.tag_counts)
+            labels, *parts_of_speech(labels, counts, corpus.tag_counts), counts
         )
         say(f"{describe(corpus)}\ncolours     {colours['source']}")
         _refuse_too_large(order.network, len(corpus.vocabulary))
         record = order.record(corpus, args.words)
-        group.any(False)  # nobody writes before everybody has looked
+        group.any(False)  # no process writes before all have looked at the folder
         if group.first:
             run.create()
-            run.write_record({**record, "status": TRAINING})  # first: it marks the folder as ours
+            run.write_record({**record, "status": TRAINING})  # first: it marks the folder as a run
             run.write_vocabulary(corpus.vocabulary)
             run.write_colours(colours)
         return _train(run, record, order, corpus, device, group, args.checkpoint_seconds)
@@ -156,14 +144,14 @@ def _train(
     group: Processes,
     checkpoint_seconds: float,
 ) -> int:
-    """Train, or go on training, to the end."""
+    """Train to the end, from the checkpoint where there is one; returns the exit code."""
     network = Network(order.network, len(corpus.vocabulary)).initialise(order.training.seed)
     train, valid = corpus.splits["train"], corpus.splits["valid"]
     trainer = Trainer(network, train, valid, order.training, device, group)
     identity = json.dumps([corpus.hash, asdict(order)], sort_keys=True)
     if run.checkpoint.exists():
         load_checkpoint(trainer, run.checkpoint, identity)
-    group.any(False)  # nobody writes a checkpoint before everybody has read the last
+    group.any(False)  # no process writes a checkpoint before all have read the last
     code = _watch(trainer, run, identity, checkpoint_seconds)
     if code or not group.first:
         return code
@@ -182,7 +170,7 @@ def _train(
 
 
 def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
-    """Train under watch; 0 at the end, else the exit code of what stopped it."""
+    """Train with progress and checkpoints; the exit code, 0 unless a signal stops it."""
     progress, epochs = trainer.progress, trainer.config.epochs
 
     def epoch(number: int) -> str:
@@ -190,8 +178,9 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
 
     def look() -> str:
         trainer.check_finite()
-        shown = trainer.training_perplexity() if trainer.progress.seen else trainer.progress.best
-        return f"{epoch(trainer.progress.epoch + 1)}, perplexity {shown:.1f}"
+        seen = trainer.progress.seen
+        perplexity = trainer.training_perplexity() if seen else trainer.progress.best
+        return f"{epoch(trainer.progress.epoch + 1)}, perplexity {perplexity:.1f}"
 
     def save() -> None:
         trainer.check_weights()
@@ -226,7 +215,7 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
 
 
 def describe(corpus: EncodedCorpus) -> str:
-    """What was read, in a few lines."""
+    """A summary of a corpus in a few lines."""
     vocabulary = corpus.vocabulary
     lines = [f"corpus      {corpus.name} ({corpus.format}), vocabulary of {len(vocabulary):,}"]
     for name, split in corpus.splits.items():
@@ -242,7 +231,7 @@ def describe(corpus: EncodedCorpus) -> str:
 
 
 def _refuse_too_large(network: NetworkConfig, labels: int) -> None:
-    """Refuse a network that cannot fit this machine, before anything is written."""
+    """Refuse a network that needs more memory than this machine has."""
     with torch.device("meta"):
         size = sum(p.numel() for p in Network(network, labels).parameters()) * 4 * _COPIES
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -255,4 +244,4 @@ def _refuse_too_large(network: NetworkConfig, labels: int) -> None:
 
 
 def _silence(text: str) -> None:
-    """What the other processes print."""
+    """Print nothing: what all processes but the first do."""

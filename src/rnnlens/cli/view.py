@@ -27,14 +27,8 @@ does not list are in the group OTHER."""
 def add_to(verbs: Any) -> None:
     """Declare the verbs."""
     demo = verbs.add_parser("demo", help="the bundled model in the browser", description=_DEMO)
-    demo.set_defaults(run=run_demo)
-    demo.set_defaults(colours=None)
-    view = verbs.add_parser(
-        "view",
-        help="open runs in the browser",
-        description=_VIEW,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    demo.set_defaults(run=run_view, runs=[run_at(BUNDLED)], colours=None)
+    view = verbs.add_parser("view", help="open runs in the browser", description=_VIEW)
     view.add_argument("runs", metavar="RUN", type=run_at, nargs="+",
                       help="a run folder, or english-news, the bundled one")  # fmt: skip
     view.add_argument("--colours", metavar="FILE", type=Path,
@@ -67,17 +61,11 @@ def run_view(args: argparse.Namespace) -> int:
 
 def unique_names(runs: Sequence[Run]) -> list[str]:
     """The folders' names, numbered where they are the same: news, news-2."""
-    made: list[str] = []
+    names: list[str] = []
     for run in runs:
         plain = run.path.resolve().name or "run"
         name, count = plain, 2
-        while name in made:
+        while name in names:
             name, count = f"{plain}-{count}", count + 1
-        made.append(name)
-    return made
-
-
-def run_demo(args: argparse.Namespace) -> int:
-    """Serve the bundled run."""
-    args.runs = [run_at(BUNDLED)]
-    return run_view(args)
+        names.append(name)
+    return names

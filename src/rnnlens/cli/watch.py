@@ -1,4 +1,4 @@
-"""Watching over long work: progress, log, checkpoints, and stopping without losing anything."""
+"""Long work with a progress bar, a log, checkpoints, and a stop that loses nothing."""
 
 import math
 import signal
@@ -14,20 +14,20 @@ from rnnlens.model.train.distributed import Processes
 from rnnlens.run import Run
 
 _LOOK = 0.5  # seconds between looks at the loss, each of which waits for the GPU
-_OFTEN = 10.0  # seconds: no more saves than that at landmarks
+_OFTEN = 10.0  # seconds that are at least between saves at landmarks
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def check_seconds(seconds: float) -> None:
-    """Refuse a time between checkpoints that is none."""
+    """Refuse a time between checkpoints that is negative or no number."""
     if not 0 <= seconds < math.inf:
         raise RnnlensError(f"--checkpoint-seconds {seconds}: give a number from 0 up")
 
 
 class Watch:
-    """A context for work that asks `stop()` after each step.
+    """A context for work that calls `stop()` after each step.
 
-    `look` gives the words beside the bar and raises where the work has gone wrong; `save` writes
+    `look` gives the text beside the bar and raises an error if the work goes wrong; `save` writes
     the state. Ctrl-C and SIGTERM stop the work after the step; a second one stops it at once.
     """
 
@@ -52,7 +52,7 @@ class Watch:
             initial=done,
             unit=unit,
             dynamic_ncols=True,
-            disable=None if processes.first else True,  # None: only where somebody can see it
+            disable=None if processes.first else True,  # None: there is a bar in terminals only
         )
 
     def __enter__(self) -> Self:
@@ -81,18 +81,18 @@ class Watch:
         return self.processes.any(self.signal != 0)
 
     def landmark(self) -> None:
-        """A good moment to save, unless that was done just now."""
+        """Save, unless that was done just now: a good moment to continue from has come."""
         if time.monotonic() - self.saved >= min(_OFTEN, self.seconds):
             self._save()
 
     def stopped(self) -> int:
-        """Save what is there after a stop; the exit code a shell expects of the signal."""
+        """Save after a stop; returns the exit code that a shell expects of the signal."""
         self._save()
         self.say("stopped; give the same command again to continue")
         return 128 + (self.signal or signal.SIGTERM)
 
     def say(self, line: str) -> None:
-        """A line for the screen and for the run's log."""
+        """Print a line, and add it to the run's log."""
         if self.processes.first:
             tqdm.write(line)
             self.run.log(line)

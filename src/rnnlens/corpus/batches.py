@@ -12,7 +12,7 @@ from torch import Tensor
 _POOL = 200  # batches whose sentences are sorted by length together, to waste little on padding
 
 
-PADDING = -100  # the target where a sentence has ended; cross-entropy's own default to ignore
+PADDING = -100  # the target where a sentence has ended; cross-entropy ignores it by default
 
 
 @dataclass(frozen=True)
@@ -28,24 +28,24 @@ class Batch:
 
 @dataclass(frozen=True)
 class Split:
-    """Sentences end to end."""
+    """Encoded sentences, one after the other."""
 
-    ids: NDArray[np.int64]  # (N,)
-    starts: NDArray[np.int64]  # (S + 1,)
+    ids: NDArray[np.int64]  # (N,) the label of each word
+    starts: NDArray[np.int64]  # (S + 1,) where each sentence starts, and the end of the last
 
     @classmethod
     def of(
         cls, ids: NDArray[np.int64], starts: NDArray[np.int64], chosen: NDArray[np.int64]
     ) -> "Split":
-        """The chosen sentences of a longer row of them."""
+        """Only the chosen ones of some sentences."""
         lengths = np.diff(starts)[chosen]
-        made = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        places = np.arange(made[-1]) + np.repeat(starts[chosen] - made[:-1], lengths)
-        return cls(ids[places], made)
+        new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.arange(new_starts[-1]) + np.repeat(starts[chosen] - new_starts[:-1], lengths)
+        return cls(ids[places], new_starts)
 
     @classmethod
     def joined(cls, sentences: Sequence[Sequence[int]]) -> "Split":
-        """Sentences given one by one."""
+        """From a list of sentences."""
         starts = np.cumsum([0, *map(len, sentences)]).astype(np.int64)
         return cls(np.array([label for s in sentences for label in s], np.int64), starts)
 
@@ -54,7 +54,7 @@ class Split:
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """Words of each sentence."""
+        """How many words each sentence has."""
         return np.diff(self.starts)
 
     @property
@@ -69,7 +69,7 @@ class Split:
         return self.ids[keep]
 
     def batch(self, chosen: NDArray[np.int64], rank: int = 0, ranks: int = 1) -> Batch:
-        """Sentences by number, or this process's share of them."""
+        """A batch of the chosen sentences; with several processes, this one's share of it."""
         columns = slice(len(chosen) * rank // ranks, len(chosen) * (rank + 1) // ranks)
         steps = self.lengths[chosen] - 1  # (B,)
         time = np.arange(steps.max(initial=0))[:, None]  # (T, 1)

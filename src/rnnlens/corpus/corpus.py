@@ -1,7 +1,7 @@
 """From tokens to encoded splits: the paper's preprocessing, on arrays."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,29 +23,25 @@ from rnnlens.corpus.tokens import (
 )
 from rnnlens.corpus.vocabulary import NUM, UNK, Vocabulary, is_numeral
 from rnnlens.errors import RnnlensError
+from rnnlens.flags import option
 
 Words = Callable[[str], Iterable[str]]
 
-_UNKNOWN_IN_SOURCE = "<unk>"  # how corpora that were preprocessed before write UNK
+_UNKNOWN_IN_SOURCE = "<unk>"  # what stands for UNK in corpora that others have preprocessed
 
 
 @dataclass(frozen=True)
 class CorpusConfig(ReadingConfig):
     """How a corpus is read and preprocessed; the defaults are the paper's."""
 
-    min_count: int = field(
-        default=3, metadata={"help": "words seen less often in training become UNK"}
-    )
-    lowercase: bool = field(default=True, metadata={"help": "fold case"})
-    numbers: bool = field(default=True, metadata={"help": "map numerals to NUM"})
-
-    def _least(self) -> dict[str, int]:
-        return {**super()._least(), "min_count": 1}
+    min_count: int = option(3, "words seen less often in training become UNK", least=1, below=2**31)
+    lowercase: bool = option(True, "fold case")
+    numbers: bool = option(True, "map numerals to NUM")
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentences as they were read, and which of them are for what."""
+    """Sentences as they stand in a source, and the split that each belongs to."""
 
     name: str
     format: str
@@ -54,22 +50,22 @@ class Corpus:
 
     @classmethod
     def read(cls, source: str, config: ReadingConfig, *, lowercase: bool = False) -> "Corpus":
-        """Read and split; unless cases are folded, words are as they stand there."""
+        """Read a source and split its sentences; `lowercase` folds the case of words."""
         format_, tokens = read_tokens(source, config, lowercase=lowercase)
         return cls.of(source, format_, tokens, config)
 
     @classmethod
     def of(cls, name: str, format: str, tokens: Tokens, config: ReadingConfig) -> "Corpus":
-        """Split what was read into what is for training, validation and test."""
+        """Split tokens into sentences for training, validation and test."""
         return cls(name, format, tokens, split(tokens.part, config))
 
     @property
     def hash(self) -> str:
-        """Identifies what was read, wherever it was read from."""
+        """Identifies the contents of the corpus, wherever it is read from."""
         return self.tokens.hash
 
     def sentences(self, which: str) -> Iterator[Sentence]:
-        """Those for training, validation or test."""
+        """The sentences of one of SPLITS, as words."""
         forms, tokens = self.tokens.forms, self.tokens
         for number in np.flatnonzero(self.part == SPLITS.index(which)):
             a, b = tokens.starts[number], tokens.starts[number + 1]
@@ -82,7 +78,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class EncodedCorpus:
-    """What training and fitting see: encoded splits, the vocabulary, and how it came about."""
+    """What training and fitting see: encoded splits, the vocabulary, and how it was made."""
 
     name: str
     format: str
@@ -91,13 +87,8 @@ class EncodedCorpus:
     splits: dict[str, Split]
     tag_counts: NDArray[np.int64]  # (V, len(UNIVERSAL)) of each label in training data
     unknown: dict[str, float]  # share of UNK among the words of each split
-    short: int
-    cut: int
-
-    @property
-    def is_tagged(self) -> bool:
-        """Whether the source gave parts of speech."""
-        return bool(self.tag_counts.any())
+    short: int  # sentences left out because they have a single word
+    cut: int  # sentences cut into pieces because they are too long
 
 
 def load_corpus(source: str, config: CorpusConfig) -> EncodedCorpus:
@@ -106,7 +97,7 @@ def load_corpus(source: str, config: CorpusConfig) -> EncodedCorpus:
 
 
 def encode(corpus: Corpus, config: CorpusConfig) -> EncodedCorpus:
-    """The vocabulary of the training part, and every part in its labels."""
+    """Make the vocabulary of the training part, and encode every part with it."""
     name, tokens, part = corpus.name, corpus.tokens, corpus.part
     in_train = np.repeat(part == 0, np.diff(tokens.starts))  # (N,)
     digits = np.array([is_numeral(form) for form in tokens.forms])
@@ -145,10 +136,10 @@ def encode(corpus: Corpus, config: CorpusConfig) -> EncodedCorpus:
 def numbered(
     sentences: Iterable[Sentence], vocabulary: Vocabulary, words: Words, longest: int
 ) -> tuple[Split, Ints]:
-    """Sentences in a user's numbers, and the tag of each word, NO_TAG where there is none.
+    """Encode sentences by a user's vocabulary; also the tag of each word, or NO_TAG.
 
-    `words` splits a sentence as it splits a text that somebody types; tags belong to the words of
-    the corpus, so a sentence that is split otherwise has none.
+    `words` splits a sentence as it splits a text that somebody types. Tags belong to the words of
+    the corpus, so a sentence that `words` splits otherwise has none.
     """
     ids: list[int] = []
     tags: list[int] = []
@@ -176,7 +167,10 @@ def _spelled_numerals(
 
 
 def _numerals_as_one(tokens: Tokens, digits: NDArray[np.bool_]) -> Ints:
-    """Word numbers; numerals, by tag or else by their look, are the form after the last."""
+    """The number of each word, where all numerals have the number after that of the last form.
+
+    A numeral is told by its tag, or where it has none by its digits.
+    """
     numeral = (tokens.tags == TAG_IDS["NUM"]) | ((tokens.tags == NO_TAG) & digits[tokens.words])
     return np.where(numeral, len(tokens.forms), tokens.words)
 
@@ -184,7 +178,7 @@ def _numerals_as_one(tokens: Tokens, digits: NDArray[np.bool_]) -> Ints:
 def _label(
     forms: list[str], words: Ints, in_train: NDArray[np.bool_], min_count: int
 ) -> tuple[list[str], Ints]:
-    """Label names by falling training frequency, rare words as UNK; and the label of each token."""
+    """Label names, the most frequent first, with rare words as UNK; and the label of each token."""
     num, unk = len(forms), len(forms) + 1
     same = np.arange(len(forms) + 2)  # forms that stand for NUM or UNK already
     same[[k for k, form in enumerate(forms) if form == NUM]] = num

@@ -9,8 +9,8 @@ from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import Ints
 from rnnlens.corpus.vocabulary import NUM, UNKNOWN, is_special
 
-_ENGLISH = 0.6  # share of running words the lexicon must know
-_CHARACTERS = 0.8  # share of labels of one letter
+_ENGLISH = 0.6  # the share of running words that the lexicon knows, if the corpus is English
+_CHARACTERS = 0.8  # the share of labels of one letter, if labels are characters
 # Most rare words of English text are nouns.
 _SPECIAL = {NUM: "NUM", **dict.fromkeys(UNKNOWN, "NOUN")}
 

@@ -24,20 +24,21 @@ _SUFFIXES = (  # longest first
 def load_lexicon() -> dict[str, str]:
     """Lower-case English word -> universal part of speech."""
     text = files("textblob").joinpath("en", "en-lexicon.txt").read_text(encoding="utf-8")
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for line in text.splitlines():
         word, _, tag = line.strip().partition(" ")
         part = universal(tag) if tag and not word.startswith(";;;") else None
         # A word listed in lower case is that word; "Will NNP" must not rename "will MD".
-        if part and (word.islower() or word.lower() not in found):
-            found[word.lower()] = part
-    return found
+        if part and (word.islower() or word.lower() not in parts):
+            parts[word.lower()] = part
+    return parts
 
 
 def coverage(words: Iterable[tuple[str, int]], lexicon: dict[str, str]) -> float:
-    """The share of running words, letters only, that the lexicon knows: is this English?
+    """The share of running words that the lexicon knows, which tells whether a text is English.
 
-    It also lists names and foreign words, `der` and `les` among them; those do not count as known.
+    Only words of letters count. The lexicon also lists names and foreign words, `der` and `les`
+    among them; those do not count as known.
     """
     known = total = 0
     for word, count in words:
@@ -48,7 +49,7 @@ def coverage(words: Iterable[tuple[str, int]], lexicon: dict[str, str]) -> float
 
 
 def by_suffix(word: str) -> str:
-    """The part of speech an English ending suggests; without a telling one, a noun."""
+    """The part of speech that a word's English ending suggests; without such an ending, a noun."""
     if not any(letter.isalpha() for letter in word):
         return "NUM" if any(letter.isdigit() for letter in word) else "PUNCT"
     if "-" in word:

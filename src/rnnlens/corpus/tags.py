@@ -20,47 +20,45 @@ COARSE = {
     "ADV": "ADV",
 }
 
-# NLTK's twelve-tag universal tagset, where it differs from Universal Dependencies.
-_TWELVE = {"CONJ": "CCONJ", "PRT": "PART"}
+# Universal Dependencies, and NLTK's twelve-tag universal tagset where it differs from these.
+_WHOLE = {**{tag: tag for tag in UNIVERSAL}, "CONJ": "CCONJ", "PRT": "PART"}
 
 _BEGINNINGS = {
     # Penn Treebank
-    **dict.fromkeys(("NNP",), "PROPN"),
-    **dict.fromkeys(("NN",), "NOUN"),
+    "NNP": "PROPN",
+    "NN": "NOUN",
     **dict.fromkeys(("PRP", "WP", "EX"), "PRON"),
-    **dict.fromkeys(("VB",), "VERB"),
-    **dict.fromkeys(("MD",), "AUX"),
-    **dict.fromkeys(("JJ",), "ADJ"),
+    "VB": "VERB",
+    "MD": "AUX",
+    "JJ": "ADJ",
     **dict.fromkeys(("RB", "WRB"), "ADV"),
     **dict.fromkeys(("IN", "RP"), "ADP"),
     **dict.fromkeys(("DT", "PDT", "WDT"), "DET"),
-    **dict.fromkeys(("CD",), "NUM"),
-    **dict.fromkeys(("CC",), "CCONJ"),
+    "CD": "NUM",
+    "CC": "CCONJ",
     **dict.fromkeys(("TO", "POS"), "PART"),
-    **dict.fromkeys(("UH",), "INTJ"),
+    "UH": "INTJ",
     **dict.fromkeys(("$", "#", "SYM", "AFX"), "SYM"),
     **dict.fromkeys(("FW", "LS", "ADD", "GW", "XX"), "X"),
     **dict.fromkeys(("``", "'", '"', ".", ",", ":", "-", "(", ")", "HYPH", "NFP"), "PUNCT"),
     # Brown, where it differs
-    **dict.fromkeys(("NP",), "PROPN"),
-    **dict.fromkeys(("NR",), "NOUN"),
+    "NP": "PROPN",
+    "NR": "NOUN",
     **dict.fromkeys(("PN", "PP"), "PRON"),
     **dict.fromkeys(("BE", "HV", "DO"), "VERB"),
     **dict.fromkeys(("QL", "RN", "WQL"), "ADV"),
-    **dict.fromkeys(("OD",), "ADJ"),
+    "OD": "ADJ",
     **dict.fromkeys(("AB", "AP", "AT"), "DET"),
-    **dict.fromkeys(("CS",), "SCONJ"),
-    **dict.fromkeys(("*",), "PART"),
+    "CS": "SCONJ",
+    "*": "PART",
 }
 
 
 def universal(tag: str) -> str | None:
-    """The universal part of speech of a universal, Penn or Brown tag; None for a tag unknown."""
+    """The universal part of speech of a universal, Penn or Brown tag; None for any other."""
     tag = tag.upper()
-    if tag in _UNIVERSAL_SET:
-        return tag
-    if tag in _TWELVE:
-        return _TWELVE[tag]
+    if tag in _WHOLE:
+        return _WHOLE[tag]
     tag = re.sub(r"^FW-(?=.)", "", tag)  # Brown: a foreign word of that part of speech
     for end in range(min(len(tag), 4), 0, -1):
         if tag[:end] in _BEGINNINGS:
@@ -71,6 +69,3 @@ def universal(tag: str) -> str | None:
 def coarse(tag: str | None) -> str:
     """The paper's colour group of a universal part of speech."""
     return COARSE.get(tag or "", "OTHER")
-
-
-_UNIVERSAL_SET = frozenset(UNIVERSAL)

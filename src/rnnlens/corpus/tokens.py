@@ -7,7 +7,7 @@ and not with a multiple of it, and everything after reading is a few array opera
 import hashlib
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.vocabulary import NUM, UNK
 from rnnlens.errors import RnnlensError
+from rnnlens.flags import Options, option
 
 SPLITS = ("train", "valid", "test")
 TAG_IDS = {tag: i for i, tag in enumerate(UNIVERSAL)}
@@ -26,27 +27,25 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class ReadingConfig:
+class ReadingConfig(Options):
     """How a corpus is read and split; the defaults are the paper's."""
 
-    format: str = field(default="auto", metadata={"help": "auto, text, raw, conllu or brackets"})
-    encoding: str = field(default="utf-8", metadata={"help": "encoding of text files"})
-    valid: str = field(default="", metadata={"help": "a corpus of its own for validation"})
-    test: str = field(default="", metadata={"help": "a corpus of its own for testing"})
-    valid_share: float = field(
-        default=0.1, metadata={"help": "share of sentences for validation, without --valid"}
-    )
-    test_share: float = field(
-        default=0.1, metadata={"help": "share of sentences for testing, without --test"}
-    )
-    split_seed: int = field(default=0, metadata={"help": "seed of the random split"})
-    longest: int = field(
-        default=200, metadata={"help": "cut longer sentences into pieces of this many words"}
+    format: str = option("auto", "auto, text, raw, conllu or brackets")
+    encoding: str = option("utf-8", "encoding of text files")
+    valid: str = option("", "a corpus of its own for validation")
+    test: str = option("", "a corpus of its own for testing")
+    valid_share: float = option(0.1, "share of sentences for validation, without --valid")
+    test_share: float = option(0.1, "share of sentences for testing, without --test")
+    split_seed: int = option(0, "seed of the random split", least=0, below=2**31)
+    # Pieces of at most 2 words would leave single words, which predict nothing.
+    longest: int = option(
+        200, "cut longer sentences into pieces of this many words", least=3, below=2**31
     )
     numbers = False  # whether a sign for numbers is read as NUM
 
     def check(self) -> None:
         """Refuse values that cannot work."""
+        super().check()
         if self.format not in FORMATS:
             raise RnnlensError(f"no format is called {self.format!r}; choose {', '.join(FORMATS)}")
         shares = self.valid_share, self.test_share
@@ -55,14 +54,6 @@ class ReadingConfig:
                 f"shares of {self.valid_share} and {self.test_share} leave no training data; "
                 "give --valid-share and --test-share between 0 and 1, together below 1"
             )
-        # Pieces of at most 2 words would leave single words, which predict nothing.
-        for name, least in self._least().items():
-            if not least <= getattr(self, name) < 2**31:
-                flag = name.replace("_", "-")
-                raise RnnlensError(f"--{flag} {getattr(self, name)}: give at least {least}")
-
-    def _least(self) -> dict[str, int]:
-        return {"split_seed": 0, "longest": 3}
 
 
 @dataclass(frozen=True)
@@ -79,16 +70,16 @@ class Tokens:
     @property
     def hash(self) -> str:
         """Identifies what was read, wherever it was read from."""
-        made = hashlib.sha256("\n".join(self.forms).encode("utf-8", "surrogatepass"))
+        sha = hashlib.sha256("\n".join(self.forms).encode("utf-8", "surrogatepass"))
         for numbers in (self.words, self.tags, self.starts, self.part):
-            made.update(numbers.tobytes())
-        return made.hexdigest()
+            sha.update(numbers.tobytes())
+        return sha.hexdigest()
 
 
 def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple[str, Tokens]:
-    """Read a corpus and those given for validation and test.
+    """Read a corpus, and the corpora for validation and test where the configuration names any.
 
-    Returns its format, with the reason where it was recognised, and what it holds.
+    Returns the format, with the reason where it was recognised, and the tokens.
     """
     config.check()
     format_, reason = config.format, ""
@@ -101,16 +92,16 @@ def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple
         read(s, config.format, config.encoding) if s else () for s in (config.valid, config.test)
     ]
     tokens = collect(parts, lowercase, mark)
-    for which, given in ((1, config.valid), (2, config.test)):
-        if given and not (tokens.part == which).any():
-            raise RnnlensError(f"{given} holds no sentence of two words or more; give another")
+    for which, corpus in ((1, config.valid), (2, config.test)):
+        if corpus and not (tokens.part == which).any():
+            raise RnnlensError(f"{corpus} holds no sentence of two words or more; give another")
     if not (tokens.part == 0).any():
         what = f"only {tokens.short} sentences of a single word" if tokens.short else "no sentence"
         raise RnnlensError(
             f"{source} holds {what}; a language model needs sentences of at least two words"
         )
-    known = "; ".join(filter(None, [reason, mark and f"{mark} is {NUM}"]))
-    return f"{format_}: {known}" if known else format_, tokens
+    details = "; ".join(filter(None, [reason, mark and f"{mark} is {NUM}"]))
+    return f"{format_}: {details}" if details else format_, tokens
 
 
 def collect(parts: list[Iterable[Sentence]], lowercase: bool, number: str = "") -> Tokens:
@@ -142,7 +133,7 @@ def collect(parts: list[Iterable[Sentence]], lowercase: bool, number: str = "") 
 
 
 def _form(word: str, lowercase: bool, number: str) -> str:
-    """In lower case where that is wanted; NUM and UNK are what they are."""
+    """A word in lower case where that is wanted, except NUM and UNK; the mark of numbers as NUM."""
     if word == number:
         return NUM
     return word.lower() if lowercase and word not in (NUM, UNK) else word
@@ -155,7 +146,7 @@ def cuts(size: int, longest: int) -> list[int]:
 
 
 def cut(starts: Ints, longest: int) -> tuple[Ints, Ints]:
-    """Where pieces start, with the sentences longer than `longest` cut; and each one's sentence."""
+    """Cut sentences longer than `longest`: where each piece starts, and which sentence it is of."""
     pieces = np.maximum(1, -(-np.diff(starts) // longest))
     inner = [
         starts[s] + np.cumsum(cuts(int(starts[s + 1] - starts[s]), longest))[:-1]
@@ -165,21 +156,21 @@ def cut(starts: Ints, longest: int) -> tuple[Ints, Ints]:
 
 
 def split(part: Ints, config: ReadingConfig) -> Ints:
-    """Which of SPLITS each sentence belongs to: as given, the rest of them at random."""
-    made = part.copy()
+    """Which of SPLITS each sentence belongs to: that of its corpus, or else one at random."""
+    places = part.copy()
     free = np.random.default_rng(config.split_seed).permutation(np.flatnonzero(part == 0))
     taken = 0
-    for which, given, share in (
+    for which, corpus, share in (
         (1, config.valid, config.valid_share),
         (2, config.test, config.test_share),
     ):
-        if not given:
+        if not corpus:
             size = max(1, round(len(free) * share))
-            made[free[taken : taken + size]] = which
+            places[free[taken : taken + size]] = which
             taken += size
     for which, name in enumerate(SPLITS):
-        if not (made == which).any():
+        if not (places == which).any():
             raise RnnlensError(
                 f"{len(part)} sentences leave none for the {name} part; give more text"
             )
-    return made
+    return places

@@ -28,20 +28,23 @@ def is_special(label: str) -> bool:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Labels and the words that are read; of a language model of ours these are the same."""
+    """The labels that a model predicts and the words that it reads.
+
+    For the language models that rnnlens trains, these are the same.
+    """
 
     labels: tuple[str, ...]  # in the order of their numbers
     counts: tuple[int, ...]  # how often each is to be predicted in the training data
     numerals: frozenset[str] = frozenset()  # spelled-out words that the corpus tags as numbers
     lowercase: bool = True  # words are folded
     numbers: bool = True  # numerals become NUM
-    words: tuple[str, ...] | None = None  # that are read, where these are not the labels
+    words: tuple[str, ...] | None = None  # that the model reads; None: the labels
 
     @classmethod
     def of_user(
         cls, labels: tuple[str, ...], counts: tuple[int, ...], words: tuple[str, ...]
     ) -> "Vocabulary":
-        """A user's own, whose words are taken as they are; no words: nobody has named them."""
+        """A user's vocabulary, whose words are taken as they are; empty where they are unnamed."""
         same = None if words == labels else words
         return cls(labels, counts, lowercase=False, numbers=False, words=same)
 
@@ -65,7 +68,7 @@ class Vocabulary:
         return len(self.labels)
 
     def encode(self, words: Iterable[str]) -> list[int]:
-        """The numbers of words somebody typed: without tags, numerals go by their look."""
+        """The numbers of words that somebody typed; numerals are told by their digits."""
         return [self._number(word) for word in words]
 
     def _number(self, word: str) -> int:
@@ -104,7 +107,7 @@ class Vocabulary:
     def from_json(cls, value: Any) -> "Vocabulary":
         """The inverse of `to_json`."""
         try:
-            if "lowercase" not in value:  # a user's of an older version, which folds nothing
+            if "lowercase" not in value:  # an older version wrote a user's vocabulary without it
                 value = {"numerals": (), "lowercase": False, "numbers": False, **value}
             words = value.get("inputs")
             vocabulary = cls(

@@ -1,9 +1,9 @@
 """Recurrent cells, written like the appendix of the paper.
 
-`step` is what is read: one timestep, every kind by name. `_states` computes the same kinds for a
+`step` is the definition: one timestep, every kind by name. `_states` computes the same kinds for a
 whole sequence quickly, and `outputs` is torch's fused recurrence, for training. Weights are laid
-out as torch.nn.LSTM, GRU and RNN have them, projections and missing biases included, so that the
-same cells serve networks of ours and users' modules.
+out as in torch.nn.LSTM, GRU and RNN, projections and missing biases included, so that the same
+cells serve the networks of rnnlens and users' modules.
 """
 
 import re
@@ -35,7 +35,7 @@ class Weights(NamedTuple):
 
     @property
     def bias(self) -> Tensor | None:
-        """Both biases as one, for the cells that only ever add them."""
+        """The sum of both biases, for cells that need nothing else of them."""
         return None if self.b_x is None or self.b_h is None else self.b_x + self.b_h
 
     def projected(self, h: Tensor) -> Tensor:
@@ -87,10 +87,10 @@ class Cell(ABC):
     def states(
         self, x: Tensor, start: States, w: Weights, edits: dict[int, Change] | None = None
     ) -> States:
-        """Every kind (T, B, H) for inputs x (T, B, I), from the carried states (B, H) on.
+        """Every kind (T, B, H) for inputs x (T, B, I), starting from the carried states (B, H).
 
-        In the weights' precision, whatever an autocast around the call would make of them. `edits`
-        are the changes at some timesteps.
+        Computed in the weights' precision, even within an autocast. `edits` are changes by
+        timestep.
         """
         start = {kind: values.to(w.w_x.dtype) for kind, values in start.items()}
         with torch.autocast(x.device.type, enabled=False):
@@ -103,7 +103,7 @@ class Cell(ABC):
             return self._stepwise(x, start, w, edits or {})
 
     def _stepwise(self, x: Tensor, start: States, w: Weights, edits: dict[int, Change]) -> States:
-        """The same by `step`, which can be edited and differentiated."""
+        """The states by `step`, which can be edited and differentiated."""
         steps, prev = list[States](), start
         for t, a in enumerate(F.linear(x, w.w_x, w.b_x)):
             prev = self.step(a, prev, w, edits.get(t, unchanged))
@@ -111,7 +111,7 @@ class Cell(ABC):
         return {kind.id: torch.stack([step[kind.id] for step in steps]) for kind in self.kinds}
 
     def described(self, kind: Kind, w: Weights) -> Kind:
-        """A kind of this cell with the equation for the weights that there are."""
+        """A kind of this cell; its equation has the projection and biases that the weights have."""
         equation = kind.equation
         if w.w_p is not None and kind.id == "h":
             equation = "h = W_p (o ∘ tanh(c))"
@@ -173,7 +173,7 @@ class _LSTM(Cell):
 
     @staticmethod
     def _squash(a: Tensor) -> None:
-        """Turn sums (..., 4H) into gates, in place."""
+        """Turn sums (..., 4H) into gates and cell input, in place."""
         width = a.shape[-1] // 4
         a[..., : 2 * width].sigmoid_()
         a[..., 2 * width : 3 * width].tanh_()
@@ -254,7 +254,7 @@ class _Elman(Cell):
 
     @staticmethod
     def _squash(a: Tensor) -> Tensor:
-        """In place."""
+        """Turn sums into outputs, in place."""
         return a.tanh_()
 
     def step(self, a: Tensor, prev: States, w: Weights, edit: Change = unchanged) -> States:
@@ -288,7 +288,7 @@ class _Rectified(_Elman):
 
 
 def _before(values: Tensor, start: Tensor) -> Tensor:
-    """(T, B, H) one timestep earlier."""
+    """The values (T, B, H) one timestep earlier; `start` is what precedes the first."""
     return torch.cat([start[None], values[:-1]])
 
 

@@ -12,7 +12,7 @@ PREDICTION = "y"  # the id of the model's own prediction
 
 @dataclass(frozen=True)
 class Edge:
-    """A kind that another is computed from, so many timesteps back."""
+    """A kind that another is computed from, `back` timesteps before it."""
 
     kind: str  #: Its id.
     back: int = 0  #: Timesteps; negative in a layer that reads backwards.
@@ -37,7 +37,7 @@ class Kind:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Kind":
-        """The inverse of `asdict`; of older files, that hold ids alone, these are taken apart."""
+        """The inverse of `asdict`; older files hold only the id, from which the rest follows."""
         sources = tuple(Edge(**edge) for edge in value["sources"])
         older = {}
         if "letter" not in value and (form := _ID.fullmatch(value["id"])):
@@ -46,7 +46,7 @@ class Kind:
 
     @property
     def is_gate(self) -> bool:
-        """Whether it only regulates others, or is a candidate for them: shown when asked for."""
+        """Whether it is a gate or a candidate, which views leave out unless asked for."""
         return self.layer > 0 and self.letter in GATES
 
 
@@ -55,7 +55,7 @@ GATES = frozenset("fiogrzn")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a layer stands in a model: what its kinds are called after, and what it reads."""
+    """Where a layer stands in a model, which names its kinds, and what it reads."""
 
     number: int  # the layer within its part, from 1
     below: tuple[str, ...]  # the kinds that are its input
@@ -70,7 +70,7 @@ class Place:
 
 
 def placed(kind: Kind, place: Place) -> Kind:
-    """A cell's kind in its place; of a layer read backwards, the step before is the one after."""
+    """A cell's kind in its place; a layer that reads backwards has the next step for the last."""
     sources: list[Edge] = []
     for edge in kind.sources:
         if edge.kind == BELOW:
@@ -94,9 +94,12 @@ EMBEDDING = Kind("x", "embedding", "x", "x = E[word]", letter="x")
 
 
 def prediction(kinds: Sequence[Kind]) -> Kind:
-    """The kind `y`, the model's own prediction, made of the last output or of both directions'."""
+    """The kind `y`, the model's own prediction, computed from the last output.
+
+    Where the last layer reads in both directions, from the outputs of both.
+    """
     last = kinds[-1]
-    beside = (last.part, last.layer, last.letter)
-    tops = [kind.id for kind in kinds if (kind.part, kind.layer, kind.letter) == beside]
+    place = (last.part, last.layer, last.letter)
+    tops = [kind.id for kind in kinds if (kind.part, kind.layer, kind.letter) == place]
     sources = tuple(Edge(top) for top in (tops if last.letter else [last.id]))
     return Kind(PREDICTION, "prediction", "y", "y = softmax(W h + b)", sources, letter="y")

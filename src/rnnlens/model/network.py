@@ -1,7 +1,7 @@
 """The network: embedding, recurrent layers, readout; and its trace, every kind by name."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
+from rnnlens.flags import Options, option
 from rnnlens.model.cells import CELLS, Cell, States, Weights
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
 from rnnlens.model.text import TextSide
@@ -20,28 +21,20 @@ from rnnlens.model.train.dropout import Dropout
 
 
 @dataclass(frozen=True)
-class NetworkConfig:
+class NetworkConfig(Options):
     """The shape of a network; the defaults are the paper's."""
 
-    cell: str = field(default="lstm", metadata={"help": "lstm, gru or rnn (Elman)"})
-    width: int = field(default=300, metadata={"help": "width of every layer"})
-    layers: int = field(default=2, metadata={"help": "recurrent layers, one on the other"})
-    embedding: int = field(default=0, metadata={"help": "width of the embedding; 0: as the layers"})
-    tied: bool = field(
-        default=True, metadata={"help": "let the readout share the embedding's matrix"}
-    )
+    cell: str = option("lstm", "lstm, gru or rnn (Elman)")
+    width: int = option(300, "width of every layer", least=1, most=65536)
+    layers: int = option(2, "recurrent layers, one on the other", least=1, most=64)
+    embedding: int = option(0, "width of the embedding; 0: as the layers", least=0, most=65536)
+    tied: bool = option(True, "let the readout share the embedding's matrix")
 
     def check(self) -> None:
         """Refuse shapes that cannot work."""
+        super().check()
         if self.cell not in CELLS:
             raise RnnlensError(f"no cell is called {self.cell!r}; choose {', '.join(CELLS)}")
-        if not (1 <= self.width <= 65536 and 1 <= self.layers <= 64 and self.embedding >= 0):
-            raise RnnlensError(
-                f"a network of width {self.width}, {self.layers} layers and embedding "
-                f"{self.embedding} cannot be made; give a width of 1 to 65536, 1 to 64 layers"
-            )
-        if self.embedding > 65536:
-            raise RnnlensError(f"an embedding of {self.embedding} is too wide; give at most 65536")
 
 
 class Layer(nn.Module):
@@ -56,7 +49,7 @@ class Layer(nn.Module):
         self.b_h = nn.Parameter(torch.zeros(cell.gates * width))
 
     def weights(self, w_h: Tensor | None = None) -> Weights:
-        """Its weights; `w_h` may be a thinned-out one."""
+        """Its weights; `w_h` replaces the recurrent ones, for dropout."""
         return Weights(self.w_x, self.w_h if w_h is None else w_h, self.b_x, self.b_h)
 
     def start(self, batch: int) -> States:
@@ -93,7 +86,7 @@ class Network(nn.Module, Traceable):
 
     @cached_property
     def _ids(self) -> list[dict[str, str]]:
-        """Of each layer, its kinds' ids by letter."""
+        """For each layer, the ids of its kinds by letter."""
         layers = range(1, len(self.layers) + 1)
         return [{k.letter: k.id for k in self.kinds if k.layer == layer} for layer in layers]
 
@@ -108,7 +101,7 @@ class Network(nn.Module, Traceable):
         return f"{config.cell.upper()} {config.width} × {config.layers}"
 
     def text(self, vocabulary: Vocabulary) -> TextSide:
-        """How a text is given to it."""
+        """How a text becomes a batch for this network."""
         return TextSide.of_words(vocabulary)
 
     @property
@@ -121,7 +114,7 @@ class Network(nn.Module, Traceable):
         return [layer for layer in self.layers if isinstance(layer, Layer)]
 
     def initialise(self, seed: int) -> "Network":
-        """Draw the weights."""
+        """Draw the weights at random."""
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():
             spread = (3 / self.embedding.shape[1]) ** 0.5  # rows of length about 1
@@ -164,7 +157,8 @@ class Network(nn.Module, Traceable):
     def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
         """Read a batch (T, B) of sequences, or a pair of that and of their lengths (B,).
 
-        States past a sequence's length mean nothing. `Trace.last` continues where this ended.
+        States past a sequence's length mean nothing. Given as `start`, `Trace.last` continues the
+        sequences.
         """
         inputs, lengths = batch if isinstance(batch, tuple) else (batch, None)
         x = F.embedding(inputs, self.embedding)

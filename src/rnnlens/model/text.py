@@ -17,7 +17,7 @@ from rnnlens.model.traceable import Traceable
 
 @dataclass(frozen=True)
 class Example:
-    """A text whose states are at hand."""
+    """A text with its states."""
 
     text: str
     words: tuple[str, ...]
@@ -27,14 +27,14 @@ class Example:
 
 @dataclass(frozen=True)
 class TextSide:
-    """What stands beside a Traceable for those who give it texts."""
+    """How texts are given to a Traceable."""
 
     vocabulary: Vocabulary
     split: Callable[[str], Iterable[str]]  # a text into words
     batch: Callable[[Sequence[int]], Any]  # the numbers of words into what the model is given
-    follows: bool = True  # whether labels are the words that follow, so that a text tells what came
+    follows: bool = True  # whether labels are the next words, so that a text tells the labels
     side_by_side: bool = False  # whether sentences are columns of one batch (T, B)
-    mark: int | None = None  # what is read in front of a text, in place of its last word
+    mark: int | None = None  # what the model reads in front of a text, whose last word it leaves
 
     def words(self, text: str) -> tuple[str, ...]:
         """The words of a text somebody typed."""
@@ -45,21 +45,21 @@ class TextSide:
         return words
 
     def came(self, ids: Sequence[int]) -> list[int]:
-        """The labels that a text's words are, in the order of what is read; -1: it does not tell.
+        """The labels that the words of a text are, in the order of reading; -1: unknown.
 
-        Of a model that reads a mark first, a state stands beside the word that it predicts.
+        A model that reads a mark first has each state beside the word that it predicts.
         """
         if not self.follows:
             return [-1] * len(ids)
         return [*ids] if self.mark is None else [self.mark, *ids]
 
     def is_unknown(self, number: int) -> bool:
-        """Whether the model has no word of its own for it."""
+        """Whether it is the number of all words that the model does not know."""
         return number == self.vocabulary.unknown
 
     @classmethod
     def of_words(cls, vocabulary: Vocabulary) -> "TextSide":
-        """Of a language model of ours."""
+        """For a language model that rnnlens trains."""
 
         def is_known(word: str) -> bool:
             return vocabulary.encode([word]) != [vocabulary.unknown]
@@ -74,11 +74,11 @@ def column(ids: Sequence[int]) -> Tensor:
 
 @torch.no_grad()
 def text_states(model: Traceable, side: TextSide, ids: Sequence[int]) -> States:
-    """States (T, H) of every kind after each word of a text, and `y`."""
+    """The states (T, H) of every kind after each word of a text, and of `y`, the prediction."""
     trace = model.trace(side.batch(ids))
     kinds = [kind.id for kind in model.kinds]
     steps, batch, _ = trace.states[kinds[-1]].shape
-    if trace.lengths is not None and steps > len(ids):  # past its end a text is padded
+    if trace.lengths is not None and steps > len(ids):  # the text is padded
         steps = int(trace.lengths.max())
     if (steps, batch) != (len(ids), 1):
         raise RnnlensError(

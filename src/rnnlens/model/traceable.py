@@ -1,4 +1,4 @@
-"""The contract of everything that can be traced: networks of ours and users' modules alike."""
+"""The contract of everything that can be traced: rnnlens's networks and users' modules alike."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.cells import Change, States
 from rnnlens.model.kinds import Kind, prediction
 
-_FEW = 4  # states
+_FEW = 4  # states that are too few for F.linear to be quick
 
 
 class Edit(NamedTuple):
@@ -26,15 +26,15 @@ class Edit(NamedTuple):
 
 
 def changes(edits: Sequence[Edit], ids: dict[str, str]) -> dict[int, Change]:
-    """The edits of one layer's kinds, `ids` by letter, as changes by timestep."""
+    """The edits of one layer as changes by timestep; `ids` are the layer's kinds by letter."""
     letters = {kind: letter for letter, kind in ids.items()}
-    mine = [edit for edit in edits if edit.kind in letters]
+    of_layer = [edit for edit in edits if edit.kind in letters]
 
     def at(step: int) -> Change:
-        here = {letters[edit.kind]: edit.change for edit in mine if edit.step == step}
-        return lambda letter, value: here[letter](value) if letter in here else value
+        by_letter = {letters[edit.kind]: edit.change for edit in of_layer if edit.step == step}
+        return lambda letter, value: by_letter[letter](value) if letter in by_letter else value
 
-    return {edit.step: at(edit.step) for edit in mine}
+    return {edit.step: at(edit.step) for edit in of_layer}
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -42,8 +42,8 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if x.dim() != 2 or len(x) > _FEW:
         return F.linear(x, weight, bias)
     # With the weights as rows they are read at full speed, and few states are all reading.
-    made = (weight @ x.T).T.contiguous()
-    return made if bias is None else made.add_(bias)
+    y = (weight @ x.T).T.contiguous()
+    return y if bias is None else y.add_(bias)
 
 
 class Readout(NamedTuple):
@@ -72,7 +72,7 @@ class Trace:
 
     @property
     def prediction(self) -> Tensor:
-        """What the logits are computed from; refused where nothing was found to be them."""
+        """What the logits are computed from; an error where the trace has no logits."""
         if self.y is None:
             raise RnnlensError(
                 "the module's logits were not found in what it returns; give logits= a function "
@@ -105,12 +105,12 @@ class Traceable(ABC):
 
     @property
     def description(self) -> str:
-        """In few words, such as LSTM 300 × 2."""
+        """The model in a few words, such as LSTM 300 × 2."""
         return type(self).__name__
 
     @property
     def difference(self) -> float | None:
-        """The largest between recomputed and real outputs, where any are recomputed."""
+        """The largest difference between recomputed and real outputs; None: none are recomputed."""
         return None
 
     @property
@@ -121,11 +121,11 @@ class Traceable(ABC):
     @property
     @abstractmethod
     def device(self) -> torch.device:
-        """Where batches are to be."""
+        """The device on which it takes batches."""
 
     @abstractmethod
     def classifier(self) -> Readout | None:
-        """The linear map that the prediction is, where it is one."""
+        """The linear map from a kind to the prediction, or None where there is no such map."""
 
     @abstractmethod
     def predict(self, y: Tensor) -> Tensor:
@@ -133,29 +133,30 @@ class Traceable(ABC):
 
     @abstractmethod
     def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
-        """Read a batch from the carried states `start` on, with `edits` made on the way."""
+        """Read a batch, starting from the carried states `start`, and apply `edits` on the way."""
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:  # noqa: ARG002
-        """Labels of a batch as (T, B), beside the states of its trace; negative: none."""
+        """The labels of a batch as (T, B), like the states of its trace; negative: no label."""
         return labels
 
     @property
     def code(self) -> str:
-        """The package.module:factory that has to be imported before it can be traced, if any."""
+        """The package.module:factory to import before the model can be traced; empty: none."""
         return ""
 
-    def batches(self, given: Sequence[Any]) -> list[tuple[Any, Tensor]]:
-        """Batches for it to read, pairs of what it is given and its targets, checked; how these lie
-        beside its states is known from then on.
+    def batches(self, user_batches: Sequence[Any]) -> list[tuple[Any, Tensor]]:
+        """Check a user's batches, and return them as pairs of inputs and targets.
+
+        From then on the model knows how targets lie beside its states.
         """
-        return list(given)
+        return list(user_batches)
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:  # noqa: ARG002
-        """The words that a batch reads, as whole numbers beside its targets."""
+        """The numbers of the words in a batch, in the shape of its targets; None: it has none."""
         return inputs if isinstance(inputs, Tensor) else None
 
     def count(self, inputs: Any, targets: Tensor) -> int:  # noqa: ARG002
-        """How many states of a batch have a target, about."""
+        """About how many states of a batch have a target."""
         return int((targets >= 0).sum())
 
     def found_at(
@@ -164,8 +165,8 @@ class Traceable(ABC):
         vocabulary: Any,  # noqa: ARG002
         examples: Sequence[Any],  # noqa: ARG002
     ) -> "Traceable":
-        """The same model, as `package.module:factory` gives it to whoever opens its run."""
+        """The same model, made by the code at `where`, a package.module:factory, from now on."""
         raise RnnlensError(f"model={where!r} is for a module of your own; leave it out")
 
     def check(self) -> None:  # noqa: B027 - most models stay as they are
-        """Refuse to go on where the model has changed since its probes were fitted."""
+        """Refuse a model that has changed since its probes were fitted."""

@@ -24,7 +24,7 @@ def _state(fitter: Fitter) -> dict[str, dict[str, Tensor]]:
 def save_fit(
     path: Path, identity: str, done: dict[str, Tensor], fitter: Fitter | None = None
 ) -> None:
-    """Write everything; `identity` says of which fit it is. Without a fitter, none is under way."""
+    """Write the finished probes and, if one is under way, a fitter; `identity` tells fits apart."""
     tensors = {f"done:{name}": t for name, t in done.items()}
     header: dict[str, Any] = {"identity": identity, "semantic": "", "progress": {"seen": 0}}
     if fitter:
@@ -37,7 +37,7 @@ def save_fit(
 
 
 class SavedFit:
-    """What `save_fit` wrote."""
+    """The contents of a file that `save_fit` has written."""
 
     def __init__(self, path: Path, identity: str) -> None:
         self.path = path
@@ -53,13 +53,13 @@ class SavedFit:
 
     @property
     def done(self) -> dict[str, Tensor]:
-        """The probes of the semantics that were finished."""
+        """The probes of the semantics that are finished."""
         return {
             n.removeprefix("done:"): t for n, t in self.tensors.items() if n.startswith("done:")
         }
 
     def restore(self, fitter: Fitter) -> None:
-        """Put a fitter where it was."""
+        """Give a fitter the state that was saved."""
         try:
             for part, named in _state(fitter).items():
                 for name, t in named.items():

@@ -1,4 +1,4 @@
-"""Data that a model reads, with the labels that lie beside it: sentences, or a user's batches."""
+"""Data for a model to read, with the labels of its states: sentences, or a user's batches."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -12,49 +12,49 @@ from torch import Tensor
 from rnnlens.corpus.batches import Split
 from rnnlens.model.traceable import Traceable
 
-NONE = -1  # where a state has no label
+NONE = -1  # the label of a state that has none; any other negative number means the same
 _SIDE_BY_SIDE = 1024  # sentences traced together
 
 Ints = NDArray[np.int64]
 
 
 class Batch(NamedTuple):
-    """What a model is given, and the labels that lie beside it; negative: none."""
+    """What a model reads at once, and the labels of its states; negative: no label."""
 
     inputs: Any
     targets: Tensor  # of each state, or of each sequence
-    words: Tensor | None  # that are read, where these are labels too
+    words: Tensor | None  # the words of the inputs as labels, where words are labels
 
 
 class Data(ABC):
-    """The data of one split, in pieces that can be had in any order."""
+    """The data of one split, in pieces that can be read in any order."""
 
-    unit: str  # what a piece is
-    counts: Ints  # states of each piece that have a target, about
-    whole_pieces = False  # whether each batch is one piece, always the same
+    unit: str  # what a piece is, in the plural
+    counts: Ints  # about how many states of each piece have a target
+    whole_pieces = False  # whether each piece is a batch by itself, always the same
 
     @abstractmethod
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
-        """Some pieces, put together for the model."""
+        """The chosen pieces, put together into batches for the model."""
 
     @abstractmethod
     def shuffled(self, seed: int) -> "Data":
-        """The same to read, with every label exchanged for another's at random."""
+        """The same inputs, with the labels exchanged among each other at random."""
 
     def pairs(self, shift: int) -> int:  # noqa: ARG002 - not every data can tell
-        """States that have a label so many words after the one just read, about."""
+        """About how many states have a label `shift` words after the one just read."""
         return int(self.counts.sum())
 
 
 class Sentences(Data):
-    """Encoded sentences: a state follows each word but the last, and is asked for the next."""
+    """Encoded sentences: after each word but the last, a state is asked for the next word."""
 
     unit = "sentences"
 
     def __init__(self, split: Split, labels: Ints | None = None) -> None:
-        """`labels` are asked about in the place of the words."""
+        """`labels` take the place of the words in what is asked, but not in what is read."""
         self.split, self.counts = split, split.lengths - 1
-        self.labels = split.ids if labels is None else labels
+        self.asked = split if labels is None else Split(labels, split.starts)
 
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
         """Sentences of similar length side by side, (T, B)."""
@@ -62,16 +62,13 @@ class Sentences(Data):
         chosen = chosen[np.argsort(split.lengths[chosen], kind="stable")]
         for k in range(0, len(chosen), _SIDE_BY_SIDE):
             group = chosen[k : k + _SIDE_BY_SIDE]
-            time = np.arange(split.lengths[group].max() - 1)[:, None]  # (T, 1)
-            there = time < split.lengths[group] - 1  # (T, B)
-            places = np.where(there, split.starts[group] + time, 0)
-            inputs = torch.from_numpy(np.where(there, split.ids[places], 0)).to(device)
-            words = torch.from_numpy(np.where(there, self.labels[places], NONE))
-            targets = torch.from_numpy(np.where(there, self.labels[places + 1], NONE))
-            yield Batch(inputs, targets, words)
+            read = split.batch(group)
+            asked = read if self.asked is split else self.asked.batch(group)
+            yield Batch(read.inputs.to(device), asked.targets, asked.inputs)
 
     def shuffled(self, seed: int) -> "Sentences":
-        return Sentences(self.split, exchanged([torch.from_numpy(self.labels)], seed)[0].numpy())
+        labels = exchanged([torch.from_numpy(self.asked.ids)], seed)[0]
+        return Sentences(self.split, labels.numpy())
 
     def pairs(self, shift: int) -> int:
         first, last = max(0, -shift), np.minimum(self.counts, self.split.lengths - shift)
@@ -79,30 +76,30 @@ class Sentences(Data):
 
 
 class Batches(Data):
-    """Batches as a user gives them; each is a piece."""
+    """A user's batches; each is a piece."""
 
     unit = "batches"
     whole_pieces = True
 
     def __init__(self, batches: Sequence[Batch], count: Callable[[Batch], int]) -> None:
-        """`count` tells how many states of a batch have a target, about."""
-        self.given, self.count = batches, count
+        """`count` tells about how many states of a batch have a target."""
+        self.all, self.count = batches, count
         self.counts = np.array([count(batch) for batch in batches], np.int64)
 
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:  # noqa: ARG002
-        return (self.given[int(number)] for number in chosen)
+        return (self.all[int(number)] for number in chosen)
 
     def shuffled(self, seed: int) -> "Batches":
-        targets = exchanged([batch.targets for batch in self.given], seed)
-        words = [batch.words for batch in self.given]
+        targets = exchanged([batch.targets for batch in self.all], seed)
+        words = [batch.words for batch in self.all]
         if all(w is not None for w in words):
             words = [*exchanged([w for w in words if w is not None], seed)]
-        rows = zip(self.given, targets, words, strict=True)
+        rows = zip(self.all, targets, words, strict=True)
         return Batches([Batch(batch.inputs, t, w) for batch, t, w in rows], self.count)
 
 
 def of_batches(model: Traceable, pairs: Sequence[tuple[Any, Tensor]]) -> Batches:
-    """A user's batches, pairs of what the model is given and its targets."""
+    """The data of a user's batches, which are pairs of the model's inputs and its targets."""
     return Batches(
         [Batch(inputs, targets, model.words(inputs, targets)) for inputs, targets in pairs],
         lambda batch: model.count(batch.inputs, batch.targets),
@@ -110,12 +107,12 @@ def of_batches(model: Traceable, pairs: Sequence[tuple[Any, Tensor]]) -> Batches
 
 
 def exchanged(labels: Sequence[Tensor], seed: int) -> list[Tensor]:
-    """Labels exchanged at random among all places that have one."""
-    there = [one >= 0 for one in labels]
-    every = torch.cat([one[where] for one, where in zip(labels, there, strict=True)])
+    """The labels exchanged at random among all places that have one."""
+    masks = [tensor >= 0 for tensor in labels]
+    every = torch.cat([tensor[mask] for tensor, mask in zip(labels, masks, strict=True)])
     order = np.random.default_rng((seed, 1)).permutation(len(every))
-    parts = every[torch.from_numpy(order)].split([int(where.sum()) for where in there])
-    mixed = [one.clone() for one in labels]
-    for one, where, part in zip(mixed, there, parts, strict=True):
-        one[where] = part
+    parts = every[torch.from_numpy(order)].split([int(mask.sum()) for mask in masks])
+    mixed = [tensor.clone() for tensor in labels]
+    for tensor, mask, part in zip(mixed, masks, parts, strict=True):
+        tensor[mask] = part
     return mixed

@@ -1,7 +1,7 @@
-"""Dataset: a model and its data as states with the labels they are asked about.
+"""Dataset: the states of a model on its data, with the labels that they are asked about.
 
-The one way to them, for fitting, measuring, controls and the lens: labels are shifted, counted and
-shuffled here and nowhere else. States come straight from the model, chunk by chunk.
+Fitting, measuring, controls and the lens all take them from here: nowhere else are labels shifted,
+counted or shuffled. States come straight from the model, chunk by chunk.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,14 +23,14 @@ from rnnlens.probe.prior import log_prior
 from rnnlens.probe.semantics import INPUT, offset
 
 CHUNK = 4096  # states of every kind that measuring holds at once
-_ROOM = 256 * 2**20  # bytes of states kept at hand
+_ROOM = 256 * 2**20  # bytes of states that a stream keeps, so as not to trace them again
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some states that have a label."""
+    """Some states, all of which have a label."""
 
-    states: States  # kind -> (N, H), and `y` where that was asked for
+    states: States  # kind -> (N, H), and `y` if the stream has it among its kinds
     labels: Tensor  # (N,)
 
 
@@ -46,8 +46,8 @@ class Dataset:
         reads_labels: bool = True,
         follows: bool = True,
     ) -> None:
-        """`reads_labels`: whether what is read are labels, so that `input` can be asked; `follows`:
-        whether targets are the words that come next.
+        """`reads_labels`: the words that the model reads are labels, so that probes can be asked
+        for the semantic `input`. `follows`: targets are the words that come next.
         """
         self.model, self.splits, self.label_count = model, splits, label_count
         self.reads_labels, self.follows = reads_labels, follows
@@ -56,14 +56,14 @@ class Dataset:
 
     @property
     def device(self) -> torch.device:
-        """Where its states are."""
+        """The device that holds the states."""
         return self.model.device
 
     def stream(
         self, split: str, semantic: str, size: int = CHUNK, kinds: Sequence[str] | None = None
     ) -> "Stream":
-        """The states of a split, about `size` at once, with the labels of a semantic; `kinds` are
-        all unless others are named.
+        """The states of a split, about `size` at once, with the labels of a semantic; of all kinds
+        unless `kinds` names some.
         """
         if semantic == INPUT and not self.reads_labels:
             raise RnnlensError(
@@ -75,11 +75,11 @@ class Dataset:
     @cached_property
     def classifier(self) -> Readout | None:
         """The model's own classifier, where it is a linear map of one of the kinds."""
-        found = self.model.classifier()
-        return found if found is not None and found.kind in self.kinds else None
+        readout = self.model.classifier()
+        return readout if readout is not None and readout.kind in self.kinds else None
 
     def counts(self, semantic: str) -> Tensor:
-        """How often each label is asked for in training, (V,)."""
+        """How often each label occurs in the training data, (V,)."""
         if "train" not in self.splits:
             raise RnnlensError(
                 f"how often each label of {semantic} came in training is not known here; fit the "
@@ -90,7 +90,7 @@ class Dataset:
         return self._counts[semantic]
 
     def shuffled(self, seed: int) -> "Dataset":
-        """The same to read, with every label exchanged for another's at random."""
+        """The same inputs, with the labels exchanged among each other at random."""
         splits = {name: data.shuffled(seed) for name, data in self.splits.items()}
         return Dataset(
             self.model, splits, self.label_count, reads_labels=self.reads_labels,
@@ -132,11 +132,11 @@ class Stream:
 
     @property
     def pairs(self) -> int:
-        """States that have a label, about."""
+        """About how many states have a label."""
         return self.data.pairs(self.shift)
 
     def plan(self, seed: tuple[int, ...] | None) -> list[Ints]:
-        """Which pieces make up each chunk: at random, or in their order without a seed."""
+        """The pieces of each chunk, drawn at random; without a seed, in their order."""
         order = np.arange(len(self.data.counts))
         if seed is not None:
             order = np.random.default_rng(seed).permutation(order)
@@ -144,17 +144,17 @@ class Stream:
         return np.split(order, np.flatnonzero(np.diff(filled)) + 1)
 
     def chunks(self, seed: tuple[int, ...] | None = None) -> Iterator[Chunk]:
-        """Every state once."""
+        """All states, each once."""
         for chosen in self.plan(seed):
             yield self.chunk(chosen)
 
     @torch.no_grad()
     def chunk(self, chosen: Ints) -> Chunk:
-        """The states of some pieces; refused where one is no number."""
+        """The states of some pieces; an error where one is no finite number."""
         parts = list(self._parts(chosen))
         states = {kind: torch.cat([part.states[kind] for part in parts]) for kind in self.kinds}
         finite = torch.stack([torch.isfinite(v).all() for v in states.values()])
-        if not finite.all():  # asked once: each answer makes the CPU wait for the GPU
+        if not finite.all():  # one question for all kinds, since each makes the CPU wait for a GPU
             kind = self.kinds[int(finite.int().argmin())]
             raise RnnlensError(
                 f"the model gives states of kind {kind} that are not numbers; train it anew"
@@ -169,13 +169,17 @@ class Stream:
             labels = (part.labels for part in self._parts(every))
         else:
             batches = self.data.batches(every, torch.device("cpu"))
-            labels = (_there(self.labels(batch, lambda: Trace({}))) for batch in batches)
-        for some in labels:
-            total += torch.bincount(some.cpu(), minlength=self.label_count)
+            labels = (_present(self.labels(batch, lambda: Trace({}))) for batch in batches)
+        for part in labels:
+            total += torch.bincount(part.cpu(), minlength=self.label_count)
         return total
 
     def _parts(self, chosen: Ints) -> Iterator[Chunk]:
-        """Batch by batch; small data that comes in whole pieces is traced once only."""
+        """The states of some pieces, batch by batch.
+
+        Data in whole pieces always has the same batches, so their states are kept while there is
+        room, and not traced again.
+        """
         if not self.data.whole_pieces:
             yield from map(self._traced, self.data.batches(chosen, self.model.device))
             return
@@ -199,12 +203,12 @@ class Stream:
         keep = (labels.flatten() >= 0).nonzero()[:, 0].to(device)
         states = {kind: self._beside(kind, trace, labels) for kind in self.kinds}
         rows = {kind: values.flatten(0, 1)[keep].float() for kind, values in states.items()}
-        return Chunk(rows, _there(labels).to(device))
+        return Chunk(rows, _present(labels).to(device))
 
     def _beside(self, kind: str, trace: Trace, labels: Tensor) -> Tensor:
-        """The states (T, B, H) of a kind, as many as there are labels."""
+        """The states (T, B, H) of a kind, checked to be as many as the labels."""
         values = trace.prediction if kind == PREDICTION else trace.states[kind]
-        if kind == PREDICTION and len(values) == 1 < len(labels):  # one of a whole sequence
+        if kind == PREDICTION and len(values) == 1 < len(labels):  # one for a whole sequence
             values = values.expand(len(labels), -1, -1)
         if values.shape[:2] != labels.shape:
             name = "the prediction" if kind == PREDICTION else kind
@@ -216,14 +220,14 @@ class Stream:
         return values
 
     def labels(self, batch: Batch, trace: Callable[[], Trace]) -> Tensor:
-        """The label of every state of a batch, (T, B); negative where there is none."""
+        """The label of every state of a batch, (T, B); NONE where there is none."""
         targets = self.model.in_time(batch.targets, trace)
         wanted = targets
         if self.semantic == INPUT:
             wanted = self._words(batch, trace)
         elif self.shift != 1:
             wanted = self._shifted(targets, batch, trace)
-        labels = torch.where(targets >= 0, wanted, NONE)
+        labels = torch.where(targets >= 0, wanted, NONE).clamp_min(NONE)
         if labels.numel() and labels.max() >= self.label_count:
             raise RnnlensError(
                 f"a target is {int(labels.max())}, and there are {self.label_count} labels, 0 to "
@@ -240,8 +244,9 @@ class Stream:
         return self.model.in_time(batch.words, trace)
 
     def _shifted(self, targets: Tensor, batch: Batch, trace: Callable[[], Trace]) -> Tensor:
-        """Targets some steps later or earlier; where they follow the words, the first word stands
-        before the first of them.
+        """The targets some steps later or earlier.
+
+        Where targets are the next words, the first word precedes the first target.
         """
         steps = self.shift - 1
         wanted = torch.full_like(targets, NONE)
@@ -254,5 +259,6 @@ class Stream:
         return wanted
 
 
-def _there(labels: Tensor) -> Tensor:
+def _present(labels: Tensor) -> Tensor:
+    """The labels without the places that have none."""
     return labels[labels >= 0]

@@ -34,7 +34,7 @@ class Score:
 
 
 class _Sums:
-    """Running sums of one kind."""
+    """Running sums over the states of one kind."""
 
     def __init__(self, device: torch.device) -> None:
         self.nll = torch.zeros((), dtype=torch.float64, device=device)
@@ -42,7 +42,8 @@ class _Sums:
         self.divergence = torch.zeros_like(self.nll)
         self.bins = torch.zeros(3, _BINS, dtype=torch.float64, device=device)
 
-    def add(self, log_p: Tensor, labels: Tensor, own: Tensor | None) -> None:
+    def add(self, log_p: Tensor, labels: Tensor, model_log_p: Tensor | None) -> None:
+        """Take in log-probabilities (N, V); the divergence is from those of the model."""
         self.nll -= log_p.gather(1, labels[:, None]).sum()
         confidence, guess = log_p.max(-1)
         confidence, right = confidence.exp(), (guess == labels).float()
@@ -50,8 +51,9 @@ class _Sums:
         place = (confidence * _BINS).long().clamp_max(_BINS - 1)
         for row, values in enumerate((confidence, right, torch.ones_like(right))):
             self.bins[row] += torch.bincount(place, values, _BINS)
-        if own is not None:
-            self.divergence += (own.exp() * (own - log_p)).sum() / np.log(2)
+        if model_log_p is not None:
+            gap = model_log_p - log_p
+            self.divergence += (model_log_p.exp() * gap).sum() / np.log(2)
 
     def calibration(self) -> float:
         confidence, right, count = self.bins
@@ -65,24 +67,25 @@ def evaluate(
     states: int = 0,
     advance: Callable[[int], object] = int,
 ) -> Iterator[Score]:
-    """Every kind and semantic on the test split; `states` limits how many are looked at, 0: all."""
+    """Score every kind and semantic on the test split, on at most about `states` states; 0: all.
+
+    `advance` is told the number of states after each chunk.
+    """
     for semantic in probes.semantics:
         kinds = (*probes.kinds, *((PREDICTION,) if semantic == "output" else ()))
         stream, counts = dataset.stream("test", semantic, kinds=kinds), probes.counts.get(semantic)
         prior = log_prior(dataset.counts(semantic) if counts is None else counts)
-        if not stream.pairs:
-            raise RnnlensError(f"no test sentence is long enough for the semantic {semantic!r}")
-        sums: dict[str, _Sums] = {}
-        model, pairs, unigram = None, 0, 0.0
-        for chunk in stream.chunks((0,) if states else None):
-            device, own = chunk.labels.device, None
-            if semantic == "output":
-                own = dataset.model.predict(chunk.states[PREDICTION]).log_softmax(-1)
-                model = model or _Sums(device)
-                model.add(own, chunk.labels, None)
+        sums = {kind: _Sums(dataset.device) for kind in probes.kinds}
+        model = _Sums(dataset.device) if semantic == "output" else None
+        pairs, unigram = 0, 0.0
+        for chunk in stream.chunks((0,) if states else None) if stream.pairs else ():
+            model_log_p = None
+            if model:
+                model_log_p = dataset.model.predict(chunk.states[PREDICTION]).log_softmax(-1)
+                model.add(model_log_p, chunk.labels, None)
             for kind in probes.kinds:
                 log_p = probes.logits(kind, chunk.states[kind], semantic).log_softmax(-1)
-                sums.setdefault(kind, _Sums(device)).add(log_p, chunk.labels, own)
+                sums[kind].add(log_p, chunk.labels, model_log_p)
             unigram -= float(prior[chunk.labels.cpu()].sum())
             pairs += len(chunk.labels)
             advance(len(chunk.labels))
@@ -90,18 +93,15 @@ def evaluate(
                 break
         if not pairs:
             raise RnnlensError(f"no test sentence is long enough for the semantic {semantic!r}")
-        model_nll = None if model is None else float(model.nll)
-        for kind, found in sums.items():
+        for kind, total in sums.items():
             yield Score(
                 semantic=semantic,
                 kind=kind,
                 pairs=pairs,
-                perplexity=perplexity(float(found.nll), pairs),
-                ratio=None
-                if model_nll is None
-                else float(np.exp((float(found.nll) - model_nll) / pairs)),
-                accuracy=float(found.right) / pairs,
-                divergence=None if model_nll is None else float(found.divergence) / pairs,
-                calibration=found.calibration(),
+                perplexity=perplexity(float(total.nll), pairs),
+                ratio=float(np.exp(float(total.nll - model.nll) / pairs)) if model else None,
+                accuracy=float(total.right) / pairs,
+                divergence=float(total.divergence) / pairs if model else None,
+                calibration=total.calibration(),
                 unigram=perplexity(unigram, pairs),
             )

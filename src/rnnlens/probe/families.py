@@ -1,7 +1,8 @@
-"""How each family of probes is parametrised while it is being fitted.
+"""The parameters of each family of probes while it is fitted, and their gradients.
 
-The probes are a `Stack`, padded to multiples of 64, which is what tensor cores want. Masters are
-float32; products run in bfloat16 on CUDA. The backward is written out: states need no gradient.
+The probes are a `Stack`, padded to multiples of 64, which is what tensor cores want. Parameters are
+float32; on CUDA, products run on bfloat16 copies. Gradients are written out, since autograd would
+also compute those of the states.
 """
 
 from abc import ABC, abstractmethod
@@ -20,12 +21,12 @@ ALIGN = 64
 
 
 def padded(size: int, align: int = ALIGN) -> int:
-    """The next multiple of what the hardware likes."""
+    """The next multiple of `align`."""
     return -(-size // align) * align
 
 
 class Family(ABC):
-    """The probes of all kinds under one semantic, being fitted."""
+    """The probes of all kinds under one semantic, while they are fitted."""
 
     rank = 0
 
@@ -44,7 +45,7 @@ class Family(ABC):
             mean[k, : widths[k]] = moments.centre(kind)
             scale[k, : widths[k]] = moments.scale(kind)
         self.mean, self.scale = mean, scale
-        self.weights = self._start_at_zero()  # float32 masters
+        self.weights = self._start_at_zero()  # in float32
         self.working = {name: w.to(half) for name, w in self.weights.items()}
         self.gradients = {name: torch.zeros_like(w) for name, w in self.working.items()}
         self.stack = Stack(self.kinds, tuple(widths), mean, scale, self.working["map"],
@@ -52,14 +53,14 @@ class Family(ABC):
 
     @abstractmethod
     def _start_at_zero(self) -> dict[str, Tensor]:
-        """Fresh parameters: `map` and, shared, `labels`."""
+        """Parameters of zero: `map` and, for shared probes, `labels`."""
 
     @abstractmethod
     def start(self, readout: Readout | None, log_prior: Tensor) -> None:
-        """Begin at the closed form where the labels are the model's own, else at the prior."""
+        """Set the parameters to the closed form of a readout, or without one to the prior."""
 
     def nll(self, k: int, x: Tensor, labels: Tensor) -> Tensor:
-        """Each state's negative log-likelihood, by the same pass that makes gradients."""
+        """Each state's negative log-likelihood."""
         return softmax_gradient_(self.stack.logits(k, x), labels, self.label_count, 0.0)
 
     @abstractmethod
@@ -67,7 +68,7 @@ class Family(ABC):
         """Add to the gradients; return each state's negative log-likelihood."""
 
     def result(self, weights: dict[str, Tensor]) -> Stack:
-        """The probes with these weights, without padding of labels."""
+        """The probes with these weights, without the rows that pad the labels."""
         map_, labels = weights["map"], weights.get("labels")
         if labels is None:
             return replace(self.stack, map=map_[:, : self.label_count])
@@ -86,14 +87,17 @@ class Family(ABC):
             self.gradients[name].zero_()
 
     def fold(self, kind: str, weight: Tensor, bias: Tensor, out: Tensor) -> None:
-        """Weight (rows, H) and bias (rows,) over plain states, written into rows of a master."""
+        """Write into `out` a weight (rows, H) and a bias (rows,) that are for states as they are.
+
+        `out` is for prepared states, so it takes the mean and scale of the kind into account.
+        """
         mean, scale = self.moments.centre(kind), self.moments.scale(kind)
         out[: len(weight), : len(mean)] = (weight * scale).float()
         out[: len(weight), len(mean)] = (bias + weight @ mean).float()
 
 
 class Linear(Family):
-    """The paper's: one matrix a kind, (K, padded V, columns)."""
+    """The paper's probes: one matrix a kind, together (K, padded V, columns)."""
 
     def _start_at_zero(self) -> dict[str, Tensor]:
         shape = (len(self.kinds), self.rows, self.columns)
@@ -183,7 +187,7 @@ class Shared(Family):
         return nll
 
     def improved(self, better: Tensor, best: dict[str, Tensor]) -> None:
-        """All kinds share the labels, so it is all or nothing, by the mean."""
+        """Copy all weights or none, since all kinds share the labels."""
         if better.any():
             for name, weight in self.weights.items():
                 best[name].copy_(weight)

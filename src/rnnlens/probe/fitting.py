@@ -13,72 +13,59 @@ from torch import Tensor
 from tqdm import tqdm
 
 from rnnlens.errors import RnnlensError
+from rnnlens.flags import Options, option
 from rnnlens.model.traceable import Readout
 from rnnlens.model.train.distributed import Processes
 from rnnlens.probe import semantics
-from rnnlens.probe.dataset import CHUNK, Dataset, Stream
+from rnnlens.probe.dataset import CHUNK, Dataset
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
 from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.moments import measure
 from rnnlens.probe.prior import log_prior
 from rnnlens.probe.probes import FAMILIES, Probes, Stack
 
-_CHUNK = {"cuda": 65536}  # states of every kind that are held at once, where there is room
-_STEPS = 64  # an epoch, at least
-_FEW_STEPS, _SMALL = 16, 256  # where that would leave fewer states a step than these
+_CHUNK_ON_CUDA = 65536  # states of every kind that are held at once
+_STEPS = 64  # an epoch has at least so many
+_FEW_STEPS, _SMALL = 16, 256  # or, if these would have fewer states each, so many of that size
 _BATCH = {"linear": 8192, "shared": 2048}
 _RATE = {"linear": 1e-3, "shared": 7e-4}
-_EPOCHS, _MOST_EPOCHS, _ENOUGH = 4, 60, 400_000  # passes, and states in all of them
-_LONGER = 5  # times the learning rate, where there is no closed form to start from
+_EPOCHS, _MOST_EPOCHS = 4, 60  # at least and at most, unless the configuration says
+_ENOUGH = 400_000  # states in all epochs together, where there are few
+_FROM_PRIOR = 5  # factor of the learning rate where fitting starts from the prior
 
 
 @dataclass(frozen=True)
-class FitConfig:
+class FitConfig(Options):
     """How probes are fitted; the defaults were chosen by measuring (docs/results.md)."""
 
-    probe: str = field(default="linear", metadata={"help": "linear (the paper's) or shared"})
-    semantic: str = field(
-        default="output", metadata={"help": "output, input, output+N, output-N; comma between"}
+    probe: str = option("linear", "linear (the paper's) or shared")
+    semantic: str = option("output", "output, input, output+N, output-N; comma between")
+    rank: int = option(128, "of the shared label matrix", least=1, most=65536)
+    epochs: int = option(
+        -1, "passes over the states, at most; -1: 4, and more where they are few",
+        least=-1, most=10**6,
+    )  # fmt: skip
+    patience: int = option(
+        2, "stop after so many epochs in which no kind got better", least=1, most=10**6
     )
-    rank: int = field(default=128, metadata={"help": "of the shared label matrix"})
-    epochs: int = field(
-        default=-1,
-        metadata={"help": "passes over the states, at most; -1: 4, and more where they are few"},
+    states: int = option(0, "states an epoch, drawn anew; 0: all", least=0, most=10**12)
+    batch: int = option(
+        0, "states a step, at most; 0: 8192 for linear, 2048 for shared", least=0, most=10**7
     )
-    patience: int = field(
-        default=2, metadata={"help": "stop after so many epochs in which no kind got better"}
+    learning_rate: float = option(
+        0.0, "its highest value; 0: 1e-3 for linear, 7e-4 for shared", least=0, most=100
     )
-    states: int = field(default=0, metadata={"help": "states an epoch, drawn anew; 0: all"})
-    batch: int = field(
-        default=0, metadata={"help": "states a step, at most; 0: 8192 for linear, 2048 for shared"}
-    )
-    learning_rate: float = field(
-        default=0.0, metadata={"help": "its highest value; 0: 1e-3 for linear, 7e-4 for shared"}
-    )
-    weight_decay: float = field(default=0.0, metadata={"help": "of AdamW"})
-    seed: int = field(default=0, metadata={"help": "of the order of the states"})
-    standardise: bool = field(
-        default=True, metadata={"help": "give every unit of a kind mean 0 and deviation 1"}
-    )
-    closed_form: bool = field(
-        default=True, metadata={"help": "start from the model's own readout, for output"}
-    )
+    weight_decay: float = option(0.0, "of AdamW", least=0, most=100)
+    seed: int = option(0, "of the order of the states", least=0, most=2**62)
+    standardise: bool = option(True, "give every unit of a kind mean 0 and deviation 1")
+    closed_form: bool = option(True, "start from the model's own readout, for output")
 
     def check(self) -> None:
         """Refuse values that cannot work."""
+        super().check()
         if self.probe not in FAMILIES:
             raise RnnlensError(f"no probe is called {self.probe!r}; choose {' or '.join(FAMILIES)}")
         semantics.parse(self.semantic)
-        limits = {"rank": (1, 65536), "epochs": (-1, 10**6), "patience": (1, 10**6),
-                  "batch": (0, 10**7), "states": (0, 10**12), "seed": (0, 2**62)}  # fmt: skip
-        for name, (least, most) in limits.items():
-            if not least <= getattr(self, name) <= most:
-                raise RnnlensError(f"--{name} {getattr(self, name)}: give {least} to {most}")
-        if not 0 <= self.learning_rate <= 100 or not 0 <= self.weight_decay <= 100:
-            raise RnnlensError(
-                f"--learning-rate {self.learning_rate} --weight-decay {self.weight_decay}: "
-                "give numbers from 0 to 100"
-            )
 
 
 @dataclass
@@ -93,26 +80,28 @@ class FitProgress:
 
 
 class Fitter:
-    """Fits the probes of all kinds under one semantic."""
+    """Fits the probes of all kinds under one semantic, to training data watched by validation."""
 
     def __init__(
         self,
-        train: Stream,
-        valid: Stream,
+        dataset: Dataset,
         semantic: str,
         config: FitConfig,
-        device: torch.device,
         processes: Processes | None = None,
-        readout: Readout | None = None,
-        counts: Tensor | None = None,
+        *,
+        closed_form: bool = True,
     ) -> None:
-        """Fitting starts from `readout`; `counts` is how often each label comes in training."""
+        """Without `closed_form`, fitting starts from the prior whatever the configuration says."""
         config.check()
-        self.config, self.device, self.processes = config, device, processes or Processes()
-        self.train, self.valid, self.semantic = train, valid, semantic
-        self.at_once = 20480 if device.type == "cuda" else 1024  # states whose logits are held
-        self.kinds, self.pairs = train.kinds, train.pairs
-        if not self.pairs or not valid.pairs:
+        self.config, self.device = config, dataset.device
+        self.semantic, self.processes = semantic, processes or Processes()
+        is_cuda = self.device.type == "cuda"
+        size = _CHUNK_ON_CUDA if is_cuda else CHUNK
+        self.train = dataset.stream("train", semantic, size)
+        self.valid = dataset.stream("valid", semantic, size)
+        self.at_once = 20480 if is_cuda else 1024  # states whose logits are held
+        self.kinds, self.pairs = self.train.kinds, self.train.pairs
+        if not self.pairs or not self.valid.pairs:
             raise RnnlensError(
                 f"no sentence is long enough for the semantic {semantic!r}; give a nearer one"
             )
@@ -123,39 +112,21 @@ class Fitter:
         passes = min(_MOST_EPOCHS, max(_EPOCHS, round(_ENOUGH / self.pairs)))
         self.epochs = passes if config.epochs < 0 else config.epochs
         self.progress = FitProgress()
-        # From the prior alone the way is longer.
-        longer = 1 if readout is not None else _LONGER
-        self.rate = longer * (config.learning_rate or _RATE[config.probe])
-        self.counts = train.frequencies() if counts is None else counts
+        from_readout = closed_form and config.closed_form and semantic == "output"
+        readout = dataset.classifier if from_readout else None
+        self.rate = config.learning_rate or _RATE[config.probe]
+        if readout is None:  # the way is longer
+            self.rate *= _FROM_PRIOR
+        self.counts = dataset.counts(semantic)
         self.family = self._family(readout)
         self.first = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
         self.second = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
         self.best = {name: w.clone() for name, w in self.family.weights.items()}
-        self.nll = torch.zeros(len(self.kinds), dtype=torch.float64, device=device)
-        self.seen = 0
-
-    @classmethod
-    def of(
-        cls,
-        dataset: Dataset,
-        semantic: str,
-        config: FitConfig,
-        processes: Processes | None = None,
-        *,
-        closed_form: bool = True,
-    ) -> "Fitter":
-        """For a model on its training and validation data."""
-        config.check()
-        size = _CHUNK.get(dataset.device.type, CHUNK)
-        train, valid = (dataset.stream(split, semantic, size) for split in ("train", "valid"))
-        start = closed_form and config.closed_form and semantic == "output"
-        return cls(
-            train, valid, semantic, config, dataset.device, processes,
-            dataset.classifier if start else None, dataset.counts(semantic),
-        )  # fmt: skip
+        self.nll = torch.zeros(len(self.kinds), dtype=torch.float64, device=self.device)
+        self.seen = 0  # states of this epoch, in this process
 
     def _family(self, readout: Readout | None) -> Family:
-        """The family at its start."""
+        """The probes as they are before the first step."""
         last = readout.kind if readout else self.kinds[-1]
         moments = measure(self.train.chunks(self._seed(-1)), last)
         moments.standardise = self.config.standardise
@@ -173,11 +144,14 @@ class Fitter:
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done or nothing gets better any more."""
+        """Whether all epochs are done or patience has run out."""
         return self.progress.epoch >= self.epochs or self.progress.waited >= self.config.patience
 
     def run(self, stop: Callable[[], bool], after_epoch: Callable[[], None]) -> bool:
-        """Fit from wherever progress stands; returns whether it came to its end."""
+        """Fit from where `progress` stands, until the end or until `stop()` after a chunk is true.
+
+        Returns whether the fit came to its end.
+        """
         if not self.progress.best:
             self._validate()
             after_epoch()
@@ -202,7 +176,7 @@ class Fitter:
 
     @property
     def steps(self) -> int:
-        """Steps of the whole fit, about: what the schedule runs over."""
+        """About how many steps the whole fit has; the learning rate is planned for that many."""
         states = min(self.config.states or self.pairs, self.pairs)
         return max(1, self.epochs * states // self.batch)
 
@@ -218,18 +192,18 @@ class Fitter:
         parts = max(1, round(len(order) / self.batch))
         for rows in order.split(padded(-(-len(order) // parts))):
             mine = rows[self.processes.rank :: self.processes.count].to(self.device)
-            for some in mine.split(self.at_once):
-                labels = self._aligned(chunk.labels[some])
-                found = [
-                    self.family.learn(k, self._aligned(x[k][some]), labels, 1 / len(rows))
+            for piece in mine.split(self.at_once):
+                labels = self._aligned(chunk.labels[piece])
+                nll = [
+                    self.family.learn(k, self._aligned(x[k][piece]), labels, 1 / len(rows))
                     for k in range(len(self.kinds))
                 ]
-                self.nll += torch.stack(found)[:, : len(some)].sum(1)
+                self.nll += torch.stack(nll)[:, : len(piece)].sum(1)
             self._update()
             self.seen += len(mine)
 
     def _aligned(self, rows: Tensor) -> Tensor:
-        """On CUDA, rows filled up with zeros as tensor cores want; these add to no gradient."""
+        """On CUDA, rows with zeros behind them, as tensor cores want; these add to no gradient."""
         missing = -len(rows) % ALIGN if self.device.type == "cuda" else 0
         return F.pad(rows, (0, 0) * (rows.dim() - 1) + (0, missing)) if missing else rows
 
@@ -245,14 +219,14 @@ class Fitter:
         self.family.refresh()
 
     def _learning_rate(self) -> float:
-        """Rise in a line over the first tenth, fall in half a cosine."""
+        """The learning rate now: it rises in a line over the first tenth, times half a cosine."""
         share = min(1.0, self.progress.step / self.steps)
         rise = min(1.0, share / 0.1)
         return self.rate * rise * (1 + math.cos(math.pi * share)) / 2
 
     @torch.no_grad()
     def _validate(self) -> None:
-        """Measure every kind on validation data and keep what is better."""
+        """Measure every kind on validation data, and keep the probes that have become better."""
         total = torch.zeros(len(self.kinds), dtype=torch.float64, device=self.device)
         count = 0
         for chunk in self.valid.chunks():
@@ -260,8 +234,8 @@ class Fitter:
             for k, kind in enumerate(self.kinds):
                 x = self.family.stack.prepare(k, chunk.states[kind])
                 pieces = zip(x.split(self.at_once), chunk.labels.split(self.at_once), strict=True)
-                for some, wanted in pieces:
-                    total[k] += self.family.nll(k, some, wanted).sum()
+                for states, labels in pieces:
+                    total[k] += self.family.nll(k, states, labels).sum()
         if not count:
             raise RnnlensError(
                 f"no validation data is long enough for the semantic {self.semantic!r}; give more, "
@@ -284,10 +258,10 @@ class Fitter:
 def fit_quietly(
     dataset: Dataset, config: FitConfig, name: str = "", *, closed_form: bool = True
 ) -> Probes:
-    """Probes for every semantic, fitted to the end, with nothing but a bar that goes."""
+    """Fit probes for every semantic to the end, showing nothing but a progress bar."""
     stacks, counts = {}, {}
     for semantic in semantics.parse(config.semantic):
-        fitter = Fitter.of(dataset, semantic, config, closed_form=closed_form)
+        fitter = Fitter(dataset, semantic, config, closed_form=closed_form)
         chunks, title = fitter.epochs * len(fitter.train.plan(None)), f"{name}{semantic}"
         with tqdm(total=chunks, unit="chunk", desc=title, disable=None, leave=False) as bar:
             fitter.run(partial(_advance, bar), lambda: None)

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_PART = 1 << 22
+_PART = 1 << 22  # weights updated at once on the CPU, which bounds the memory in between
 _BETAS, _EPSILON = (0.9, 0.99), 1e-8
 
 
 def softmax_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float) -> Tensor:
-    """Turn logits (N, padded V) into scale * (softmax - one-hot) in place; return the NLL, (N,)."""
+    """Turn logits (N, padded V) into scale * (softmax - one-hot) in place; return the NLL (N,)."""
     if logits.is_cuda:
         nll = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
         _triton().softmax_gradient(logits, targets, nll, labels, scale)
@@ -40,7 +40,7 @@ def adamw_(
     if weight.is_cuda:
         _triton().adamw(weight, m, v, gradient, rate_now, 1 - rate * decay, epsilon)
         return
-    parts = (t.view(-1).split(_PART) for t in (weight, m, v, gradient))  # for less memory
+    parts = (t.view(-1).split(_PART) for t in (weight, m, v, gradient))
     for w, a, b, g in zip(*parts, strict=True):
         a.lerp_(g, 1 - _BETAS[0])
         b.mul_(_BETAS[1]).addcmul_(g, g, value=1 - _BETAS[1])

@@ -14,16 +14,16 @@ from torch import Tensor
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.dataset import Chunk
 
-_RIDGE = 1e-4  # of the mean variance, so that a kind with idle units still has an inverse
-_STILL = 1e-6  # of a unit's size: what it moves less than that is rounding
+_RIDGE = 1e-4  # share of the mean variance, so that a kind with idle units still has an inverse
+_STILL = 1e-6  # share of a unit's mean: a smaller deviation is rounding
 
 
 @dataclass
 class Moments:
-    """Sums over states in float64: of each kind, its squares, its products with the last kind.
+    """Sums over the states of each kind, of their squares, and of products with the last kind.
 
-    States are first taken relative to the mean and deviation of the first chunk: sums of squares of
-    large numbers that differ little would lose all that is of interest.
+    Sums are float64, and of states relative to the mean and deviation of the first chunk: squares
+    of large numbers that differ little would leave no digits for the difference.
     """
 
     last: str
@@ -35,7 +35,7 @@ class Moments:
     products: dict[str, Tensor] = field(default_factory=dict)  # (H, H of the last kind)
 
     def add(self, chunk: Chunk) -> None:
-        """Take in the states of a chunk."""
+        """Add the states of a chunk to the sums."""
         if not len(chunk.labels):
             return
         if not self.count:
@@ -45,20 +45,20 @@ class Moments:
         for kind, states in chunk.states.items():
             v = self._near(kind, states)
             terms = (v.double().sum(0), (v.T @ v).double(), (v.T @ last).double())
-            for kept, new in zip((self.sums, self.squares, self.products), terms, strict=True):
-                kept[kind] = kept[kind] + new if kind in kept else new
+            for sums, term in zip((self.sums, self.squares, self.products), terms, strict=True):
+                sums[kind] = sums[kind] + term if kind in sums else term
 
     def _near(self, kind: str, states: Tensor) -> Tensor:
         centre, spread = self.about[kind]
         return (states - centre) / spread
 
     def mean(self, kind: str) -> Tensor:
-        """(H,)"""
+        """The mean of a kind, (H,)."""
         centre, spread = self.about[kind]
         return centre.double() + spread * (self.sums[kind] / self.count)
 
     def covariance(self, kind: str) -> Tensor:
-        """(H, H)"""
+        """The covariance of a kind, (H, H)."""
         return self._covariance(kind, self.squares[kind], kind)
 
     def _covariance(self, kind: str, products: Tensor, other: str) -> Tensor:
@@ -67,11 +67,11 @@ class Moments:
         return spreads * (products / self.count - means)
 
     def centre(self, kind: str) -> Tensor:
-        """What is taken off a state before fitting, (H,)."""
+        """What preparing a state for a probe takes off it, (H,)."""
         return self.mean(kind) * self.standardise
 
     def scale(self, kind: str) -> Tensor:
-        """What a state is then divided by, (H,); 1 for a unit that never moves."""
+        """What preparing a state then divides it by, (H,); 1 for a unit that never moves."""
         if not self.standardise:
             return torch.ones_like(self.sums[kind])
         spread = self.covariance(kind).diagonal().clamp_min(0).sqrt()
@@ -80,10 +80,8 @@ class Moments:
 
     def regression(self, kind: str) -> Tensor:
         """The matrix (H, H of last) with (v - mean) @ matrix closest to last - mean of last."""
-        across, within = (
-            self._covariance(kind, self.products[kind], self.last),
-            self.covariance(kind),
-        )
+        across = self._covariance(kind, self.products[kind], self.last)
+        within = self.covariance(kind)
         size = within.diagonal().mean()
         ridge = _RIDGE * torch.where(size > 0, size, torch.ones_like(size))
         matrix: Tensor = torch.linalg.solve(

@@ -4,6 +4,6 @@ from torch import Tensor
 
 
 def log_prior(counts: Tensor) -> Tensor:
-    """Log frequencies (V,) of labels that were met so often, each counted once more."""
+    """The log frequencies (V,) of labels, each counted once more than it occurs."""
     smoothed = counts.double() + 1
     return (smoothed / smoothed.sum()).log()

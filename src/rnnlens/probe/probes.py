@@ -12,7 +12,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.traceable import product
 
 FAMILIES = ("linear", "shared")
-_ALIGN = 16  # columns, so that rows of weights begin where processors like it
+_ALIGN = 16  # columns are a multiple of this, so that rows of weights begin at aligned addresses
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Stack:
         return z if self.labels is None else product(z, self.labels)
 
     def pieces(self, states: Mapping[str, Tensor], size: int) -> list["Piece"]:
-        """All kinds at once: pieces of at most `size` states, in the order of `kinds`, whose logits
-        are yet to be computed.
+        """All kinds at once, in their order: pieces of at most `size` states, whose logits are
+        computed when they are asked for.
         """
         if self.labels is not None:
             return [Piece(len(z), partial(product, z, self.labels))
@@ -69,14 +69,14 @@ class Stack:
         return torch.cat([z[k, :count] for k, count in enumerate(counts)])
 
     def to(self, device: torch.device) -> "Stack":
-        """The same on a device."""
+        """A copy on a device."""
         moved = {name: getattr(self, name).to(device) for name in ("mean", "scale", "map")}
         return replace(
             self, **moved, labels=None if self.labels is None else self.labels.to(device)
         )
 
     def tensors(self, semantic: str) -> dict[str, Tensor]:
-        """Everything by the names that a file has for it."""
+        """All tensors by their names in a file."""
         named: dict[str, Tensor] = {}
         inner = slice(self.rank or None)
         if self.labels is not None:
@@ -93,7 +93,7 @@ class Stack:
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor], semantic: str, kinds: Sequence[str]) -> "Stack":
-        """The inverse of `tensors`; without means and scales, states are read as they are."""
+        """The inverse of `tensors`; older files have no means and scales, and take states as is."""
         weights = [tensors[f"{semantic}/{kind}/weight"] for kind in kinds]
         widths = tuple(weight.shape[1] for weight in weights)
         columns = -(-(max(widths) + 1) // _ALIGN) * _ALIGN
@@ -119,7 +119,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some states whose logits are still to be computed."""
+    """Some states, and a function that computes their logits."""
 
     count: int
     logits: Callable[[], Tensor]  # (count, V)
@@ -141,7 +141,7 @@ class Probes:
 
     @property
     def semantics(self) -> tuple[str, ...]:
-        """What they can be asked."""
+        """The semantics that there are probes for."""
         return tuple(self.stacks)
 
     def logits(self, kind: str, states: Tensor, semantic: str = "output") -> Tensor:
@@ -157,23 +157,23 @@ class Probes:
 
     @property
     def parameters(self) -> int:
-        """How many numbers were fitted."""
+        """How many numbers fitting has chosen."""
         fixed = ("/counts", "/mean", "/scale")
         return sum(t.numel() for name, t in self.tensors().items() if not name.endswith(fixed))
 
     def to(self, device: torch.device) -> "Probes":
-        """The same on a device."""
+        """A copy on a device."""
         return replace(self, stacks={name: s.to(device) for name, s in self.stacks.items()})
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything by the names that a file has for it."""
+        """All tensors by their names in a file."""
         named = {f"{semantic}/counts": counts for semantic, counts in self.counts.items()}
         for semantic, stack in self.stacks.items():
             named |= stack.tensors(semantic)
         return named
 
     def to_json(self) -> dict[str, Any]:
-        """What probes.json says of them."""
+        """The description of the probes in probes.json."""
         return {
             "family": self.family,
             "kinds": self.kinds,
@@ -187,7 +187,7 @@ class Probes:
         cls, family: str, kinds: Sequence[str], semantics: Sequence[str], label_count: int,
         tensors: Mapping[str, Tensor],
     ) -> "Probes":  # fmt: skip
-        """The inverse of `tensors`; they are checked."""
+        """The inverse of `tensors`; an error where these do not fit together."""
         try:
             stacks = {semantic: Stack.of(tensors, semantic, kinds) for semantic in semantics}
             for semantic, stack in stacks.items():
@@ -203,7 +203,7 @@ class Probes:
 
     @classmethod
     def from_json(cls, value: Any, tensors: Mapping[str, Tensor]) -> "Probes":
-        """What probes.json describes, with its tensors."""
+        """The inverse of `to_json`, given the tensors too."""
         try:
             family, label_count = str(value["family"]), int(value["labels"])
             kinds, semantics = ([*map(str, value[name])] for name in ("kinds", "semantics"))

@@ -18,8 +18,8 @@ def offset(semantic: str) -> int:
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """The semantics of a list with commas, each once."""
-    named = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    for semantic in named:
+    """The semantics in a list with commas, without repetitions."""
+    semantics = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for semantic in semantics:
         offset(semantic)
-    return named
+    return semantics

@@ -1,4 +1,4 @@
-"""What a user's module and its batches tell of themselves, before probes are fitted to it."""
+"""Find out from a user's module and its batches how it is read, before probes are fitted to it."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -21,29 +21,29 @@ from rnnlens.probe import data
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.prior import log_prior
 
-_TRIED = 4  # batches
-_SURE = 2.0  # standard errors
+_TRIED = 4  # batches that are compared with the unigram baseline
+_SURE = 2.0  # standard errors by which the module must be worse for a warning
 
 
 @dataclass(frozen=True)
 class Study:
-    """A user's module, how it is read, and its data."""
+    """A user's module, how rnnlens reads it, and its data."""
 
     user: UserModel
     model: KnownModule
     dataset: Dataset
     labels: tuple[str, ...]
-    inputs: tuple[str, ...]  # names of what is read; empty where nobody has named them
+    inputs: tuple[str, ...]  # names of the words that it reads; empty where they have none
 
     @property
     def padding(self) -> int | None:
-        """The number that its embedding has for padding."""
+        """The number of padding in the module's embedding; None where it has none."""
         embedding = modules.embedding(self.model.adapter.module)
         return None if embedding is None else embedding.padding_idx
 
     @property
     def is_readable(self) -> bool:
-        """Whether a text can be made into what the module is fed."""
+        """Whether rnnlens knows how to make a text into a batch for the module."""
         return bool(self.inputs and (self.model.record.fed or self.user.prepare))
 
     def vocabulary(self) -> Vocabulary:
@@ -55,9 +55,9 @@ class Study:
 def study(
     user: UserModel, batches: Mapping[str, Sequence[Batch]], *, follows: bool = False
 ) -> Study:
-    """Trace some batches, and tell the labels, the kinds, and how a text is fed.
+    """Trace some batches, and find the labels, the kinds, and how a text becomes a batch.
 
-    `follows`: it is known that targets are the next words, though sentences of two do not show it.
+    `follows`: targets are known to be the next words, which short batches may not show.
     """
     adapter = user.adapter()
     telling, *others = most_telling(batches["train"])
@@ -74,7 +74,7 @@ def study(
         replace(user.settings(), mark=mark_of(user.prepare, len(inputs))),
     )  # fmt: skip
     model = KnownModule(record, lambda: (user, adapter))
-    splits = {name: data.of_batches(model, some) for name, some in batches.items()}
+    splits = {name: data.of_batches(model, pairs) for name, pairs in batches.items()}
     dataset = Dataset(model, splits, len(labels), reads_labels=inputs == labels, follows=follows)
     result = Study(user, model, dataset, labels, inputs)
     _warn_of_padding(result, telling)
@@ -88,10 +88,10 @@ def _warn_of_padding(study: Study, batch: Batch) -> None:
         return
     model, trace = study.model, study.model.trace(batch[0])
     try:
-        read, asked = (model.in_time(one, lambda: trace) for one in (words, batch[1]))
-    except RnnlensError:  # told when states are asked for
+        read, targets = (model.in_time(labels, lambda: trace) for labels in (words, batch[1]))
+    except RnnlensError:  # fitting meets the same error and reports it
         return
-    if bool(((read == study.padding) & (asked >= 0)).any()):
+    if bool(((read == study.padding) & (targets >= 0)).any()):
         warnings.warn(
             f"padding (number {study.padding}) has targets, so that its states are fitted and "
             "measured too; give it negative targets",
@@ -102,17 +102,17 @@ def _warn_of_padding(study: Study, batch: Batch) -> None:
 
 @torch.no_grad()
 def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
-    """A net under every mistake in reading a module: does it predict its own targets at all?
+    """Warn of a module that predicts its targets worse than the frequencies of labels do.
 
-    Where it is worse on some batches than the frequencies of the labels, targets are most likely
-    not beside what it says of them, or it is not trained.
+    This catches mistakes in reading a module that nothing else shows: most likely targets lie in
+    another order than predictions, or else the module is not trained.
     """
     stream = dataset.stream("train", "output", kinds=(PREDICTION,))
     try:
         prior = log_prior(dataset.counts("output"))
         count = len(stream.data.counts)
         chunk = stream.chunk(np.arange(0, count, -(-count // _TRIED)))
-    except RnnlensError:  # told where states are asked for
+    except RnnlensError:  # fitting meets the same error and reports it
         return
     logits, labels = dataset.model.predict(chunk.states[PREDICTION]), chunk.labels
     model = F.cross_entropy(logits.double(), labels, reduction="none").cpu()

@@ -15,7 +15,7 @@ from rnnlens.view.palette import OTHER
 _SHARE = 0.1  # of the labels take part in the rectangle: the paper's top-k is 10% of the vocabulary
 BARS = 20  # labels kept of each state: what the detail panel shows
 _BLOCKS = 8  # blocks of columns for each bar
-_SAMPLE = 16  # every so manieth column is looked at first
+_SAMPLE = 16  # a sample takes every sixteenth column
 _SAMPLED = 128  # at least so many
 _ROUNDS = 2  # of mending a guess
 

@@ -21,7 +21,7 @@ from rnnlens.view.lens import Lens
 from rnnlens.view.palette import checked, colours_of
 from rnnlens.view.session import Session
 
-_HELD_OUT = 10  # every so manieth batch decides when to stop, where no others are given
+_HELD_OUT = 10  # every tenth batch decides when to stop, where no others are given for that
 
 
 def fit(

@@ -34,13 +34,22 @@ _APART = "NOUN VERB ADJ ADV NUM DET PUNCT ADP AUX PROPN INTJ CCONJ PRON SCONJ SY
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
 
+_FREQUENCIES = {"FREQUENT": "#0072b2", "COMMON": "#009e73", "RARE": "#e69f00"}
+_SHARES = (0.5, 0.9)  # of all that was counted: up to here labels are frequent, up to there common
+
+
 def default_colours(
-    labels: Sequence[str], parts: Sequence[str] | None, source: str
+    labels: Sequence[str], parts: Sequence[str] | None, source: str, counts: Sequence[int]
 ) -> dict[str, Any]:
-    """The groupings of a run: by coarse and by universal part of speech, where these are known."""
+    """The groupings of a run: by coarse and by universal part of speech, where these are known;
+    else few labels have a colour each, and many go by how frequent they are.
+    """
     groupings: dict[str, Any] = {}
+    if parts is None and len(labels) < len(UNIVERSAL_COLOURS):
+        return _each(dict(zip(labels, _apart(), strict=False)))
     if parts is None:
-        groupings["none"] = {"colours": {OTHER: UNIVERSAL_COLOURS[OTHER]}, "groups": {}}
+        groupings["frequency"] = {"colours": _FREQUENCIES, "groups": _frequencies(labels, counts)}
+        source = f"by how frequent a label is: {source}"
     else:
         pairs = list(zip(labels, parts, strict=True))
         groupings["coarse"] = {
@@ -58,16 +67,34 @@ def colours_of(
     labels: Sequence[str], counts: Sequence[int], tag_counts: Ints | None = None
 ) -> dict[str, Any]:
     """What colours.json holds for labels of any sort: few have a colour each, words go by their
-    part of speech, and anything else is one group.
+    part of speech, and anything else by how frequent it is.
     """
-    shades = {group: shade for group, shade in UNIVERSAL_COLOURS.items() if group != OTHER}
     plain = {label for label in labels if not is_special(label)}
     if plain and plain <= set(UNIVERSAL):  # a tagger's: readers know their colours
-        each = {label: shades[label] for label in labels if label in shades}
-    elif len(labels) <= len(shades):
-        each = dict(zip(labels, (shades[group] for group in _APART.split()), strict=False))
-    else:
-        return default_colours(labels, *parts_of_speech(labels, counts, tag_counts))
+        known = {label: UNIVERSAL_COLOURS.get(label, "") for label in labels if label != OTHER}
+        return _each({label: colour for label, colour in known.items() if colour})
+    if len(labels) < len(UNIVERSAL_COLOURS):
+        return _each(dict(zip(labels, _apart(), strict=False)))
+    return default_colours(labels, *parts_of_speech(labels, counts, tag_counts), counts)
+
+
+def _apart() -> list[str]:
+    return [UNIVERSAL_COLOURS[group] for group in _APART.split()]
+
+
+def _frequencies(labels: Sequence[str], counts: Sequence[int]) -> dict[str, str]:
+    """The group of every label: the most frequent make up half of all that was counted."""
+    order = sorted(range(len(labels)), key=lambda label: -counts[label])
+    total, so_far, groups = sum(counts) or 1, 0, {}
+    for label in order:
+        place = sum(so_far / total >= share for share in _SHARES)
+        groups[labels[label]] = tuple(_FREQUENCIES)[place]
+        so_far += counts[label]
+    return groups
+
+
+def _each(each: dict[str, str]) -> dict[str, Any]:
+    """A grouping in which every label has a colour of its own."""
     grouping = {
         "colours": {**each, OTHER: UNIVERSAL_COLOURS[OTHER]},
         "groups": {label: label for label in each},

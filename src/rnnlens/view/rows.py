@@ -38,6 +38,7 @@ class Request:
     came: list[int]  # the label each word is, where the text tells what came; else -1
     semantic: str
     palette: str
+    left_out: int = 0  # words of the text beyond the most that are read
 
 
 class _Row(NamedTuple):

@@ -124,10 +124,14 @@ class GridSource:
     ) -> Iterator[tuple[dict[str, Any], bool]]:
         """The same a few rows at a time, and whether there are more.
 
-        The first step is a grid, the others add to its labels and rows.
+        The first step is a grid, the others add to its labels and rows. Where there is a limit,
+        words beyond the most that are read are left out; without one they are refused.
         """
         asked = self.request(text, semantic, palette)
-        first = _first_new(asked.ids, self._ids(previous), offset(asked.semantic))
+        if asked.left_out and limit is None:
+            raise RnnlensError(too_many(len(asked.words) + asked.left_out, "words", LONGEST))
+        known = self.session.vocabulary.encode(self._words(previous)[:LONGEST])
+        first = _first_new(asked.ids, known, offset(asked.semantic))
         if first < len(asked.ids) and not self.model.causal:
             first = 0
         first = min(first, have, len(asked.ids))
@@ -159,6 +163,7 @@ class GridSource:
             ],
             "edges": self.edges,
             "words": words_json(asked.words, asked.ids, self.session.text, palette),
+            "left_out": asked.left_out,
         }
 
     @torch.inference_mode()
@@ -189,27 +194,22 @@ class GridSource:
             raise RnnlensError(
                 f"{self.name} has no palette {palette!r}; it has {', '.join(self.palettes)}"
             )
-        words = self._words(text)
-        ids = self.session.vocabulary.encode(words)
-        return Request(text, words, ids, self.session.text.came(ids), semantic, palette)
+        every = self._words(text)
+        words = every[:LONGEST]
+        ids, left_out = self.session.vocabulary.encode(words), len(every) - len(words)
+        return Request(text, words, ids, self.session.text.came(ids), semantic, palette, left_out)
 
     def _words(self, text: str) -> tuple[str, ...]:
         if not isinstance(text, str):
             raise RnnlensError(f"a text is wanted, and {type(text).__name__} given; give a str")
         if len(text) > LONGEST_TEXT:
-            raise RnnlensError(too_long(text))
-        words = self.session.words(text)
-        if len(words) > LONGEST:
-            raise RnnlensError(f"{len(words):,} words are too many; give at most {LONGEST:,}")
-        return words
-
-    def _ids(self, text: str) -> list[int]:
-        return self.session.vocabulary.encode(self._words(text))
+            raise RnnlensError(too_many(len(text), "characters", LONGEST_TEXT))
+        return self.session.words(text)
 
 
-def too_long(text: str) -> str:
-    """What is wrong with a text of too many characters."""
-    return f"{len(text):,} characters are too many; give at most {LONGEST_TEXT:,}"
+def too_many(count: int, things: str, most: int) -> str:
+    """What is wrong with a text that is too long."""
+    return f"{count:,} {things} are too many; give at most {most:,}"
 
 
 def _first_new(ids: Sequence[int], previous: Sequence[int], shift: int) -> int:

@@ -1,5 +1,6 @@
 """The figure: all the grid is in it, each thing in its place, the same bytes each time."""
 
+import itertools
 import re
 import struct
 import xml.etree.ElementTree as ET
@@ -13,7 +14,7 @@ import pytest
 from rnnlens.errors import RnnlensError
 from rnnlens.view.draw import figure
 from rnnlens.view.draw.figure import Style
-from rnnlens.view.draw.pen import Pen, fonts, mixed
+from rnnlens.view.draw.pen import Pen, fonts
 
 GROUPS = {"NOUN": "#009e73", "VERB": "#cc79a7", "OTHER": "#f0e442"}
 KINDS = [
@@ -223,5 +224,28 @@ def test_the_same_grid_gives_the_same_bytes(ending):
         assert mpl.rcParams["font.size"] == 20
 
 
-def test_bars_are_in_their_labels_colours():
-    assert f"fill: {mixed(GROUPS['VERB'], 0.5)}" in svg()
+def test_bars_lie_under_their_labels_on_tracks_that_are_100_percent_long(monkeypatch):
+    boxes: list[tuple[float, float, float, str]] = []
+    texts: dict[tuple[float, float], str] = {}
+    place, write = Pen.box, Pen.text
+
+    def boxed(pen: Pen, x: float, y: float, wide: float, high: float, *fill: str) -> None:
+        boxes.append((x, y, wide, fill[0]))
+        place(pen, x, y, wide, high, *fill)
+
+    def written(pen: Pen, x: float, y: float, text: str, *size: float, **how: Any) -> None:
+        texts[x, y] = text
+        write(pen, x, y, text, *size, **how)
+
+    monkeypatch.setattr(Pen, "box", boxed)
+    monkeypatch.setattr(Pen, "text", written)
+    for width in (None, 3.0, 12.0):
+        boxes.clear()
+        svg(width=width)
+        top = [p for row in PLAIN["rows"] for state in row for _, p in state["top"][:3]]
+        pairs = [(a, b) for a, b in itertools.pairwise(boxes) if a[:2] == b[:2]]
+        assert len({track[2] for track, _ in pairs}) == 1
+        for p, (track, bar) in zip(top, pairs, strict=True):
+            assert bar[2] == pytest.approx(p * track[2])
+            assert bar[3] == GROUPS["VERB"]
+            assert any(x == bar[0] and 0 < bar[1] - y < 2 for x, y in texts)

@@ -188,7 +188,7 @@ def test_without_its_kernel_a_widget_shows_what_was_saved_of_it(opened, executed
     expect_words(grid, TEXT.split())
     mark(grid, 2, "output state, layer 1").click()
     mark(grid, 4, "cell state, layer 2").hover()
-    expect(grid.locator(".card .distance")).to_have_text(re.compile(r"^at least \d\.\d\d bits"))
+    expect(grid.locator(".held .distance")).to_have_text(re.compile(r"^at least \d\.\d\d bits"))
     lens.locator("textarea").fill("the birds")
     expect(lens.locator(".note.server")).to_contain_text("the kernel does not answer")
 

@@ -154,18 +154,48 @@ def test_runs_can_be_switched_and_one_without_probes_says_so(look):
     assert screen.page.input_value("#text") == "the dog"
 
 
-def test_an_example_of_one_run_gives_way_to_one_of_the_other(look, server, probed_run, tmp_path):
+def test_another_run_keeps_the_text_and_the_pins_which_say_where_they_are_from(look):
+    screen = look("#text=the+dog+sees")
+    screen.drawn(3)
+    first = screen.find(".title option").first.inner_text()
+    screen.pin(1, "cell state, layer 2")
+    screen.page.select_option(".title select", index=1)
+    expect(screen.find(".row").first.locator(".state")).to_have_count(1)
+    assert screen.words() == ["the", "dog", "sees"]
+    assert screen.page.input_value("#text") == "the dog sees"
+    expect(screen.find(".held .origin")).to_have_text(first)
+    said = screen.find(".held svg").text_content()
+    assert screen.rings("pin") == []
+    screen.point(0, "prediction")
+    expect(screen.find(".held .distance")).to_have_count(0)  # of other labels
+    screen.page.wait_for_timeout(350)  # the address follows
+    other = look(screen.page.url.removeprefix(screen.address))
+    expect(other.find(".held .origin")).to_have_text(first)
+    expect(other.find(".held svg")).to_have_text(said)
+    screen.page.select_option(".title select", index=0)
+    expect(screen.find(".held .origin")).to_have_count(0)
+    assert screen.rings("pin") == [(1, 9)]
+
+
+def test_a_run_that_cannot_read_the_text_says_what_is_still_shown(
+    look, server, probed_run, tmp_path
+):
     data = batches()
     rnnlens.fit(LanguageModel(), data, WORDS, epochs=0).save(tmp_path / "letters")  # no code named
     with server(probed_run, tmp_path / "letters") as served:
-        screen = look(at=served)
-        shown = screen.page.input_value("#text")
+        screen = look(at=served, quiet=False)  # browsers log every refusal
+        screen.write("the dog sees")
+        title = screen.find(".title option").first.inner_text()
         screen.page.select_option(".title select", index=1)
+        expect(screen.find(".note.problem")).to_be_visible()
+        expect(screen.find(".shown")).to_have_text(f"Still shown: by {title}")
+        assert screen.page.input_value("#text") == "the dog sees"
+        screen.page.click("text=examples")
+        screen.find(".examples .action").first.click()
         screen.drawn(7)
+        expect(screen.find(".shown")).to_be_hidden()
         assert set(screen.words()) <= set(WORDS)
-        screen.page.select_option(".title select", index=0)
-        screen.drawn(len(shown.split()))
-        assert screen.page.input_value("#text") == shown
+        assert screen.page.input_value("#text").split() == screen.words()
 
 
 def test_a_run_that_was_not_evaluated_says_what_to_do(look):
@@ -246,5 +276,5 @@ def test_the_page_is_light(address, look):
     )
     files = [size for name, size in names if "/api/" not in name]
     assert len(files) > 15
-    assert sum(files) < 150_000
+    assert sum(files) < 180_000
     assert all(name.startswith((address, "data:")) for name, _ in names)

@@ -74,7 +74,7 @@ def test_the_panel_tells_everything_about_a_state(screen):
     expect(panel.locator(".symbol")).to_have_text("c23")  # layer 2, timestep 3
     expect(panel.locator(".name")).to_have_text("Cell state, layer 2, after dog")
     expect(panel.locator(".equation")).to_have_text("c = l + s")
-    labels = panel.locator("svg text[direction]").all_text_contents()
+    labels = panel.locator("svg .said").all_text_contents()
     assert labels == [label for label, _ in state["top"]]
     assert len(labels) == 20
     told = dict(
@@ -107,117 +107,6 @@ def test_a_previous_cell_is_the_cell_one_row_up(screen):
     expect(screen.find(".detail .name")).to_contain_text("after the start")
 
 
-def test_pinned_states_are_compared_by_their_divergence(screen):
-    screen.pin(3, "long-term memory, layer 2")
-    screen.pin(3, "short-term memory, layer 2")
-    screen.point(3, "cell state, layer 2")
-    expect(screen.find(".card")).to_have_count(2)
-    pairs = [("l2", "c2"), ("s2", "c2"), ("l2", "s2")]
-    ends = [{"a": {"column": a, "row": 3}, "b": {"column": b, "row": 3}} for a, b in pairs]
-    bits = screen.ask("api/divergence", {"text": TEXT, "semantic": "output", "pairs": ends})["bits"]
-    expect(screen.find(".card").nth(0)).to_contain_text(f"{bits[0]:.2f} bits from view")
-    expect(screen.find(".card").nth(1)).to_contain_text(f"{bits[1]:.2f} bits from view")
-    expect(screen.find(".card").nth(1)).to_contain_text(f"{bits[2]:.2f} bits from first")
-    assert len(screen.rings("pin")) == 2
-    screen.pin(3, "long-term memory, layer 2")  # again: unpinned
-    expect(screen.find(".card")).to_have_count(1)
-    screen.find(".card button").click()
-    expect(screen.find(".card")).to_have_count(0)
-
-
-def test_pins_survive_typing_or_keep_their_own_text(screen):
-    screen.pin(1, "cell state, layer 2")
-    screen.pin(5, "cell state, layer 2")
-    said = screen.find(".card").nth(1).locator("svg").text_content()
-    screen.write("the old dog sees a cat")
-    expect(screen.find(".card")).to_have_count(2)
-    assert len(screen.rings("pin")) == 1  # the other is of the text before
-    expect(screen.find(".card").nth(0).locator(".origin")).to_have_count(0)
-    expect(screen.find(".card").nth(1).locator(".origin")).to_have_text(TEXT)
-    assert screen.find(".card").nth(1).locator("svg").text_content() == said
-    expect(screen.find(".card").nth(1)).to_contain_text("bits from first")  # across texts
-    screen.page.click("text=current word")
-    expect(screen.find(".card").nth(0).locator(".origin").first).to_have_text("next word")
-    screen.write(TEXT)
-    screen.page.click("text=next word")
-    expect(screen.find(".card").nth(1).locator(".origin")).to_have_count(0)
-
-
-def test_a_link_with_a_pin_of_another_text_shows_it(look):
-    pin = "pin=c2:3&pin=h1:2/input/a+small+bird"
-    screen = look(f"#text={TEXT.replace(' ', '+')}&{pin}")
-    expect(screen.find(".card")).to_have_count(2)
-    expect(screen.find(".card").nth(0)).to_contain_text("after dog")
-    expect(screen.find(".card").nth(1)).to_contain_text("after small")
-    expect(screen.find(".card").nth(1).locator(".origin")).to_have_text(
-        ["current word", "a small bird"]
-    )
-    expect(screen.find(".card").nth(1)).to_contain_text("bits from first")
-
-
-def test_pins_that_there_are_not_are_said_and_dropped_and_the_others_compared(look):
-    screen = look("#text=a+b&pin=h2:1/zz&pin=h2:9//one+two&pin=h2:1/input/hello+world&pin=h2:1")
-    expect(screen.find(".note.link")).to_have_text(
-        "the link names semantic zz, which this run has not; "
-        "the link pins word 9 of “one two”, which that text has not"
-    )
-    expect(screen.find(".card")).to_have_count(2)
-    expect(screen.find(".card").nth(0)).to_contain_text("after hello")
-    expect(screen.find(".card").nth(1)).to_contain_text("bits from first")
-    screen.point(1, "cell state, layer 2")
-    expect(screen.find(".card").nth(0)).to_contain_text("bits from view")
-    expect(screen.find(".note.pins")).to_be_hidden()
-    screen.page.wait_for_timeout(350)  # the address follows
-    assert "zz" not in screen.page.url
-    assert "one+two" not in screen.page.url
-
-
-@pytest.mark.parametrize(("words", "pins"), [(40, 40), (2_000, 18)])
-def test_any_number_of_pins_of_any_text_is_compared(look, words, pins):
-    link = "".join(f"&pin=c2:{row}" for row in range(1, pins + 1))
-    screen = look(f"#text={'+'.join(['teacher'] * words)}{link}&at=h2:5")
-    expect(screen.find(".card")).to_have_count(pins)
-    expect(screen.find(".distance")).to_have_count(2 * pins - 1)
-    expect(screen.find(".distance:has-text('…')")).to_have_count(0)
-
-
-def test_what_keeps_pins_from_being_compared_is_said(look):
-    screen = look(f"#text={TEXT.replace(' ', '+')}&pin=c2:1", quiet=False)  # browsers log failures
-    screen.drawn(len(WORDS))
-    told = screen.find(".note.pins")
-    for fail, reason in [
-        (lambda route: route.abort(), "the server does not answer"),
-        (lambda route: route.fulfill(status=503, json={"error": "too much"}), "too much"),
-    ]:
-        screen.page.route("**/api/divergence", fail)
-        screen.point(3, "cell state, layer 2")
-        expect(told).to_have_text(f"pins could not be compared: {reason}")
-        screen.page.unroute("**/api/divergence")
-        screen.point(4, "cell state, layer 2")
-        expect(told).to_be_hidden()
-        expect(screen.find(".card")).to_contain_text("bits from view")
-
-
-def test_a_pin_that_cannot_be_looked_up_is_said_and_looked_up_again(look):
-    screen = look(f"#text={TEXT.replace(' ', '+')}&pin=c2:1", quiet=False)  # browsers log failures
-    screen.drawn(len(WORDS))
-    screen.page.route(
-        "**/api/grid",
-        lambda route: (
-            route.abort() if route.request.post_data_json["text"] == "a bird" else route.continue_()
-        ),
-    )
-    screen.page.evaluate("location.hash = '#text=the+dog&pin=c2:1&pin=c2:2//a+bird'")
-    told = screen.find(".note.pins")
-    expect(told).to_have_text("pins could not be compared: the server does not answer")
-    expect(screen.find(".card").nth(1)).to_contain_text("after …")
-    screen.page.unroute("**/api/grid")
-    screen.write("the dog sees")
-    expect(screen.find(".card").nth(1)).to_contain_text("after bird")
-    expect(screen.find(".card").nth(1)).to_contain_text("bits from first")
-    expect(told).to_be_hidden()
-
-
 def test_keys_move_pin_and_clear(screen):
     screen.page.focus(".scroller")
     press = screen.page.keyboard.press
@@ -239,13 +128,13 @@ def test_keys_move_pin_and_clear(screen):
     assert screen.find(f"#{active}").get_attribute("aria-label").startswith("embedding, after the:")
     press("Enter")
     assert screen.rings("pin") == [(0, 0)]
-    expect(screen.find(".card")).to_have_count(1)
+    expect(screen.find(".held")).to_have_count(1)
     press("Enter")
-    expect(screen.find(".card")).to_have_count(0)
+    expect(screen.find(".held")).to_have_count(0)
     press("Enter")
     screen.page.focus("#text")  # wherever the keyboard is
     press("Escape")
-    expect(screen.find(".card, .ring")).to_have_count(0)
+    expect(screen.find(".held, .ring")).to_have_count(0)
     expect(screen.find(".panel")).to_contain_text("How to read it")
     expect(screen.find("#text")).to_be_focused()
 
@@ -294,6 +183,6 @@ def test_a_tap_looks_and_a_second_pins(look):
     box = screen.state(2, "cell state, layer 1").locator(".mark").bounding_box()
     screen.page.touchscreen.tap(box["x"] + 5, box["y"] + 5)
     assert screen.rings("focus") == [at(2, "cell state, layer 1")]
-    expect(screen.find(".card")).to_have_count(0)
+    expect(screen.find(".held")).to_have_count(0)
     screen.page.touchscreen.tap(box["x"] + 5, box["y"] + 5)
-    expect(screen.find(".card")).to_have_count(1)
+    expect(screen.find(".held")).to_have_count(1)

@@ -184,41 +184,78 @@ def test_odd_words_are_words(look):
         assert drawn.get_attribute("unicode-bidi") == "isolate"
 
 
-def test_too_much_text_is_said_in_one_line_and_what_was_drawn_stays(look):
-    for text, told, quiet in [
-        ("dog " * 10_000, "40,000 characters are too many; give at most 20,000", True),
-        ("a " * 2_100, "2,100 words are too many; give at most 2,000", False),
-    ]:
-        screen = look(quiet=quiet)  # browsers log every refusal of the server's
-        screen.write("the old dog")
-        before = screen.states()
-        screen.page.fill("#text", text)
-        expect(screen.find(".note.problem")).to_have_text(told)
-        assert screen.states() == before
-        screen.write("the old dog")
-        expect(screen.find(".note.problem")).to_be_hidden()
+def test_of_too_much_text_as_much_is_drawn_as_can_be_and_that_is_said(look):
+    screen = look()  # and nothing is told to the console
+    cut = screen.find(".note.cut")
+    screen.page.fill("#text", "a " * 2_100)
+    expect(screen.find(".scroller")).to_have_attribute("aria-rowcount", "2001")
+    most = "which is the most that can be"
+    expect(cut).to_have_text(f"the first 2,000 of 2,100 words are drawn, {most}")
+    screen.page.fill("#text", "dog " * 10_000)
+    part = "the first 20,000 of 40,000 characters are taken"
+    expect(cut).to_have_text(f"{part}, and 2,000 words of them are drawn, {most}")
+    expect(screen.find(".note.problem, .shown")).to_have_count(2)
+    for one in (".note.problem", ".shown"):
+        expect(screen.find(one)).to_be_hidden()
+    screen.write("the old dog")
+    expect(cut).to_be_hidden()
+
+
+def refuse(screen, text):
+    """Let the server refuse a text, as it would refuse one that a model cannot read."""
+
+    def answer(route):
+        wrong = route.request.post_data_json["text"].strip() == text
+        told = {"status": 400, "json": {"error": "this text cannot be read"}}
+        route.fulfill(**told) if wrong else route.continue_()
+
+    screen.page.route("**/api/grid", answer)
 
 
 def test_a_refusal_stays_until_the_text_is_another_and_nothing_is_saved_meanwhile(look):
     screen = look("#text=the+dog", quiet=False)  # browsers log every refusal
     asked, saved, problem = [], [], screen.find(".note.problem")
     screen.page.on("download", lambda download: saved.append(download.suggested_filename))
+    refuse(screen, "a bad text")
     screen.page.fill("#text", "dog " * 1000)
     expect(screen.find(".scroller")).to_have_attribute("aria-rowcount", "1001")
-    screen.page.fill("#text", "dog " * 2001)
-    expect(problem).to_have_text("2,001 words are too many; give at most 2,000")
+    screen.page.fill("#text", "a bad text")
+    expect(problem).to_have_text("this text cannot be read")
     screen.page.on("request", lambda request: asked.append(request.url))
     screen.page.wait_for_timeout(1500)
     assert asked == []  # no more of the text before
-    expect(problem).to_have_text("2,001 words are too many; give at most 2,000")
+    expect(problem).to_have_text("this text cannot be read")
     for what in ("SVG", "PNG", "HTML"):
         screen.page.click(".menu.save summary")
         screen.page.click(f".menu.save .action:has-text('{what}')")
-        told = "nothing was saved: 2,001 words are too many; give at most 2,000"
-        expect(problem).to_have_text(told)
+        expect(problem).to_have_text("nothing was saved: this text cannot be read")
     assert saved == []
     screen.write("the old dog")
     expect(problem).to_be_hidden()
+
+
+def opacity(screen):
+    return float(screen.find(".gridplace").evaluate("one => getComputedStyle(one).opacity"))
+
+
+def test_a_grid_of_another_text_than_the_fields_is_faded_and_says_so(look):
+    screen = look("#text=the+old+dog", quiet=False)  # browsers log every refusal
+    screen.drawn(3)
+    shown = screen.find(".shown")
+    refuse(screen, "a bad text")
+    screen.page.fill("#text", "a bad text")
+    expect(shown).to_have_text("Still shown: “the old dog”")
+    screen.page.wait_for_timeout(300)
+    assert opacity(screen) < 0.6
+    screen.write("the old")
+    expect(shown).to_be_hidden()
+    screen.page.wait_for_timeout(300)
+    assert opacity(screen) == 1
+    screen.page.route("**/api/grid", lambda route: None)  # never answered
+    screen.page.fill("#text", "the")
+    expect(shown).to_have_text("Still shown: “the old”")
+    screen.page.wait_for_timeout(300)
+    assert "text=the&" in f"{screen.page.url}&"
 
 
 def test_a_server_that_is_gone_is_asked_again_and_comes_back_by_itself(look, server, probed_run):
@@ -231,9 +268,11 @@ def test_a_server_that_is_gone_is_asked_again_and_comes_back_by_itself(look, ser
         "the server does not answer; it is asked again"
     )
     assert screen.states() == before
+    expect(screen.find(".shown")).to_have_text("Still shown: “the old dog”")
     screen.page.keyboard.press("Control+End")
     screen.page.keyboard.type(" birds")
     with server(probed_run, port=int(first.rsplit(":", 1)[1].strip("/"))):
         expect(screen.find(".note.server")).to_be_hidden(timeout=15_000)
         screen.drawn(5)
+        expect(screen.find(".shown")).to_be_hidden()
     assert len(screen.states()) == 5 * 12

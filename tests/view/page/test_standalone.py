@@ -63,9 +63,9 @@ def test_hover_fills_the_panel_and_a_click_pins(page, grid):
     expect(detail).to_contain_text("Embedding")
     for label, _ in grid["rows"][0][0]["top"][:3]:
         expect(detail).to_contain_text(label)
-    expect(page.locator(".pinned .card")).to_have_count(0)
+    expect(page.locator(".pinned .held")).to_have_count(0)
     state.click(position=RECTANGLE)
-    expect(page.locator(".pinned .card")).to_have_count(1)
+    expect(page.locator(".pinned .held")).to_have_count(1)
 
 
 def test_markup_in_the_text_is_harmless(page):
@@ -110,10 +110,11 @@ def test_paths_of_submodules_are_cut_in_front_wherever_they_stand(browser, formu
         page.locator(".row").nth(1).locator("[role=gridcell]").nth(place).click(position=RECTANGLE)
         expect(page.locator(".detail h2")).to_have_text(re.compile(rf"^….*layers\.{k}$"))
         expect(page.locator(".detail .name")).to_contain_text(f"{paths[k]}, layer 1, after dog")
-    cards = page.locator(".card .path")
+    cards = page.locator(".held .path")
     assert cards.all_inner_texts() == [f"…layers.{k}" for k in range(3)]
+    expect(page.locator(".comparison tfoot")).not_to_contain_text("…")  # drawn for the last time
     width = "all => Math.max(...all.map((one) => one.getBoundingClientRect().width))"
-    for outer in (".detail", ".card"):
+    for outer in (".detail", ".held"):
         room = page.locator(outer).first.evaluate("one => one.clientWidth")
         assert page.locator(f"{outer} .path").evaluate_all(width) <= room
     page.close()

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
 import { estimate, fitted } from "../../../src/rnnlens/view/page/web/base/text.js";
-import { drawBars, drawHeader, drawRing, drawRow, drawState, drawWord } from "../../../src/rnnlens/view/page/web/grid/draw.js";
+import { drawHeader, drawRing, drawRow, drawState, drawWord } from "../../../src/rnnlens/view/page/web/grid/draw.js";
+import { drawBars, LABEL, PITCH } from "../../../src/rnnlens/view/page/web/grid/bars.js";
 import { layOut } from "../../../src/rnnlens/view/page/web/grid/layout.js";
 import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
 import { all, compact, laidOut, texts } from "../drawing.js";
@@ -25,10 +26,12 @@ test("the golden grid: rectangles, bars and labels are what Python decided", () 
         const top = state.top.slice(0, bars);
         assert.equal(made.length, top.length);
         top.forEach(([label, p], n) => {
-          assert.ok(Math.abs(made[n].attributes.width - Math.max(1.5, p * room)) < 0.01);
+          assert.ok(Math.abs(made[n].attributes.width - Math.max(1, p * room)) < 0.01);
           assert.equal(made[n].attributes.fill, given.groups[given.labels[label]]);
         });
-        assert.deepEqual(texts(drawn[k]), top.map(([label]) => fitted(label, (room - 3) / 0.8, 10.5, estimate)));
+        assert.deepEqual(all(drawn[k], "rect", "track").map((one) => one.attributes.width), top.map(() => room));
+        assert.deepEqual(all(drawn[k], "text", "said").map((one) => one.children[0]),
+          top.map(([label]) => fitted(label, room / 0.8, layout.label, estimate)));
       });
     });
   }
@@ -42,15 +45,38 @@ test("labels lie inside their column, clipped by an svg of their own", () => {
 });
 
 test("a label that is a little too long is drawn narrower, a longer one is cut, and neither leaves its room", () => {
-  const held = hold(grid(), null), layout = laidOut(held), width = 49, room = width - 3;
+  const held = hold(grid(), null), room = 46;
+  const look = { width: room, size: LABEL, pitch: PITCH, values: false, measure: estimate };
   const state = { ...held.rows[0][0], top: [["we", 0.5], ["announce", 0.2], ["representatives", 0.1]] };
   const wide = (text) => estimate(text, 10.5);
   assert.ok(wide("announce") > room && wide("announce") <= room / 0.8);
-  const [short, longer, cut] = drawBars(held, state, width, layout).filter((one) => one.tag === "text");
+  const [short, longer, cut] = drawBars(held, state, 3, look).filter((one) => one.tag === "text");
   assert.equal(short.attributes.textLength, undefined);
   assert.deepEqual([longer.children[0], longer.attributes.textLength], ["announce", room]);
   assert.match(cut.children[0], /^repres.*…$/);
   assert.ok(wide(cut.children[0]) <= room / 0.8);
+});
+
+test("a value stands beside its label where columns are wide, and never on it", () => {
+  const held = hold(grid(), null), state = { ...held.rows[0][0], top: [["we", 0.123], ["representatives", 0.061]] };
+  const look = { width: 86, size: 13, pitch: 19, values: true, measure: estimate };
+  const drawn = drawBars(held, state, 2, look);
+  assert.deepEqual(drawn.filter((one) => one.attributes.class === "soft").map((one) => one.children[0]), ["12%", "6.1%"]);
+  drawn.filter((one) => one.attributes.class === "said").forEach((one, k) => {
+    const value = estimate(["12%", "6.1%"][k], 13 * 0.86), { textLength } = one.attributes;
+    assert.ok((textLength ?? estimate(one.children[0], 13)) + value < look.width);
+  });
+});
+
+test("a label lies above its bar, nearer to it than to the bar above", () => {
+  const held = hold(grid(), null), look = { width: 60, size: LABEL, pitch: PITCH, values: false, measure: estimate };
+  const drawn = drawBars(held, held.rows[0][0], 3, look);
+  const bars = drawn.filter((one) => one.attributes.class === "bar").map((one) => one.attributes);
+  drawn.filter((one) => one.attributes.class === "said").forEach(({ attributes: { y } }, k) => {
+    assert.ok(y < bars[k].y);
+    const above = k ? bars[k - 1].y + bars[k - 1].height : 0;
+    assert.ok(y - LABEL * 0.72 - above > bars[k].y - y);
+  });
 });
 
 test("compact states are rectangles alone", () => {

@@ -30,7 +30,22 @@ test("seventeen kinds and sixty words fit one screen when compact", () => {
 
 test("compact rows are low where there are few words, too, and as high as can be read where there are many", () => {
   const rows = (count) => laidOut(hold(grid(Array(count).fill("a").join(" ")), null), compact).row;
-  assert.deepEqual([rows(1), rows(10), rows(1000)], [16, 16, 11]);
+  assert.deepEqual([rows(1), rows(10), rows(30), rows(1000)], [26, 26, 21, 11]);
+});
+
+test("type and rows grow with the window while a sentence stays in view as a whole", () => {
+  const held = (words) => hold(grid(Array(words).fill("so").join(" ")), null), room = { width: 1600, height: 980 };
+  const usual = laidOut(held(3), plainView(), { width: 700, height: 620 });
+  assert.deepEqual([usual.scale, usual.label, usual.values], [1, 10.5, false]);
+  const scales = [1, 10, 11, 14, 15, 60].map((words) => laidOut(held(words), plainView(), room).scale);
+  assert.deepEqual(scales, [...scales].sort().reverse());
+  assert.ok(new Set(scales).size <= 3); // few steps
+  for (const words of [10, 14]) {
+    const large = laidOut(held(words), plainView(), room);
+    assert.ok(large.header + words * large.row <= room.height);
+    assert.ok(large.scale > 1.1 && large.label > 11.5 && large.wordSize > 15 && large.values);
+  }
+  assert.equal(laidOut(held(60), plainView(), { width: 700, height: 400 }).scale, 1);
 });
 
 test("many columns in a narrow window keep a width that can be read", () => {

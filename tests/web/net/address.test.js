@@ -38,10 +38,10 @@ test("a whole view comes back as it was", () => {
     run: "a/b c", text: "we stand", semantic: "output+2", palette: "my own", density: "compact",
     kinds: ["x", "c1@-1", "odd,id", "encoder.cell"], naming: "symbols", bars: 1, page: "accuracy",
     pins: [
-      { column: "c1", row: 7, text: null, semantic: null },
-      { column: "odd,id", row: 0, text: null, semantic: "input" },
-      { column: "c1@-1", row: 3, text: "other / text, with & all : that", semantic: "output-1" },
-      { column: "h1<", row: 3, text: "", semantic: null },
+      { column: "c1", row: 7, run: null, text: null, semantic: null },
+      { column: "odd,id", row: 0, run: null, text: null, semantic: "input" },
+      { column: "c1@-1", row: 3, run: "runs/x@2:1, y", text: "other / text, with & all : that", semantic: "output-1" },
+      { column: "h1<", row: 3, run: "b", text: "", semantic: null },
     ],
     focus: { column: "encoder.cell:2", row: 11 },
   };
@@ -49,8 +49,10 @@ test("a whole view comes back as it was", () => {
 });
 
 test("pins of the view's own text and semantic do not repeat them", () => {
-  const pins = [{ column: "c1", row: 7, text: "we", semantic: "output" }];
-  assert.equal(encode({ ...plainView(), text: "we", semantic: "output", pins }), "text=we&semantic=output&pin=c1:8");
+  const pins = [{ column: "c1", row: 7, run: "news", text: "we", semantic: "output" }];
+  const view = { ...plainView(), run: "news", text: "we", semantic: "output", pins };
+  assert.equal(encode(view, { run: "news" }), "text=we&semantic=output&pin=c1:8");
+  assert.equal(encode({ ...view, run: "brown" }, { run: "brown" }), "text=we&semantic=output&pin=c1:8@news");
 });
 
 test("presets of kinds have names, and no kind at all is a choice", () => {
@@ -84,10 +86,17 @@ test("a run, semantic or palette that is not served is said and left out", () =>
     "the link names semantic output+9, which this run has not", "the link names palette neon, which this run has not"]);
 });
 
+test("a pin of a run that is not served is said and left out", () => {
+  const pins = ["news", "gone", null].map((run) => ({ column: "c1", row: 0, run, text: null, semantic: null }));
+  const { view, problems } = fitRun({ ...plainView(), pins }, { runs: [{ id: "news" }], semantics: [], palettes: [] });
+  assert.deepEqual(view.pins.map((pin) => pin.run), ["news", null]);
+  assert.deepEqual(problems, ["the link pins a state of run gone, which is not served here"]);
+});
+
 test("kinds and rows that a grid has not are said once and left out", () => {
   const asked = { ...plainView(), kinds: ["x", "q9"], focus: { column: "c1", row: 50 },
-    pins: [{ column: "q9", row: 0, text: null, semantic: null }, { column: "c1", row: 1, text: null, semantic: null },
-      { column: "c1", row: 40, text: null, semantic: null }, { column: "c1", row: 40, text: "another text", semantic: null }] };
+    pins: [["q9", 0, null], ["c1", 1, null], ["c1", 40, null], ["c1", 40, "another text"]]
+      .map(([column, row, text]) => ({ column, row, run: null, text, semantic: null })) };
   const { view, problems } = fitGrid(asked, grid());
   assert.deepEqual(problems, ["the link names kind q9, which this run has not",
     "the link points at word 51, which the text has not", "the link pins word 41, which the text has not"]);
@@ -97,7 +106,9 @@ test("kinds and rows that a grid has not are said once and left out", () => {
 });
 
 test("pins that the run cannot answer are said once and left out", () => {
-  const pin = { column: "c1", row: 0, text: null, semantic: null };
+  const pin = { column: "c1", row: 0, run: null, text: null, semantic: null };
+  const foreign = { ...pin, run: "other", column: "of another", semantic: "its own" };
+  assert.deepEqual(fitGrid({ ...plainView(), pins: [foreign] }, grid()).view.pins, [foreign]);
   const pins = [{ ...pin, semantic: "zz" }, { ...pin, semantic: "zz", text: "else" }, { ...pin, semantic: "input" },
     { ...pin, text: "x".repeat(20_001) }];
   const { view, problems } = fitGrid({ ...plainView(), pins }, grid());

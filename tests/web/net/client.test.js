@@ -25,7 +25,8 @@ const LULL = 220; // ms after which the rest of a text is surely asked for
 
 const made = (more = {}) => new Client({
   onGrid: (held) => told.grids.push(held), onProblem: (text) => told.problems.push(text),
-  onServer: (there) => told.server.push(there), onBusy: (busy) => told.busy.push(busy), inView: () => 30,
+  onServer: (there) => told.server.push(there), onBusy: (busy) => told.busy.push(busy),
+  onDiffer: () => {}, inView: () => 30,
   ...more,
 });
 
@@ -162,17 +163,31 @@ test("a text that changes while the rest of it is waited for is not had whole", 
   await refused;
 });
 
-test("a text of too many characters is refused without asking, in the server's words", async () => {
+test("of a text of too many characters as many are asked for as the server takes", async () => {
   const client = made(), most = "\u{1f600}".repeat(20_000);
-  client.want(wish("we"));
   client.want(wish(`${most}x`));
-  await sleep(5);
-  assert.ok(open[0].signal.aborted);
-  assert.deepEqual([asked.length, told.busy.at(-1)], [1, false]);
-  assert.deepEqual(told.problems, ["20,001 characters are too many; give at most 20,000"]);
-  await assert.rejects(client.complete(), /20,001 characters are too many/);
-  client.want(wish(most));
-  assert.equal(asked[1].text, most, "characters are counted, not halves of them");
+  assert.equal(asked[0].text, most, "characters are counted, not halves of them");
+  await answer(0);
+  assert.ok(client.answered());
+  assert.deepEqual(told.problems, []);
+});
+
+test("it is said that what is held is not what is wished for: a moment later, or at once where it is refused", async () => {
+  const differ = [], client = made({ onDiffer: (wish) => differ.push(wish?.text ?? null) });
+  client.want(wish("we"));
+  await answer(0);
+  client.want(wish("we said"));
+  assert.deepEqual(differ, [null]);
+  await sleep(200);
+  assert.deepEqual(differ, [null, "we said"]);
+  await answer(1);
+  assert.deepEqual(differ, [null, "we said", null]);
+  client.want(wish("too many words"));
+  await answer(2, {}, 400);
+  assert.equal(differ.at(-1), "too many words");
+  client.want(wish("we"));
+  await answer(3);
+  assert.equal(differ.at(-1), null);
 });
 
 test("a refusal is said, what is held stays, and the next wish is asked", async () => {

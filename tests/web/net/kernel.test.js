@@ -66,7 +66,7 @@ test("silence is told of, and so is its end", async () => {
 test("a client of a kernel begins with a grid, asks for its other rows, and never twice at once", async () => {
   const one = model(), kernel = new Kernel(one, () => {}), grids = [];
   const client = new Client({ onGrid: (held) => grids.push(held), onProblem: assert.fail, onServer: () => {},
-    onBusy: () => {}, inView: () => 30 }, (path, body) => kernel.ask(path, body));
+    onBusy: () => {}, onDiffer: () => {}, inView: () => 30 }, (path, body) => kernel.ask(path, body));
   const text = Array(50).fill("we").join(" "), whole = grid(text);
   const wish = (/** @type {string} */ wanted) => ({ run: "tiny", text: wanted, semantic: null, palette: null });
   client.begin(wish(text), hold({ ...whole, rows: whole.rows.slice(0, 40) }, null));

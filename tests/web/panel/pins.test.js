@@ -22,7 +22,8 @@ test("pins move over to a text that begins the same, and otherwise remember thei
 });
 
 test("pins of another semantic or text stay as they are", () => {
-  const other = [{ column: "c1", row: 0, text: "else", semantic: "output" }, { column: "c1", row: 0, text: "we said so", semantic: "input" }];
+  const pin = { column: "c1", row: 0, run: "tiny", text: "we said so", semantic: "output" };
+  const other = [{ ...pin, text: "else" }, { ...pin, semantic: "input" }, { ...pin, run: "another" }];
   assert.deepEqual(carried(other, before, hold(grid("we said so now"), null)), other);
 });
 
@@ -33,7 +34,7 @@ test("another semantic does not take pins along", () => {
 });
 
 test("pins of a link become pins of the grid it opened", () => {
-  const linked = [{ column: "c1", row: 1, text: null, semantic: null }];
+  const linked = [{ column: "c1", row: 1, run: null, text: null, semantic: null }];
   assert.deepEqual(carried(linked, null, before), [pins[1]]);
 });
 
@@ -42,14 +43,16 @@ test("a pin keeps what it shows", () => {
   assert.equal(keep({ ...pins[1], row: 9 }, before), null);
 });
 
-const pinned = (row, text = "we said so", semantic = "output") => ({ column: "c1", row, text, semantic });
+const pinned = (row, text = "we said so", semantic = "output", run = "tiny") => ({ column: "c1", row, run, text, semantic });
 const MOST = 256 * 1024; // bytes that the server takes
 const bytes = (group) => new TextEncoder().encode(JSON.stringify(comparison(group))).length;
 
 test("a comparison says the text and semantic that its states share once", () => {
   const other = { column: "h1", row: 1, text: "else", semantic: "input" };
-  assert.deepEqual(comparison([[pinned(0), pinned(2)], [other, pinned(1)]]), { text: "we said so", semantic: "output",
-    pairs: [{ a: { column: "c1", row: 0 }, b: { column: "c1", row: 2 } }, { a: other, b: { column: "c1", row: 1 } }] });
+  const groups = grouped([[pinned(0), pinned(1)], [pinned(0, "we", "output", "b"), pinned(1, "we", "output", "b")]]);
+  assert.deepEqual(groups.map((group) => comparison(group).run), ["tiny", "b"]);
+  assert.deepEqual(comparison([[pinned(0), pinned(2)], [other, pinned(1)]]), { run: "tiny", text: "we said so",
+    semantic: "output", pairs: [{ a: { column: "c1", row: 0 }, b: { column: "c1", row: 2 } }, { a: other, b: { column: "c1", row: 1 } }] });
 });
 
 test("any number of pairs is asked for in groups that the server takes", () => {

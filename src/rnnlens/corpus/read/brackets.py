@@ -11,13 +11,8 @@ from rnnlens.errors import RnnlensError
 
 _PIECE = re.compile(r"[()]|[^()\s]+")
 _ESCAPES = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-}
+    "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}",
+}  # fmt: skip
 _ESCAPED = re.compile(r"\\([/*])")
 
 
@@ -56,13 +51,13 @@ def read_brackets(path: Path, encoding: str) -> Iterator[Sentence]:
         )
 
 
-def _leaf(held: list[str], where: str) -> list[tuple[str, str]]:
-    """The word and part of speech a bracket holds, if any: none for a trace or an inner node."""
-    if not held:
+def _leaf(pieces: list[str], where: str) -> list[tuple[str, str]]:
+    """The word and part of speech in a bracket; none for a trace or an inner node."""
+    if not pieces:
         return []
-    if len(held) != 2:
-        raise RnnlensError(f"{where}: {' '.join(held)!r} is no tag with its word; mend the tree")
-    tag, word = held
+    if len(pieces) != 2:
+        raise RnnlensError(f"{where}: {' '.join(pieces)!r} is no tag with its word; mend the tree")
+    tag, word = pieces
     if tag == "-NONE-":
         return []
     return [(_ESCAPES.get(word, _ESCAPED.sub(r"\1", word)), universal(tag) or "X")]

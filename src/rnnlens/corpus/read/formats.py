@@ -1,4 +1,4 @@
-"""Which reader reads what: by the name of a source, else by its content."""
+"""Which reader reads a source: told by its name, or else by its content."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ class Recognition(NamedTuple):
     reason: str
 
 
-_ENDINGS = {"conllu": (".conllu",), "brackets": (".mrg",)}
+_ENDINGS = {"conllu": ".conllu", "brackets": ".mrg"}
 _NLTK = "nltk:"
 _TREE = re.compile(r"\s*\(\s*($|\(|[A-Z][^()\s]*\s*($|\())")  # ( (S ... or (S (NP ..., not (CNN)
 
@@ -42,22 +42,23 @@ def read(source: str, format: str = "auto", encoding: str = "utf-8") -> Iterator
         yield from read_nltk(source.removeprefix(_NLTK))
         return
     name = recognise(source, encoding).format if format == "auto" else format
-    for path in _files(Path(source), name):
+    paths = files(Path(source))
+    # A treebank folder often holds a README beside the trees; a text folder's files are all text.
+    for path in _with_ending(paths, name) or paths:
         yield from READERS[name](path, encoding)
 
 
 def recognise(source: str, encoding: str = "utf-8") -> Recognition:
-    """The format of a source, by its name and else by its content."""
+    """The format of a source, told by its name or else by its content."""
     if source.startswith(_NLTK):
         return Recognition("nltk", "by its name")
     if not source:
         raise RnnlensError("the corpus has an empty name; give a file, a folder or nltk:NAME")
-    path = Path(source)
-    found = files(path)
-    for name, endings in _ENDINGS.items():
-        if any(p.name.removesuffix(".gz").endswith(endings) for p in found):
+    paths = files(Path(source))
+    for name in _ENDINGS:
+        if _with_ending(paths, name):
             return Recognition(name, "by its ending")
-    return _by_content(_beginning(found[0], encoding))
+    return _by_content(_beginning(paths[0], encoding))
 
 
 def number_mark_of(source: str, encoding: str) -> str:
@@ -84,9 +85,7 @@ def _by_content(text: str) -> Recognition:
     return Recognition("raw", "running text, for punctuation clings to words")
 
 
-def _files(source: Path, name: str) -> list[Path]:
-    # A treebank folder often holds a README beside the trees; a text folder's files are all text.
-    found = files(source)
-    endings = _ENDINGS.get(name, ())
-    named = [p for p in found if p.name.removesuffix(".gz").endswith(endings)] if endings else []
-    return named or found
+def _with_ending(paths: list[Path], format: str) -> list[Path]:
+    """The files whose names have the ending of a format."""
+    ending = _ENDINGS.get(format)
+    return [p for p in paths if ending and p.name.removesuffix(".gz").endswith(ending)]

@@ -16,7 +16,7 @@ def read_nltk(name: str) -> Iterator[Sentence]:
     import nltk.corpus
 
     reader: Any = getattr(nltk.corpus, name, None)
-    try:  # NLTK looks for the data at the first use of a corpus, be it hasattr
+    try:  # NLTK looks for the data at the first use of a corpus, even by hasattr
         if not (hasattr(reader, "tagged_sents") or hasattr(reader, "sents")):
             raise RnnlensError(f"NLTK has no corpus of sentences called {name!r}; try nltk:brown")
         tagged = _tagged(reader) if hasattr(reader, "tagged_sents") else None
@@ -36,7 +36,10 @@ def read_nltk(name: str) -> Iterator[Sentence]:
 
 
 def _tagged(reader: Any) -> Any:
-    """Own tags where we know the tagset; else NLTK's mapping to its universal one, if any."""
+    """The tagged sentences of a corpus, with its tags if they are of a known tagset.
+
+    Otherwise with NLTK's mapping of them to its universal tagset; None where it has no mapping.
+    """
     preview = [tag for sent in islice(reader.tagged_sents(), _PREVIEW) for _, tag in sent]
     known = sum(tag == "-NONE-" or universal(tag or "") is not None for tag in preview)
     if known >= len(preview) / 2:
@@ -44,6 +47,6 @@ def _tagged(reader: Any) -> Any:
     try:
         mapped = reader.tagged_sents(tagset="universal")
         next(iter(mapped), None)  # NLTK looks for the mapping only when it is used
-    except (LookupError, AttributeError, TypeError):  # no such mapping; a corpus names no tagset
+    except (LookupError, AttributeError, TypeError):  # no such mapping, or the corpus takes none
         return None
     return mapped

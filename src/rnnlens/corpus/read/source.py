@@ -22,12 +22,12 @@ def files(source: Path) -> list[Path]:
             return [source]
         if not source.is_dir():
             raise RnnlensError(f"{source} is no regular file; save what it gives to a file first")
-        found = sorted(p for p in source.rglob("*") if p.is_file() and not p.name.startswith("."))
+        paths = sorted(p for p in source.rglob("*") if p.is_file() and not p.name.startswith("."))
     except OSError as error:
         raise _unreadable(source, error) from error
-    if not found:
+    if not paths:
         raise RnnlensError(f"the folder {source} holds no file; give another corpus")
-    return found
+    return paths
 
 
 def head(path: Path, size: int = 1 << 16) -> bytes:
@@ -54,14 +54,14 @@ def lines(path: Path, encoding: str) -> Iterator[str]:
         raise RnnlensError(
             f"{path} is not {encoding} (after line {number}: {error}); try {hint}"
         ) from error
-    except LookupError as error:  # a codec, but not of text
+    except LookupError as error:  # a codec such as hex, which is not one of text
         raise RnnlensError(f"no encoding is called {encoding!r}; try utf-8") from error
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from error
 
 
 def _codec(encoding: str) -> str:
-    """The one name of an encoding that has several."""
+    """The name that Python prefers for an encoding, which may have several."""
     try:
         return codecs.lookup(encoding).name
     except LookupError as error:

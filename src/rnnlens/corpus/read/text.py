@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 from rnnlens.corpus.read.source import lines
@@ -21,13 +22,14 @@ _HEADING = re.compile(r"\s*(= )+.+( =)+\s*")
 _WITHIN = re.compile(r" @([-,.])@ ")
 _SIGNS = ("<unk>", _END, "@-@", "@,@", "@.@")
 _NUMBER = "N"
-_FEW = 0.01  # words with punctuation, of all: abbreviations that the list above lacks
+_MARKS = frozenset((".", ",", ";", ":", "!", "?", '"', ")", "``", "''"))
+_FEW = 0.01  # share of words with punctuation: abbreviations that the list above lacks
 
 
 def read_tokenised(path: Path, encoding: str) -> Iterator[Sentence]:
     """One sentence a line, words separated by white space; <eos> ends a sentence too.
 
-    Of WikiText, headings are left out, and words that are taken apart (`3 @.@ 5`) joined.
+    WikiText's headings are left out, and words that it takes apart (`3 @.@ 5`) are joined.
     """
     for line in lines(path, encoding):
         if _HEADING.fullmatch(line):
@@ -60,7 +62,7 @@ def read_raw(path: Path, encoding: str) -> Iterator[Sentence]:
 
 
 def words_of(text: str, is_known: Callable[[str], bool]) -> tuple[str, ...]:
-    """Words of a sentence somebody typed: kept where they are known, else taken apart."""
+    """The words of a sentence that somebody typed; unknown ones are taken apart as in Penn."""
     from nltk.tokenize import NLTKWordTokenizer
 
     tokeniser = NLTKWordTokenizer()
@@ -71,7 +73,7 @@ def words_of(text: str, is_known: Callable[[str], bool]) -> tuple[str, ...]:
 
 
 def tokenised(text: str) -> str:
-    """Why a text is one that is tokenised; empty where it is raw."""
+    """The reason why a text is taken to be tokenised; empty where it is raw."""
     words = text.split()
     if signs := [sign for sign in _SIGNS if sign in words]:
         return f"it has {' and '.join(signs)}"
@@ -83,7 +85,7 @@ def tokenised(text: str) -> str:
 
 
 def _is_clinging(word: str) -> bool:
-    """Whether punctuation stands right behind a word; that of an abbreviation is part of it."""
+    """Whether a word ends in punctuation, other than the full stop of an abbreviation."""
     stem, mark = word[:-1], word[-1]
     shortened = mark == "." and (stem.lower() in _ABBREVIATIONS or len(stem) == 1)
     return mark in '.,;:!?")' and stem.isalpha() and not shortened
@@ -99,15 +101,6 @@ def number_mark(text: str) -> str:
 
 
 def _paragraphs(path: Path, encoding: str) -> Iterator[str]:
-    held: list[str] = []
-    for line in lines(path, encoding):
-        if line.strip():
-            held.append(line)
-        elif held:
-            yield "\n".join(held)
-            held = []
-    if held:
-        yield "\n".join(held)
-
-
-_MARKS = frozenset((".", ",", ";", ":", "!", "?", '"', ")", "``", "''"))
+    for is_filled, group in groupby(lines(path, encoding), lambda line: bool(line.strip())):
+        if is_filled:
+            yield "\n".join(group)

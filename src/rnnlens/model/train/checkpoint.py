@@ -13,7 +13,7 @@ from rnnlens.model.train.training import Progress, Trainer
 
 
 def save_checkpoint(trainer: Trainer, path: Path, identity: str) -> None:
-    """Write the state; `identity` says of which training it is."""
+    """Write the state; `identity` tells this training from others."""
     tensors: dict[str, Tensor] = {"nll": trainer.nll}
     for name, p in trainer.network.named_parameters():
         tensors[f"network.{name}"] = p

@@ -1,4 +1,4 @@
-"""Several processes under torchrun. Alone, every function returns what it was given."""
+"""Several processes under torchrun, and the device of each; a process may also be alone."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -34,23 +34,23 @@ class Processes:
             tensor.copy_(part.view_as(tensor))
 
     def any(self, flag: bool) -> bool:
-        """Whether any process says so."""
+        """Whether the flag is set in any process; every process waits here for all others."""
         if self.count == 1:
             return flag
-        told = torch.tensor([float(flag)])
-        dist.all_reduce(told)
-        return bool(told.item())
+        votes = torch.tensor([float(flag)])
+        dist.all_reduce(votes)
+        return bool(votes.item())
 
 
 @contextmanager
 def processes(device: torch.device) -> Iterator[Processes]:
-    """Join the group torchrun set up, or be alone."""
+    """Join the group of processes that torchrun started, if any."""
     count = _from_torchrun("WORLD_SIZE", 1)
     if count == 1:
         yield Processes()
         return
-    # Imported while there is a group, as optimisers do, this module keeps it and its threads beyond
-    # destroy_process_group, and a process may then abort at exit.
+    # Imported here, before there is a group. If an optimiser imported it later, it would keep the
+    # group and its threads beyond destroy_process_group, and the process might abort at exit.
     import torch.distributed.nn.functional  # noqa: F401
 
     try:
@@ -66,7 +66,7 @@ def processes(device: torch.device) -> Iterator[Processes]:
 
 
 def pick_device(name: str) -> torch.device:
-    """`auto` is CUDA where there is any; each process of one machine takes its own."""
+    """The device of that name; `auto` is CUDA where there is any, a device for each process."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -89,8 +89,8 @@ def pick_device(name: str) -> torch.device:
 
 
 def _from_torchrun(name: str, alone: int) -> int:
-    """A number that torchrun puts into the environment."""
-    found = os.environ.get(name, str(alone))
-    if not found.isdecimal():
-        raise RnnlensError(f"{name} is {found!r} in the environment; unset it or use torchrun")
-    return int(found)
+    """A number that torchrun puts into the environment; `alone` where it has not."""
+    value = os.environ.get(name, str(alone))
+    if not value.isdecimal():
+        raise RnnlensError(f"{name} is {value!r} in the environment; unset it or use torchrun")
+    return int(value)

@@ -1,36 +1,28 @@
 """The regularisation that makes a small recurrent network good.
 
 Locked dropout, weight drop and embedding dropout are those of Merity, Keskar and Socher,
-"Regularizing and Optimizing LSTM Language Models" (2017). Every mask is drawn from a generator of
-our own, seeded anew for each step, and for the whole batch even when processes share it: a step
-gives the same result whether or not training was interrupted and however many processes there are.
+"Regularizing and Optimizing LSTM Language Models" (2017). Masks are drawn from a generator that is
+seeded anew for each step, and for the whole batch even when processes share it: a step gives the
+same result whether or not training was interrupted and however many processes there are.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from rnnlens.errors import RnnlensError
+from rnnlens.flags import Options, option
 
 
 @dataclass(frozen=True)
-class DropoutConfig:
-    """Shares of what is dropped while training."""
+class DropoutConfig(Options):
+    """The shares that training drops of each."""
 
-    dropout_words: float = field(default=0.1, metadata={"help": "words, whole (embedding dropout)"})
-    dropout_input: float = field(default=0.3, metadata={"help": "input of the first layer"})
-    dropout_hidden: float = field(default=0.2, metadata={"help": "between the layers"})
-    dropout_output: float = field(default=0.3, metadata={"help": "output of the last layer"})
-    dropout_weight: float = field(default=0.2, metadata={"help": "recurrent weights (weight drop)"})
-
-    def check(self) -> None:
-        """Refuse shares outside [0, 1)."""
-        for option in fields(DropoutConfig):
-            share = getattr(self, option.name)
-            if not 0 <= share < 1:
-                flag = option.name.replace("_", "-")
-                raise RnnlensError(f"--{flag} {share}: give a share from 0 up to, not including, 1")
+    dropout_words: float = option(0.1, "words, whole (embedding dropout)", least=0, below=1)
+    dropout_input: float = option(0.3, "input of the first layer", least=0, below=1)
+    dropout_hidden: float = option(0.2, "between the layers", least=0, below=1)
+    dropout_output: float = option(0.3, "output of the last layer", least=0, below=1)
+    dropout_weight: float = option(0.2, "recurrent weights (weight drop)", least=0, below=1)
 
 
 class Dropout:
@@ -42,7 +34,7 @@ class Dropout:
         self.columns, self.sentences = slice(None), 0
 
     def begin(self, seed: int, columns: slice, sentences: int) -> None:
-        """Start a step whose batch has so many sentences, some columns of which are here."""
+        """Start a step on a batch of `sentences`, of which this process has only `columns`."""
         self.generator.manual_seed(seed)
         self.columns, self.sentences = columns, sentences
 

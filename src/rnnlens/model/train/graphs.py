@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-_WARM_UP = 3  # plain calls first: libraries set themselves up, the optimiser makes its state
+_WARM_UP = 3  # plain calls before recording, in which libraries and optimiser set themselves up
 
 
 class Graphs:
@@ -31,8 +31,8 @@ class Graphs:
         if shapes not in self.recorded:
             self.recorded[shapes] = self._record(tensors)
         fixed, graph = self.recorded[shapes]
-        for mine, given in zip(fixed, tensors, strict=True):
-            mine.copy_(given)
+        for argument, tensor in zip(fixed, tensors, strict=True):
+            argument.copy_(tensor)
         graph.replay()
 
     def _warm_up(self, tensors: tuple[Tensor, ...]) -> None:

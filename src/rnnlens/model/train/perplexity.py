@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network
 
-_SENTENCES = 256
+_SENTENCES = 256  # read at once
 _CHUNK = 2048  # positions whose logits are held at once
 
 

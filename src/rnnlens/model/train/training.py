@@ -12,6 +12,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from rnnlens.corpus.batches import Batch, Split
 from rnnlens.errors import RnnlensError
+from rnnlens.flags import option
 from rnnlens.model.network import Network
 from rnnlens.model.train.distributed import Processes
 from rnnlens.model.train.dropout import Dropout, DropoutConfig
@@ -24,41 +25,19 @@ from rnnlens.threads import threads_for
 class TrainingConfig(DropoutConfig):
     """How a network is trained; the defaults were chosen by measuring (docs/results.md)."""
 
-    epochs: int = field(default=30, metadata={"help": "passes over the training data, at most"})
-    batch: int = field(default=64, metadata={"help": "sentences a step"})
-    learning_rate: float = field(default=1e-2, metadata={"help": "its highest value"})
-    warmup: float = field(
-        default=0.1, metadata={"help": "share of all steps in which the learning rate rises"}
+    epochs: int = option(30, "passes over the training data, at most", least=1, most=10**6)
+    batch: int = option(64, "sentences a step", least=1, most=10**6)
+    learning_rate: float = option(1e-2, "its highest value", above=0, below=math.inf)
+    warmup: float = option(
+        0.1, "share of all steps in which the learning rate rises", least=0, below=1
     )
-    weight_decay: float = field(default=0.1, metadata={"help": "of AdamW"})
-    clip: float = field(default=1.0, metadata={"help": "largest norm of a gradient"})
-    average: float = field(
-        default=0.999, metadata={"help": "decay of the running average of the weights"}
+    weight_decay: float = option(0.1, "of AdamW", least=0, below=math.inf)
+    clip: float = option(1.0, "largest norm of a gradient", above=0, below=math.inf)
+    average: float = option(0.999, "decay of the running average of the weights", least=0, below=1)
+    patience: int = option(
+        5, "stop after so many epochs without a better validation", least=1, most=10**6
     )
-    patience: int = field(
-        default=5, metadata={"help": "stop after so many epochs without a better validation"}
-    )
-    seed: int = field(default=0, metadata={"help": "of weights, order and dropout"})
-
-    def check(self) -> None:
-        """Refuse values that cannot work."""
-        super().check()
-        for name in ("epochs", "batch", "patience"):
-            if not 1 <= getattr(self, name) <= 10**6:
-                raise RnnlensError(f"--{name} {getattr(self, name)}: give 1 to 1000000")
-        for name in ("learning_rate", "clip"):
-            if not 0 < getattr(self, name) < math.inf:
-                flag = name.replace("_", "-")
-                raise RnnlensError(f"--{flag} {getattr(self, name)}: give a positive number")
-        for name in ("warmup", "average"):
-            if not 0 <= getattr(self, name) < 1:
-                raise RnnlensError(
-                    f"--{name} {getattr(self, name)}: give 0 up to, not including, 1"
-                )
-        if not 0 <= self.weight_decay < math.inf:
-            raise RnnlensError(f"--weight-decay {self.weight_decay}: give 0 or more")
-        if not 0 <= self.seed < 2**63:
-            raise RnnlensError(f"--seed {self.seed}: give 0 up to, not including, 2**63")
+    seed: int = option(0, "of weights, order and dropout", least=0, below=2**63)
 
 
 @dataclass
@@ -116,7 +95,7 @@ class Trainer:
         return self.progress.epoch >= self.config.epochs or waited >= self.config.patience
 
     def run(self, stop: Callable[[], bool], after_epoch: Callable[[], None]) -> bool:
-        """Train on from wherever progress stands; `stop` is asked after each step.
+        """Train from where `progress` stands, until the end or until `stop()` after a step is true.
 
         Returns whether training came to its end.
         """
@@ -128,7 +107,7 @@ class Trainer:
         return True
 
     def _epoch(self, stop: Callable[[], bool]) -> bool:
-        """The rest of an epoch; whether it came to its end."""
+        """Train for the rest of an epoch; whether it came to its end."""
         groups = self.train.shuffled(self.config.batch, (self.config.seed, self.progress.epoch))
         for k in range(self.progress.step, self.steps):
             batch = self.train.batch(groups[k], self.processes.rank, self.processes.count)
@@ -140,14 +119,14 @@ class Trainer:
         return True
 
     def training_perplexity(self) -> float:
-        """Of the epoch so far, dropout and all."""
+        """The perplexity of the epoch so far, as dropout leaves it."""
         return perplexity(self.nll.item(), self.progress.seen)
 
     def check_finite(self) -> None:
-        """Refuse to go on with a loss that is no number."""
-        self._refuse_endless("the loss", self.nll.item())
+        """Refuse to go on with a loss that is no finite number."""
+        self._refuse_infinite("the loss", self.nll.item())
 
-    def _refuse_endless(self, what: str, value: float) -> None:
+    def _refuse_infinite(self, what: str, value: float) -> None:
         if not math.isfinite(value):
             raise RnnlensError(
                 f"{what} is {value} in epoch {self.progress.epoch + 1}, "
@@ -156,7 +135,7 @@ class Trainer:
             )
 
     def check_weights(self) -> None:
-        """Refuse to save weights that are no numbers: a step may spoil them before a loss shows."""
+        """Refuse to save weights that are no numbers; the loss shows them only a step later."""
         if not all(torch.isfinite(p).all() for p in self.parameters):
             raise RnnlensError(
                 f"weights stopped being numbers in epoch {self.progress.epoch + 1}; what was saved "
@@ -174,7 +153,7 @@ class Trainer:
         self.compute(*(t.to(self.device) for t in (batch.inputs, batch.targets, scalars)))
 
     def _compute(self, inputs: Tensor, targets: Tensor, scalars: Tensor) -> None:
-        """One step, given nothing but tensors, so that a CUDA graph can replay it."""
+        """One step. It takes only tensors, so that a CUDA graph can replay it."""
         scale, rate, follow = scalars
         h = self.network.hidden(inputs, self.dropout)  # (T, B, H)
         logits = self.network.predict(h.flatten(0, 1))  # (T * B, V)
@@ -192,7 +171,7 @@ class Trainer:
             self.nll += nll
 
     def _learning_rate(self, done: int) -> float:
-        """Rise in a line, fall in half a cosine."""
+        """The learning rate after `done` steps: it rises in a line and falls in half a cosine."""
         share = (done + 1) / (self.config.epochs * self.steps)
         if share < self.config.warmup:
             return self.config.learning_rate * share / self.config.warmup
@@ -203,7 +182,7 @@ class Trainer:
         self.check_finite()
         progress = self.progress
         valid = model_perplexity(self.average, self.valid, self.device)
-        self._refuse_endless("the validation perplexity", valid)
+        self._refuse_infinite("the validation perplexity", valid)
         record = {"epoch": progress.epoch + 1, "train": self.training_perplexity(), "valid": valid}
         progress.history.append(record)
         progress.epoch, progress.step, progress.seen = progress.epoch + 1, 0, 0
@@ -214,5 +193,5 @@ class Trainer:
 
 
 def _mix(seed: int, step: int) -> int:
-    """One seed for each step of each run."""
+    """A seed that differs from step to step and from run to run."""
     return (seed * 1_000_003 + step) % 2**63

@@ -31,8 +31,9 @@ _METADATA: dict[str, dict[str, Any]] = {  # no dates: the same grid gives the sa
     ".pdf": {"CreationDate": None, "Creator": "rnnlens", "Producer": "rnnlens"},
     ".png": {"Software": "rnnlens"},
 }
-_GREY, _RULE = "#77777f", "#d6d6dc"
-_EDGE, _GAP, _LINE, _SIZE = 8.0, 9.0, 8.6, 8.6  # margins, between layers, text
+_GREY, _RULE, _TRACK = "#77777f", "#d6d6dc", "#efeff0"
+_EDGE, _GAP, _SIZE = 8.0, 9.0, 8.6  # margins, between layers, text
+_LINE, _BASE, _UNDER, _THICK = 9.8, 6.3, 7.2, 1.7  # a label, its baseline, and the bar under it
 _BLOCK, _LONGEST_WORD, _WIDEST_LABEL, _NARROWEST_LABEL = 12.0, 110.0, 52.0, 26.0
 
 
@@ -227,7 +228,7 @@ class _Layout:
         pen.box(right - wide, base + under, wide, 1.1, self.grid["groups"][word["group"]])
 
     def _state(self, x: float, y: float, state: Mapping[str, Any]) -> None:
-        """The rectangle, and beside it bars with their labels."""
+        """The rectangle, and beside it labels, each over a bar on a track that is 100% long."""
         colour = state["colour"]
         edge = mixed(colour, 0.82, "#000000")
         if self.style.compact:
@@ -237,9 +238,10 @@ class _Layout:
         left, room = x + _BLOCK + 3, self.cell - _BLOCK - 3 - 6
         for k, (label, probability) in enumerate(state["top"][: self.style.bars]):
             full = self.grid["groups"][self.grid["labels"][label]]
-            self.pen.box(left, y + k * _LINE, max(probability * room, 0.6), _LINE - 1.2,
-                         mixed(full, 0.5))  # fmt: skip
-            self.pen.text(left + 1, y + k * _LINE + 5.9, self.pen.clipped(label, room))
+            top = y + k * _LINE
+            self.pen.box(left, top + _UNDER, room, _THICK, _TRACK)  # 100%
+            self.pen.box(left, top + _UNDER, max(probability * room, 0.4), _THICK, full)
+            self.pen.text(left, top + _BASE, self.pen.clipped(label, room))
 
     def _legend(self, y: float) -> float:
         """Groups and their colours, as many to a line as fit."""

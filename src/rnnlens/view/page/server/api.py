@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from rnnlens.view.divergence import End
-from rnnlens.view.source import LONGEST_TEXT, too_long
+from rnnlens.view.source import LONGEST_TEXT, too_many
 
 MOST_ROWS, MOST_PAIRS = 200, 64
 
@@ -30,7 +30,7 @@ def _characters(value: Any) -> Any:
 def _short(text: str) -> str:
     """Said as the lens says it: people read this one."""
     if len(text) > LONGEST_TEXT:
-        raise PydanticCustomError("long", too_long(text))
+        raise PydanticCustomError("long", too_many(len(text), "characters", LONGEST_TEXT))
     return text
 
 
@@ -198,6 +198,7 @@ class Grid(Answer):
         description="which columns feed which; K@-1 without a column is K one row up, K@+1 one down"
     )
     words: list[Word]
+    left_out: Count = Field(description="words of the text beyond the most that are drawn")
     labels: dict[str, str] = Field(description="the group of every label that a state names")
     from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
     rows: list[list[State]] = Field(description="a state for each column")
@@ -240,8 +241,9 @@ class Place(Answer):
 
 
 class Pin(Place):
-    """A state that is kept in view; null: of the view's own text or semantic."""
+    """A state that is kept in view; null: of the view's own run, text or semantic."""
 
+    run: str | None
     text: str | None
     semantic: str | None
 

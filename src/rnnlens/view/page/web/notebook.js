@@ -1,6 +1,6 @@
 // A grid or a lens in a notebook: the same view, with the kernel for a server.
 
-import { semanticName, thousands, visible } from "./base/format.js";
+import { leftOut, semanticName, stillShown, thousands, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
 import { html } from "./base/markup.js";
 import { Controls, legend } from "./frame/controls.js";
@@ -14,7 +14,7 @@ import { Client } from "./net/client.js";
 import { Kernel } from "./net/kernel.js";
 import { savePng, saveSvg } from "./net/save.js";
 import { lowerBound } from "./panel/divergence.js";
-import { keep, lives, pinKey } from "./panel/pins.js";
+import { comparison, keep, lives, pinKey } from "./panel/pins.js";
 
 /** @typedef {import("./panel/divergence.js").Divergence} Divergence */
 /** @typedef {import("./base/held.js").Held} Held */
@@ -43,6 +43,7 @@ class Notebook {
       onGrid: (grid) => this.draw(grid),
       onProblem: (told) => this.say("problem", told),
       onServer: () => {}, // the kernel's silence is told of above
+      onDiffer: (wish) => this.lens.differ(wish ? stillShown(this.grid, wish) : ""),
       onBusy: (busy) => this.lens.gridView.scroller.setAttribute("aria-busy", String(busy)),
       inView: (row) => this.lens.gridView.rowsInView(row),
     }, (path, body) => this.kernel.ask(path, body));
@@ -102,13 +103,14 @@ class Notebook {
     this.controls.show(grid, this.view);
     this.root.classList.toggle("compact", this.view.density === "compact");
     const { rows, words } = grid;
+    this.say("cut", this.client.answered() ? leftOut(grid, this.view.text ?? "") : "");
     this.say("loading", rows.length < words.length
       ? `${thousands(rows.length)} of ${thousands(words.length)} words are here` : "");
     const none = this.lens.gridView.layout?.slots.length ? "" : "no kind is chosen; take some from the menu";
     this.say("empty", words.length ? none : "type a sentence, or take one of the examples");
   }
 
-  /** @param {"problem" | "server" | "loading" | "empty"} what @param {string} told */
+  /** @param {"problem" | "server" | "cut" | "loading" | "empty"} what @param {string} told */
   say(what, told) {
     const line = this.place.notes[what];
     if (line.textContent !== told) line.textContent = told;
@@ -120,8 +122,7 @@ class Notebook {
    * @param {[Pin, Pin][]} pairs @returns {Promise<(Divergence | null)[]>}
    */
   async divergence(pairs) {
-    const { text, semantic } = this.grid;
-    const asked = { text, semantic, pairs: pairs.map(([a, b]) => ({ a, b })) };
+    const { run: _, ...asked } = comparison(pairs); // a kernel has one run
     /** @type {Promise<Divergence[]>} */
     const exact = this.kernel.ask("api/divergence", asked)
       .then(({ bits }) => bits.map((/** @type {number} */ value) => ({ bits: value, exact: true })));

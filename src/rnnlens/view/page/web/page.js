@@ -1,6 +1,6 @@
 // The page: a text, the grid of it, and everything that can be asked of both.
 
-import { quote, thousands, visible } from "./base/format.js";
+import { leftOut, quote, stillShown, thousands, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
 import { html } from "./base/markup.js";
 import { accuracyPage } from "./frame/accuracy.js";
@@ -47,6 +47,7 @@ class Page {
         this.say("loading", "");
       },
       onServer: (there) => this.say("server", there ? "" : "the server does not answer; it is asked again"),
+      onDiffer: (wish) => this.lens.differ(wish && this.grid ? stillShown(this.grid, wish) : ""),
       onBusy: (busy) => this.lens.gridView.scroller.setAttribute("aria-busy", String(busy)),
       inView: (row) => this.lens.gridView.rowsInView(row),
     });
@@ -58,7 +59,14 @@ class Page {
     this.toAccuracy = html("button", { type: "button", class: "plain page", click: () =>
       this.change({ page: this.view.page === "grid" ? "accuracy" : "grid" }) }, "accuracy");
     place.controls.append(this.toAccuracy);
-    this.text = growing(place.text, (text) => this.change({ text }));
+    this.typing = false; // whether the text is being typed, at its end
+    this.text = growing(place.text, (text) => {
+      this.typing = place.text.selectionEnd === text.length;
+      this.change({ text });
+    });
+    place.text.addEventListener("blur", () => {
+      if (this.typing && this.grid) this.draw({ ...this.grid, typing: this.typing = false });
+    });
     window.addEventListener("popstate", () => this.follow());
     window.addEventListener("hashchange", () => this.follow());
   }
@@ -125,10 +133,7 @@ class Page {
     const still = (value, known) => (value !== null && known.includes(value) ? value : null);
     this.unchecked = true;
     const semantic = still(this.view.semantic, run.semantics), palette = still(this.view.palette, run.palettes);
-    // An example of one run need not be a text that another can read.
-    const old = this.view.text ?? "", foreign = this.run().examples.includes(old) && !run.examples.includes(old);
-    const text = foreign ? run.examples[0] ?? "" : old;
-    this.change({ run: id, pins: [], focus: null, semantic, palette, text });
+    this.change({ run: id, focus: null, semantic, palette });
     this.offer();
   }
 
@@ -161,11 +166,12 @@ class Page {
       this.add(problems);
     }
     const first = this.grid?.run !== grid.run;
-    this.draw(grid);
+    this.draw({ ...grid, typing: this.typing });
     if (first && this.view.page === "accuracy") this.turn();
     const { focus } = this.view;
     if (this.unseen && focus && grid.rows[focus.row]) this.lens.gridView.reveal(focus);
     this.unseen &&= focus !== null && !grid.rows[focus.row];
+    this.say("cut", answered ? leftOut(grid, this.view.text ?? "") : "");
     const missing = grid.words.length - grid.rows.length;
     const here = `${thousands(grid.rows.length)} of ${thousands(grid.words.length)} words are here`;
     this.say("loading", missing > 0 ? here : "");
@@ -187,7 +193,7 @@ class Page {
 
   /**
    * One line that says something; nothing hides it.
-   * @param {"problem" | "server" | "link" | "pins" | "loading" | "empty"} what @param {string} told
+   * @param {"problem" | "server" | "link" | "pins" | "cut" | "loading" | "empty"} what @param {string} told
    */
   say(what, told) {
     const line = this.place.notes[what];
@@ -208,7 +214,7 @@ class Page {
       const run = this.run();
       const usual = { run: this.runs[0].id, text: run.examples[0] ?? "",
         semantic: run.semantics[0] ?? null, palette: run.palettes[0] ?? null };
-      const own = { text: this.view.text, semantic: this.view.semantic ?? this.grid?.semantic ?? null };
+      const own = { run: run.id, text: this.view.text, semantic: this.view.semantic ?? this.grid?.semantic ?? null };
       const hash = encode({ ...this.view, ...own }, usual);
       const address = hash ? `#${hash}` : "";
       if (address === location.hash) return;
@@ -242,7 +248,7 @@ class Page {
 
   /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./panel/divergence.js").Divergence[]>} */
   async divergence(pairs) {
-    const { bits } = await ask("api/divergence", { run: this.run().id, ...comparison(pairs) });
+    const { bits } = await ask("api/divergence", comparison(pairs));
     return bits.map((/** @type {number} */ value) => ({ bits: value, exact: true }));
   }
 
@@ -250,8 +256,8 @@ class Page {
   async lookUp(pin) {
     const { semantic, row } = pin, text = pin.text ?? "";
     const word = `the link pins word ${thousands(row + 1)} of “${quote(text)}”`;
-    const found = await ask("api/grid", { run: this.run().id, text, semantic, palette: this.view.palette,
-      previous: text, have: row, limit: 1 }).catch((error) => {
+    const found = await ask("api/grid", { run: pin.run ?? this.run().id, text, semantic,
+      palette: pin.run === this.run().id ? this.view.palette : null, previous: text, have: row, limit: 1 }).catch((error) => {
       if (!(error instanceof Refusal) || error.status === 503) throw error;
       this.add([`${word}: ${error.message}`]);
     });
@@ -287,8 +293,8 @@ class Page {
 
 /** What went wrong, in words. @param {unknown} error */
 function reason(error) {
-  if (error instanceof TypeError) return "the server does not answer";
-  return error instanceof Error ? error.message : String(error);
+  const told = error instanceof Error ? error.message : String(error);
+  return error instanceof TypeError ? "the server does not answer" : told;
 }
 
 new Page(document.body).begin();

@@ -1,6 +1,6 @@
 // A grid in a file of its own: the same view, without a server.
 
-import { semanticName, visible } from "./base/format.js";
+import { leftOut, semanticName, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
 import { html } from "./base/markup.js";
 import { Controls, legend } from "./frame/controls.js";
@@ -59,6 +59,8 @@ function showEmbedded(root, embedded) {
   place.title.append(`${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}`);
   place.text.replaceWith(html("p", { class: "sentence", dir: "auto" }, visible(grid.text)));
   place.legend.replaceChildren(...legend(grid));
+  place.notes.cut.textContent = leftOut(grid, grid.text);
+  place.notes.cut.hidden = !place.notes.cut.textContent;
   document.title = `rnnlens · ${visible(grid.text)}`;
   show();
 }

@@ -38,6 +38,38 @@ export function tooLong(text) {
   return length > LONGEST_TEXT ? `${thousands(length)} characters are too many; give at most ${most}` : "";
 }
 
+/** As much of a text as the server takes. @param {string} text */
+export function allowed(text) {
+  return text.length > LONGEST_TEXT ? [...text].slice(0, LONGEST_TEXT).join("") : text;
+}
+
+/**
+ * What of a text is not drawn, in words.
+ * @param {{words: unknown[], left_out: number}} grid @param {string} text as it was typed
+ */
+export function leftOut({ words, left_out: more }, text) {
+  const drawn = words.length, { length } = text.length > LONGEST_TEXT ? [...text] : text;
+  const most = "which is the most that can be";
+  if (length > LONGEST_TEXT) {
+    const part = `${thousands(LONGEST_TEXT)} of ${thousands(length)} characters`;
+    return `the first ${part} are taken, and ${thousands(drawn)} words of them are drawn, ${most}`;
+  }
+  return more ? `the first ${thousands(drawn)} of ${thousands(drawn + more)} words are drawn, ${most}` : "";
+}
+
+/**
+ * What a grid shows where that is not what is wished for.
+ * @param {{text: string, run: string, title: string, semantic: string, follows: boolean}} grid
+ * @param {{text: string, run: string | null}} wish
+ */
+export function stillShown(grid, wish) {
+  const parts = [
+    grid.text === wish.text ? "" : `“${quote(grid.text)}”`,
+    wish.run === null || grid.run === wish.run ? "" : `by ${visible(grid.title)}`,
+  ].filter(Boolean);
+  return `Still shown: ${parts.join(", ") || `what was asked before, ${semanticName(grid.semantic, grid.follows)}`}`;
+}
+
 /** What was given, as a notice quotes it. @param {string} given */
 export function quote(given) {
   const characters = [...visible(given)];
@@ -57,6 +89,13 @@ export function apart(divergence) {
   // A lower bound is rounded down, so that it stays one.
   const said = exact ? bits.toFixed(2) : (Math.floor(bits * 100) / 100).toFixed(2);
   return exact ? `${said} bits` : `at least ${said} bits`;
+}
+
+/** How far apart two states are, in plain words. @param {number} bits */
+export function inWords(bits) {
+  const words = /** @type {[number, string][]} */ ([[0.005, "the same"], [0.05, "alike"], [0.2, "close"],
+    [0.45, "apart"], [0.75, "far apart"]]);
+  return words.find(([most]) => bits < most)?.[1] ?? "unlike";
 }
 
 const BIDI = /[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
@@ -143,6 +182,19 @@ export function wordAfter(grid, column, row) {
 export function describe(state, name, after, bars) {
   const said = state.top.slice(0, bars).map(([label, p]) => `${visible(label)} ${percent(p)}`);
   return `${name}, after ${after}: ${groupName(state.group)} ${percent(state.share)}; ${said.join(", ")}`;
+}
+
+/**
+ * A row as a sentence, for those who listen.
+ * @param {import("./held.js").Held} grid @param {number} row
+ */
+export function rowSentence(grid, row) {
+  const begin = `Word ${row + 1}, ${visible(grid.words[row].text)}`;
+  const state = grid.rows[row]?.[grid.columns.findIndex((column) => column.letter === "y")];
+  if (!state?.top.length) return `${begin}.`;
+  const [[name, p]] = state.top, says = grid.follows ? `expects ${visible(name)} next` : `says ${visible(name)}`;
+  const came = state.wanted ? `; ${grid.follows ? "then came" : "it is"} ${visible(state.wanted[0])}` : "";
+  return `${begin}: the model ${says}, ${percent(p)}${came}.`;
 }
 
 /** @param {string} group */

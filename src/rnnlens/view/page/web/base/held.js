@@ -5,8 +5,17 @@
  * Labels and groups are maps, so that no name of theirs can be mistaken for anything else; rows are
  * those from the first on, fewer than words while more are on their way.
  * @typedef {Omit<Grid, "labels" | "from" | "groups"> &
- *   {labels: Map<string, string>, groups: Map<string, string>}} Held
+ *   {labels: Map<string, string>, groups: Map<string, string>, typing?: boolean}} Held
  */
+
+/**
+ * Whether a row is of a word that is being typed: the last one, which is no word yet.
+ * @param {Held} grid `typing`: while its text is typed at the end @param {number} row
+ */
+export function isUnfinished(grid, row) {
+  const last = row === grid.words.length - 1 && !grid.left_out;
+  return last && grid.typing === true && grid.words[row].unknown && !/\s$/.test(grid.text);
+}
 
 /**
  * A grid as Python gave it, made ready to be held. Rows before `from` come from the one before.
@@ -28,6 +37,6 @@ export function hold(given, before) {
  * @returns {Grid}
  */
 export function release(grid) {
-  const { labels, groups, ...rest } = grid;
+  const { labels, groups, typing: _, ...rest } = grid;
   return { ...rest, from: 0, labels: Object.fromEntries(labels), groups: Object.fromEntries(groups) };
 }

@@ -96,6 +96,8 @@ export interface Grid {
   /** which columns feed which; K@-1 without a column is K one row up, K@+1 one down */
   edges: [string, string][];
   words: Word[];
+  /** words of the text beyond the most that are drawn */
+  left_out: Count;
   /** the group of every label that a state names */
   labels: Record<string, string>;
   /** rows[0] is this row of the grid */
@@ -148,10 +150,11 @@ export interface PairEnd {
   semantic?: string | null;
 }
 
-/** A state that is kept in view; null: of the view's own text or semantic. */
+/** A state that is kept in view; null: of the view's own run, text or semantic. */
 export interface Pin {
   column: string;
   row: Count;
+  run: string | null;
   text: string | null;
   semantic: string | null;
 }

@@ -3,7 +3,8 @@
 import { lastLayer, layerName, perplexity, semanticHelp, semanticName, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
 import { fitted, tail } from "../base/text.js";
-import { INK, label, round, SOFT, textStyle } from "../grid/draw.js";
+import { INK, label, round, SOFT } from "../grid/bars.js";
+import { textStyle } from "../grid/draw.js";
 
 /** @typedef {import("../base/schema.d.ts").Accuracy} Accuracy */
 /** @typedef {import("../base/schema.d.ts").Score} Score */

@@ -123,14 +123,17 @@ function field(name, control) {
   return html("div", { class: "field" }, html("span", {}, name), control);
 }
 
+const BY = new Map([["frequency", "by how frequent a label is:"], ["labels", "a colour for each label:"]]);
+
 /** What the colours mean. @param {Held} grid */
 export function legend(grid) {
+  const by = BY.get(grid.palette), how = by ? [html("li", { class: "soft" }, by)] : [];
   const items = [...grid.groups].map(([group, colour]) => {
     const patch = shape("rect", { width: 12, height: 12, rx: 3, fill: colour });
     const drawn = shape("svg", { width: 12, height: 12, "aria-hidden": "true" }, patch);
     return html("li", {}, toDom(drawn), groupName(group));
   });
-  return [...items, html("li", { class: "soft" }, "white = undecided")];
+  return [...how, ...items, html("li", { class: "soft" }, "white = undecided")];
 }
 
 /** The theme chosen earlier, where the browser remembers. */

@@ -5,8 +5,9 @@ import { html } from "../base/markup.js";
 import { flow, neighbours } from "../grid/flow.js";
 import { GridView } from "../grid/gridview.js";
 import { shownColumns } from "../grid/layout.js";
+import { drawComparison } from "../panel/compare.js";
 import { drawDetail, drawHint } from "../panel/detail.js";
-import { carried, drawPins, grouped, keep, lives, pinKey, pinOf, toggled } from "../panel/pins.js";
+import { carried, drawPin, grouped, keep, lives, pinKey, pinOf, toggled } from "../panel/pins.js";
 
 /** @typedef {import("../panel/divergence.js").Divergence} Divergence */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -42,8 +43,11 @@ export class Lens {
     const place = html("div", { class: "gridplace" });
     this.detail = html("div", { class: "detail" }, ...drawHint(null)); // to be read while the grid is on its way
     this.pinned = html("div", { class: "pinned" });
-    this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, this.detail, this.pinned);
-    root.append(place, this.panel);
+    this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, this.fold(root), this.detail, this.pinned);
+    this.shown = html("p", { class: "shown", role: "status", hidden: true });
+    this.comparison = html("div", { class: "comparison", tabindex: 0, role: "region", hidden: true,
+      "aria-label": "comparison" });
+    root.append(html("div", { class: "drawn" }, this.shown, place, this.comparison), this.panel);
     this.gridView = new GridView(place, {
       onFocus: (at, how) => this.focus(at, how !== "key" || this.bright),
       onLeave: () => { this.bright = false; },
@@ -60,10 +64,22 @@ export class Lens {
     });
   }
 
+  /** A button that folds the panel away and back, so that the grid has its place. @param {HTMLElement} root */
+  fold(root) {
+    const button = html("button", { type: "button", class: "plain fold", "aria-expanded": "true",
+      "aria-label": "fold the panel", title: "fold the panel", click: () => {
+        const folded = root.classList.toggle("folded");
+        button.setAttribute("aria-expanded", String(!folded));
+        button.title = folded ? "unfold the panel" : "fold the panel";
+        button.setAttribute("aria-label", button.title);
+        button.textContent = folded ? "‹" : "›";
+      } }, "›");
+    return button;
+  }
+
   /** Show a grid as a view asks for it. @param {Held} grid @param {View} view */
   show(grid, view) {
     const pins = carried(view.pins, this.grid, grid);
-    if (this.grid && this.grid.run !== grid.run) this.forget();
     const same = this.grid && this.grid.columns === grid.columns;
     this.grid = grid;
     this.view = { ...view, pins };
@@ -81,15 +97,17 @@ export class Lens {
     this.lookUp(pins);
   }
 
+  /** Say what is shown where it is not what is asked for, and let it step back. @param {string} told "": it is */
+  differ(told) {
+    if (this.shown.textContent !== told) this.shown.textContent = told;
+    this.shown.hidden = !told;
+    this.panel.parentElement?.classList.toggle("differs", told !== "");
+  }
+
   /** What a pin showed under the text before. @param {Pin} pin @param {View} view @param {Pin[]} pins */
   carriedFrom(pin, view, pins) {
     const before = view.pins[pins.indexOf(pin)];
     return before && this.kept.get(pinKey(before));
-  }
-
-  forget() {
-    this.kept.clear();
-    this.between.clear();
   }
 
   /** Whether a pin's state is known to be there. @param {Pin} pin */
@@ -99,7 +117,6 @@ export class Lens {
 
   /** Fetch what pins of other texts show, and drop those of states that there are not. @param {Pin[]} pins */
   async lookUp(pins) {
-    const run = this.grid?.run;
     const open = pins.filter((pin) => !this.there(pin) && !this.fetching.has(pinKey(pin)));
     if (!open.length) return;
     for (const pin of open) this.fetching.add(pinKey(pin));
@@ -108,7 +125,6 @@ export class Lens {
       const key = pinKey(pin);
       const found = await this.callbacks.lookUp(pin).catch((error) => this.failed(error));
       this.fetching.delete(key);
-      if (this.grid?.run !== run) continue;
       if (found) this.kept.set(key, found);
       else if (found === null) absent.add(key);
     }
@@ -184,16 +200,29 @@ export class Lens {
     return Math.min(340, Math.max(180, this.wide - 34));
   }
 
+  /** One pin stands in the panel, several are compared under the grid. */
   refreshPins() {
     const { grid, view } = this;
     if (!grid || !view) return;
-    const cards = drawPins(grid, view.pins, (pin) => this.kept.get(pinKey(pin)) ?? null,
-      (a, b) => this.between.get(pairKey(a, b)) ?? null, this.inView(), {
-        width: Math.floor(this.width() / 2) - 18, measure: this.gridView.measure,
-        onRemove: (pin) => this.change({ pins: toggled(this.view?.pins ?? [], pin) }),
-        onClear: () => this.change({ pins: [] }),
-      });
-    this.pinned.replaceChildren(...cards);
+    const { pins } = view, focus = this.inView(), { measure } = this.gridView;
+    const kept = (/** @type {Pin} */ pin) => this.kept.get(pinKey(pin)) ?? null;
+    const how = { width: this.width(), room: this.gridView.room.width, measure,
+      onRemove: (/** @type {Pin} */ pin) => this.change({ pins: toggled(this.view?.pins ?? [], pin) }),
+      onClear: () => this.change({ pins: [] }) };
+    const single = pins.length === 1 ? drawPin(grid, pins[0], kept(pins[0]), focus ? this.distance(pins[0], focus) : undefined, how) : [];
+    const table = pins.length < 2 ? [] : drawComparison(grid, pins.map((pin) => ({ pin, kept: kept(pin) })),
+      (a, b) => this.distance(a, b), focus, how);
+    this.pinned.replaceChildren(...single);
+    const opened = this.comparison.hidden && table.length > 0;
+    this.comparison.hidden = !table.length;
+    this.comparison.replaceChildren(...table);
+    if (opened && view.focus) this.gridView.reveal(view.focus); // what was pinned last is not to be covered
+  }
+
+  /** Undefined where they are the same or have other labels, null while it is not known. @param {Pin} a @param {Pin} b */
+  distance(a, b) {
+    if (a.run !== b.run || pinKey(a) === pinKey(b)) return undefined;
+    return this.between.get(pairKey(a, b)) ?? null;
   }
 
   /** Ask for the divergences that are not known yet, once the view has settled. */
@@ -202,12 +231,11 @@ export class Lens {
     const pins = (this.view?.pins ?? []).filter((pin) => this.there(pin)), focus = this.inView();
     /** @type {[Pin, Pin][]} */ const wanted = [];
     pins.forEach((pin, k) => {
-      if (focus && pinKey(focus) !== pinKey(pin)) wanted.push([pin, focus]);
-      if (k > 0) wanted.push([pins[0], pin]);
+      if (focus && this.distance(pin, focus) === null) wanted.push([pin, focus]);
+      if (k > 0 && this.distance(pins[0], pin) === null) wanted.push([pins[0], pin]);
     });
-    const open = wanted.filter(([a, b]) => !this.between.has(pairKey(a, b)));
-    if (!open.length) this.succeeded();
-    else this.asking = setTimeout(() => this.answer(open), SETTLED);
+    if (!wanted.length) this.succeeded();
+    else this.asking = setTimeout(() => this.answer(wanted), SETTLED);
   }
 
   /** @param {[Pin, Pin][]} pairs */

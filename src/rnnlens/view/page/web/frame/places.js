@@ -10,7 +10,7 @@ export function skeleton(root) {
   const note = (/** @type {string} */ kind, role = "status") =>
     html("p", { class: `note ${kind}`, role, hidden: true });
   const notes = { problem: note("problem", "alert"), server: note("server"), link: note("link"),
-    pins: note("pins"), loading: note("loading"), empty: note("empty") };
+    pins: note("pins"), cut: note("cut"), loading: note("loading"), empty: note("empty") };
   const title = html("span", { class: "title" });
   const controls = html("nav", { class: "controls", "aria-label": "view" });
   const text = html("textarea", { id: "text", rows: 1, spellcheck: "false", autocomplete: "off",
@@ -20,9 +20,9 @@ export function skeleton(root) {
   const stage = html("div", { class: "stage" });
   const entry = html("div", { class: "entry" }, html("div", { class: "typing" }, text, examples),
     html("div", { class: "reading" }, key, html("p", { class: "read" }, READ)));
-  const said = html("div", { class: "notes" }, notes.problem, notes.server, notes.link, notes.pins, notes.loading);
+  const said = html("div", { class: "notes" }, notes.problem, notes.server, notes.link, notes.pins, notes.cut, notes.loading);
   const work = html("main", { class: "work" }, entry, notes.empty, stage);
-  const accuracy = html("main", { class: "accuracy", hidden: true });
+  const accuracy = html("main", { class: "accuracy", tabindex: 0, hidden: true });
   root.classList.add("rnnlens");
   root.append(html("header", { class: "top" }, html("strong", {}, "rnnlens"), title, controls), said, work, accuracy);
   return { title, controls, text, examples, legend: key, notes, work, accuracy, stage };

@@ -1,8 +1,10 @@
 // Drawing a grid as shapes. Python decides every number and colour; here they are only placed.
 
-import { describe, columnName, lastLayer, visible, wordAfter } from "../base/format.js";
+import { describe, columnName, groupName, lastLayer, visible, wordAfter } from "../base/format.js";
+import { isUnfinished } from "../base/held.js";
 import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted, tail } from "../base/text.js";
+import { drawBars, INK, label, LABEL, round, SOFT } from "./bars.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -12,45 +14,8 @@ import { FONT, SERIF, fitted, tail } from "../base/text.js";
 /** @typedef {import("./layout.js").Slot} Slot */
 /** @typedef {import("../base/markup.js").Shape} Shape */
 
-export const INK = "#1b1b1f";
-export const SOFT = "#6d6d75";
 const RULE = "#d9d9d3";
 const NONE = "#9a9aa3"; // of a group that has no colour
-const LABEL = 10.5; // the size of a bar's label
-const SQUEEZE = 0.8; // how narrow a label's letters may become before it is cut
-const TINT = 0.6; // bars are lighter than rectangles, so that their labels can be read
-
-/**
- * Text that keeps its direction to itself.
- * @param {number} x @param {number} y @param {string} text @param {Record<string, string | number>} more
- */
-export function label(x, y, text, more = {}) {
-  return shape("text", { x, y, "unicode-bidi": "isolate", ...more }, text);
-}
-
-/** @param {Held} grid @param {string} name */
-export function colourOf(grid, name) {
-  return grid.groups.get(grid.labels.get(name) ?? "") ?? NONE;
-}
-
-/**
- * The most probable labels of a state: a bar each, as long as it is probable, its label upon it.
- * @param {Held} grid @param {State} state @param {number} width @param {Layout} layout
- * @returns {Shape[]}
- */
-export function drawBars(grid, state, width, layout) {
-  const room = width - 3;
-  return state.top.slice(0, layout.bars).flatMap(([name, p], k) => {
-    const y = k * layout.pitch;
-    const said = fitted(visible(name), room / SQUEEZE, LABEL, layout.measure);
-    const wide = layout.measure(said, LABEL) > room;
-    return [
-      shape("rect", { class: "bar", y, width: round(Math.max(1.5, p * width)), height: layout.pitch - 2,
-        rx: 2, fill: colourOf(grid, name), "fill-opacity": TINT }),
-      label(3, y + 9.5, said, wide ? { textLength: round(room), lengthAdjust: "spacingAndGlyphs" } : {}),
-    ];
-  });
-}
 
 /**
  * A state: its rectangle and, where there is room for them, its bars.
@@ -61,11 +26,13 @@ export function drawBars(grid, state, width, layout) {
 export function drawState(grid, state, slot, layout, more = {}) {
   const compact = layout.density === "compact";
   const mark = shape("rect", { class: "mark", width: layout.mark, height: layout.state,
-    rx: compact ? 2 : 3, fill: state.colour, stroke: "#000", "stroke-opacity": 0.1 });
+    rx: compact ? 2 : 3, fill: state.colour, stroke: "#000", "stroke-opacity": 0.1,
+    "--group": grid.groups.get(state.group) ?? NONE, "--share": state.share });
   const place = { class: "state", transform: `translate(${slot.x} 0)`, ...more };
   if (compact) return shape("g", place, mark);
-  const x = layout.mark + 4, width = slot.width - x - 5;
-  const bars = shape("svg", { x, width, height: layout.state }, ...drawBars(grid, state, width, layout));
+  const x = round(layout.mark + 5 * layout.scale), width = round(slot.width - x - 7 * layout.scale);
+  const look = { width, size: layout.label, pitch: layout.pitch, values: layout.values, measure: layout.measure };
+  const bars = shape("svg", { x, width, height: layout.state, "aria-hidden": "true" }, ...drawBars(grid, state, layout.bars, look));
   return shape("g", place, mark, bars);
 }
 
@@ -76,6 +43,17 @@ function rules(layout, height, top = 0) {
 }
 
 /**
+ * What belongs to the prediction's column, which stays in sight where there are more columns than fit: on a ground of
+ * its own, moved as far as `--over` says.
+ * @param {Layout} layout @param {number} height @param {number} top @param {Shape} inside
+ */
+function inSight({ own, width }, height, top, inside) {
+  const x = (own?.x ?? 0) - 7, paper = { class: "paper", x, y: top, width: width - x + 12, height: height - top, fill: "none" };
+  const line = { class: "rule edge", x1: x + 0.5, x2: x + 0.5, y1: top, y2: height, stroke: "none" };
+  return shape("g", { class: "insight" }, shape("rect", paper), shape("line", line), inside);
+}
+
+/**
  * The states of one row; empty while they are on their way.
  * @param {Held} grid @param {number} row @param {Layout} layout
  * @param {(slot: number) => string} id of a state's element; none: "" (for files)
@@ -83,15 +61,16 @@ function rules(layout, height, top = 0) {
  */
 export function drawRow(grid, row, layout, id) {
   const states = grid.rows[row];
-  const last = lastLayer(grid.columns);
+  const last = lastLayer(grid.columns), between = layout.state - layout.row;
   const drawn = !states ? [] : layout.slots.map((slot, k) => {
     const { column } = slot, state = states[slot.index];
     const named = id(k);
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
       describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars) } : {};
-    return drawState(grid, state, slot, layout, said);
+    const made = drawState(grid, state, slot, layout, said);
+    return slot === layout.own ? inSight(layout, layout.row + between / 2, between / 2, made) : made;
   });
-  return shape("g", {}, ...rules(layout, layout.row, -(layout.row - layout.state)), ...drawn);
+  return shape("g", {}, ...rules(layout, layout.row, between), ...drawn);
 }
 
 /**
@@ -103,7 +82,8 @@ export function drawWord(grid, row, layout) {
   const word = grid.words[row], compact = layout.density === "compact";
   const size = layout.wordSize, weight = compact ? 500 : 600, right = layout.words - 10;
   const middle = layout.state / 2;
-  const mark = word.unknown ? layout.measure("?", size) + 3 : 0;
+  const sign = isUnfinished(grid, row) ? "…" : word.unknown ? "?" : "";
+  const mark = sign ? layout.measure(sign, size) + (sign === "?" ? 3 : 0) : 0;
   const room = right - (layout.numbers ? layout.numbers + 6 : 0) - mark;
   const said = fitted(visible(word.text), room, size, layout.measure, weight);
   const width = round(layout.measure(said, size, weight));
@@ -111,19 +91,33 @@ export function drawWord(grid, row, layout) {
   /** @type {Shape[]} */ const parts = [];
   // Where rows are low, every fifth has its number.
   if (layout.numbers && (!compact || layout.row > 13 || (row + 1) % 5 === 0)) {
-    parts.push(label(round(layout.numbers), round(middle + 3.5), String(row + 1), { class: "soft", fill: SOFT,
-      "font-size": compact ? 8.5 : 11, "text-anchor": "end" }));
+    const small = compact ? 8.5 : round(11 * layout.scale);
+    parts.push(label(round(layout.numbers), round(middle + small * 0.32), String(row + 1), { class: "soft", fill: SOFT,
+      "font-size": small, "text-anchor": "end" }));
   }
   const baseline = round(middle + (compact ? size * 0.34 : size * 0.22));
   parts.push(label(right - mark, baseline, said, { "font-size": size, "font-weight": weight,
-    "text-anchor": "end", direction: "ltr", ...(word.unknown ? { class: "unknown", "font-style": "italic" } : {}) }));
-  if (word.unknown) {
-    parts.push(label(right, baseline, "?", { class: "soft", fill: SOFT, "font-size": size, "text-anchor": "end" }));
+    "text-anchor": "end", direction: "ltr", ...(sign === "?" ? { class: "unknown", "font-style": "italic" } : {}) }));
+  if (sign) {
+    parts.push(label(right, baseline, sign, { class: "soft", fill: SOFT, "font-size": size, "text-anchor": "end" }));
   }
   const line = compact ? { x: right + 3, y: 0.5, width: 3, height: layout.state - 1 }
-    : { x: round(right - mark - width), y: baseline + 4, width, height: 3, rx: 1 };
+    : { x: round(right - mark - width), y: round(baseline + size * 0.3), width, height: round(size * 0.2), rx: 1 };
   parts.push(shape("rect", { ...line, fill: colour }));
   return shape("g", {}, ...parts);
+}
+
+/**
+ * The same as an element of its row, for the screen.
+ * @param {Held} grid @param {number} row @param {Layout} layout
+ */
+export function drawRowHead(grid, row, layout) {
+  const word = grid.words[row], name = visible(word.text), half = isUnfinished(grid, row);
+  const read = word.unknown ? `, unknown: read as ${visible(word.label)}` : "";
+  const title = half ? `${name}…, not finished yet` : `${name}, ${groupName(word.group)}${read}`;
+  const said = name + (half ? ", not finished" : word.unknown ? ", unknown word" : "");
+  return drawing(layout.words, layout.row, { class: "word", role: "rowheader", "aria-label": said },
+    shape("title", {}, title), drawWord(grid, row, layout));
 }
 
 /**
@@ -144,10 +138,10 @@ function drawSymbol(column, x, y, size, brief = false) {
  */
 function shortName(column, width, layout) {
   const name = visible(column.name);
-  if (!column.letter) return tail(name, width, LABEL, layout.measure);
-  if (layout.measure(name, LABEL) <= width) return name;
+  if (!column.letter) return tail(name, width, layout.label, layout.measure);
+  if (layout.measure(name, layout.label) <= width) return name;
   const short = name.replace(/ \S+$/, "");
-  return fitted(short, width, LABEL, layout.measure);
+  return fitted(short, width, layout.label, layout.measure);
 }
 
 /**
@@ -161,24 +155,26 @@ export function drawHeader(layout, more = () => ({})) {
     const fits = layout.measure(name, 11) <= width + 6;
     return fits ? [label(x, 14, name, { class: "soft", fill: SOFT, "font-size": 11 }), line] : [line];
   });
-  const small = layout.density === "compact";
+  const small = layout.density === "compact", { scale } = layout;
+  const named = { class: "soft", fill: SOFT, "font-size": layout.label };
   const columns = layout.slots.map((slot, k) => {
     const { column, x, width } = slot;
     /** @type {Shape[]} */ const parts = [];
-    const size = width < 20 ? 12 : small ? 15 : 19, y = small ? 37 : 40;
-    const named = layout.naming === "names" || (layout.naming === "both" && !small);
+    const size = width < 20 ? 12 : small ? 15 : round(19 * scale), y = round(22 + (small ? 15 : 18) * scale);
+    const names = layout.naming === "names" || (layout.naming === "both" && !small);
     if (column.letter && layout.naming !== "names") parts.push(drawSymbol(column, x, y, size, width < 28));
     // A submodule's output has no symbol but its name, which is told once.
-    if (!column.letter && !named) parts.push(label(x, y, shortName(column, width - 2, layout), { "font-size": LABEL }));
+    if (!column.letter && !names) parts.push(label(x, y, shortName(column, width - 2, layout), { "font-size": layout.label }));
     if (layout.slanted) {
       const at = `rotate(-48 ${x + 6} ${layout.header - 6})`;
       parts.push(label(x + 6, layout.header - 6, shortName(column, 74, layout),
-        { class: "soft", fill: SOFT, "font-size": LABEL, transform: at }));
-    } else if (named) {
-      parts.push(label(x, layout.naming === "names" ? 36 : 54, shortName(column, width - 9, layout),
-        { class: "soft", fill: SOFT, "font-size": LABEL }));
+        { ...named, transform: at }));
+    } else if (names) {
+      parts.push(label(x, round(22 + (layout.naming === "names" ? 14 : 32) * scale), shortName(column, width - 9, layout),
+        named));
     }
-    return shape("g", more(k), ...parts);
+    const made = shape("g", more(k), ...parts);
+    return slot === layout.own ? inSight(layout, layout.header, 0, made) : made;
   });
   return shape("g", {}, ...rules(layout, layout.header, 4), ...groups, ...columns);
 }
@@ -191,12 +187,15 @@ export function drawRing(slot, layout, kind) {
     height: layout.state + 2 * out, rx: compact ? 2 : 6, fill: "none", stroke: INK });
 }
 
+/**
+ * A drawing for the screen.
+ * @param {number} width @param {number} height @param {Record<string, string | number>} more @param {Shape[]} inside
+ */
+export function drawing(width, height, more, ...inside) {
+  return shape("svg", { width, height, overflow: "visible", ...textStyle(), ...more }, ...inside);
+}
+
 /** What every drawing's text looks like. */
 export function textStyle() {
   return { "font-family": FONT, "font-size": LABEL, fill: INK };
-}
-
-/** @param {number} value */
-export function round(value) {
-  return Math.round(value * 100) / 100;
 }

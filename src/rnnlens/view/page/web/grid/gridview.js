@@ -1,10 +1,11 @@
 // The grid on the screen: draws the rows in view, follows pointer and keyboard, lights up the flow.
 
-import { columnName, groupName, lastLayer, visible } from "../base/format.js";
+import { columnName, lastLayer, rowSentence } from "../base/format.js";
+import { isUnfinished } from "../base/held.js";
 import { html, shape, toDom } from "../base/markup.js";
 import { measurer } from "../base/text.js";
-import { drawHeader, drawRow, drawWord, textStyle } from "./draw.js";
-import { layOut, placeAt } from "./layout.js";
+import { drawHeader, drawing, drawRow, drawRowHead } from "./draw.js";
+import { layOut, overhang, placeAt, rowsBetween, rowsFrom } from "./layout.js";
 import { mark, noMarks, unmark } from "./marks.js";
 import { moved } from "./movement.js";
 
@@ -19,12 +20,11 @@ import { moved } from "./movement.js";
  * @typedef {{element: HTMLElement, word: Element, states: Element, drawn: unknown, text: string}} Row
  */
 
-const SPARE = 4; // rows drawn beyond what is in view
-
 export class GridView {
   /** @param {HTMLElement} root @param {Callbacks} callbacks */
   constructor(root, callbacks) {
     this.callbacks = callbacks;
+    this.frame = root.parentElement ?? root;
     this.measure = measurer();
     this.uid = `g${Math.random().toString(36).slice(2, 8)}`;
     /** @type {Held | null} */ this.grid = null;
@@ -36,7 +36,7 @@ export class GridView {
     this.waiting = 0;
     // Sizes are kept: to ask for them in the midst of drawing would lay the page out twice.
     this.room = { width: 0, height: 0 };
-    this.top = 0;
+    this.top = this.over = 0;
     this.head = html("div", { class: "head", role: "row" });
     this.body = html("div", { class: "body", role: "rowgroup" });
     this.scroller = html("div", { class: "scroller", role: "grid", tabindex: 0, "aria-label": "states" },
@@ -49,6 +49,7 @@ export class GridView {
     const { scroller, body } = this;
     scroller.addEventListener("scroll", () => {
       this.top = scroller.scrollTop;
+      this.keepInSight();
       this.later();
     }, { passive: true });
     body.addEventListener("pointermove", (event) => {
@@ -79,7 +80,7 @@ export class GridView {
   relay() {
     const { grid, view, scroller } = this;
     if (!grid || !view) return;
-    if (!this.room.width) this.room = { width: scroller.clientWidth, height: scroller.clientHeight - 4 };
+    if (!this.room.width) this.room = this.space();
     const layout = layOut(grid, view, this.room, this.measure);
     const before = this.laidOut;
     this.laidOut = JSON.stringify([layout, grid.run, grid.semantic, grid.palette]);
@@ -92,8 +93,16 @@ export class GridView {
       scroller.dataset.density = layout.density;
     }
     this.body.style.height = `${grid.words.length * layout.row + 6}px`;
+    this.keepInSight();
     scroller.setAttribute("aria-rowcount", String(grid.words.length + 1));
     scroller.setAttribute("aria-colcount", String(layout.slots.length + 1));
+  }
+
+  /** Keep the prediction's column in sight where there are more columns than fit. */
+  keepInSight() {
+    this.over = this.layout ? overhang(this.layout, this.room.width, this.scroller.scrollLeft) : 0;
+    this.scroller.style.setProperty("--over", `${-this.over}px`);
+    this.scroller.classList.toggle("over", this.over > 0);
   }
 
   /** @param {Layout} layout */
@@ -103,13 +112,8 @@ export class GridView {
       "aria-label": columnName(layout.slots[k].column, last) }));
     const corner = html("div", { class: "corner", role: "columnheader", "aria-label": "word" });
     corner.style.width = `${layout.words}px`;
-    this.head.replaceChildren(corner, this.svg(layout.width, layout.header, columns));
+    this.head.replaceChildren(corner, toDom(drawing(layout.width, layout.header, { role: "none" }, columns)));
     this.head.style.height = `${layout.header}px`;
-  }
-
-  /** @param {number} width @param {number} height @param {import("../base/markup.js").Shape} inside */
-  svg(width, height, inside) {
-    return toDom(shape("svg", { width, height, overflow: "visible", role: "none", ...textStyle() }, inside));
   }
 
   later() {
@@ -121,20 +125,19 @@ export class GridView {
   }
 
   resize() {
-    const { clientWidth, clientHeight } = this.scroller;
-    this.room = { width: clientWidth, height: clientHeight - 4 };
+    this.room = this.space();
     this.relay();
     this.draw();
   }
 
+  /** The room there is, also where something else has some of it just now: sizes are not to change with that. */
+  space() {
+    return { width: this.scroller.clientWidth, height: this.frame.clientHeight - 4 };
+  }
+
   /** The rows in view, first and one after the last. */
   range() {
-    const { layout, grid } = this;
-    if (!layout || !grid) return [0, 0];
-    const most = Math.max(0, grid.words.length * layout.row + layout.header - this.room.height);
-    const first = Math.floor(Math.min(this.top, most) / layout.row) - SPARE;
-    const count = Math.ceil(this.room.height / layout.row) + 2 * SPARE;
-    return [Math.max(0, first), Math.min(grid.words.length, first + count)];
+    return this.layout && this.grid ? rowsBetween(this.layout, this.grid.words.length, this.top, this.room.height) : [0, 0];
   }
 
   draw() {
@@ -158,18 +161,15 @@ export class GridView {
       this.rows.set(row, held);
     }
     const word = grid.words[row];
-    const text = JSON.stringify(word);
+    const half = isUnfinished(grid, row);
+    const text = JSON.stringify([word, half]);
     const states = grid.rows[row];
     const fresh = held.drawn === undefined;
     if (fresh) held.element.style.top = `${row * layout.row + 3}px`;
     if (fresh || held.text !== text) {
       held.text = text;
-      const drawn = this.svg(layout.words, layout.row, drawWord(grid, row, layout));
-      drawn.setAttribute("class", "word");
-      drawn.setAttribute("role", "rowheader");
-      drawn.setAttribute("aria-label", visible(word.text) + (word.unknown ? ", unknown word" : ""));
-      const read = word.unknown ? `, unknown: read as ${visible(word.label)}` : "";
-      drawn.prepend(toDom(shape("title", {}, `${visible(word.text)}, ${groupName(word.group)}${read}`)));
+      held.element.classList.toggle("unfinished", half);
+      const drawn = toDom(drawRowHead(grid, row, layout));
       held.word.replaceWith(drawn);
       held.word = drawn;
     }
@@ -177,8 +177,9 @@ export class GridView {
     held.element.classList.toggle("stale", !states);
     if (fresh || (states && held.drawn !== states)) {
       held.drawn = states ?? null;
-      const drawn = this.svg(layout.width, layout.row, drawRow(grid, row, layout, (k) => this.id(row, k)));
-      drawn.setAttribute("class", "states");
+      held.element.setAttribute("aria-label", rowSentence(grid, row));
+      const drawn = toDom(drawing(layout.width, layout.row, { class: "states", role: "none" },
+        drawRow(grid, row, layout, (k) => this.id(row, k))));
       held.states.replaceWith(drawn);
       held.states = drawn;
     }
@@ -232,7 +233,7 @@ export class GridView {
     if (!grid || !layout) return null;
     const box = this.body.getBoundingClientRect();
     const hidden = event.clientX - this.scroller.getBoundingClientRect().left <= layout.words; // by the words
-    return hidden ? null : placeAt(layout, event.clientX - box.left, event.clientY - box.top - 3, grid.rows.length);
+    return hidden ? null : placeAt(layout, event.clientX - box.left, event.clientY - box.top - 3, grid.rows.length, this.over);
   }
 
   /** @param {MouseEvent} event @param {"pointer" | "touch"} how */
@@ -283,18 +284,17 @@ export class GridView {
     const top = place.row * layout.row, bottom = top + layout.row + layout.header + 8;
     if (scroller.scrollTop > top) scroller.scrollTop = top;
     else if (scroller.scrollTop + scroller.clientHeight < bottom) scroller.scrollTop = bottom - scroller.clientHeight;
-    const right = slot.x + slot.width + layout.words + 6;
+    if (slot === layout.own) return this.draw();
+    const right = slot.x + slot.width + layout.words + 6 + (this.over && layout.own ? layout.own.width + 8 : 0);
     if (scroller.scrollLeft > slot.x - 6) scroller.scrollLeft = slot.x - 6;
     else if (scroller.scrollLeft + scroller.clientWidth < right) scroller.scrollLeft = right - scroller.clientWidth;
     this.top = scroller.scrollTop;
+    this.keepInSight();
     this.draw();
   }
 
-  /** How many rows are in view from one on, and the one before it; a windowful where it is not in view. @param {number} from */
+  /** How many rows are in view from one on. @param {number} from */
   rowsInView(from) {
-    if (!this.layout) return 20;
-    const { row, header } = this.layout;
-    const first = Math.floor(this.top / row), count = Math.ceil((this.room.height - header) / row) + 1;
-    return from < first ? count : Math.min(count, first + count - from + 1);
+    return this.layout ? rowsFrom(this.layout, from, this.top, this.room.height) : 20;
   }
 }

@@ -1,6 +1,7 @@
 // Where everything stands: sizes and positions of a grid's drawing, from the room there is.
 
 import { lastLayer, layerName, visible } from "../base/format.js";
+import { LABEL, PITCH, round } from "./bars.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -8,9 +9,10 @@ import { lastLayer, layerName, visible } from "../base/format.js";
 /** @typedef {import("../base/text.js").Measure} Measure */
 /** @typedef {{column: Column, index: number, x: number, width: number}} Slot */
 /**
- * @typedef {{slots: Slot[], groups: {name: string, x: number, width: number}[], density: string,
+ * `own` is the prediction's column, where it stands last.
+ * @typedef {{slots: Slot[], own: Slot | null, groups: {name: string, x: number, width: number}[], density: string,
  *   naming: string, bars: number, row: number, state: number, mark: number, pitch: number,
- *   header: number, slanted: boolean, words: number, numbers: number, wordSize: number,
+ *   scale: number, label: number, values: boolean, header: number, slanted: boolean, words: number, numbers: number, wordSize: number,
  *   width: number, measure: Measure}} Layout
  */
 
@@ -36,55 +38,67 @@ function isOutput(column, all) {
 }
 
 const NARROW = 520;
-const PITCH = 13; // from one mini bar to the next
+const LAYERS = 22; // the height of the line with their names
+const HEADING = 38; // and of that with the columns' symbols and names
+const COLUMN = 72; // the width of a column whose labels have their usual size
+const ROWS = [10, 14, 18]; // that stay in view while type grows, for texts of up to as many words
+const LEAST = 1.15; // times the usual size, where columns are wide and words many
+const LARGEST = 1.7; // times the usual size
+const BETWEEN = 10; // from one state to the one below it
+const VALUES = 6; // how wide labels need to be, in their own size, for values to stand beside them
+const TALLEST = 26; // a row without bars
 
 /** @param {number} value @param {number} low @param {number} high */
 function between(value, low, high) {
   return Math.max(low, Math.min(high, value));
 }
 
-/** @param {Held} grid @param {boolean} compact @param {number} room @param {Measure} measure */
-function wordColumn(grid, compact, room, measure) {
-  const size = compact ? 10 : 14;
-  const numbers = room > NARROW ? Math.max(2, String(grid.words.length).length) * (compact ? 5 : 6.3) + 8 : 0;
+/**
+ * How much larger than usual type and rows are: as the columns are wide, and so that a sentence stays in view as a
+ * whole. In few steps of its length, so that sizes seldom change while it is typed.
+ * @param {number} columns @param {number} bars @param {number} words @param {{width: number, height: number}} room
+ */
+function scaleOf(columns, bars, words, room) {
+  const wide = (room.width - 150) / Math.max(1, columns) / COLUMN - 1;
+  const rows = ROWS.find((count) => words <= count) ?? ROWS[ROWS.length - 1];
+  const byHeight = (room.height - LAYERS - 6) / (HEADING + rows * (bars * PITCH + BETWEEN));
+  // Columns grow faster than their type, so that there comes to be room for values.
+  const large = Math.min(1 + 0.5 * wide, byHeight), least = Math.min(1 + 0.2 * wide, LEAST);
+  return room.height ? Math.floor(between(Math.max(large, least), 1, LARGEST) * 20) / 20 : 1;
+}
+
+/**
+ * @param {Held} grid @param {{compact: boolean, size: number, scale: number}} look @param {number} room
+ * @param {Measure} measure
+ */
+function wordColumn(grid, { compact, size, scale }, room, measure) {
+  const digits = Math.max(2, String(grid.words.length).length) * (compact ? 5 : 6.3 * scale);
+  const numbers = room > NARROW ? digits + 8 : 0;
   const longest = grid.words.reduce((most, word) => {
     const mark = word.unknown ? measure("?", size) + 3 : 0;
     return Math.max(most, measure(visible(word.text), size, compact ? 500 : 600) + mark);
   }, 0);
-  const most = room > NARROW ? (compact ? 110 : 124) : room * 0.27;
+  const most = room > NARROW ? size * (compact ? 11 : 9) : room * 0.27;
   // In steps, so that the columns stand still while a word is typed.
   const width = between(Math.ceil((longest + 14) / 16) * 16, 48, most);
   return { width: Math.round(width + (numbers ? numbers + 8 : 4)), size, numbers };
 }
 
 /**
- * Rows as low as they need to be to show all words at once, where that is possible.
+ * Rows that show all words at once, where that is possible: low ones where there are many words.
  * @param {number} words @param {number} room
  */
 function compactRow(words, room) {
   const each = Math.floor(room / Math.max(1, words));
-  return each < 9 ? 11 : Math.min(16, each);
+  return each < 9 ? 11 : Math.min(TALLEST, each);
 }
 
 /**
- * @param {Held} grid
- * @param {View} view
- * @param {{width: number, height: number, most?: number}} room and the widest a column may be
- * @param {Measure} measure
- * @returns {Layout}
+ * Columns side by side, layers apart.
+ * @param {Held} grid @param {Column[]} columns @param {number} width @param {number} gap
  */
-export function layOut(grid, view, room, measure) {
-  const compact = view.density === "compact";
-  const columns = shownColumns(grid, view.kinds);
-  const word = wordColumn(grid, compact, room.width, measure);
+function placed(grid, columns, width, gap) {
   const last = lastLayer(grid.columns);
-  const layers = new Set(columns.map((column) => column.layer)).size;
-  const gap = compact ? 8 : 11;
-  const left = room.width - word.width - gap * layers - 2;
-  const most = room.most ?? (compact ? 64 : columns.length < 4 ? 300 : 140);
-  const width = between(Math.floor(left / Math.max(1, columns.length)), compact ? 13 : 66, most);
-  const slanted = view.naming === "names" && width < 60;
-  const header = 22 + (slanted ? 62 : view.naming === "both" && !compact ? 38 : 22);
   /** @type {Slot[]} */ const slots = [];
   /** @type {Layout["groups"]} */ const groups = [];
   let x = 0, layer = NaN;
@@ -98,21 +112,82 @@ export function layOut(grid, view, room, measure) {
     x += width;
     groups[groups.length - 1].width += width;
   }
-  const state = compact ? compactRow(grid.words.length, room.height - header) - 1 : view.bars * PITCH - 1;
+  const end = slots[slots.length - 1];
+  return { slots, groups, width: x + 2, own: end?.column.letter === "y" ? end : null };
+}
+
+/**
+ * @param {Held} grid
+ * @param {View} view
+ * @param {{width: number, height: number, most?: number}} room and the widest a column may be
+ * @param {Measure} measure
+ * @returns {Layout}
+ */
+export function layOut(grid, view, room, measure) {
+  const compact = view.density === "compact";
+  const columns = shownColumns(grid, view.kinds);
+  const scale = compact ? 1 : scaleOf(columns.length, view.bars, grid.words.length, room);
+  const low = compactRow(grid.words.length, room.height - 44);
+  const size = compact ? between(low * 0.62, 10, 15) : 14 * scale;
+  const word = wordColumn(grid, { compact, size, scale }, room.width, measure);
+  const layers = new Set(columns.map((column) => column.layer)).size;
+  const gap = compact ? 8 : 11;
+  const left = room.width - word.width - gap * layers - 2;
+  const most = room.most ?? (compact ? 96 : columns.length < 5 ? 300 : 200);
+  const width = between(Math.floor(left / Math.max(1, columns.length)), compact ? 13 : 66, most);
+  const slanted = view.naming === "names" && width < 60;
+  const header = Math.round(LAYERS + (slanted ? 62 : view.naming === "both" && !compact ? HEADING : 22) * scale);
+  const pitch = round(PITCH * scale), tall = Math.round(view.bars * pitch);
+  const state = compact ? compactRow(grid.words.length, room.height - header) - 1 : tall;
+  const type = round(LABEL * scale), beside = 15 * scale;
   return {
-    slots, groups, density: view.density, naming: view.naming, bars: view.bars, pitch: PITCH,
-    row: compact ? state + 1 : state + 11, state, mark: compact ? width - (width > 20 ? 2 : 1) : 15,
-    header, slanted, words: word.width, numbers: word.numbers, wordSize: word.size, width: x + 2,
-    measure,
+    ...placed(grid, columns, width, gap), density: view.density, naming: view.naming, bars: view.bars, pitch, scale,
+    label: type, values: width - beside - 12 * scale >= VALUES * type,
+    row: compact ? state + 1 : state + Math.round(BETWEEN * scale), state,
+    mark: compact ? width - (width > 20 ? 2 : 1) : Math.round(beside),
+    header, slanted, words: word.width, numbers: word.numbers, wordSize: round(word.size), measure,
   };
+}
+
+const SPARE = 4; // rows drawn beyond what is in view
+
+/**
+ * The rows in view, first and one after the last, and a few around them.
+ * @param {Layout} layout @param {number} words @param {number} top how far is scrolled @param {number} height
+ */
+export function rowsBetween(layout, words, top, height) {
+  // Where something covers the end of the grid, the last rows are scrolled up to above it.
+  const most = Math.max(0, words * layout.row + layout.header - layout.row);
+  const first = Math.floor(Math.min(top, most) / layout.row) - SPARE;
+  const count = Math.ceil(height / layout.row) + 2 * SPARE;
+  return [Math.max(0, first), Math.min(words, first + count)];
+}
+
+/**
+ * How far the prediction's column is moved to the left to stay in sight, where that leaves room for others.
+ * @param {Layout} layout @param {number} room @param {number} scrolled
+ */
+export function overhang({ own, words, width }, room, scrolled) {
+  return own && room > 2 * words + own.width ? Math.max(0, Math.round(words + width - room - scrolled)) : 0;
+}
+
+/**
+ * How many rows are in view from one on, and the one before it; a windowful where it is not in view.
+ * @param {Layout} layout @param {number} from @param {number} top @param {number} height
+ */
+export function rowsFrom({ row, header }, from, top, height) {
+  const first = Math.floor(top / row), count = Math.ceil((height - header) / row) + 1;
+  return from < first ? count : Math.min(count, first + count - from + 1);
 }
 
 /**
  * The state at a position in the rows; gaps belong to the nearest one.
  * @param {Layout} layout @param {number} x @param {number} y @param {number} rows
+ * @param {number} over how far the prediction's column is moved to the left, to stay in sight
  */
-export function placeAt(layout, x, y, rows) {
-  const row = Math.floor((y + (layout.row - layout.state) / 2) / layout.row), right = x - layout.words;
+export function placeAt(layout, x, y, rows, over = 0) {
+  const row = Math.floor((y + (layout.row - layout.state) / 2) / layout.row), right = x - layout.words, { own } = layout;
+  if (own && over && right > own.x - over - 7 && row >= 0 && row < rows) return { column: own.column.id, row };
   if (!layout.slots.length || right < 0 || right > layout.width + 8 || row < 0 || row >= rows) return null;
   const slot = layout.slots.find((one) => right < one.x + one.width) ?? layout.slots[layout.slots.length - 1];
   return { column: slot.column.id, row };

@@ -36,7 +36,9 @@ export function mark(marks, layout, rowOf) {
       const k = slots.get(place.column), row = rowOf(place.row);
       if (k === undefined || !row) continue;
       const made = toDom(drawRing(layout.slots[k], layout, kind));
-      row.append(made);
+      const own = row.querySelector(".insight"); // which covers the others where it is moved over them
+      if (!own || k === slots.size - 1) (own ?? row).append(made);
+      else own.before(made);
       const state = row.querySelectorAll(".state")[k];
       state.classList.add("lit");
       marked.push(made, state);

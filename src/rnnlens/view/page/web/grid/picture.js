@@ -3,7 +3,8 @@
 import { groupName, semanticName, visible } from "../base/format.js";
 import { shape } from "../base/markup.js";
 import { fitted } from "../base/text.js";
-import { drawHeader, drawRow, drawWord, label, SOFT, textStyle } from "./draw.js";
+import { label, SOFT } from "./bars.js";
+import { drawHeader, drawRow, drawWord, textStyle } from "./draw.js";
 import { layOut } from "./layout.js";
 
 /** @typedef {import("../base/held.js").Held} Held */

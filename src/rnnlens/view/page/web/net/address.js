@@ -35,6 +35,11 @@ function item(id) {
   return quoted(id).replace(/,/g, "%2C");
 }
 
+/** One part of a pin, whose own slashes are not the pin's. @param {string} id */
+function piece(id) {
+  return item(id).replace(/\//g, "%2F");
+}
+
 /** @param {{column: string, row: number}} place */
 function placed(place) {
   return `${item(place.column)}:${place.row + 1}`;
@@ -42,10 +47,12 @@ function placed(place) {
 
 /** @param {Pin} pin @param {View} view */
 function pinned(pin, view) {
+  const run = pin.run === null || pin.run === view.run ? "" : `@${piece(pin.run)}`;
   const semantic = pin.semantic === null || pin.semantic === view.semantic ? "" : item(pin.semantic);
   const text = pin.text === null || pin.text === view.text ? null : quoted(pin.text);
-  if (text !== null) return `${placed(pin)}/${semantic}/${text}`;
-  return semantic ? `${placed(pin)}/${semantic}` : placed(pin);
+  const where = placed(pin) + run;
+  if (text !== null) return `${where}/${semantic}/${text}`;
+  return semantic ? `${where}/${semantic}` : where;
 }
 
 /**
@@ -86,10 +93,12 @@ function place(text) {
 /** @param {string} text @returns {Pin | null} */
 function pin(text) {
   const [where, semantic, ...rest] = text.split("/");
-  const found = place(where);
+  const [, at, run] = /^(.+:\d+)@(.+)$/.exec(where) ?? [where, where];
+  const found = place(at);
   if (!found) return null;
   return {
     ...found,
+    run: run ? unquoted(run) : null,
     semantic: semantic ? unquoted(semantic) : null,
     text: rest.length ? unquoted(rest.join("/")) : null,
   };
@@ -175,13 +184,18 @@ export function fitRun(view, has) {
   check("run", has.runs.map((run) => run.id), "is not served here");
   check("semantic", has.semantics, "this run has not");
   check("palette", has.palettes, "this run has not");
+  const served = new Set([null, ...has.runs.map((run) => run.id)]);
+  for (const { run } of view.pins) {
+    if (run !== null && !served.has(run)) problems.push(`the link pins a state of run ${quote(run)}, which is not served here`);
+  }
+  fitted.pins = view.pins.filter((pin) => served.has(pin.run));
   return { view: fitted, problems };
 }
 
 /**
  * The view without the columns and rows a grid has not, nor pins that its run cannot answer.
  * @param {View} view
- * @param {{columns: {id: string}[], words: unknown[], semantic: string, semantics: string[]}} grid
+ * @param {{run: string, columns: {id: string}[], words: unknown[], semantic: string, semantics: string[]}} grid
  * @returns {{view: View, problems: string[]}}
  */
 export function fitGrid(view, grid) {
@@ -194,7 +208,8 @@ export function fitGrid(view, grid) {
     const kept = view.kinds.filter(known);
     fitted.kinds = kept.length || !view.kinds.length ? kept : null;
   }
-  fitted.pins = view.pins.filter((pin) => known(pin.column));
+  const here = (/** @type {Pin} */ pin) => pin.run === null || pin.run === grid.run;
+  fitted.pins = view.pins.filter((pin) => !here(pin) || known(pin.column));
   if (view.focus && !known(view.focus.column)) fitted.focus = null;
   const problems = [...missing].map((id) => `the link names kind ${quote(id)}, which this run has not`);
   const absent = (/** @type {number} */ row) => row >= grid.words.length;
@@ -205,6 +220,7 @@ export function fitGrid(view, grid) {
   const semantics = new Set([grid.semantic, ...grid.semantics]);
   /** @param {Pin} pin what is wrong with it, as far as that can be known here */
   const wrong = (pin) => {
+    if (!here(pin)) return "";
     if (pin.semantic !== null && !semantics.has(pin.semantic)) {
       return `the link names semantic ${quote(pin.semantic)}, which this run has not`;
     }

@@ -1,6 +1,6 @@
 // Asking the server: one request for rows at a time, the newest wish next, again when it is gone.
 
-import { tooLong } from "../base/format.js";
+import { allowed } from "../base/format.js";
 import { hold } from "../base/held.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
@@ -11,12 +11,14 @@ import { hold } from "../base/held.js";
 /**
  * @typedef {{onGrid: (grid: Held) => void, onProblem: (told: string) => void,
  *   onServer: (there: boolean) => void, onBusy: (busy: boolean) => void,
+ *   onDiffer: (wish: Wish | null) => void,
  *   inView: (row: number) => number}} ClientCallbacks
  */
 
 const BLOCK = 100; // rows in one answer while more is loaded
 const FEWEST = 12; // rows in the first answer to a wish, which is what a key press waits for
 const LULL = 200; // ms after it before more is asked for: whoever types is not to wait for that
+const UNSEEN = 160; // ms that a grid may differ from what is wished for before that is said: most answers are here
 const LATE = 250; // ms after which an answer to an older text is no longer waited for
 const PAUSES = [400, 800, 1600, 3200, 6400]; // ms before a silent server is asked again
 
@@ -87,22 +89,26 @@ export class Client {
     this.failures = 0;
     this.refused = ""; // why the newest wish has no answer, or not all of it
     this.timer = 0;
+    this.fading = 0;
     /** @type {(() => void)[]} */ this.waiting = [];
   }
 
-  /** Wish for a grid; an earlier wish that is still unanswered is forgotten. @param {Wish} wish */
-  want(wish) {
-    const long = tooLong(wish.text);
+  /**
+   * Wish for a grid, of as much of a text as can be asked for; an earlier wish that is still unanswered is forgotten.
+   * @param {Wish} asked
+   */
+  want(asked) {
+    const wish = { ...asked, text: allowed(asked.text) };
     this.wished = wish;
-    this.next = long ? null : wish;
-    this.refused = long;
+    this.next = wish;
+    this.refused = "";
     this.callbacks.onBusy(true);
-    if (long) this.callbacks.onProblem(long);
+    this.compare(false);
     const { flight } = this;
     if (!flight) {
       clearTimeout(this.timer);
       this.go();
-    } else if (long || flight.more || !alike(flight.wish, wish) || performance.now() - flight.since > LATE) {
+    } else if (flight.more || !alike(flight.wish, wish) || performance.now() - flight.since > LATE) {
       // An answer that is nearly there is let through: its rows begin the next one's.
       flight.stop.abort();
     }
@@ -119,6 +125,17 @@ export class Client {
   /** Whether what is held is what was wished for last. */
   answered() {
     return this.held !== null && this.held.wish === this.wished;
+  }
+
+  /**
+   * Say whether what is held is what was wished for; where it is about to be, later.
+   * @param {boolean} now
+   */
+  compare(now) {
+    clearTimeout(this.fading);
+    if (this.answered()) this.callbacks.onDiffer(null);
+    else if (now) this.callbacks.onDiffer(this.held && this.wished);
+    else this.fading = setTimeout(() => this.compare(true), UNSEEN);
   }
 
   /** Resolves once every row of the newest wish is here; fails where it has no answer. @returns {Promise<Held>} */
@@ -163,6 +180,7 @@ export class Client {
       this.failures = 0;
       this.callbacks.onServer(true);
       this.callbacks.onGrid(grid);
+      if (this.answered()) this.compare(true);
       if (!more && !this.next && this.missing()) pause = LULL;
     } catch (error) {
       pause = this.failed(error, wish, more);
@@ -184,6 +202,7 @@ export class Client {
       if (wish === this.wished) {
         this.refused = error.message;
         this.callbacks.onProblem(error.message);
+        this.compare(true);
       }
       return 0;
     }
@@ -194,6 +213,7 @@ export class Client {
     if (!more) this.next ??= wish;
     if (refused) this.callbacks.onProblem(error.message);
     else this.callbacks.onServer(false);
+    this.compare(true);
     return PAUSES[Math.min(this.failures++, PAUSES.length - 1)];
   }
 }

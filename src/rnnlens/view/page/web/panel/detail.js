@@ -4,8 +4,9 @@ import {
   columnName, groupName, lastLayer, ordinal, percent, perplexity, probability, visible, wantedName, wordAfter,
 } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
-import { fitted, tail } from "../base/text.js";
-import { colourOf, label, round, SOFT, textStyle } from "../grid/draw.js";
+import { tail } from "../base/text.js";
+import { colourOf, drawLabel } from "../grid/bars.js";
+import { textStyle } from "../grid/draw.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -13,7 +14,7 @@ import { colourOf, label, round, SOFT, textStyle } from "../grid/draw.js";
 /** @typedef {import("../base/schema.d.ts").State} State */
 /** @typedef {import("../base/text.js").Measure} Measure */
 
-const PITCH = 14;
+const ROOMY = 250; // a panel whose labels can be larger
 const PATH = 14; // the size of a path that stands for a symbol
 
 /**
@@ -34,25 +35,27 @@ export function symbol(column, row, last, room, measure) {
 }
 
 /**
+ * A button that takes a pin away.
+ * @param {Column} column @param {import("../base/schema.d.ts").Pin} pin
+ * @param {{onRemove: (pin: import("../base/schema.d.ts").Pin) => void}} how
+ */
+export function remover(column, pin, how) {
+  const name = `${visible(column.name)} of word ${pin.row + 1 - column.back}`;
+  return html("button", { type: "button", class: "plain", "aria-label": `remove the pin of ${name}`,
+    click: () => how.onRemove(pin) }, "×");
+}
+
+/**
  * The most probable labels with their probabilities.
  * @param {Held} grid @param {State} state @param {number} width @param {Measure} measure
  */
 export function drawTop(grid, state, width, measure) {
-  const names = Math.round(width * 0.4), values = 38, longest = width - names - values - 10;
-  const most = Math.max(...state.top.map(([, p]) => p), 1e-9);
-  const rows = state.top.flatMap(([name, p], k) => {
-    const y = k * PITCH, came = state.wanted?.[0] === name;
-    const length = Math.max(1.5, (p / most) * longest);
-    return [
-      label(names, y + 11, fitted(visible(name), names - 2, 12, measure, came ? 700 : 400),
-        { "text-anchor": "end", "font-size": 12, direction: "ltr", "font-weight": came ? 700 : 400 }),
-      shape("rect", { class: "bar", x: names + 7, y: y + 2, width: round(length), height: PITCH - 5, rx: 2,
-        fill: colourOf(grid, name), "fill-opacity": 0.75 }),
-      label(width, y + 11, probability(p), { class: "soft", fill: SOFT, "font-size": 11, "text-anchor": "end" }),
-    ];
-  });
+  const size = width < ROOMY ? 12 : 13, pitch = Math.round(size * 1.42);
+  const look = { width, size, pitch, values: true, measure };
+  const rows = state.top.flatMap(([name, p], k) =>
+    drawLabel(name, p, colourOf(grid, name), k * pitch, look, state.wanted?.[0] === name ? 700 : 400));
   const said = state.top.map(([name, p]) => `${visible(name)} ${percent(p)}`).join(", ");
-  const height = state.top.length * PITCH + 4;
+  const height = state.top.length * pitch + 4;
   return shape("svg", { width, height, role: "img", "aria-label": said, ...textStyle() }, ...rows);
 }
 

@@ -44,7 +44,7 @@ examples:
   rnnlens fit --model mine:trained --corpus news.txt -o runs/mine
 
 Ctrl-C stops; the same command continues where it stopped."""
-_LINES = 12  # at most about so many tell of epochs
+_LINES = 12  # of output about epochs, at most about
 
 
 def add_to(verbs: Any) -> None:

@@ -72,7 +72,6 @@ def add_to(verbs: Any) -> None:
 def run_fit(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     config = from_flags(FitConfig, args)
-    config.check()
     check_seconds(args.checkpoint_seconds)
     _check_asked(args)
     run = Run(args.output if args.model else args.path)

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from rnnlens.errors import RnnlensError
 
-Config = TypeVar("Config")
-
 _LIMITS = {
     "least": ("at least", operator.ge),
     "above": ("more than", operator.gt),
@@ -37,6 +35,9 @@ class Options:
                 raise RnnlensError(f"{as_flag(one.name, value)}: give {wanted}")
 
 
+Config = TypeVar("Config", bound=Options)
+
+
 def add_flags(parser: argparse.ArgumentParser, config: type[Any], title: str) -> None:
     """One flag for each field: `dropout_words: float = 0.1` is `--dropout-words 0.1`."""
     group = parser.add_argument_group(title)
@@ -55,8 +56,10 @@ def add_flags(parser: argparse.ArgumentParser, config: type[Any], title: str) ->
 
 
 def from_flags(config: type[Config], args: argparse.Namespace) -> Config:
-    """The configuration the flags ask for."""
-    return config(**{one.name: getattr(args, one.name) for one in fields(config)})  # type: ignore[arg-type]
+    """The configuration that the flags ask for, checked."""
+    options = config(**{one.name: getattr(args, one.name) for one in fields(config)})
+    options.check()
+    return options
 
 
 def as_flag(name: str, value: object) -> str:

@@ -10,6 +10,7 @@ from rnnlens.cli.user_run import on_path
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
+from rnnlens.model.network import Network
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
@@ -34,13 +35,14 @@ def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
             f"the run.json of {run.path} names no corpus; of a run that was fitted in Python, "
             "measure it there: lens.evaluate(batches)"
         )
-    return _of_sentences(run, args) if "min_count" in record else _of_batches(run, args)
-
-
-def _of_sentences(run: Run, args: argparse.Namespace) -> Dataset:
-    """For a network that rnnlens has trained: its corpus as encoded sentences."""
+    if "min_count" not in record:
+        return _of_batches(run, args)
     network = run.network().to(pick_device(args.device))
-    corpus = encoded_corpus(run, args)
+    return sentence_dataset(network, encoded_corpus(run, args))
+
+
+def sentence_dataset(network: Network, corpus: EncodedCorpus) -> Dataset:
+    """A network that rnnlens has trained, with its corpus as encoded sentences."""
     data = {name: Sentences(split) for name, split in corpus.splits.items()}
     return Dataset(network, data, len(corpus.vocabulary))
 

@@ -44,7 +44,7 @@ examples:
   rnnlens fit --model mine:trained --corpus news.txt -o runs/mine
 
 Ctrl-C stops; the same command continues where it stopped."""
-_LINES = 12  # at most about so many tell of epochs
+_LINES = 12  # of output about epochs, at most about
 
 
 def add_to(verbs: Any) -> None:
@@ -72,7 +72,6 @@ def add_to(verbs: Any) -> None:
 def run_fit(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     config = from_flags(FitConfig, args)
-    config.check()
     check_seconds(args.checkpoint_seconds)
     _check_asked(args)
     run = Run(args.output if args.model else args.path)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from rnnlens.cli.dataset import sentence_dataset
 from rnnlens.cli.evaluate import table
 from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
@@ -21,8 +22,6 @@ from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.training import Trainer, TrainingConfig
-from rnnlens.probe.data import Sentences
-from rnnlens.probe.dataset import Dataset
 from rnnlens.run import TRAINED, TRAINING, Run
 from rnnlens.view.palette import default_colours, read_colours
 
@@ -98,8 +97,6 @@ def run_train(args: argparse.Namespace) -> int:
         network=from_flags(NetworkConfig, args),
         training=from_flags(TrainingConfig, args),
     )
-    for config in (order.corpus, order.network, order.training):
-        config.check()
     check_seconds(args.checkpoint_seconds)
     run = Run(args.output)
     before = run.record() if run.exists() else {}
@@ -159,8 +156,7 @@ def _train(
         for name, p in trainer.average.named_parameters():
             p.copy_(trainer.best[name])
     run.write_model(trainer.average)
-    data = {name: Sentences(split) for name, split in corpus.splits.items()}
-    measured = Dataset(trainer.average, data, len(corpus.vocabulary)).measured()
+    measured = sentence_dataset(trainer.average, corpus).measured()
     run.write_evaluation({"model": measured})
     history = {"epochs": trainer.progress.epoch, "best_epoch": trainer.progress.best_epoch}
     run.write_record({**record, "status": TRAINED, "metrics": {**history, "perplexity": measured}})

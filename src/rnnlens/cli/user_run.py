@@ -59,7 +59,6 @@ class UserRun:
     def asked_for(cls, run: Run, args: argparse.Namespace) -> "UserRun":
         """The run that the command line asks for; an error where the folder holds another run."""
         config = from_flags(ReadingConfig, args)
-        config.check()
         colours = read_colours(args.colours) if args.colours else None
         on_path()
         user = user_model_at(args.model)

@@ -4,7 +4,7 @@ import math
 import signal
 import time
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Self
 
 from tqdm import tqdm
@@ -59,12 +59,7 @@ class Watch:
         self.before = {number: signal.signal(number, self._note) for number in _SIGNALS}
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         for number, handler in self.before.items():
             signal.signal(number, handler)
         self.bar.close()

@@ -169,7 +169,7 @@ def _spelled_numerals(
 def _numerals_as_one(tokens: Tokens, digits: NDArray[np.bool_]) -> Ints:
     """The number of each word, where all numerals have the number after that of the last form.
 
-    A numeral is told by its tag, or where it has none by its digits.
+    A numeral is recognised by its tag, or by its digits if it has no tag.
     """
     numeral = (tokens.tags == TAG_IDS["NUM"]) | ((tokens.tags == NO_TAG) & digits[tokens.words])
     return np.where(numeral, len(tokens.forms), tokens.words)

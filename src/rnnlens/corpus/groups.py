@@ -1,4 +1,4 @@
-"""The part of speech of every label: what colours stand for by default."""
+"""The part of speech of every label, which its colour shows by default."""
 
 from collections.abc import Sequence
 

@@ -11,11 +11,8 @@ UNIVERSAL = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ
 # The paper's colour mapping: NOUN holds nouns, pronouns, existential there and wh-pronouns;
 # VERB holds verbs and modals.
 COARSE = {
-    "NOUN": "NOUN",
-    "PROPN": "NOUN",
-    "PRON": "NOUN",
-    "VERB": "VERB",
-    "AUX": "VERB",
+    **dict.fromkeys(("NOUN", "PROPN", "PRON"), "NOUN"),
+    **dict.fromkeys(("VERB", "AUX"), "VERB"),
     "ADJ": "ADJ",
     "ADV": "ADV",
 }
@@ -23,34 +20,29 @@ COARSE = {
 # Universal Dependencies, and NLTK's twelve-tag universal tagset where it differs from these.
 _WHOLE = {**{tag: tag for tag in UNIVERSAL}, "CONJ": "CCONJ", "PRT": "PART"}
 
+# How tags of the Penn Treebank and of Brown begin, by their universal part of speech.
 _BEGINNINGS = {
-    # Penn Treebank
-    "NNP": "PROPN",
-    "NN": "NOUN",
-    **dict.fromkeys(("PRP", "WP", "EX"), "PRON"),
-    "VB": "VERB",
-    "MD": "AUX",
-    "JJ": "ADJ",
-    **dict.fromkeys(("RB", "WRB"), "ADV"),
-    **dict.fromkeys(("IN", "RP"), "ADP"),
-    **dict.fromkeys(("DT", "PDT", "WDT"), "DET"),
-    "CD": "NUM",
-    "CC": "CCONJ",
-    **dict.fromkeys(("TO", "POS"), "PART"),
-    "UH": "INTJ",
-    **dict.fromkeys(("$", "#", "SYM", "AFX"), "SYM"),
-    **dict.fromkeys(("FW", "LS", "ADD", "GW", "XX"), "X"),
-    **dict.fromkeys(("``", "'", '"', ".", ",", ":", "-", "(", ")", "HYPH", "NFP"), "PUNCT"),
-    # Brown, where it differs
-    "NP": "PROPN",
-    "NR": "NOUN",
-    **dict.fromkeys(("PN", "PP"), "PRON"),
-    **dict.fromkeys(("BE", "HV", "DO"), "VERB"),
-    **dict.fromkeys(("QL", "RN", "WQL"), "ADV"),
-    "OD": "ADJ",
-    **dict.fromkeys(("AB", "AP", "AT"), "DET"),
-    "CS": "SCONJ",
-    "*": "PART",
+    beginning: part
+    for part, beginnings in {
+        "PROPN": "NNP NP",
+        "NOUN": "NN NR",
+        "PRON": "PRP WP EX PN PP",
+        "VERB": "VB BE HV DO",
+        "AUX": "MD",
+        "ADJ": "JJ OD",
+        "ADV": "RB WRB QL RN WQL",
+        "ADP": "IN RP",
+        "DET": "DT PDT WDT AB AP AT",
+        "NUM": "CD",
+        "CCONJ": "CC",
+        "PART": "TO POS *",
+        "INTJ": "UH",
+        "SYM": "$ # SYM AFX",
+        "X": "FW LS ADD GW XX",
+        "PUNCT": "`` ' \" . , : - ( ) HYPH NFP",
+        "SCONJ": "CS",
+    }.items()
+    for beginning in beginnings.split()
 }
 
 

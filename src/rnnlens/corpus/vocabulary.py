@@ -68,7 +68,7 @@ class Vocabulary:
         return len(self.labels)
 
     def encode(self, words: Iterable[str]) -> list[int]:
-        """The numbers of words that somebody typed; numerals are told by their digits."""
+        """The numbers of words that somebody typed; numerals are recognised by their digits."""
         return [self._number(word) for word in words]
 
     def _number(self, word: str) -> int:
@@ -86,7 +86,7 @@ class Vocabulary:
 
     def _missing(self, word: str) -> str:
         if not self.inputs:
-            return "nobody has said what the module reads; give inputs= the names of its words"
+            return "the words that the module reads have no names here; give inputs= these names"
         return (
             f"the module has no word {word!r} and none for unknown words ({', '.join(UNKNOWN)}); "
             "use words it knows, or say how a text is split (words=) and what is read (inputs=)"

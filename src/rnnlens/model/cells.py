@@ -63,6 +63,7 @@ class Cell(ABC):
     gates: ClassVar[int]  # how many blocks of H rows the weights have
     kinds: ClassVar[tuple[Kind, ...]]  # in the order of the equations
     carried: ClassVar[tuple[str, ...]]  # the kinds that the next timestep needs
+    recurrence: ClassVar[Any]  # the function by which torch computes it
 
     @abstractmethod
     def step(self, a: Tensor, prev: States, w: Weights, edit: Change = unchanged) -> States:
@@ -80,9 +81,13 @@ class Cell(ABC):
         the outputs, and one product the gates of all timesteps.
         """
 
-    @abstractmethod
     def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:
         """Outputs h (T, B, H) for inputs x (T, B, I), by torch's fused recurrence."""
+        states = [start[kind][None].contiguous() for kind in self.carried]
+        flags = (w.b_x is not None, 1, 0.0, training, False, False)
+        state = states if len(states) > 1 else states[0]
+        h: Tensor = self.recurrence(x, state, w.flat(), *flags)[0]
+        return h
 
     def states(
         self, x: Tensor, start: States, w: Weights, edits: dict[int, Change] | None = None
@@ -126,6 +131,7 @@ class _LSTM(Cell):
     name = "lstm"
     gates = 4
     carried = ("h", "c")
+    recurrence = staticmethod(torch.lstm)
     kinds = (
         Kind("f", "forget gate", "f", "f = σ(W_f [x, h₋₁] + b_f)", (_BELOW, _H_PREV)),
         Kind("i", "remember gate", "i", "i = σ(W_i [x, h₋₁] + b_i)", (_BELOW, _H_PREV)),
@@ -179,11 +185,6 @@ class _LSTM(Cell):
         a[..., 2 * width : 3 * width].tanh_()
         a[..., 3 * width :].sigmoid_()
 
-    def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:
-        state = [start[kind][None].contiguous() for kind in self.carried]
-        has_bias = w.b_x is not None
-        return torch.lstm(x, state, w.flat(), has_bias, 1, 0.0, training, False, False)[0]
-
 
 class _GRU(Cell):
     """Gated recurrent unit, with the two terms of its output by name."""
@@ -191,6 +192,7 @@ class _GRU(Cell):
     name = "gru"
     gates = 3
     carried = ("h",)
+    recurrence = staticmethod(torch.gru)
     kinds = (
         Kind("r", "reset gate", "r", "r = σ(W_r [x, h₋₁] + b_r)", (_BELOW, _H_PREV)),
         Kind("z", "update gate", "z", "z = σ(W_z [x, h₋₁] + b_z)", (_BELOW, _H_PREV)),
@@ -236,10 +238,6 @@ class _GRU(Cell):
         r, z = gates.chunk(2, -1)
         return r, z, a[..., 2 * width :].addcmul_(r, u[..., 2 * width :]).tanh_()
 
-    def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:
-        state, has_bias = start["h"][None].contiguous(), w.b_x is not None
-        return torch.gru(x, state, w.flat(), has_bias, 1, 0.0, training, False, False)[0]
-
 
 class _Elman(Cell):
     """The simple recurrent network."""
@@ -250,7 +248,7 @@ class _Elman(Cell):
     kinds: ClassVar[tuple[Kind, ...]] = (
         Kind("h", "output state", "h", "h = tanh(W [x, h₋₁] + b)", (_BELOW, _H_PREV)),
     )
-    _fused: ClassVar[Any] = staticmethod(torch.rnn_tanh)
+    recurrence: ClassVar[Any] = staticmethod(torch.rnn_tanh)
 
     @staticmethod
     def _squash(a: Tensor) -> Tensor:
@@ -268,19 +266,13 @@ class _Elman(Cell):
             h = self._squash(step.addmm_(h, w.w_h.t()))
         return {"h": hs}
 
-    def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:
-        state, has_bias = start["h"][None].contiguous(), w.b_x is not None
-        flags = (has_bias, 1, 0.0, training, False, False)
-        h: Tensor = self._fused(x, state, w.flat(), *flags)[0]
-        return h
-
 
 class _Rectified(_Elman):
     """The simple recurrent network with rectified units."""
 
     name = "relu"
     kinds = tuple(replace(k, equation=k.equation.replace("tanh", "relu")) for k in _Elman.kinds)
-    _fused = staticmethod(torch.rnn_relu)
+    recurrence = staticmethod(torch.rnn_relu)
 
     @staticmethod
     def _squash(a: Tensor) -> Tensor:

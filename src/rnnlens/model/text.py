@@ -37,7 +37,7 @@ class TextSide:
     mark: int | None = None  # what the model reads in front of a text, whose last word it leaves
 
     def words(self, text: str) -> tuple[str, ...]:
-        """The words of a text somebody typed."""
+        """The words of a text that somebody typed."""
         pieces = self.split(text) if text else ()
         words = tuple(pieces) if isinstance(pieces, Iterable) else (pieces,)
         if strange := [word for word in words if not isinstance(word, str)]:

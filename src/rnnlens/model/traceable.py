@@ -159,12 +159,7 @@ class Traceable(ABC):
         """About how many states of a batch have a target."""
         return int((targets >= 0).sum())
 
-    def found_at(
-        self,
-        where: str,
-        vocabulary: Any,  # noqa: ARG002
-        examples: Sequence[Any],  # noqa: ARG002
-    ) -> "Traceable":
+    def found_at(self, where: str, vocabulary: Any, examples: Sequence[Any]) -> "Traceable":  # noqa: ARG002
         """The same model, made by the code at `where`, a package.module:factory, from now on."""
         raise RnnlensError(f"model={where!r} is for a module of your own; leave it out")
 

@@ -1,4 +1,4 @@
-"""A fit's whole state in one file: the semantics that are done, and the one under way."""
+"""A fit's whole state in one file: finished semantics, and the one that is being fitted."""
 
 import math
 from dataclasses import asdict
@@ -24,7 +24,7 @@ def _state(fitter: Fitter) -> dict[str, dict[str, Tensor]]:
 def save_fit(
     path: Path, identity: str, done: dict[str, Tensor], fitter: Fitter | None = None
 ) -> None:
-    """Write the finished probes and, if one is under way, a fitter; `identity` tells fits apart."""
+    """Write the finished probes and the fitter that is at work; `identity` tells fits apart."""
     tensors = {f"done:{name}": t for name, t in done.items()}
     header: dict[str, Any] = {"identity": identity, "semantic": "", "progress": {"seen": 0}}
     if fitter:

@@ -82,8 +82,8 @@ class Dataset:
         """How often each label occurs in the training data, (V,)."""
         if "train" not in self.splits:
             raise RnnlensError(
-                f"how often each label of {semantic} came in training is not known here; fit the "
-                "probes anew, which keeps it"
+                f"the frequencies of the labels of {semantic} in training are not known here; fit "
+                "the probes anew, which keeps them"
             )
         if semantic not in self._counts:
             self._counts[semantic] = self.stream("train", semantic).frequencies()

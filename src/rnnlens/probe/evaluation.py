@@ -23,7 +23,7 @@ class Score:
 
     semantic: str  #: What was asked.
     kind: str  #: Its id.
-    pairs: int  #: States that were looked at.
+    pairs: int  #: States that the score is about.
     perplexity: float  #: Of the probe.
     #: To the model's own perplexity; None where the model predicts another label.
     ratio: float | None
@@ -62,10 +62,7 @@ class _Sums:
 
 @torch.no_grad()
 def evaluate(
-    probes: Probes,
-    dataset: Dataset,
-    states: int = 0,
-    advance: Callable[[int], object] = int,
+    probes: Probes, dataset: Dataset, states: int = 0, advance: Callable[[int], object] = int
 ) -> Iterator[Score]:
     """Score every kind and semantic on the test split, on at most about `states` states; 0: all.
 
@@ -78,7 +75,8 @@ def evaluate(
         sums = {kind: _Sums(dataset.device) for kind in probes.kinds}
         model = _Sums(dataset.device) if semantic == "output" else None
         pairs, unigram = 0, 0.0
-        for chunk in stream.chunks((0,) if states else None) if stream.pairs else ():
+        chunks = stream.chunks((0,) if states else None) if stream.pairs else ()
+        for chunk in chunks:
             model_log_p = None
             if model:
                 model_log_p = dataset.model.predict(chunk.states[PREDICTION]).log_softmax(-1)

@@ -44,7 +44,6 @@ class Family(ABC):
         for k, kind in enumerate(kinds):
             mean[k, : widths[k]] = moments.centre(kind)
             scale[k, : widths[k]] = moments.scale(kind)
-        self.mean, self.scale = mean, scale
         self.weights = self._start_at_zero()  # in float32
         self.working = {name: w.to(half) for name, w in self.weights.items()}
         self.gradients = {name: torch.zeros_like(w) for name, w in self.working.items()}
@@ -131,13 +130,9 @@ class Shared(Family):
     """
 
     def __init__(
-        self,
-        moments: Moments,
-        kinds: Sequence[str],
-        label_count: int,
-        device: torch.device,
+        self, moments: Moments, kinds: Sequence[str], label_count: int, device: torch.device,
         rank: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.rank, self.inner = rank, padded(rank + len(kinds), 8)
         self.biases = slice(rank, rank + len(kinds))
         super().__init__(moments, kinds, label_count, device)

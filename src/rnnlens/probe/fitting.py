@@ -25,8 +25,8 @@ from rnnlens.probe.prior import log_prior
 from rnnlens.probe.probes import FAMILIES, Probes, Stack
 
 _CHUNK_ON_CUDA = 65536  # states of every kind that are held at once
-_STEPS = 64  # an epoch has at least so many
-_FEW_STEPS, _SMALL = 16, 256  # or, if these would have fewer states each, so many of that size
+_STEPS = 64  # that an epoch has at least
+_FEW_STEPS, _SMALL = 16, 256  # that it has instead where steps would have fewer states than _SMALL
 _BATCH = {"linear": 8192, "shared": 2048}
 _RATE = {"linear": 1e-3, "shared": 7e-4}
 _EPOCHS, _MOST_EPOCHS = 4, 60  # at least and at most, unless the configuration says
@@ -73,14 +73,14 @@ class FitProgress:
     """How far the fit of one semantic has come."""
 
     epoch: int = 0  # epochs finished
-    chunk: int = 0  # chunks done in the epoch under way
+    chunk: int = 0  # chunks done in the epoch that has begun
     step: int = 0  # of AdamW, in all
     best: list[float] = field(default_factory=list)  # validation NLL of each kind
     waited: int = 0  # epochs in which no kind got better
 
 
 class Fitter:
-    """Fits the probes of all kinds under one semantic, to training data watched by validation."""
+    """Fits the probes of all kinds under one semantic; validation data decides when to stop."""
 
     def __init__(
         self,

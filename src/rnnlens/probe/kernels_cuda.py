@@ -8,15 +8,7 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 
 
 @triton.jit
-def _softmax_gradient(
-    logits,
-    targets,
-    nll,
-    labels,
-    stride,
-    scale,
-    BLOCK: tl.constexpr,
-):
+def _softmax_gradient(logits, targets, nll, labels, stride, scale, BLOCK: tl.constexpr):
     # Twice over the row in blocks: the second time it comes from the cache, and blocks this small
     # leave registers for many rows at once. Whole blocks need no mask; powers are of 2, since that
     # is one instruction. Both matter: this loop is bound by instructions as much as by memory.
@@ -52,7 +44,7 @@ def _softmax_gradient(
         x = tl.load(at + columns, mask=columns < stride, other=0.0).to(tl.float32)
         gradient = tl.where(columns < labels, tl.exp2(x * LOG2_E - down) * scale, 0.0)
         tl.store(at + columns, gradient.to(logits.dtype.element_ty), mask=columns < stride)
-    tl.debug_barrier()  # what came is written last, over what another thread wrote
+    tl.debug_barrier()  # the target is written last, over what another thread has written
     gradient = (tl.exp2(came - down) - 1) * scale
     tl.store(at + target, gradient.to(logits.dtype.element_ty))
 

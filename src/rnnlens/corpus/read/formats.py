@@ -1,4 +1,4 @@
-"""Which reader reads a source: told by its name, or else by its content."""
+"""The reader for each source: chosen by the source's name, or else by its content."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rnnlens.corpus.read.brackets import read_brackets
 from rnnlens.corpus.read.conllu import FIELDS, read_conllu
 from rnnlens.corpus.read.nltk import read_nltk
-from rnnlens.corpus.read.source import files, head
+from rnnlens.corpus.read.source import codec, files, head
 from rnnlens.corpus.read.text import number_mark, read_raw, read_tokenised, tokenised
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
@@ -25,7 +25,7 @@ FORMATS = ("auto", *READERS)
 
 
 class Recognition(NamedTuple):
-    """The format of a source, `nltk` or a key of READERS, and why it is taken for that."""
+    """The format of a source, `nltk` or a key of READERS, and how it is recognised."""
 
     format: str
     reason: str
@@ -49,7 +49,7 @@ def read(source: str, format: str = "auto", encoding: str = "utf-8") -> Iterator
 
 
 def recognise(source: str, encoding: str = "utf-8") -> Recognition:
-    """The format of a source, told by its name or else by its content."""
+    """The format of a source, recognised by its name or else by its content."""
     if source.startswith(_NLTK):
         return Recognition("nltk", "by its name")
     if not source:
@@ -67,10 +67,7 @@ def number_mark_of(source: str, encoding: str) -> str:
 
 
 def _beginning(path: Path, encoding: str) -> str:
-    try:
-        return head(path).decode(encoding, errors="ignore").removeprefix("\ufeff")
-    except LookupError as error:
-        raise RnnlensError(f"no encoding is called {encoding!r}; try utf-8") from error
+    return head(path).decode(codec(encoding), errors="ignore").removeprefix("\ufeff")
 
 
 def _by_content(text: str) -> Recognition:

@@ -41,7 +41,7 @@ def head(path: Path, size: int = 1 << 16) -> bytes:
 
 def lines(path: Path, encoding: str) -> Iterator[str]:
     """The lines of a text file without their ends, a byte-order mark dropped."""
-    wide = _codec(encoding).startswith(("utf-16", "utf-32"))
+    wide = codec(encoding).startswith(("utf-16", "utf-32"))
     if not wide and b"\0" in head(path):
         raise RnnlensError(f"{path} is a binary file, not text; give a text corpus")
     number = 0
@@ -54,17 +54,16 @@ def lines(path: Path, encoding: str) -> Iterator[str]:
         raise RnnlensError(
             f"{path} is not {encoding} (after line {number}: {error}); try {hint}"
         ) from error
-    except LookupError as error:  # a codec such as hex, which is not one of text
-        raise RnnlensError(f"no encoding is called {encoding!r}; try utf-8") from error
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from error
 
 
-def _codec(encoding: str) -> str:
-    """The name that Python prefers for an encoding, which may have several."""
+def codec(encoding: str) -> str:
+    """The name that Python prefers for an encoding of text, which may have several."""
     try:
+        "".encode(encoding)  # refuses codecs such as hex, which are not of text
         return codecs.lookup(encoding).name
-    except LookupError as error:
+    except (LookupError, UnicodeError) as error:
         raise RnnlensError(f"no encoding is called {encoding!r}; try utf-8") from error
 
 

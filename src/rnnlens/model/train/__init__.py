@@ -1,1 +1,1 @@
-"""Training a network of ours."""
+"""Training a network on a corpus."""

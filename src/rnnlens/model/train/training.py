@@ -45,7 +45,7 @@ class Progress:
     """How far training has come."""
 
     epoch: int = 0  # epochs finished
-    step: int = 0  # steps done in the epoch under way
+    step: int = 0  # steps done in the epoch that has begun
     seen: int = 0  # tokens predicted in it
     best: float = math.inf  # validation perplexity
     best_epoch: int = 0
@@ -124,23 +124,19 @@ class Trainer:
 
     def check_finite(self) -> None:
         """Refuse to go on with a loss that is no finite number."""
-        self._refuse_infinite("the loss", self.nll.item())
-
-    def _refuse_infinite(self, what: str, value: float) -> None:
-        if not math.isfinite(value):
-            raise RnnlensError(
-                f"{what} is {value} in epoch {self.progress.epoch + 1}, "
-                f"step {self.progress.step}; what was saved before is kept: try a lower "
-                f"--learning-rate (now {self.config.learning_rate}) or --clip in another folder"
-            )
+        self._refuse_unless(math.isfinite(self.nll), f"the loss is {self.nll.item()}")
 
     def check_weights(self) -> None:
         """Refuse to save weights that are no numbers; the loss shows them only a step later."""
-        if not all(torch.isfinite(p).all() for p in self.parameters):
+        finite = all(torch.isfinite(p).all() for p in self.parameters)
+        self._refuse_unless(finite, "weights stopped being numbers")
+
+    def _refuse_unless(self, finite: bool, problem: str) -> None:
+        if not finite:
             raise RnnlensError(
-                f"weights stopped being numbers in epoch {self.progress.epoch + 1}; what was saved "
-                "before is kept: try a lower --learning-rate "
-                f"(now {self.config.learning_rate}) in another folder"
+                f"{problem} in epoch {self.progress.epoch + 1}, step {self.progress.step}; what "
+                "was saved before is kept: try a lower --learning-rate "
+                f"(now {self.config.learning_rate}) or --clip in another folder"
             )
 
     def _step(self, batch: Batch) -> None:
@@ -182,7 +178,7 @@ class Trainer:
         self.check_finite()
         progress = self.progress
         valid = model_perplexity(self.average, self.valid, self.device)
-        self._refuse_infinite("the validation perplexity", valid)
+        self._refuse_unless(math.isfinite(valid), f"the validation perplexity is {valid}")
         record = {"epoch": progress.epoch + 1, "train": self.training_perplexity(), "valid": valid}
         progress.history.append(record)
         progress.epoch, progress.step, progress.seen = progress.epoch + 1, 0, 0

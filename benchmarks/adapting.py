@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -39,7 +39,7 @@ class Model(nn.Module):
         return logits
 
 
-def seconds(functions: list[Callable[[], object]], rounds: int) -> list[float]:
+def seconds(functions: Sequence[Callable[[], object]], rounds: int) -> list[float]:
     """The quickest of several timings of each, taken in turn: others may load the machine."""
     times: list[list[float]] = [[] for _ in functions]
     for at in range(-1, rounds):

@@ -208,3 +208,13 @@ def test_probes_that_are_not_numbers_are_refused(command, fitted_copy):
 def test_a_damaged_fit_checkpoint_is_refused(command, run_copy):
     (run_copy / "fit.safetensors").write_bytes(b"x" * 64)
     refused(command("fit", run_copy, *CPU), "fit.safetensors is damaged")
+
+
+def test_an_unfinished_fit_is_told_from_another_and_can_be_dropped(command, run_copy, monkeypatch):
+    words = ["fit", run_copy, *CPU, "--epochs"]
+    with monkeypatch.context() as patched:
+        patched.setattr(Watch, "stop", lambda watch: setattr(watch, "signal", 15) is None)
+        assert command(*words, "2").code == 143
+    refused(command(*words, "1"), "made with --epochs 2, not --epochs 1")
+    assert command(*words, "1", "--anew").code == 0
+    assert Run(run_copy).fit_config().epochs == 1

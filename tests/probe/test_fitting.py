@@ -114,9 +114,11 @@ def test_a_fit_goes_on_where_it_was_saved(network, train, valid, tmp_path):
 
 def test_a_saved_fit_of_another_is_refused(network, train, valid, tmp_path):
     path = tmp_path / "fit.safetensors"
-    save_fit(path, "me", {}, fitted(network, train, valid, epochs=0))
-    with pytest.raises(RnnlensError, match="another fit"):
-        SavedFit(path, "you")
+    save_fit(path, '["me", {"epochs": 4}]', {}, fitted(network, train, valid, epochs=0))
+    with pytest.raises(RnnlensError, match="unfinished fit, made with --epochs 4, not --epochs 2"):
+        SavedFit(path, '["me", {"epochs": 2}]')
+    with pytest.raises(RnnlensError, match="made with another model"):
+        SavedFit(path, '["you", {"epochs": 4}]')
 
 
 def test_half_precision_costs_next_to_nothing(network, train, valid):

@@ -57,6 +57,8 @@ def add_to(verbs: Any) -> None:
     parser.add_argument("--checkpoint-seconds", type=float, default=300.0, metavar="X",
                          help="save this often, in case of a crash (default: 300)")  # fmt: skip
     add_flags(parser, FitConfig, "fit")
+    parser.add_argument("--anew", action="store_true",
+                        help="drop an unfinished fit of the run instead of continuing it")  # fmt: skip
     user = parser.add_argument_group("a module of your own")
     user.add_argument("--model", metavar="PACKAGE.MODULE:FACTORY",
                       help="a function that returns the module")  # fmt: skip
@@ -89,6 +91,9 @@ def run_fit(args: argparse.Namespace) -> int:
                 f"{args.model} gives other weights in each process; see to it that the same are "
                 "loaded each time"
             )
+        if args.anew and group.first:
+            run.fit_checkpoint.unlink(missing_ok=True)
+        group.any(False)  # no process reads what is dropped
         return _fit(run, dataset, config, group, args.checkpoint_seconds)
 
 

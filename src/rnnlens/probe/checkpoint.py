@@ -1,5 +1,6 @@
 """A fit's whole state in one file: finished semantics, and the one that is being fitted."""
 
+import json
 import math
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from rnnlens.errors import RnnlensError
 from rnnlens.files import read_tensors, write_tensors
+from rnnlens.flags import as_flag
 from rnnlens.probe.fitting import FitProgress, Fitter
 
 
@@ -36,6 +38,20 @@ def save_fit(
     write_tensors(path, tensors, header)
 
 
+def _other_fit(path: Path, before: str, now: str) -> str:
+    """What to do about the unfinished fit of a run that is not the one asked for."""
+    (model, options), (other, asked) = json.loads(before), json.loads(now)
+    differs = [name for name in asked if options.get(name) != asked[name]]
+    how = "another model"
+    if model == other and differs:
+        name = differs[0]
+        how = f"{as_flag(name, options.get(name))}, not {as_flag(name, asked[name])}"
+    return (
+        f"{path.parent} holds an unfinished fit, made with {how}; give the same flags to continue "
+        "it, or --anew to drop it"
+    )
+
+
 class SavedFit:
     """The contents of a file that `save_fit` has written."""
 
@@ -44,12 +60,12 @@ class SavedFit:
         self.tensors, header = read_tensors(path)
         try:
             if header["identity"] != identity:
-                raise RnnlensError(f"{path} belongs to another fit; delete it to fit anew")
+                raise RnnlensError(_other_fit(path, header["identity"], identity))
             self.semantic: str = header["semantic"]
             self.progress = dict(header["progress"])
             self.seen = int(self.progress.pop("seen"))
-        except (KeyError, TypeError) as error:
-            raise RnnlensError(f"{path} is damaged ({error!r}); delete it to fit anew") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise RnnlensError(f"{path} is damaged ({error!r}); give --anew to fit anew") from error
 
     @property
     def done(self) -> dict[str, Tensor]:
@@ -68,9 +84,9 @@ class SavedFit:
             fitter.progress = FitProgress(**self.progress)
         except (KeyError, TypeError, RuntimeError) as error:
             raise RnnlensError(
-                f"{self.path} is damaged ({error}); delete it to fit anew"
+                f"{self.path} is damaged ({error}); give --anew to fit anew"
             ) from error
         if not all(math.isfinite(nll) for nll in fitter.progress.best):
-            raise RnnlensError(f"{self.path} is damaged (best); delete it to fit anew")
+            raise RnnlensError(f"{self.path} is damaged (best); give --anew to fit anew")
         fitter.seen = self.seen
         fitter.family.refresh()

@@ -58,7 +58,7 @@ def add_to(verbs: Any) -> None:
                          help="save this often, in case of a crash (default: 300)")  # fmt: skip
     add_flags(parser, FitConfig, "fit")
     parser.add_argument("--anew", action="store_true",
-                        help="drop an unfinished fit of the run instead of continuing it")  # fmt: skip
+                        help="drop an unfinished fit instead of continuing it")  # fmt: skip
     user = parser.add_argument_group("a module of your own")
     user.add_argument("--model", metavar="PACKAGE.MODULE:FACTORY",
                       help="a function that returns the module")  # fmt: skip

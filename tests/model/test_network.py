@@ -225,3 +225,17 @@ def test_weight_drop_acts_from_the_second_word_on():
 def test_impossible_shapes_are_refused(config):
     with pytest.raises(RnnlensError):
         Network(config, LABELS)
+
+
+@pytest.mark.parametrize(("kind", "step"), [("x", 0), ("q7", 0), ("h1", 4), ("h1", -1)])
+def test_edits_of_what_there_is_not_are_refused(kind, step):
+    net = network(NetworkConfig("lstm", width=3), 0)
+    with pytest.raises(RnnlensError, match="edited"):
+        net.trace(words(4, 2, 0), edits=[Edit(kind, step, torch.zeros_like)])
+
+
+def test_two_edits_of_one_state_are_made_one_after_the_other():
+    net = network(NetworkConfig("gru", width=3), 0)
+    twice = [Edit("h1", 1, lambda v: v + 1), Edit("h1", 1, lambda v: 2 * v)]
+    once = [Edit("h1", 1, lambda v: 2 * (v + 1))]
+    same(*(net.trace(words(4, 2, 0), edits=edits) for edits in (twice, once)))

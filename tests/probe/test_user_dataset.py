@@ -163,3 +163,20 @@ def test_control_labels_of_the_word_just_read_are_others_and_the_module_reads_th
     assert torch.equal(real.states["h1"], mixed.states["h1"])
     assert not torch.equal(real.labels, mixed.labels)
     assert torch.equal(torch.bincount(real.labels), torch.bincount(mixed.labels))
+
+
+def test_control_labels_are_never_padding():
+    data = batches(count=4)
+    for words, targets in data:
+        words[:, 5:], targets[:, 5:] = 0, -1
+    mixed = dataset(LanguageModel(), data).shuffled(0).stream("train", "input").chunk(np.arange(4))
+    assert 0 not in mixed.labels.tolist()
+
+
+def test_padding_in_front_is_no_first_word():
+    data = batches(count=2)
+    for words, targets in data:
+        words[0, :2], targets[0, :2] = 0, -1
+    for semantic in ("output-1", "output-2", "output-3"):
+        chunk = dataset(LanguageModel(), data).stream("train", semantic).chunk(np.arange(2))
+        assert 0 not in chunk.labels.tolist()

@@ -108,3 +108,63 @@ def test_python_and_the_command_measure_the_same(trained_run, tmp_path, capsys):
         assert score.pairs == row["pairs"]
         assert score.perplexity == pytest.approx(row["perplexity"], rel=1e-4)
         assert score.unigram == pytest.approx(row["unigram"], rel=1e-9)
+
+
+def prepared(ids: list[int]) -> Tensor:
+    """<s> in front, and without the last word."""
+    return torch.tensor([[0, *ids[:-1]]])
+
+
+def test_sentences_of_a_model_that_reads_a_mark_first_are_measured_as_its_batches_are():
+    train = [(words[:, :-1], targets[:, :-1]) for words, targets in started(12, 0)]
+    labels = ["<s>", *WORDS[1:]]
+    lens = rnnlens.fit(trained(LanguageModel(), train, 4), train, labels, prepare=prepared)
+    sentences = [[labels[k] for k in row] for _, rows in started(3, 5) for row in rows.tolist()]
+    batch = [(words, targets) for words, targets in started(3, 5)]
+    for a, b in zip(lens.evaluate(batch), lens.evaluate(sentences), strict=True):
+        assert (a.kind, a.pairs) == (b.kind, b.pairs)
+        assert a.perplexity == pytest.approx(b.perplexity, rel=1e-4)
+
+
+def test_a_module_that_was_trained_on_is_measured_no_more():
+    module = LanguageModel()
+    lens = rnnlens.fit(module, batches(), WORDS, epochs=0)
+    with torch.no_grad():
+        module.embedding.weight.copy_(module.embedding.weight.flip(0))
+    for ask in (lambda: lens("a b"), lambda: lens.evaluate(batches())):
+        with pytest.raises(rnnlens.RnnlensError, match="has changed since its probes were fitted"):
+            ask()
+
+
+def test_many_labels_that_are_no_words_have_colours_by_frequency():
+    names = [f"q{k}zx" for k in range(40)]
+    module = nn.Sequential(nn.Embedding(40, 5), Recurrent(), nn.Linear(6, 40))
+    words = torch.randint(40, (6, 8, 7))
+    lens = rnnlens.fit(module, [(w, w) for w in words], names, inputs=names, epochs=0)
+    assert list(lens.palettes) == ["frequency"]
+    assert lens("q1zx q2zx")["h1"][1].group in ("FREQUENT", "COMMON", "RARE")
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRU(5, 6, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        states: Tensor = self.cell(x)[0]
+        return states
+
+
+def test_a_classifier_of_whole_sequences_starts_from_the_prior():
+    torch.manual_seed(0)
+    data = [(words, words[:, 0] % 2) for words, _ in batches()]
+    lens = rnnlens.fit(Classifier(labels=2), data, ["even", "odd"], inputs=WORDS, epochs=0)
+    for score in lens.evaluate(data):
+        assert score.perplexity == pytest.approx(score.unigram, rel=1e-3)
+
+
+def test_states_beyond_all_measure_are_fitted_from_the_prior():
+    data = batches(count=4)
+    lens = rnnlens.fit(Shifted(0.0, 1e30), data, WORDS, kinds=["shifted"], epochs=0)
+    scores = {score.kind: score.perplexity for score in lens.evaluate(data)}
+    assert scores["shifted"] < 10

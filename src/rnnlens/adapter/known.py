@@ -72,7 +72,10 @@ class KnownModule(Traceable):
         return self.record.difference
 
     def classifier(self) -> Readout | None:
-        return self.adapter.classifier()
+        with self._lock:
+            axes = self.adapter.axes
+            # The readout of a whole sequence reads its last state; the others say something else.
+            return None if axes and axes.whole else self.adapter.classifier()
 
     def predict(self, y: Tensor) -> Tensor:
         return y.contiguous()
@@ -92,7 +95,8 @@ class KnownModule(Traceable):
 
     def batches(self, given: Sequence[Any]) -> list[Batch]:
         batches = check_batches(given, "batches", self.user.ignore_index)
-        self.adapter.align(*most_telling(batches))
+        with self._lock:
+            self.adapter.align(*most_telling(batches))
         return batches
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:

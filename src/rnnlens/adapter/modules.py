@@ -181,8 +181,10 @@ def fingerprint(module: nn.Module) -> str:
             aligned = data.storage_offset() * data.element_size() % 8 == 0
             flat = (data.contiguous() if aligned else data.clone()).view(-1).view(torch.uint8)
             whole = len(flat) // 8 * 8
-            rest = flat[whole:].sum(dtype=torch.int64)
-            sums.setdefault(tensor.device, []).append(flat[:whole].view(torch.int64).sum() + rest)
+            words = flat[:whole].view(torch.int64)
+            places = torch.arange(1, len(words) + 1, device=words.device)  # so that order counts
+            total = (words * places).sum() + flat[whole:].sum(dtype=torch.int64)
+            sums.setdefault(tensor.device, []).append(total)
     shapes = [(name, tuple(t.shape), str(t.dtype)) for name, t in weights.items()]
     bits = [torch.stack(some).tolist() for some in sums.values()]
     return hashlib.sha256(repr((shapes, bits)).encode()).hexdigest()

@@ -10,7 +10,7 @@ from rnnlens.errors import RnnlensError
 
 NUM = "NUM"
 UNK = "UNK"
-UNKNOWN = ("<unk>", "<UNK>", "[UNK]", UNK, "unk")  # what a model may call unknown words
+UNKNOWN = (UNK, "<unk>", "<UNK>", "[UNK]", "unk")  # what a model may call unknown words
 
 _NUMERAL = re.compile(r"[+-]?[.,]?\d[\d.,:/-]*(?:st|nd|rd|th|%)?")
 _SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")  # <eos>, [CLS]

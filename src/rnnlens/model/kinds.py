@@ -40,7 +40,8 @@ class Kind:
         """The inverse of `asdict`; older files hold only the id, from which the rest follows."""
         sources = tuple(Edge(**edge) for edge in value["sources"])
         older = {}
-        if "letter" not in value and (form := _ID.fullmatch(value["id"])):
+        is_output = value["equation"].startswith("output of ")  # of a submodule
+        if "letter" not in value and not is_output and (form := _ID.fullmatch(value["id"])):
             older = {"part": form[1] or "", "letter": form[2], "reverse": bool(form[3])}
         return cls(**{**older, **value, "sources": sources})
 

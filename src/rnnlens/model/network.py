@@ -16,7 +16,7 @@ from rnnlens.flags import Options, option
 from rnnlens.model.cells import CELLS, Cell, States, Weights
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
 from rnnlens.model.text import TextSide
-from rnnlens.model.traceable import Edit, Readout, Trace, Traceable, changes, product
+from rnnlens.model.traceable import Edit, Readout, Trace, Traceable, changes, check_edits, product
 from rnnlens.model.train.dropout import Dropout
 
 
@@ -161,6 +161,7 @@ class Network(nn.Module, Traceable):
         sequences.
         """
         inputs, lengths = batch if isinstance(batch, tuple) else (batch, None)
+        check_edits(edits, self.kinds, len(inputs))
         x = F.embedding(inputs, self.embedding)
         states: States = {EMBEDDING.id: x}
         last: States = {}

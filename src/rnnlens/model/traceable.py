@@ -31,10 +31,31 @@ def changes(edits: Sequence[Edit], ids: dict[str, str]) -> dict[int, Change]:
     of_layer = [edit for edit in edits if edit.kind in letters]
 
     def at(step: int) -> Change:
-        by_letter = {letters[edit.kind]: edit.change for edit in of_layer if edit.step == step}
-        return lambda letter, value: by_letter[letter](value) if letter in by_letter else value
+        here = [(letters[edit.kind], edit.change) for edit in of_layer if edit.step == step]
+
+        def change(letter: str, value: Tensor) -> Tensor:
+            for changed, by in here:
+                value = by(value) if changed == letter else value
+            return value
+
+        return change
 
     return {edit.step: at(edit.step) for edit in of_layer}
+
+
+def check_edits(edits: Sequence[Edit], kinds: Sequence[Kind], steps: int) -> None:
+    """Refuse edits of kinds or timesteps that there are not."""
+    editable = [kind.id for kind in kinds if kind.letter not in ("", "x")]
+    for edit in edits:
+        if edit.kind not in editable:
+            raise RnnlensError(
+                f"{edit.kind!r} is no kind of a recurrent part that could be edited; there is "
+                + ", ".join(editable)
+            )
+        if not 0 <= edit.step < steps:
+            raise RnnlensError(
+                f"timestep {edit.step} of {edit.kind} cannot be edited: it has {steps}, from 0"
+            )
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -149,6 +170,13 @@ class Traceable(ABC):
 
         From then on the model knows how targets lie beside its states.
         """
+        for pair in user_batches:
+            is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+            if not is_pair or [getattr(t, "ndim", 0) for t in pair] != [2, 2]:
+                raise RnnlensError(
+                    "every batch must be a pair of words and targets, both (timesteps, sequences); "
+                    f"one is {type(pair).__name__}"
+                )
         return list(user_batches)
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:  # noqa: ARG002

@@ -91,11 +91,18 @@ class Batches(Data):
 
     def shuffled(self, seed: int) -> "Batches":
         targets = exchanged([batch.targets for batch in self.all], seed)
-        words = [batch.words for batch in self.all]
+        words = [_asked(batch) for batch in self.all]
         if all(w is not None for w in words):
             words = [*exchanged([w for w in words if w is not None], seed)]
         rows = zip(self.all, targets, words, strict=True)
         return Batches([Batch(batch.inputs, t, w) for batch, t, w in rows], self.count)
+
+
+def _asked(batch: Batch) -> Tensor | None:
+    """The words of a batch, but for padding: words that have no target."""
+    if batch.words is None or batch.words.shape != batch.targets.shape:
+        return batch.words
+    return batch.words.masked_fill(batch.targets.to(batch.words.device) < 0, NONE)
 
 
 def of_batches(model: Traceable, pairs: Sequence[tuple[Any, Tensor]]) -> Batches:

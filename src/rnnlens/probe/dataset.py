@@ -89,6 +89,10 @@ class Dataset:
             self._counts[semantic] = self.stream("train", semantic).frequencies()
         return self._counts[semantic]
 
+    def note_counts(self, semantic: str, counts: Tensor) -> Tensor:
+        """Keep how often each label is asked for in training, where a pass has told it."""
+        return self._counts.setdefault(semantic, counts)
+
     def shuffled(self, seed: int) -> "Dataset":
         """The same inputs, with the labels exchanged among each other at random."""
         splits = {name: data.shuffled(seed) for name, data in self.splits.items()}
@@ -255,7 +259,8 @@ class Stream:
             return wanted
         wanted[-steps:] = targets[:steps]
         if self.follows and batch.words is not None and -steps <= len(targets):
-            wanted[-steps - 1] = self._words(batch, trace)[0]
+            first = self._words(batch, trace)[0]
+            wanted[-steps - 1] = torch.where(targets[0] >= 0, first, NONE)
         return wanted
 
 

@@ -20,7 +20,7 @@ from rnnlens.probe import semantics
 from rnnlens.probe.dataset import CHUNK, Dataset
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
 from rnnlens.probe.kernels import adamw_
-from rnnlens.probe.moments import measure
+from rnnlens.probe.moments import Moments, measure
 from rnnlens.probe.prior import log_prior
 from rnnlens.probe.probes import FAMILIES, Probes, Stack
 
@@ -117,19 +117,19 @@ class Fitter:
         self.rate = config.learning_rate or _RATE[config.probe]
         if readout is None:  # the way is longer
             self.rate *= _FROM_PRIOR
-        self.counts = dataset.counts(semantic)
-        self.family = self._family(readout)
+        last = readout.kind if readout else self.kinds[-1]
+        moments = measure(self.train.chunks(self._seed(-1)), last, self.train.label_count)
+        moments.standardise = config.standardise
+        self.counts = dataset.note_counts(semantic, moments.label_counts)
+        self.family = self._family(moments, readout)
         self.first = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
         self.second = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
         self.best = {name: w.clone() for name, w in self.family.weights.items()}
         self.nll = torch.zeros(len(self.kinds), dtype=torch.float64, device=self.device)
         self.seen = 0  # states of this epoch, in this process
 
-    def _family(self, readout: Readout | None) -> Family:
+    def _family(self, moments: Moments, readout: Readout | None) -> Family:
         """The probes as they are before the first step."""
-        last = readout.kind if readout else self.kinds[-1]
-        moments = measure(self.train.chunks(self._seed(-1)), last)
-        moments.standardise = self.config.standardise
         labels = self.train.label_count
         if self.config.probe == "linear":
             family: Family = Linear(moments, self.kinds, labels, self.device)
@@ -137,6 +137,8 @@ class Fitter:
             rank = min(self.config.rank, labels)
             family = Shared(moments, self.kinds, labels, self.device, rank)
         family.start(readout, log_prior(self.counts).to(self.device))
+        if readout and not all(torch.isfinite(w).all() for w in family.weights.values()):
+            return self._family(moments, None)  # states too large to take a closed form of
         return family
 
     def _seed(self, epoch: int) -> tuple[int, ...]:

@@ -33,6 +33,7 @@ class Moments:
     sums: dict[str, Tensor] = field(default_factory=dict)  # (H,)
     squares: dict[str, Tensor] = field(default_factory=dict)  # (H, H)
     products: dict[str, Tensor] = field(default_factory=dict)  # (H, H of the last kind)
+    label_counts: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))  # (V,)
 
     def add(self, chunk: Chunk) -> None:
         """Add the states of a chunk to the sums."""
@@ -41,6 +42,10 @@ class Moments:
         if not self.count:
             self.about = {kind: _about(v) for kind, v in chunk.states.items()}
         self.count += len(chunk.labels)
+        if len(self.label_counts):
+            self.label_counts += torch.bincount(
+                chunk.labels, minlength=len(self.label_counts)
+            ).cpu()
         last = self._near(self.last, chunk.states[self.last])
         for kind, states in chunk.states.items():
             v = self._near(kind, states)
@@ -97,9 +102,9 @@ def _about(states: Tensor) -> tuple[Tensor, Tensor]:
     return centre, torch.where(spread > 0, spread, torch.ones_like(spread))
 
 
-def measure(chunks: Iterable[Chunk], last: str) -> Moments:
+def measure(chunks: Iterable[Chunk], last: str, label_count: int = 0) -> Moments:
     """The moments of all chunks."""
-    moments = Moments(last)
+    moments = Moments(last, label_counts=torch.zeros(label_count, dtype=torch.int64))
     for chunk in chunks:
         moments.add(chunk)
     if not moments.count:

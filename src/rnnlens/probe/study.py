@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
@@ -78,7 +79,7 @@ def study(
     dataset = Dataset(model, splits, len(labels), reads_labels=inputs == labels, follows=follows)
     result = Study(user, model, dataset, labels, inputs)
     _warn_of_padding(result, telling)
-    _warn_if_worse_than_unigram(dataset)
+    _warn_if_worse_than_unigram(dataset, [targets for _, targets in batches["train"]])
     return result
 
 
@@ -101,7 +102,7 @@ def _warn_of_padding(study: Study, batch: Batch) -> None:
 
 
 @torch.no_grad()
-def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
+def _warn_if_worse_than_unigram(dataset: Dataset, targets: Sequence[Tensor]) -> None:
     """Warn of a module that predicts its targets worse than the frequencies of labels do.
 
     This catches mistakes in reading a module that nothing else shows: most likely targets lie in
@@ -109,7 +110,8 @@ def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
     """
     stream = dataset.stream("train", "output", kinds=(PREDICTION,))
     try:
-        prior = log_prior(dataset.counts("output"))
+        every = torch.cat([one[one >= 0].flatten().long().cpu() for one in targets])
+        prior = log_prior(torch.bincount(every, minlength=dataset.label_count))
         count = len(stream.data.counts)
         chunk = stream.chunk(np.arange(0, count, -(-count // _TRIED)))
     except RnnlensError:  # fitting meets the same error and reports it

@@ -40,9 +40,10 @@ class Memory:
         trace = self.model.trace(self.batch(ids[start:last]), carried or None)
         self.steps += last - start
         flat = {kind: values[:, 0] for kind, values in _with_prediction(trace).items()}
+        zeros = self._before(trace)  # before anything is kept that is read by its widths
         self._keep(keys[start + 1 :], flat)
         rows = first - start
-        before = {kind: v[0] for kind, v in (carried or self._before(trace)).items()}
+        before = {kind: v[0] for kind, v in (carried or zeros).items()}
         if rows:
             before = {kind: flat[kind][rows - 1] for kind in self.model.carried}
         return {kind: values[rows:] for kind, values in flat.items()}, before

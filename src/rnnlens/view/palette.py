@@ -32,8 +32,6 @@ UNIVERSAL_COLOURS = {
 # Groups in an order in which the colours of the first few differ most.
 _APART = "NOUN VERB ADJ ADV NUM DET PUNCT ADP AUX PROPN INTJ CCONJ PRON SCONJ SYM PART"
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
-
-
 _FREQUENCIES = {"FREQUENT": "#0072b2", "COMMON": "#009e73", "RARE": "#e69f00"}
 _SHARES = (0.5, 0.9)  # of all that was counted: up to here labels are frequent, up to there common
 
@@ -48,7 +46,8 @@ def default_colours(
     if parts is None and len(labels) < len(UNIVERSAL_COLOURS):
         return _each(dict(zip(labels, _apart(), strict=False)))
     if parts is None:
-        groupings["frequency"] = {"colours": _FREQUENCIES, "groups": _frequencies(labels, counts)}
+        colours = {**_FREQUENCIES, OTHER: UNIVERSAL_COLOURS[OTHER]}
+        groupings["frequency"] = {"colours": colours, "groups": _frequencies(labels, counts)}
         source = f"by how frequent a label is: {source}"
     else:
         pairs = list(zip(labels, parts, strict=True))

@@ -70,6 +70,7 @@ class Session:
 
     def dataset(self, data: Sequence[Any]) -> Dataset:
         """Data to be measured on: sentences, as texts or lists of words, or a user's batches."""
+        self.model.check()
         names = self.vocabulary
         return Dataset(
             self.model, {"test": self._data(data)}, len(names),
@@ -90,6 +91,8 @@ class Session:
                 "sentences do not tell the labels that this model predicts; give batches, pairs of "
                 "what it is fed and its targets"
             )
+        if self.text.mark is not None:  # what is fed is shifted already
+            return self._aligned([(self.text.batch(s), torch.tensor(s)) for s in sentences])
         return self._aligned([(self.text.batch(s[:-1]), torch.tensor(s[1:])) for s in sentences])
 
     def _aligned(self, pairs: Sequence[Any]) -> Data:

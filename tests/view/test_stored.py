@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.letters import WORDS, LanguageModel, V, batches, trained
+from tests.letters import WORDS, Classifier, LanguageModel, V, batches, trained
 from torch import Tensor, nn
 
 import rnnlens

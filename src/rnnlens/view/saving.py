@@ -76,23 +76,29 @@ def chosen(columns: Sequence[Mapping[str, Any]], kinds: str | Sequence[str] | No
     return sorted({known[kind] for kind in wanted})
 
 
-def save(grid: dict[str, Any], path: Path, look: Look) -> None:
-    """Write a grid, whole or not at all."""
+def save(
+    grid: dict[str, Any], path: Path, look: Look, followed: dict[str, Any] | None = None
+) -> None:
+    """Write a grid, whole or not at all; `followed`: labels that are followed through it."""
     check(path, look)
-    write_bytes(path, drawn(grid, path.suffix.lower(), look))
+    write_bytes(path, drawn(grid, path.suffix.lower(), look, followed))
 
 
-def drawn(grid: dict[str, Any], ending: str, look: Look) -> bytes:
+def drawn(
+    grid: dict[str, Any], ending: str, look: Look, followed: dict[str, Any] | None = None
+) -> bytes:
     """What the file is to hold."""
     columns = chosen(grid["columns"], look.kinds)
     if ending == ".json":
         return readable(grid).encode()
     if ending == ".html":
         return standalone({"grid": grid, "view": _view(grid, columns, look), "bits": []}).encode()
-    return figure.draw(grid, ending, style(grid, look))
+    return figure.draw(grid, ending, style(grid, look, followed))
 
 
-def style(grid: Mapping[str, Any], look: Look) -> figure.Style:
+def style(
+    grid: Mapping[str, Any], look: Look, followed: Mapping[str, Any] | None = None
+) -> figure.Style:
     """The same for a figure."""
     return figure.Style(
         chosen(grid["columns"], look.kinds),
@@ -101,6 +107,7 @@ def style(grid: Mapping[str, Any], look: Look) -> figure.Style:
         look.symbols,
         look.width,
         look.title,
+        followed,
     )
 
 

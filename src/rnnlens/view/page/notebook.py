@@ -125,7 +125,9 @@ def _answered(lens: "Lens", question: Mapping[str, Any]) -> dict[str, Any]:
     from pydantic import ValidationError
 
     from rnnlens.view.divergence import divergences
+    from rnnlens.view.follow import following, joined
     from rnnlens.view.page.server import api
+    from rnnlens.view.turns import turning
 
     try:
         if question["path"] == "api/grid":
@@ -134,6 +136,14 @@ def _answered(lens: "Lens", question: Mapping[str, Any]) -> dict[str, Any]:
         if question["path"] == "api/divergence":
             wanted = api.DivergenceRequest.model_validate(question["body"])
             return {"bits": divergences(lens, wanted.ends())}
+        if question["path"] == "api/follow":
+            labels = api.FollowRequest.model_validate(question["body"])
+            steps = following(lens, **labels.model_dump(exclude={"run"}))
+            return joined([part for part, _ in steps])
+        if question["path"] == "api/turns":
+            rows = api.TurnsRequest.model_validate(question["body"])
+            steps = turning(lens, **rows.model_dump(exclude={"run"}))
+            return joined([part for part, _ in steps])
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

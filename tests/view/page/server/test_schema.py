@@ -16,6 +16,8 @@ QUESTIONS = [
     ("POST", "/api/divergence"),
     ("GET", "/api/accuracy"),
     ("GET", "/api/standalone"),
+    ("POST", "/api/follow"),
+    ("POST", "/api/turns"),
 ]
 
 load_all_checks()

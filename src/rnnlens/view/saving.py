@@ -125,5 +125,7 @@ def _view(grid: Mapping[str, Any], columns: Sequence[int], look: Look) -> dict[s
         "bars": look.bars,
         "pins": [],
         "focus": None,
+        "follow": None,
+        "turns": False,
         "page": "grid",
     }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.float64]
 _Pair = tuple["Place", "Place"]
-_STEP = 8  # rows at once: all their distributions are held
+_STEP = 4  # rows at once: all their distributions are held, and whoever types has a turn soon
 _PAIRS = 16  # compared at once: their distributions stay in the processor's cache
 _NOTHING = float("nan")
 _TINY = 1e-300  # its logarithm is finite, and nothing times it is nothing

@@ -253,6 +253,13 @@ class Pin(Place):
     semantic: str | None
 
 
+class Follow(Answer):
+    """Labels to follow, and those they stand against."""
+
+    labels: list[str]
+    against: list[str]
+
+
 class View(Answer):
     """Everything that is chosen on the page; null: what is usual."""
 
@@ -266,6 +273,8 @@ class View(Answer):
     bars: Annotated[int, Field(ge=1, le=5)]
     pins: list[Pin]
     focus: Place | None
+    follow: Follow | None
+    turns: bool = Field(description="whether it is shown where predictions turn")
     page: Literal["grid", "accuracy"]
 
 

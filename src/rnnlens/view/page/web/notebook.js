@@ -38,6 +38,9 @@ class Notebook {
       onView: (change) => { this.view = { ...this.view, ...change }; },
       divergence: (pairs) => this.divergence(pairs),
       lookUp: async () => null, // pins are of texts that were shown here
+      strip: this.place.strip,
+      read: (path, body) => this.kernel.ask(path, body),
+      onUnread: (error) => this.say("unread", error === null ? "" : String(error instanceof Error ? error.message : error)),
     }, root);
     this.client = new Client({
       onGrid: (grid) => this.draw(grid),
@@ -108,7 +111,7 @@ class Notebook {
     this.say("empty", words.length ? none : "type a sentence, or take one of the examples");
   }
 
-  /** @param {"problem" | "server" | "loading" | "empty"} what @param {string} told */
+  /** @param {"problem" | "server" | "unread" | "loading" | "empty"} what @param {string} told */
   say(what, told) {
     const line = this.place.notes[what];
     if (line.textContent !== told) line.textContent = told;

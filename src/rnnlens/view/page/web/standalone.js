@@ -45,6 +45,7 @@ function showEmbedded(root, embedded) {
     onView: (change) => { view = { ...view, ...change }; },
     divergence: async (pairs) => pairs.map(([a, b]) => between(grid, embedded.bits, a, b)),
     lookUp: async () => null,
+    strip: place.strip,
   }, root);
   const controls = new Controls(place.controls, (change) => {
     view = { ...view, ...change };

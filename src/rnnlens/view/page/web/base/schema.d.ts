@@ -78,6 +78,12 @@ export interface Divergences {
   bits: DivergenceBits[];
 }
 
+/** Labels to follow, and those they stand against. */
+export interface Follow {
+  labels: string[];
+  against: string[];
+}
+
 /** Labels to follow through some rows of a text's grid. */
 export interface FollowRequest {
   /** null: the first; at most 200 characters */
@@ -291,6 +297,9 @@ export interface View {
   bars: number;
   pins: Pin[];
   focus: Place | null;
+  follow: Follow | null;
+  /** whether it is shown where predictions turn */
+  turns: boolean;
   page: "grid" | "accuracy";
 }
 

@@ -10,7 +10,7 @@ export function skeleton(root) {
   const note = (/** @type {string} */ kind, role = "status") =>
     html("p", { class: `note ${kind}`, role, hidden: true });
   const notes = { problem: note("problem", "alert"), server: note("server"), link: note("link"),
-    pins: note("pins"), loading: note("loading"), empty: note("empty") };
+    pins: note("pins"), unread: note("unread"), loading: note("loading"), empty: note("empty") };
   const title = html("span", { class: "title" });
   const controls = html("nav", { class: "controls", "aria-label": "view" });
   const text = html("textarea", { id: "text", rows: 1, spellcheck: "false", autocomplete: "off",
@@ -18,14 +18,16 @@ export function skeleton(root) {
   const examples = html("div", { class: "place" });
   const key = html("ul", { class: "legend", "aria-label": "colours" });
   const stage = html("div", { class: "stage" });
+  const strip = html("div", { class: "strip" });
   const entry = html("div", { class: "entry" }, html("div", { class: "typing" }, text, examples),
     html("div", { class: "reading" }, key, html("p", { class: "read" }, READ)));
-  const said = html("div", { class: "notes" }, notes.problem, notes.server, notes.link, notes.pins, notes.loading);
-  const work = html("main", { class: "work" }, entry, notes.empty, stage);
+  const said = html("div", { class: "notes" }, notes.problem, notes.server, notes.link, notes.pins, notes.unread,
+    notes.loading);
+  const work = html("main", { class: "work" }, entry, notes.empty, strip, stage);
   const accuracy = html("main", { class: "accuracy", hidden: true });
   root.classList.add("rnnlens");
   root.append(html("header", { class: "top" }, html("strong", {}, "rnnlens"), title, controls), said, work, accuracy);
-  return { title, controls, text, examples, legend: key, notes, work, accuracy, stage };
+  return { title, controls, text, examples, legend: key, notes, work, accuracy, strip, stage };
 }
 
 /**

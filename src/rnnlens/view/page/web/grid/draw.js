@@ -3,6 +3,8 @@
 import { describe, columnName, lastLayer, visible, wordAfter } from "../base/format.js";
 import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted, tail } from "../base/text.js";
+import { followed } from "../base/follow.js";
+import { drawFollowed, drawSurprisal, drawTurns, followedFill } from "./over.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -10,6 +12,7 @@ import { FONT, SERIF, fitted, tail } from "../base/text.js";
 /** @typedef {import("../base/schema.d.ts").Word} Word */
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {import("./layout.js").Slot} Slot */
+/** @typedef {import("./over.js").Over} Over */
 /** @typedef {import("../base/markup.js").Shape} Shape */
 
 export const INK = "#1b1b1f";
@@ -47,7 +50,8 @@ export function drawBars(grid, state, width, layout) {
     return [
       shape("rect", { class: "bar", y, width: round(Math.max(1.5, p * width)), height: layout.pitch - 2,
         rx: 2, fill: colourOf(grid, name), "fill-opacity": TINT }),
-      label(3, y + 9.5, said, wide ? { textLength: round(room), lengthAdjust: "spacingAndGlyphs" } : {}),
+      label(3, y + 9.5, said, { "data-label": name,
+        ...(wide ? { textLength: round(room), lengthAdjust: "spacingAndGlyphs" } : {}) }),
     ];
   });
 }
@@ -56,17 +60,21 @@ export function drawBars(grid, state, width, layout) {
  * A state: its rectangle and, where there is room for them, its bars.
  * @param {Held} grid @param {State} state @param {Slot} slot @param {Layout} layout
  * @param {Record<string, string | number>} more
+ * @param {Over | null} over what takes the place of the bars, and marks upon the rectangle
  * @returns {Shape}
  */
-export function drawState(grid, state, slot, layout, more = {}) {
+export function drawState(grid, state, slot, layout, more = {}, over = null) {
   const compact = layout.density === "compact";
   const mark = shape("rect", { class: "mark", width: layout.mark, height: layout.state,
-    rx: compact ? 2 : 3, fill: state.colour, stroke: "#000", "stroke-opacity": 0.1 });
+    rx: compact ? 2 : 3, stroke: "#000", "stroke-opacity": 0.1,
+    ...(over?.scale && compact ? followedFill(over, slot) : { fill: state.colour }) });
+  const turns = over?.turns ? drawTurns(grid, over.turns, slot, layout) : [];
   const place = { class: "state", transform: `translate(${slot.x} 0)`, ...more };
-  if (compact) return shape("g", place, mark);
+  if (compact) return shape("g", place, mark, ...turns);
+  if (over?.scale) return shape("g", place, mark, ...turns, ...drawFollowed(over, slot, layout));
   const x = layout.mark + 4, width = slot.width - x - 5;
   const bars = shape("svg", { x, width, height: layout.state }, ...drawBars(grid, state, width, layout));
-  return shape("g", place, mark, bars);
+  return shape("g", place, mark, ...turns, bars);
 }
 
 /** @param {Layout} layout @param {number} height @param {number} top */
@@ -79,19 +87,22 @@ function rules(layout, height, top = 0) {
  * The states of one row; empty while they are on their way.
  * @param {Held} grid @param {number} row @param {Layout} layout
  * @param {(slot: number) => string} id of a state's element; none: "" (for files)
+ * @param {Over | null} over
  * @returns {Shape}
  */
-export function drawRow(grid, row, layout, id) {
+export function drawRow(grid, row, layout, id, over = null) {
   const states = grid.rows[row];
   const last = lastLayer(grid.columns);
   const drawn = !states ? [] : layout.slots.map((slot, k) => {
     const { column } = slot, state = states[slot.index];
     const named = id(k);
+    const told = over?.scale && over.here ? `; followed ${followed(over.here[slot.index], over.scale.odds)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
-      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars) } : {};
-    return drawState(grid, state, slot, layout, said);
+      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars) + told } : {};
+    return drawState(grid, state, slot, layout, said, over);
   });
-  return shape("g", {}, ...rules(layout, layout.row, -(layout.row - layout.state)), ...drawn);
+  return shape("g", {}, ...rules(layout, layout.row, -(layout.row - layout.state)), ...drawn,
+    ...drawSurprisal(grid, row, layout));
 }
 
 /**
@@ -180,7 +191,10 @@ export function drawHeader(layout, more = () => ({})) {
     }
     return shape("g", more(k), ...parts);
   });
-  return shape("g", {}, ...rules(layout, layout.header, 4), ...groups, ...columns);
+  const surprisal = layout.surprisal ? [label(layout.surprisal.x, small ? 37 : 40, "bits",
+    { class: "soft", fill: SOFT, "font-size": LABEL }),
+  label(layout.surprisal.x, 14, "came", { class: "soft", fill: SOFT, "font-size": 11 })] : [];
+  return shape("g", {}, ...rules(layout, layout.header, 4), ...groups, ...columns, ...surprisal);
 }
 
 /** A ring around a state. @param {Slot} slot @param {Layout} layout @param {string} kind */

@@ -1,22 +1,25 @@
 // The grid on the screen: draws the rows in view, follows pointer and keyboard, lights up the flow.
 
-import { columnName, groupName, lastLayer, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
 import { measurer } from "../base/text.js";
-import { drawHeader, drawRow, drawWord, textStyle } from "./draw.js";
+import { drawRow, textStyle } from "./draw.js";
+import { headCells } from "./head.js";
 import { layOut, placeAt } from "./layout.js";
 import { mark, noMarks, unmark } from "./marks.js";
 import { moved } from "./movement.js";
+import { labelAt } from "./over.js";
+import { wordCell } from "./wordcell.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").View} View */
 /** @typedef {import("../base/schema.d.ts").Place} Place */
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {import("./marks.js").Marks} Marks */
+/** @typedef {import("./over.js").Over} Over */
 /**
  * @typedef {{onFocus: (place: Place, how: "pointer" | "key" | "touch") => void, onLeave: () => void,
- *   onPin: (place: Place) => void}} Callbacks
- * @typedef {{element: HTMLElement, word: Element, states: Element, drawn: unknown, text: string}} Row
+ *   onPin: (place: Place) => void, onLabel?: (label: string) => void, onRange?: () => void}} Callbacks
+ * @typedef {{element: HTMLElement, word: Element, states: Element, drawn: unknown, text: string, over: number}} Row
  */
 
 const SPARE = 4; // rows drawn beyond what is in view
@@ -31,6 +34,7 @@ export class GridView {
     /** @type {View | null} */ this.view = null;
     /** @type {Layout | null} */ this.layout = null;
     /** @type {Map<number, Row>} */ this.rows = new Map();
+    /** @type {{version: number, of: (row: number) => Over | null}} */ this.over = { version: 0, of: () => null };
     this.marks = noMarks();
     /** @type {Element[]} */ this.marked = [];
     this.waiting = 0;
@@ -98,12 +102,7 @@ export class GridView {
 
   /** @param {Layout} layout */
   drawHead(layout) {
-    const last = lastLayer(this.grid?.columns ?? []);
-    const columns = drawHeader(layout, (k) => ({ role: "columnheader", "aria-colindex": k + 2,
-      "aria-label": columnName(layout.slots[k].column, last) }));
-    const corner = html("div", { class: "corner", role: "columnheader", "aria-label": "word" });
-    corner.style.width = `${layout.words}px`;
-    this.head.replaceChildren(corner, this.svg(layout.width, layout.header, columns));
+    this.head.replaceChildren(...headCells(layout, this.grid?.columns ?? []));
     this.head.style.height = `${layout.header}px`;
   }
 
@@ -117,6 +116,7 @@ export class GridView {
     this.waiting = requestAnimationFrame(() => {
       this.waiting = 0;
       this.draw();
+      this.callbacks.onRange?.();
     });
   }
 
@@ -164,20 +164,17 @@ export class GridView {
     if (fresh) held.element.style.top = `${row * layout.row + 3}px`;
     if (fresh || held.text !== text) {
       held.text = text;
-      const drawn = this.svg(layout.words, layout.row, drawWord(grid, row, layout));
-      drawn.setAttribute("class", "word");
-      drawn.setAttribute("role", "rowheader");
-      drawn.setAttribute("aria-label", visible(word.text) + (word.unknown ? ", unknown word" : ""));
-      const read = word.unknown ? `, unknown: read as ${visible(word.label)}` : "";
-      drawn.prepend(toDom(shape("title", {}, `${visible(word.text)}, ${groupName(word.group)}${read}`)));
+      const drawn = wordCell(grid, row, layout);
       held.word.replaceWith(drawn);
       held.word = drawn;
     }
     // Rows still on their way keep what they showed, marked as stale, so that nothing flickers.
     held.element.classList.toggle("stale", !states);
-    if (fresh || (states && held.drawn !== states)) {
+    if (fresh || (states && (held.drawn !== states || held.over !== this.over.version))) {
       held.drawn = states ?? null;
-      const drawn = this.svg(layout.width, layout.row, drawRow(grid, row, layout, (k) => this.id(row, k)));
+      held.over = this.over.version;
+      const drawn = this.svg(layout.width, layout.row,
+        drawRow(grid, row, layout, (k) => this.id(row, k), this.over.of(row)));
       drawn.setAttribute("class", "states");
       held.states.replaceWith(drawn);
       held.states = drawn;
@@ -191,7 +188,7 @@ export class GridView {
     // In the order they are read, however they came into view.
     const after = [...this.rows.keys()].filter((other) => other > row).sort((a, b) => a - b)[0];
     this.body.insertBefore(element, after === undefined ? null : this.rows.get(after)?.element ?? null);
-    return { element, word, states, drawn: undefined, text: "" };
+    return { element, word, states, drawn: undefined, text: "", over: 0 };
   }
 
   /** @param {number} row @param {number} slot */
@@ -246,8 +243,9 @@ export class GridView {
 
   /** @param {MouseEvent} event */
   click(event) {
-    const place = this.at(event);
+    const place = this.at(event), name = labelAt(event);
     if (!place) return;
+    if (name !== null && this.callbacks.onLabel) return this.callbacks.onLabel(name);
     const { focus } = this.marks;
     const same = focus !== null && focus.column === place.column && focus.row === place.row;
     // A first tap only looks; a tap on what is in view, or a click, pins.

@@ -11,7 +11,7 @@ import { lastLayer, layerName, visible } from "../base/format.js";
  * @typedef {{slots: Slot[], groups: {name: string, x: number, width: number}[], density: string,
  *   naming: string, bars: number, row: number, state: number, mark: number, pitch: number,
  *   header: number, slanted: boolean, words: number, numbers: number, wordSize: number,
- *   width: number, measure: Measure}} Layout
+ *   width: number, surprisal: {x: number, width: number} | null, measure: Measure}} Layout
  */
 
 /**
@@ -36,6 +36,7 @@ function isOutput(column, all) {
 }
 
 const NARROW = 520;
+const SURPRISAL = 46; // the width of its column, with the gap before it
 const PITCH = 13; // from one mini bar to the next
 
 /** @param {number} value @param {number} low @param {number} high */
@@ -80,7 +81,8 @@ export function layOut(grid, view, room, measure) {
   const last = lastLayer(grid.columns);
   const layers = new Set(columns.map((column) => column.layer)).size;
   const gap = compact ? 8 : 11;
-  const left = room.width - word.width - gap * layers - 2;
+  const surprising = view.turns && grid.follows && columns.some((column) => column.letter === "y");
+  const left = room.width - word.width - gap * layers - 2 - (surprising ? SURPRISAL : 0);
   const most = room.most ?? (compact ? 64 : columns.length < 4 ? 300 : 140);
   const width = between(Math.floor(left / Math.max(1, columns.length)), compact ? 13 : 66, most);
   const slanted = view.naming === "names" && width < 60;
@@ -102,7 +104,8 @@ export function layOut(grid, view, room, measure) {
   return {
     slots, groups, density: view.density, naming: view.naming, bars: view.bars, pitch: PITCH,
     row: compact ? state + 1 : state + 11, state, mark: compact ? width - (width > 20 ? 2 : 1) : 15,
-    header, slanted, words: word.width, numbers: word.numbers, wordSize: word.size, width: x + 2,
+    header, slanted, words: word.width, numbers: word.numbers, wordSize: word.size,
+    surprisal: surprising ? { x: x + 6, width: SURPRISAL - 12 } : null, width: x + 2 + (surprising ? SURPRISAL : 0),
     measure,
   };
 }

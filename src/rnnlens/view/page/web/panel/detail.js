@@ -45,7 +45,7 @@ export function drawTop(grid, state, width, measure) {
     const length = Math.max(1.5, (p / most) * longest);
     return [
       label(names, y + 11, fitted(visible(name), names - 2, 12, measure, came ? 700 : 400),
-        { "text-anchor": "end", "font-size": 12, direction: "ltr", "font-weight": came ? 700 : 400 }),
+        { "text-anchor": "end", "font-size": 12, direction: "ltr", "font-weight": came ? 700 : 400, "data-label": name }),
       shape("rect", { class: "bar", x: names + 7, y: y + 2, width: round(length), height: PITCH - 5, rx: 2,
         fill: colourOf(grid, name), "fill-opacity": 0.75 }),
       label(width, y + 11, probability(p), { class: "soft", fill: SOFT, "font-size": 11, "text-anchor": "end" }),
@@ -104,13 +104,14 @@ export function drawDetail(grid, place, width, measure) {
 
 /** What the panel says before a state is pointed at. @param {Held | null} grid */
 export function drawHint(grid) {
-  const keys = [["arrows", "move"], ["Enter", "pins"], ["Escape", "clears"]];
+  const keys = [["arrows", "move"], ["Enter", "pins"], ["t", "goes to the largest turn"], ["Escape", "clears"]];
   const read = "Each row is a word the network reads, each column a part of the network. The bars are "
     + "what that state predicts, the longer the more probable; the rectangle takes the colour of the "
     + "group that dominates, and fades to white the less it does.";
   const list = html("dl", { class: "keys" });
   for (const [key, does] of keys) list.append(html("dt", {}, html("kbd", {}, key)), html("dd", {}, does));
-  const look = "Point at a state to see what feeds it and what it feeds. Click to pin it, and compare it with others.";
+  const look = "Point at a state to see what feeds it and what it feeds. Click to pin it, and compare it with others. "
+    + "Click a label to follow it through every state.";
   const bare = "This run has no probes, so only the model's own prediction is drawn. To see every state: ";
   const only = grid && !grid.semantics.length ? [html("p", {}, bare, html("code", {}, "rnnlens fit"))] : [];
   return [html("h2", {}, "How to read it"), html("p", {}, read), html("p", {}, look), ...only, list];

@@ -1,0 +1,19 @@
+// The heads of a grid's columns, as elements.
+
+import { columnName, lastLayer } from "../base/format.js";
+import { html, shape, toDom } from "../base/markup.js";
+import { drawHeader, textStyle } from "./draw.js";
+
+/** @typedef {import("../base/schema.d.ts").Column} Column */
+/** @typedef {import("./layout.js").Layout} Layout */
+
+/** @param {Layout} layout @param {Column[]} columns all that the grid has @returns {Element[]} */
+export function headCells(layout, columns) {
+  const last = lastLayer(columns);
+  const drawn = drawHeader(layout, (k) => ({ role: "columnheader", "aria-colindex": k + 2,
+    "aria-label": columnName(layout.slots[k].column, last) }));
+  const corner = html("div", { class: "corner", role: "columnheader", "aria-label": "word" });
+  corner.style.width = `${layout.words}px`;
+  return [corner, toDom(shape("svg", { width: layout.width, height: layout.header, overflow: "visible", role: "none",
+    ...textStyle() }, drawn))];
+}

@@ -36,6 +36,7 @@ examples:
   rnnlens show runs/news "we stand in solidarity" -o figure.svg --density compact --symbols
   rnnlens show runs/news "we stand in solidarity" --semantic input --palette universal
   rnnlens show runs/news "the dogs near the house" --follow are,were --against is,was
+  rnnlens show runs/news "we stand in solidarity" --rows 3-4 --kinds layer2 -o teaser.pdf
   head -1 sentences.txt | rnnlens show runs/news - -o figure.png --width 7"""
 
 _WIDEST = 10_000  # columns of a terminal
@@ -72,8 +73,10 @@ def add_to(verbs: Any) -> None:
 def _add_look(look: Any) -> None:
     """Declare the flags of the drawing."""
     look.add_argument("--kinds", metavar="LIST",
-                      help="columns, comma between, such as x,c2@-1,l2,h2; all; or outputs "
+                      help="columns, comma between, such as x,c2@-1,l2,h2; layer2; all; or outputs "
                       "(default: all but gates and candidates)")  # fmt: skip
+    look.add_argument("--rows", default="", metavar="LIST",
+                      help="words by their numbers, such as 7-8 or 1,4- (default: all)")  # fmt: skip
     look.add_argument("--bars", type=int, metavar="N",
                       help="labels of a state (default: 3, in the terminal 1)")  # fmt: skip
     look.add_argument("--density", choices=("bars", "compact"),
@@ -96,7 +99,9 @@ def run_show(args: argparse.Namespace) -> int:
         raise RnnlensError(
             "--against names labels, and --follow none; give both, or --follow alone"
         )
-    look = saving.Look(args.kinds, bars, density, args.symbols, str(args.title), args.width)
+    look = saving.Look(
+        args.kinds, bars, density, args.symbols, str(args.title), args.width, args.rows
+    )
     if args.output:
         saving.check(args.output, look)
     else:
@@ -113,7 +118,7 @@ def run_show(args: argparse.Namespace) -> int:
     if args.output:
         saving.save(grid, args.output, look, followed)
     else:
-        sys.stdout.write(in_terminal(grid, columns, args, followed))
+        sys.stdout.write(in_terminal(*saving.some_rows(grid, args.rows, followed), columns, args))
     return 0
 
 
@@ -156,9 +161,9 @@ def sentence(given: str) -> str:
 
 def in_terminal(
     grid: dict[str, Any],
+    followed: dict[str, Any] | None,
     columns: list[int],
     args: argparse.Namespace,
-    followed: dict[str, Any] | None = None,
 ) -> str:
     """The grid as the terminal at hand can show it."""
     width = int(args.width or max(shutil.get_terminal_size().columns, terminal.NARROWEST))

@@ -75,6 +75,11 @@ class State:
         found = self._drawn["wanted"]
         return None if found is None else (found[0], found[1], found[2])
 
+    @property
+    def unread(self) -> bool:
+        """Whether no word was read into it yet, so that what it says means nothing."""
+        return bool(self._drawn["unread"])
+
     def distribution(self) -> NDArray[np.float64]:
         """The probability of every label, in the order of `grid.labels`."""
         if self._distribution is None:
@@ -254,8 +259,10 @@ class Grid:
 
         >>> grid.figure(kinds="outputs", bars=2)  # doctest: +SKIP
         """
-        drawn = followed.to_json() if followed else None
-        return figure.build(self.json, saving.style(self.json, _changed(look, changes), drawn))
+        look = _changed(look, changes)
+        numbers = followed.to_json() if followed else None
+        drawn, numbers = saving.some_rows(self.json, look.rows, numbers)
+        return figure.build(drawn, saving.style(drawn, look, numbers))
 
     def save(
         self,

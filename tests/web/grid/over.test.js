@@ -24,13 +24,15 @@ const turns = (/** @type {(number | null)[]} */ ...edges) => ({ edges, above: ID
 test("a followed number stands instead of the bars, and the line goes on to the rows around", () => {
   const held = sample(), layout = laidOut(held);
   const values = (/** @type {number} */ p) => IDS.map(() => p);
-  const over = { scale: { odds: false, full: 0.5 }, before: values(0), here: values(0.25), after: null, turns: null };
+  const over = { row: 1, scale: { odds: false, full: 0.5 }, before: values(0), here: values(0.25), after: null, turns: null };
   const row = drawRow(held, 1, layout, (k) => `s${k}`, over), shapes = all(row);
   assert.equal(shapes.filter((one) => one.attributes.class === "bar").length, 0);
   const numbers = shapes.filter((one) => one.attributes.class === "number").map((one) => one.children[0]);
   assert.deepEqual(numbers, layout.slots.map(() => "25%"));
   const line = shapes.find((one) => one.tag === "polyline");
   assert.equal(line.attributes.points.split(" ").length, 2); // from the row above to here, and no further
+  const previous = shapes.filter((one) => one.tag === "polyline")[1]; // nothing was read into what it would come from
+  assert.equal(previous.attributes.points.split(" ").length, 1);
   const said = shapes.find((one) => one.attributes.id === "s0").attributes["aria-label"];
   assert.match(said, /; followed 25%$/);
 });
@@ -38,7 +40,7 @@ test("a followed number stands instead of the bars, and the line goes on to the 
 test("odds are drawn to either side of the middle", () => {
   const held = sample(), layout = laidOut(held);
   const at = (/** @type {number} */ value) => {
-    const over = { scale: { odds: true, full: 1 }, before: null, here: IDS.map(() => value), after: null, turns: null };
+    const over = { row: 1, scale: { odds: true, full: 1 }, before: null, here: IDS.map(() => value), after: null, turns: null };
     return all(drawRow(held, 0, layout, () => "", over)).find((one) => one.tag === "circle").attributes.cx;
   };
   assert.ok(at(-1) < at(0) && at(0) < at(1));
@@ -47,7 +49,7 @@ test("odds are drawn to either side of the middle", () => {
 
 test("compact states are shaded by what is followed", () => {
   const held = sample(), layout = laidOut(held, compact);
-  const fill = (/** @type {number[] | null} */ here) => all(drawRow(held, 0, layout, () => "", { scale: { odds: true, full: 1 },
+  const fill = (/** @type {number[] | null} */ here) => all(drawRow(held, 0, layout, () => "", { row: 1, scale: { odds: true, full: 1 },
     before: null, here, after: null, turns: null })).find((one) => one.attributes.class === "mark").attributes;
   assert.equal(fill(IDS.map(() => 0.5))["fill-opacity"], 0.5);
   assert.notEqual(fill(IDS.map(() => 0.5)).fill, fill(IDS.map(() => -0.5)).fill);

@@ -229,7 +229,7 @@ class _Layout:
         """The word read, underlined in its group's colour."""
         pen, right = self.pen, self.left - 8
         base = y + (self.pitch - 6 if not self.style.compact else 10) / 2 + _SIZE * 0.32
-        pen.text(_EDGE, base, str(row + 1), color=_GREY, size=6)
+        pen.text(_EDGE, base, str(word.get("number", row + 1)), color=_GREY, size=6)
         shown, face = self._shown(word["text"], word["unknown"]), _face(word["unknown"])
         pen.text(right, base, shown, _SIZE, ha="right", **face)
         wide = pen.width(shown, _SIZE, **face)
@@ -242,6 +242,12 @@ class _Layout:
         value = scale.values[row][column] if scale else 0.0
         colour = scale.shade(value) if scale and self.style.compact else state["colour"]
         edge = mixed(colour, 0.82, "#000000")
+        if state["unread"]:
+            wide, high = (16.0, 10.0) if self.style.compact else (_BLOCK, self.pitch - 6)
+            self.pen.hatch(x, y, wide, high, _GREY)
+            if not self.style.compact:
+                self.pen.text(x + _BLOCK + 4, y + 5.9, "nothing read", color=_GREY)
+            return
         if self.style.compact:
             self.pen.box(x, y, 16, 10, colour, edge)
             return
@@ -259,7 +265,7 @@ class _Layout:
     def _legend(self, y: float) -> float:
         """Groups and their colours, as many to a line as fit."""
         entries = [(group.lower(), colour) for group, colour in self.grid["groups"].items()]
-        entries.append(("white = undecided", ""))
+        entries.append(("pale = groups mixed", ""))
         if any(word["unknown"] for word in self.grid["words"]):
             entries.append(("italic = unknown word", ""))
         x = _EDGE

@@ -18,6 +18,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _SHADES = "░▒▓█"
 _CUBE = (0, 95, 135, 175, 215, 255)  # levels of a channel among the 256 colours
 _FORMS = ((12, 4), (12, 0), (7, 0))  # widths of a label and its bar, the best first
+_VOID = "nothing read"
 _BLOCK, _ALONE = 2, 3  # width of a rectangle beside labels, and on its own
 
 
@@ -68,7 +69,11 @@ def draw(
             for line, head in enumerate(heads):
                 cells = [
                     _block(grid["rows"][row][k], look, letters)
-                    + (_number(scale, row, k, look) if scale else _top(grid, row, k, line, look))
+                    + (
+                        _number(grid, scale, row, k, look)
+                        if scale
+                        else _top(grid, row, k, line, look)
+                    )
                     for k in panel
                 ]
                 lines.append(head + _joined(grid, panel, cells))
@@ -201,6 +206,8 @@ def _word(grid: Mapping[str, Any], word: Mapping[str, Any], margin: int, look: _
 def _block(state: Mapping[str, Any], look: _Look, letters: Mapping[str, str]) -> str:
     """The rectangle of a state; without colours a letter and a shade."""
     block = _BLOCK if look.lines else _ALONE
+    if state["unread"]:
+        return "╱" * block
     if look.colours:
         return _paper(" " * block, state["colour"], look)
     shade = _SHADES[min(int(state["share"] * len(_SHADES)), len(_SHADES) - 1)]
@@ -211,6 +218,8 @@ def _top(grid: Mapping[str, Any], row: int, column: int, line: int, look: _Look)
     """One of the most probable labels of a state and its bar."""
     if not look.lines:
         return ""
+    if grid["rows"][row][column]["unread"]:
+        return f" {_padded(_VOID if not line else '', look.label + (look.bar and look.bar + 1))}"
     top = grid["rows"][row][column]["top"]
     label, probability = top[line] if line < len(top) else ("", 0.0)
     bar = ""
@@ -222,8 +231,10 @@ def _top(grid: Mapping[str, Any], row: int, column: int, line: int, look: _Look)
     return f" {_padded(label, look.label)}{bar}"
 
 
-def _number(scale: Scale, row: int, column: int, look: _Look) -> str:
+def _number(grid: Mapping[str, Any], scale: Scale, row: int, column: int, look: _Look) -> str:
     """What is followed in a state."""
+    if grid["rows"][row][column]["unread"]:
+        return _top(grid, row, column, 0, look)
     said, bar, colour = scale.typed(scale.values[row][column], look.label, look.bar)
     return f" {said}" + (f" {_ink(bar, colour, look)}" if look.bar else "")
 
@@ -236,7 +247,7 @@ def _legend(
         (_paper("  ", colour, look) if look.colours else letters[group], group.lower())
         for group, colour in grid["groups"].items()
     ]
-    entries.append(("", "white = undecided" if look.colours else "░▒▓█ = ever more decided"))
+    entries.append(("", "pale = groups mixed" if look.colours else "░▒▓█ = ever more decided"))
     if any(word["unknown"] for word in grid["words"]):
         entries.append(("?", "unknown word"))
     lines, used = [""], 0

@@ -230,6 +230,9 @@ def _row(
     side = f"border-right:4px solid {grid['groups'][word['group']]}"
     cells = [f'<th align="right" style="{side}">{_isolated(clip(word["text"], 24))}{mark}</th>']
     for k in columns:
+        if states[k]["unread"]:
+            cells.append('<td style="text-align:left"><small>nothing read</small></td>')
+            continue
         label, probability = states[k]["top"][0]
         colour = states[k]["colour"]
         ground = f"background:{colour};color:{_ink_on(colour)};text-align:left"
@@ -244,7 +247,7 @@ def _legend(grid: Mapping[str, Any]) -> str:
         f"&nbsp;{_safe(group.lower())}&nbsp;</span>"
         for group, colour in grid["groups"].items()
     ]
-    entries.append("white = undecided")
+    entries.append("pale = groups mixed")
     entries += ["? = unknown word"] if any(word["unknown"] for word in grid["words"]) else []
     said = "each state's most probable label, on the colour of the leading group"
     return f"{said}: {' '.join(entries)}"

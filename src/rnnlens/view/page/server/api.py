@@ -158,6 +158,7 @@ class State(Answer):
     entropy: Bits
     top: list[tuple[str, Probability]] = Field(description="the most probable labels first")
     wanted: tuple[str, Probability, Rank] | None = Field(description="what really came")
+    unread: bool = Field(description="whether no word was read into it yet: what it says is void")
 
 
 class Grid(Answer):

@@ -1,6 +1,6 @@
 // A grid or a lens in a notebook: the same view, with the kernel for a server.
 
-import { semanticName, thousands, visible } from "./base/format.js";
+import { readHelp, semanticName, thousands, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
 import { html } from "./base/markup.js";
 import { Controls, legend } from "./frame/controls.js";
@@ -101,6 +101,7 @@ class Notebook {
     this.say("problem", "");
     this.grid = grid;
     this.place.legend.replaceChildren(...legend(grid));
+    this.place.read.textContent = readHelp(grid);
     this.lens.show(grid, this.view);
     this.controls.show(grid, this.view);
     this.root.classList.toggle("compact", this.view.density === "compact");

@@ -1,6 +1,6 @@
 // The page: a text, the grid of it, and everything that can be asked of both.
 
-import { quote, thousands, visible } from "./base/format.js";
+import { quote, readHelp, thousands, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
 import { html } from "./base/markup.js";
 import { accuracyPage } from "./frame/accuracy.js";
@@ -181,6 +181,7 @@ class Page {
     if (colours !== this.colours) this.place.legend.replaceChildren(...legend(grid));
     this.colours = colours;
     this.grid = grid;
+    this.place.read.textContent = readHelp(grid);
     this.lens.show(grid, this.view);
     this.controls.show(grid, this.view);
     this.root.classList.toggle("compact", this.view.density === "compact");

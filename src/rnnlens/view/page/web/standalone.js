@@ -1,6 +1,6 @@
 // A grid in a file of its own: the same view, without a server.
 
-import { semanticName, visible } from "./base/format.js";
+import { readHelp, semanticName, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
 import { html } from "./base/markup.js";
 import { Controls, legend } from "./frame/controls.js";
@@ -60,6 +60,7 @@ function showEmbedded(root, embedded) {
   place.title.append(`${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}`);
   place.text.replaceWith(html("p", { class: "sentence", dir: "auto" }, visible(grid.text)));
   place.legend.replaceChildren(...legend(grid));
+  place.read.textContent = readHelp(grid);
   document.title = `rnnlens · ${visible(grid.text)}`;
   show();
 }

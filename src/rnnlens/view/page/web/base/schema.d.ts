@@ -251,6 +251,8 @@ export interface State {
   top: [string, Probability][];
   /** what really came */
   wanted: [string, Probability, Rank] | null;
+  /** whether no word was read into it yet: what it says is void */
+  unread: boolean;
 }
 
 /** How far the states of a row lie from others; null where there is nothing to compare with. */

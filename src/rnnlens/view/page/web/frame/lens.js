@@ -7,6 +7,7 @@ import { GridView } from "../grid/gridview.js";
 import { shownColumns } from "../grid/layout.js";
 import { drawDetail, drawHint } from "../panel/detail.js";
 import { carried, drawPins, grouped, keep, lives, pinKey, pinOf, toggled } from "../panel/pins.js";
+import { KindSheet } from "./kindsheet.js";
 import { Overlay } from "./overlay.js";
 
 /** @typedef {import("../panel/divergence.js").Divergence} Divergence */
@@ -55,6 +56,7 @@ export class Lens {
     });
     this.overlay = new Overlay(this.gridView, callbacks, { set: (change) => this.set(change),
       focus: (at) => this.focus(at, true) });
+    this.kindSheet = new KindSheet(place, this.gridView.head, (change) => this.set(change));
     this.panel.insertBefore(this.overlay.list, this.pinned);
     this.panel.addEventListener("click", (event) => this.overlay.click(event));
     new ResizeObserver(() => {
@@ -84,6 +86,7 @@ export class Lens {
       if (shown) kept.set(pinKey(pin), shown);
     }
     this.kept = kept;
+    this.kindSheet.show(grid, this.view);
     this.overlay.show(grid, this.view);
     this.gridView.show(grid, this.view);
     this.overlay.refresh();
@@ -194,8 +197,8 @@ export class Lens {
     this.gridView.setMarks({ focus, ...around, pins }, this.bright);
     const width = this.width(), { measure } = this.gridView;
     if (focus) this.detail.replaceChildren(...drawDetail(grid, focus, width, measure));
-    else if (this.hinted !== grid.run) this.detail.replaceChildren(...drawHint(grid));
-    this.hinted = focus ? "" : grid.run;
+    else if (this.hinted !== grid.run + grid.semantic) this.detail.replaceChildren(...drawHint(grid));
+    this.hinted = focus ? "" : grid.run + grid.semantic;
     this.refreshPins();
     this.ask();
   }

@@ -88,7 +88,7 @@ export class Overlay {
   over(row) {
     const { readings, scale } = this;
     if (!readings || (!scale && !readings.turns)) return null;
-    return { scale, before: readings.numbersOf(row - 1), here: readings.numbersOf(row),
+    return { row, scale, before: readings.numbersOf(row - 1), here: readings.numbersOf(row),
       after: readings.numbersOf(row + 1), turns: readings.turnsOf(row) };
   }
 

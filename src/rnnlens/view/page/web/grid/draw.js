@@ -4,6 +4,7 @@ import { describe, columnName, lastLayer, visible, wordAfter } from "../base/for
 import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted, tail } from "../base/text.js";
 import { followed } from "../base/follow.js";
+import { drawUnread } from "./unread.js";
 import { drawFollowed, drawSurprisal, drawTurns, followedFill } from "./over.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
@@ -65,6 +66,7 @@ export function drawBars(grid, state, width, layout) {
  */
 export function drawState(grid, state, slot, layout, more = {}, over = null) {
   const compact = layout.density === "compact";
+  if (state.unread) return drawUnread(slot, layout, more);
   const mark = shape("rect", { class: "mark", width: layout.mark, height: layout.state,
     rx: compact ? 2 : 3, stroke: "#000", "stroke-opacity": 0.1,
     ...(over?.scale && compact ? followedFill(over, slot) : { fill: state.colour }) });
@@ -96,7 +98,7 @@ export function drawRow(grid, row, layout, id, over = null) {
   const drawn = !states ? [] : layout.slots.map((slot, k) => {
     const { column } = slot, state = states[slot.index];
     const named = id(k);
-    const told = over?.scale && over.here ? `; followed ${followed(over.here[slot.index], over.scale.odds)}` : "";
+    const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
       describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars) + told } : {};
     return drawState(grid, state, slot, layout, said, over);

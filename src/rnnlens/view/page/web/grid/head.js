@@ -11,9 +11,14 @@ import { drawHeader, textStyle } from "./draw.js";
 export function headCells(layout, columns) {
   const last = lastLayer(columns);
   const drawn = drawHeader(layout, (k) => ({ role: "columnheader", "aria-colindex": k + 2,
-    "aria-label": columnName(layout.slots[k].column, last) }));
+    "aria-label": columnName(layout.slots[k].column, last), "data-column": layout.slots[k].column.id }));
   const corner = html("div", { class: "corner", role: "columnheader", "aria-label": "word" });
   corner.style.width = `${layout.words}px`;
-  return [corner, toDom(shape("svg", { width: layout.width, height: layout.header, overflow: "visible", role: "none",
-    ...textStyle() }, drawn))];
+  const heads = toDom(shape("svg", { width: layout.width, height: layout.header, overflow: "visible", role: "none",
+    ...textStyle() }, drawn));
+  heads.querySelectorAll("[data-column]").forEach((head, k) => {
+    const { x, width } = layout.slots[k]; // so that the whole head is clicked, not its letters alone
+    head.prepend(toDom(shape("rect", { class: "reach", x, y: 22, width: width - 4, height: layout.header - 22, rx: 4 })));
+  });
+  return [corner, heads];
 }

@@ -94,7 +94,9 @@ export function layOut(grid, view, room, measure) {
     if (column.layer !== layer) {
       x += gap;
       layer = column.layer;
-      groups.push({ name: layerName(layer, last), x, width: 0 });
+      // The model itself is asked about the next word, whatever its states are asked about.
+      const name = layer >= last && grid.semantic !== "output" && grid.follows ? "next word" : layerName(layer, last);
+      groups.push({ name, x, width: 0 });
     }
     slots.push({ column, index: grid.columns.indexOf(column), x, width });
     x += width;

@@ -13,7 +13,7 @@ import { shape } from "../base/markup.js";
 /**
  * What is known of a row: the followed numbers of it and of the rows around it, and its turns; null while it is on
  * its way.
- * @typedef {{scale: Scale | null, before: number[] | null, here: number[] | null, after: number[] | null,
+ * @typedef {{row: number, scale: Scale | null, before: number[] | null, here: number[] | null, after: number[] | null,
  *   turns: TurnRow | null}} Over
  */
 
@@ -38,7 +38,7 @@ export function drawFollowed(over, slot, layout) {
   const zero = scale.odds ? x + width / 2 : x, room = scale.odds ? width / 2 : width;
   /** @param {number[] | null} row */
   const at = (row) => (row ? zero + room * part(row[slot.index], scale) : null);
-  const value = here[slot.index], now = at(here) ?? zero, before = at(over.before), after = at(over.after);
+  const value = here[slot.index], now = at(here) ?? zero, before = over.row > slot.column.back ? at(over.before) : null, after = at(over.after);
   const points = [
     ...(before === null ? [] : [[now + (before - now) * ((middle + gap) / layout.row), -gap]]), [now, middle],
     ...(after === null ? [] : [[now + (after - now) * ((layout.state + gap - middle) / layout.row), layout.state + gap]]),

@@ -22,7 +22,7 @@ function legend(grid, y, measure) {
     parts.push(shape("rect", { x, y: y - 9, width: 11, height: 11, rx: 2, fill: colour }), label(x + 16, y, name));
     x += 30 + measure(name, 10.5);
   }
-  parts.push(label(x, y, "white = undecided", { fill: SOFT }));
+  parts.push(label(x, y, "pale = groups mixed", { fill: SOFT }));
   return parts;
 }
 

@@ -43,7 +43,7 @@ def test_the_teaser_of_the_paper(command, run, tmp_path):
     path = tmp_path / "teaser.svg"
     flags = ["--rows", "3-4", "--kinds", "layer2", "--width", "3.4", "-o", path]
     assert command("show", run, SENTENCE, *flags).code == 0
-    width = ET.fromstring(path.read_bytes()).get("width")
+    width = ET.fromstring(path.read_bytes()).attrib["width"]
     assert float(width.removesuffix("pt")) == pytest.approx(3.4 * 72, abs=0.5)
 
 

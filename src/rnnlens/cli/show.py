@@ -76,7 +76,7 @@ def _add_look(look: Any) -> None:
                       help="columns, comma between, such as x,c2@-1,l2,h2; layer2; all; or outputs "
                       "(default: all but gates and candidates)")  # fmt: skip
     look.add_argument("--rows", default="", metavar="LIST",
-                      help="words by their numbers, such as 7-8 or 1,4- (default: all)")  # fmt: skip
+                      help="words by number, such as 7-8 or 1,4- (default: all)")  # fmt: skip
     look.add_argument("--bars", type=int, metavar="N",
                       help="labels of a state (default: 3, in the terminal 1)")  # fmt: skip
     look.add_argument("--density", choices=("bars", "compact"),

@@ -15,6 +15,7 @@ from torch import Tensor
 from rnnlens.errors import RnnlensError
 from rnnlens.view.draw.visible import clip, width_of
 from rnnlens.view.encoding import significant
+from rnnlens.view.frames import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,14 +167,8 @@ class Followed:
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row for every state: step, word, kind, and `probability` or `log_odds`."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise RnnlensError(
-                "to_pandas needs pandas; install it: pip install 'rnnlens[pandas]'"
-            ) from error
         name = "log_odds" if self.against else "probability"
-        return pd.DataFrame(
+        return data_frame(
             {"step": step, "word": word, "kind": kind, name: float(self.values[step, k])}
             for step, word in enumerate(self.words)
             for k, kind in enumerate(self.kinds)

@@ -21,6 +21,7 @@ from rnnlens.view import saving
 from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.draw import figure
 from rnnlens.view.follow import Followed, Sides, follow_all, number_of
+from rnnlens.view.frames import data_frame
 from rnnlens.view.saving import Look
 from rnnlens.view.turns import Turns, turn_parts
 
@@ -229,12 +230,6 @@ class Grid:
         Columns: step, word, kind, layer; group, share and entropy; label and probability, of the
         most probable one; wanted, wanted_probability and wanted_rank, of the label that came.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise RnnlensError(
-                "to_pandas needs pandas; install it: pip install 'rnnlens[pandas]'"
-            ) from error
         rows = []
         for step, states in enumerate(self.json["rows"]):
             for column, state in zip(self.json["columns"], states, strict=True):
@@ -249,7 +244,7 @@ class Grid:
                         "wanted_probability": wanted[1], "wanted_rank": wanted[2],
                     }
                 )  # fmt: skip
-        return pd.DataFrame(rows)
+        return data_frame(rows)
 
     def figure(
         self, look: Look | None = None, followed: Followed | None = None, **changes: Any

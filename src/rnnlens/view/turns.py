@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.errors import RnnlensError
+from rnnlens.view.frames import data_frame
 from rnnlens.view.payload import Column
 
 if TYPE_CHECKING:
@@ -200,14 +200,9 @@ class Turns:
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row for every edge at every step: step, word, source, target, bits."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise RnnlensError(
-                "to_pandas needs pandas; install it: pip install 'rnnlens[pandas]'"
-            ) from error
-        columns = ["source", "target", "step", "word", "bits"]
-        return pd.DataFrame(self.ranked(), columns=columns).sort_values(["step"], kind="stable")
+        return data_frame(
+            turn._asdict() for turn in sorted(self.ranked(), key=lambda turn: turn.step)
+        )
 
     def __repr__(self) -> str:
         lines = [f"turns of {len(self.words)} words across {len(self.edges)} edges; the largest:"]

@@ -39,7 +39,7 @@ def test_hatching_stays_inside_its_rectangle():
     pen.hatch(10, 20, 12, 26, "#777777")
     points = [point for stroke in pen.strokes for point in stroke]
     assert len(pen.strokes) > 5
-    assert all(10 <= x <= 22 and 20 <= y <= 46 for x, y in points)
+    assert all(9.99 <= x <= 22.01 and 19.99 <= y <= 46.01 for x, y in points)
     assert all((x2 - x1) == pytest.approx(y1 - y2) for (x1, y1), (x2, y2) in pen.strokes)
 
 

@@ -66,7 +66,7 @@ function entry(kind, text, ...drawn) {
 
 /** What the marks of the grid mean. @param {Held} grid @param {View} view */
 function markKey(grid, view) {
-  const ring = (/** @type {string} */ kind) => shape("rect", { class: `ring ${kind}`, x: 1.5, y: 1.5, width: 13, height: 9,
+  const ring = (/** @type {string} */ kind) => shape("rect", { class: `sample ${kind}`, x: 1.5, y: 1.5, width: 13, height: 9,
     rx: 3, fill: "none" });
   const entries = [
     entry("feeds", "feeds the state in view", ring("feeds")),

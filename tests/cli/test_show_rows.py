@@ -75,8 +75,9 @@ def test_rows_that_there_are_not_are_refused(command, run, rows):
 
 
 @pytest.mark.parametrize("ending", [".html", ".json"])
-def test_files_that_hold_everything_take_no_rows(command, run, tmp_path, ending):
+@pytest.mark.parametrize("flags", [("--rows", "1"), ("--follow", "dog")])
+def test_files_that_hold_everything_take_no_part(command, run, tmp_path, ending, flags):
     path = tmp_path / f"all{ending}"
-    code, _, said = command("show", run, SENTENCE, "--rows", "1", "-o", path)
+    code, _, said = command("show", run, SENTENCE, *flags, "-o", path)
     assert (code, path.exists()) == (2, False)
-    assert f"a {ending} file holds all rows" in said
+    assert f"a {ending} file holds the whole grid" in said

@@ -138,8 +138,11 @@ def drawn(
 ) -> bytes:
     """What the file is to hold."""
     columns = chosen(grid["columns"], look.kinds)
-    if look.rows and ending not in figure.ENDINGS:
-        raise RnnlensError(f"a {ending} file holds all rows; give no rows, or a figure's name")
+    if (look.rows or followed) and ending not in figure.ENDINGS:
+        raise RnnlensError(
+            f"a {ending} file holds the whole grid: it takes neither rows nor labels to follow; "
+            f"give a name ending in {', '.join(figure.ENDINGS)}"
+        )
     if ending == ".json":
         return readable(grid).encode()
     if ending == ".html":

@@ -157,7 +157,7 @@ def screen(look):
 def test_a_saved_drawing_holds_what_is_seen(screen, tmp_path):
     drawing = ET.parse(saved(screen, "SVG", tmp_path)).getroot()
     texts = ["".join(one.itertext()) for one in drawing.iter(f"{SVG}text")]
-    assert "white = undecided" in texts
+    assert "faded = groups mixed" in texts
     assert TEXT in texts
     marks = [one for one in drawing.iter(f"{SVG}rect") if one.get("class") == "mark"]
     seen = screen.find(".row .mark").evaluate_all(

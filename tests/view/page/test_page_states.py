@@ -105,6 +105,8 @@ def test_a_previous_cell_is_the_cell_one_row_up(screen):
     assert screen.find(".detail svg").get_attribute("aria-label") == before
     screen.point(0, "previous cell, layer 1")
     expect(screen.find(".detail .name")).to_contain_text("after the start")
+    expect(screen.find(".detail")).to_contain_text("No word was read into this state yet")
+    assert screen.find(".detail svg").count() == 0
 
 
 def test_keys_move_pin_and_clear(screen):

@@ -160,9 +160,8 @@ class _Layout:
             for x, k in zip(self._lefts(), self.style.columns, strict=True):
                 self._state(x, y, row, k)
             y += self.pitch
-        for x, last, column in zip(
-            self._lefts(), [None, *self.described], self.described, strict=False
-        ):
+        pairs = zip(self._lefts(), [None, *self.described], self.described, strict=False)
+        for x, last, column in pairs:
             if last and last["layer"] != column["layer"]:
                 self.pen.box(x - _GAP / 2 - 1.5, top, 0.01, y - top - 2, _RULE)
         self.height = self._legend(y + 6) + _EDGE
@@ -238,21 +237,20 @@ class _Layout:
         pen.box(right - wide, base + under, wide, 1.1, self.grid["groups"][word["group"]])
 
     def _state(self, x: float, y: float, row: int, column: int) -> None:
-        """The rectangle, and beside it labels over bars on tracks 100% long, or what is followed."""
+        """The rectangle, and beside it labels over bars on tracks, or what is followed."""
         state, scale = self.grid["rows"][row][column], self.scale_of
         value = scale.values[row][column] if scale else 0.0
         colour = scale.shade(value) if scale and self.style.compact else state["colour"]
         edge = mixed(colour, 0.82, "#000000")
+        wide, high = (16.0, 10.0) if self.style.compact else (_BLOCK, self.pitch - 6)
         if state["unread"]:
-            wide, high = (16.0, 10.0) if self.style.compact else (_BLOCK, self.pitch - 6)
             self.pen.hatch(x, y, wide, high, _GREY)
             if not self.style.compact:
-                self.pen.text(x + _BLOCK + 4, y + 5.9, "nothing read", color=_GREY)
+                self.pen.text(x + _BLOCK + 4, y + _BASE, "nothing read", color=_GREY)
             return
+        self.pen.box(x, y, wide, high, colour, edge)
         if self.style.compact:
-            self.pen.box(x, y, 16, 10, colour, edge)
             return
-        self.pen.box(x, y, _BLOCK, self.pitch - 6, colour, edge)
         left, room = x + _BLOCK + 3, self.cell - _BLOCK - 3 - 6
         if scale:
             scale.write(self.pen, (left, y), room, value)

@@ -9,7 +9,7 @@ import { Lens } from "./frame/lens.js";
 import { action, list, menu } from "./frame/menus.js";
 import { growing, skeleton } from "./frame/places.js";
 import { decode, encode, fitGrid, fitRun, plainView } from "./net/address.js";
-import { ask, Client, get, Refusal } from "./net/client.js";
+import { ask, Client, get, reason, Refusal } from "./net/client.js";
 import { savePng, saveSvg, saveHtml, standalonePage } from "./net/save.js";
 import { comparison, keep } from "./panel/pins.js";
 
@@ -294,12 +294,6 @@ class Page {
       this.say("problem", error instanceof TypeError ? "the server does not answer; nothing was saved" : told);
     }
   }
-}
-
-/** What went wrong, in words. @param {unknown} error */
-function reason(error) {
-  const told = error instanceof Error ? error.message : String(error);
-  return error instanceof TypeError ? "the server does not answer" : told;
 }
 
 new Page(document.body).begin();

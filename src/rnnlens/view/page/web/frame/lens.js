@@ -7,7 +7,7 @@ import { GridView } from "../grid/gridview.js";
 import { shownColumns } from "../grid/layout.js";
 import { drawComparison } from "../panel/compare.js";
 import { drawDetail, drawHint } from "../panel/detail.js";
-import { carried, drawPin, grouped, keep, lives, pinKey, pinOf, toggled } from "../panel/pins.js";
+import { carried, drawPin, grouped, keep, lives, pairKey, pinKey, pinOf, toggled } from "../panel/pins.js";
 import { KindSheet } from "./kindsheet.js";
 import { Overlay } from "./overlay.js";
 
@@ -62,7 +62,7 @@ export class Lens {
       focus: (at) => this.focus(at, true) });
     this.kindSheet = new KindSheet(place, this.gridView.head, (change) => this.set(change));
     this.panel.insertBefore(this.overlay.list, this.pinned);
-    this.panel.addEventListener("click", (event) => this.overlay.click(event));
+    for (const beside of [this.panel, this.comparison]) beside.addEventListener("click", (event) => this.overlay.click(event));
     new ResizeObserver(() => {
       if (this.wide === this.panel.clientWidth) return;
       this.wide = this.panel.clientWidth;
@@ -297,9 +297,4 @@ export class Lens {
     }));
     return found;
   }
-}
-
-/** The same for both orders: the divergence is. @param {Pin} a @param {Pin} b */
-function pairKey(a, b) {
-  return [pinKey(a), pinKey(b)].sort().join("|");
 }

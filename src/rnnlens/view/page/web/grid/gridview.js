@@ -91,7 +91,8 @@ export class GridView {
     this.layout = layout;
     if (before !== this.laidOut) {
       for (const row of this.rows.values()) row.drawn = undefined;
-      this.drawHead(layout);
+      this.head.replaceChildren(...headCells(layout, grid.columns));
+      this.head.style.height = `${layout.header}px`;
       const wide = `${layout.words + layout.width}px`;
       this.head.style.minWidth = this.body.style.minWidth = wide;
       scroller.dataset.density = layout.density;
@@ -107,12 +108,6 @@ export class GridView {
     this.overhang = this.layout ? overhang(this.layout, this.room.width, this.scroller.scrollLeft) : 0;
     this.scroller.style.setProperty("--over", `${-this.overhang}px`);
     this.scroller.classList.toggle("over", this.overhang > 0);
-  }
-
-  /** @param {Layout} layout */
-  drawHead(layout) {
-    this.head.replaceChildren(...headCells(layout, this.grid?.columns ?? []));
-    this.head.style.height = `${layout.header}px`;
   }
 
   later() {

@@ -94,7 +94,8 @@ export function drawComparison(grid, compared, between, focus, how) {
   const width = Math.max(76, Math.min(190, each)) - 16;
   const kept = compared.flatMap((one) => (one.kept ? [one.kept] : []));
   const names = differing(kept, ROWS);
-  const rows = names.map((name) => html("tr", {}, html("th", { scope: "row" }, bdi(visible(name))),
+  const rows = names.map((name) => html("tr", {},
+    html("th", { scope: "row" }, html("bdi", { "data-label": name }, visible(name))),
     ...compared.map((one) => cell(one, name, width))));
   const first = compared[0].pin;
   const foot = [distances("from the first", compared.map(({ pin }) => between(first, pin)))];

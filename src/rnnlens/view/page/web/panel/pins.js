@@ -24,6 +24,11 @@ export function pinKey(pin) {
   return JSON.stringify([pin.column, pin.row, pin.semantic, pin.text, pin.run]);
 }
 
+/** The same for both orders: the divergence is. @param {Pin} a @param {Pin} b */
+export function pairKey(a, b) {
+  return [pinKey(a), pinKey(b)].sort().join("|");
+}
+
 /**
  * A place of a grid as a pin that remembers where it is from.
  * @param {Held} grid @param {Place} place

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
+import { round } from "../../../src/rnnlens/view/page/web/grid/bars.js";
 import { drawRow } from "../../../src/rnnlens/view/page/web/grid/draw.js";
 import { drawSurprisal, drawTurns, ranked, sourceName } from "../../../src/rnnlens/view/page/web/grid/over.js";
 import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
@@ -61,7 +62,7 @@ test("a state has a mark for each state that feeds it and for the row above", ()
   const slot = layout.slots.find((one) => one.column.id === "c1");
   const drawn = all(drawTurns(held, turns(0.1, 0.2, 0.3, null, 0.5, 0.05, 0.01), slot, layout)[0]);
   const lengths = drawn.filter((one) => one.attributes.class === "turn").map((one) => one.attributes.width);
-  assert.deepEqual(lengths, [0.5 * layout.mark, 0.75]);
+  assert.deepEqual(lengths, [0.5, 0.05].map((bits) => round(bits * layout.mark)));
   assert.equal(drawn.find((one) => one.attributes.class === "turn above").attributes.width, 0.5 * layout.mark);
   assert.match(drawn.find((one) => one.tag === "title").children[0], /0\.50 bits from l1\n0\.05 bits from s1\n0\.50 bits from the row above/);
 });

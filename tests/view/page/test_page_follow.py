@@ -40,7 +40,7 @@ def test_a_clicked_label_is_followed_through_every_state(look, grid):
     name.click()
     expect(screen.find(".number")).to_have_count(6 * 12 - EMPTY)
     assert numbers(screen) == expected(grid, grid.follow(label))
-    expect(screen.find(".said")).to_contain_text(f"probability of {label}, full width")
+    expect(screen.find(".following .said")).to_contain_text(f"probability of {label}, full width")
     expect(screen.find("input.follow")).to_have_value(label)
     assert f"follow={label}" in screen.page.url
     assert screen.find(".ring.pin").count() == 0

@@ -161,3 +161,30 @@ def test_turns_are_not_asked_for_unless_wanted(look):
     screen.page.wait_for_timeout(600)
     assert asked
     assert not [url for url in asked if "follow" in url or "turns" in url]
+
+
+def test_what_is_typed_to_follow_stays_while_turns_arrive(look):
+    screen = look(VIEW)
+    screen.drawn(6)
+    held = []
+    screen.page.route("**/api/turns", held.append)
+    with screen.page.expect_request("**/api/turns"):
+        screen.page.click("button.toggle")
+    screen.page.fill("input.follow", "see / sees")
+    for route in held:
+        route.continue_()
+    expect(screen.find(".turns").first).to_be_attached()
+    expect(screen.find("input.follow")).to_have_value("see / sees")
+    expect(screen.find(".following .said")).to_contain_text("see against sees")
+
+
+def test_labels_of_a_comparison_are_followed_and_states_of_nothing_have_no_values(look):
+    screen = look(VIEW + "&pin=h2:2&pin=c1@-1:1")
+    screen.drawn(6)
+    label = screen.find(".comparison tbody [data-label]").first
+    cells = screen.find(".comparison tbody tr").first.locator("td")
+    expect(cells.nth(0)).to_contain_text("%")
+    expect(cells.nth(1)).to_have_text("—")
+    name = label.get_attribute("data-label")
+    label.click()
+    expect(screen.find(".following .said")).to_contain_text(f"probability of {name}, full width")

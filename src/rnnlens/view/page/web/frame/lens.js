@@ -45,7 +45,7 @@ export class Lens {
     this.hinted = ""; // the run whose hint is shown
     this.bright = false; // whether the flow stands out and the rest steps back
     const place = html("div", { class: "gridplace" });
-    this.detail = html("div", { class: "detail" }, ...drawHint(null)); // to be read while the grid is on its way
+    this.detail = html("div", { class: "detail", tabindex: 0, role: "region", "aria-label": "what it says" }, ...drawHint(null)); // to be read while the grid is on its way
     this.pinned = html("div", { class: "pinned" });
     this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, this.fold(root), this.detail, this.pinned);
     this.shown = html("p", { class: "shown", role: "status", hidden: true });

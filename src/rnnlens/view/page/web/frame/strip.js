@@ -17,7 +17,7 @@ export class Strip {
    */
   constructor(root, onView, can) {
     this.onView = onView;
-    this.timer = 0;
+    this.timer = 0; // set while what was typed is not taken yet
     this.shown = "";
     this.keys = html("ul", { class: "key", "aria-label": "marks" });
     this.said = html("span", { class: "said", role: "status" });
@@ -42,6 +42,7 @@ export class Strip {
   }
 
   take() {
+    this.timer = 0;
     this.onView({ follow: parseFollow(this.field.value) });
   }
 
@@ -52,7 +53,7 @@ export class Strip {
     this.shown = seen;
     this.turns.setAttribute("aria-pressed", String(view.turns));
     const text = followText(view.follow), typed = followText(parseFollow(this.field.value));
-    if (text !== typed) this.field.value = text;
+    if (text !== typed && !this.timer) this.field.value = text;
     this.end.hidden = !view.follow;
     this.said.textContent = view.follow && scale
       ? `${followTitle(view.follow)}, full width ${fullText(scale)}` : "";

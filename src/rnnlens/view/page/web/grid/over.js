@@ -3,7 +3,7 @@
 import { columnName, lastLayer, visible } from "../base/format.js";
 import { followed, part } from "../base/follow.js";
 import { shape } from "../base/markup.js";
-import { round, SOFT } from "./bars.js";
+import { INK, round, SOFT } from "./bars.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/follow.js").Scale} Scale */
@@ -112,7 +112,7 @@ export function drawSurprisal(grid, row, layout) {
   const length = round(Math.min(1, bits / WIDEST) * place.width), thick = Math.min(4, layout.state - 2);
   const text = layout.state < layout.label + 1 ? [] : [shape("text", { y: round(middle + 1), "font-size": layout.label }, bits.toFixed(1))];
   return [shape("g", { class: "surprisal", transform: `translate(${place.x} 0)` }, shape("title", {}, said),
-    shape("rect", { class: "track", fill: "#f2f2ee", y: round(text.length ? middle + 4 : middle - thick / 2), width: place.width, height: thick, rx: 1 }),
+    shape("rect", { class: "track", fill: INK, "fill-opacity": 0.07, y: round(text.length ? middle + 4 : middle - thick / 2), width: place.width, height: thick, rx: 1 }),
     shape("rect", { class: "bits", fill: SOFT, y: round(text.length ? middle + 4 : middle - thick / 2), width: length, height: thick, rx: 1 }), ...text)];
 }
 

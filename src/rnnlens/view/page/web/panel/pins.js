@@ -159,7 +159,8 @@ export function drawPin(grid, pin, kept, distance, how) {
   const look = { width: how.width, size: LABEL, pitch: PITCH, values: true, measure: how.measure };
   const bars = shape("svg", { width: how.width, height: 4 * PITCH, ...textStyle() },
     ...drawBars(kept, kept.state, 4, look));
-  if (!lives(pin, grid)) card.append(toDom(bars));
+  if (kept.state.unread) card.append(html("p", { class: "origin" }, "nothing read yet"));
+  else if (!lives(pin, grid)) card.append(toDom(bars));
   if (distance !== undefined) {
     const words = distance?.exact ? `, ${inWords(distance.bits)}` : "";
     const told = distance ? `${apart(distance)} from the state in view${words}` : "…";

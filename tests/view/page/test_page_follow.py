@@ -167,7 +167,7 @@ def test_what_is_typed_to_follow_stays_while_turns_arrive(look):
     screen = look(VIEW)
     screen.drawn(6)
     held = []
-    screen.page.route("**/api/turns", held.append)
+    screen.page.route("**/api/turns", lambda route: held.append(route))  # noqa: PLW0108
     with screen.page.expect_request("**/api/turns"):
         screen.page.click("button.toggle")
     screen.page.fill("input.follow", "see / sees")

@@ -150,6 +150,18 @@ def test_every_label_named_has_its_group(formula):
     assert set(grid["labels"].values()) <= set(grid["groups"])
 
 
+def test_what_no_word_was_read_into_is_marked(formula, formulas):
+    for lens in (formula, formulas["gru"]):
+        grid = lens.grid(TEXT)
+        for row, states in enumerate(grid["rows"]):
+            for column, state in zip(grid["columns"], states, strict=True):
+                assert state["unread"] is (row == 0 and column["back"] == 1)
+    part = formula.part(TEXT, previous=TEXT, have=2, limit=1)
+    assert not any(state["unread"] for state in part["rows"][0])
+    assert formula(TEXT)["c2@-1"][0].unread
+    assert not formula(TEXT)["c2@-1"][1].unread
+
+
 def test_the_golden_grid(formula):
     """The one grid that Python and JavaScript both assert; RNNLENS_GOLDEN=1 writes it anew."""
     made = as_json(formula)

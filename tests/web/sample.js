@@ -20,7 +20,7 @@ const COLUMNS = ["x", ...GATES].map((id) => column(id))
 export const IDS = COLUMNS.map(({ id }) => id);
 
 export function state(top, more = {}) {
-  return { colour: "#c9b1e0", group: "VERB", share: 0.78, entropy: 4.1, top, wanted: null, ...more };
+  return { colour: "#c9b1e0", group: "VERB", share: 0.78, entropy: 4.1, top, wanted: null, unread: false, ...more };
 }
 
 export function grid(text = "we said so") {

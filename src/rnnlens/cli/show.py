@@ -13,6 +13,8 @@ from rnnlens.errors import RnnlensError
 from rnnlens.run import run_at
 from rnnlens.view import saving
 from rnnlens.view.draw import terminal
+from rnnlens.view.follow import listed
+from rnnlens.view.grid import Grid
 from rnnlens.view.source import LONGEST_TEXT
 
 _HELP = """\
@@ -33,6 +35,8 @@ examples:
   rnnlens show runs/news "we stand in solidarity" --kinds x,l2,h2 --bars 5
   rnnlens show runs/news "we stand in solidarity" -o figure.svg --density compact --symbols
   rnnlens show runs/news "we stand in solidarity" --semantic input --palette universal
+  rnnlens show runs/news "the dogs near the house" --follow are,were --against is,was
+  rnnlens show runs/news "we stand in solidarity" --rows 3-4 --kinds layer2 -o teaser.pdf
   head -1 sentences.txt | rnnlens show runs/news - -o figure.png --width 7"""
 
 _WIDEST = 10_000  # columns of a terminal
@@ -51,6 +55,10 @@ def add_to(verbs: Any) -> None:
     asked = parser.add_argument_group("what is asked")
     asked.add_argument("--semantic", metavar="NAME",
                        help="the label asked about (default: the first fitted)")  # fmt: skip
+    asked.add_argument("--follow", metavar="LABELS",
+                       help="the probability of these in every state, comma between")  # fmt: skip
+    asked.add_argument("--against", default="", metavar="LABELS",
+                       help="with --follow: the odds against these")  # fmt: skip
     asked.add_argument("--palette", metavar="NAME",
                        help="how labels are grouped (default: the run's first)")  # fmt: skip
     asked.add_argument("--colours", type=Path, metavar="FILE",
@@ -62,8 +70,10 @@ def add_to(verbs: Any) -> None:
 def _add_look(look: Any) -> None:
     """Declare the flags of the drawing."""
     look.add_argument("--kinds", metavar="LIST",
-                      help="columns, comma between, such as x,c2@-1,l2,h2; all; or outputs "
+                      help="columns, comma between, such as x,c2@-1,l2,h2; layer2; all; or outputs "
                       "(default: all but gates and candidates)")  # fmt: skip
+    look.add_argument("--rows", default="", metavar="LIST",
+                      help="words by number, such as 7-8 or 1,4- (default: all)")  # fmt: skip
     look.add_argument("--bars", type=int, metavar="N",
                       help="labels of a state (default: 3, in the terminal 1)")  # fmt: skip
     look.add_argument("--density", choices=("bars", "compact"),
@@ -82,7 +92,13 @@ def run_show(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     bars = args.bars if args.bars is not None else 3 if args.output else 1
     density = args.density or "bars"
-    look = saving.Look(args.kinds, bars, density, args.symbols, str(args.title), args.width)
+    if args.against and args.follow is None:
+        raise RnnlensError(
+            "--against names labels, and --follow none; give both, or --follow alone"
+        )
+    look = saving.Look(
+        args.kinds, bars, density, args.symbols, str(args.title), args.width, args.rows
+    )
     if args.output:
         saving.check(args.output, look)
     else:
@@ -91,15 +107,23 @@ def run_show(args: argparse.Namespace) -> int:
     lens = lens_of(args.at, args.colours)
     columns = saving.chosen([column.to_json(None) for column in lens.columns], args.kinds)
     grid = lens.grid(text, args.semantic, args.palette)
+    followed = _followed(args, Grid(lens, grid))
     if not grid["semantics"]:
         path = args.at.path
         print(f"rnnlens: {path} has no probes, so only its own prediction is shown; fit them: "
               f"rnnlens fit {path}", file=sys.stderr)  # fmt: skip
     if args.output:
-        saving.save(grid, args.output, look)
+        saving.save(grid, args.output, look, followed)
     else:
-        sys.stdout.write(in_terminal(grid, columns, args))
+        sys.stdout.write(in_terminal(*saving.some_rows(grid, args.rows, followed), columns, args))
     return 0
+
+
+def _followed(args: argparse.Namespace, grid: Grid) -> dict[str, Any] | None:
+    if args.follow is None:
+        return None
+    labels, against = (listed(given, grid.labels) for given in (args.follow, args.against))
+    return grid.follow(*labels, against=against).to_json()
 
 
 def _check_terminal(args: argparse.Namespace, look: saving.Look) -> None:
@@ -132,12 +156,17 @@ def sentence(argument: str) -> str:
     return text
 
 
-def in_terminal(grid: dict[str, Any], columns: list[int], args: argparse.Namespace) -> str:
+def in_terminal(
+    grid: dict[str, Any],
+    followed: dict[str, Any] | None,
+    columns: list[int],
+    args: argparse.Namespace,
+) -> str:
     """The grid as text, in the width, colours and characters that the terminal has."""
     width = int(args.width or max(shutil.get_terminal_size().columns, terminal.NARROWEST))
     text = terminal.draw(
         grid, columns, width=width, colours=colours(args.colour, os.environ, sys.stdout.isatty()),
-        bars=args.bars or 1, density=args.density, symbols=args.symbols,
+        bars=args.bars or 1, density=args.density, symbols=args.symbols, followed=followed,
     )  # fmt: skip
     encoding = sys.stdout.encoding or "utf-8"
     return text.encode(encoding, "replace").decode(encoding)

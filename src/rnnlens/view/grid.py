@@ -9,7 +9,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -21,8 +20,11 @@ from rnnlens.errors import RnnlensError
 from rnnlens.view import saving
 from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.draw import figure
+from rnnlens.view.follow import Followed, Sides, follow_all, number_of
+from rnnlens.view.frames import data_frame
 from rnnlens.view.saving import Look
 from rnnlens.view.source import GridSource
+from rnnlens.view.turns import Turns, turn_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +75,11 @@ class State:
         """The label that really came, its probability and its rank; None where the text ends."""
         found = self._drawn["wanted"]
         return None if found is None else (found[0], found[1], found[2])
+
+    @property
+    def unread(self) -> bool:
+        """Whether no word was read into it yet, so that what it says means nothing."""
+        return bool(self._drawn["unread"])
 
     def distribution(self) -> NDArray[np.float64]:
         """The probability of every label, in the order of `grid.labels`."""
@@ -185,15 +192,37 @@ class Grid:
     def __len__(self) -> int:
         return len(self.words)
 
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {label: k for k, label in enumerate(self.labels)}
-
     def number(self, label: str) -> int:
         """A label's place in a distribution."""
-        if label not in self._numbers:
-            raise RnnlensError(f"no label is {label!r}; lens.labels has them all")
-        return self._numbers[label]
+        return number_of(label, self.labels)
+
+    def follow(self, *labels: str, against: Sequence[str] = ()) -> Followed:
+        """How probable labels are together in every state; exactly, over all labels.
+
+        With others `against` them, the natural logarithm of the odds of the two sets.
+
+        >>> import rnnlens
+        >>> grid = rnnlens.load("english-news")("the dogs")
+        >>> odds = grid.follow("are", "were", against=("is", "was"))
+        >>> [bool(value > 0) for value in odds["h2"]]
+        [False, True]
+        """
+        sides = Sides.of(labels, (against,) if isinstance(against, str) else against, self.labels)
+        asked = self.lens.request(self.text, self.semantic, None)
+        values = follow_all(self.lens, asked, sides)
+        return Followed(sides.labels, sides.against, tuple(self.words), tuple(self.kinds), values)
+
+    def turns(self) -> Turns:
+        """How far every state lies from those that feed it and from the row above.
+
+        >>> import rnnlens
+        >>> turns = rnnlens.load("english-news")("the dogs near the house").turns()
+        >>> source, target, bits = turns.mean()[-1]
+        >>> source, target
+        ('c2', 'h2')
+        """
+        asked = self.lens.request(self.text, self.semantic, None)
+        return Turns(self.words, self.kinds, self.json["edges"], turn_parts(self.lens, asked))
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row for every state; needs pandas.
@@ -201,12 +230,6 @@ class Grid:
         Columns: step, word, kind, layer; group, share and entropy; label and probability, of the
         most probable one; wanted, wanted_probability and wanted_rank, of the label that came.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise RnnlensError(
-                "to_pandas needs pandas; install it: pip install 'rnnlens[pandas]'"
-            ) from error
         rows = []
         for step, states in enumerate(self.json["rows"]):
             for column, state in zip(self.json["columns"], states, strict=True):
@@ -221,21 +244,35 @@ class Grid:
                         "wanted_probability": wanted[1], "wanted_rank": wanted[2],
                     }
                 )  # fmt: skip
-        return pd.DataFrame(rows)
+        return data_frame(rows)
 
-    def figure(self, look: Look | None = None, **changes: Any) -> "Figure":
-        """A matplotlib figure of it. `changes` are fields of `Look`.
+    def figure(
+        self, look: Look | None = None, followed: Followed | None = None, **changes: Any
+    ) -> "Figure":
+        """A matplotlib figure of it. `changes` are fields of `Look`; `followed` is what `follow`
+        gave, to be drawn instead of the bars.
 
         >>> grid.figure(kinds="outputs", bars=2)  # doctest: +SKIP
         """
-        return figure.build(self.json, saving.style(self.json, _changed(look, changes)))
+        look = _changed(look, changes)
+        numbers = followed.to_json() if followed else None
+        drawn, numbers = saving.some_rows(self.json, look.rows, numbers)
+        return figure.build(drawn, saving.style(drawn, look, numbers))
 
-    def save(self, path: str | Path, look: Look | None = None, **changes: Any) -> Path:
+    def save(
+        self,
+        path: str | Path,
+        look: Look | None = None,
+        followed: Followed | None = None,
+        **changes: Any,
+    ) -> Path:
         """Write it and return the path. The ending says what: .svg .png .pdf .html .json.
 
-        `changes` are fields of `Look`: `grid.save("figure.pdf", kinds="outputs", bars=5)`.
+        `changes` are fields of `Look`: `grid.save("figure.pdf", kinds="outputs", bars=5)`;
+        `followed` is what `follow` gave, to be drawn instead of the bars.
         """
-        saving.save(self.json, Path(path), _changed(look, changes))
+        drawn = followed.to_json() if followed else None
+        saving.save(self.json, Path(path), _changed(look, changes), drawn)
         return Path(path)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002

@@ -114,6 +114,7 @@ def states_json(
             "entropy": entropy,
             "top": [(labels[label], p) for label, p in zip(*top, strict=True)],
             "wanted": None if outcome[0] < 0 else (labels[outcome[0]], *outcome[1:]),
+            "unread": False,
         }
         for colour, group, share, entropy, top, outcome in zip(
             made.colours(palette),
@@ -124,6 +125,16 @@ def states_json(
             outcomes,
             strict=True,
         )
+    ]
+
+
+def row_json(
+    at: Mapping[tuple[str, int], dict[str, Any]], columns: Sequence[Column], row: int
+) -> list[dict[str, Any]]:
+    """The states of a row, by kind and timestep; marked where no word was read into one yet."""
+    return [
+        at[column.kind.id, row - column.back] | ({"unread": True} if row < column.back else {})
+        for column in columns
     ]
 
 

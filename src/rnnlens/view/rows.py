@@ -4,8 +4,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -25,7 +26,8 @@ _PIECE = 40  # states at once: their distributions stay in the processor's cache
 
 Place = tuple[str, int]  # a kind and a timestep
 _Key = tuple[bytes, str, str]  # a prefix, a semantic and a palette
-Parallel = Callable[[Callable[[Any], Encodings], Iterable[Any]], Iterable[Encodings]]
+Result = TypeVar("Result")
+Parallel = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -99,23 +101,36 @@ class Rows:
         self, asked: Request, palette: Palette, places: list[Place], first: int, last: int
     ) -> tuple[Encodings, _Row]:
         """The encodings of all places, and the last row to be remembered."""
-        pieces, wanted = self._pieces(asked, first, last), _wanted(asked, places)
-        starts = np.concatenate([[0], np.cumsum([piece.count for piece in pieces])])
+        wanted = _wanted(asked, places)
         number = {place: k for k, place in enumerate(places)}
         keep = np.array([number[place] for place in self.places(last - 1, last)])
         kept = torch.empty(len(keep), palette.members.shape[1], dtype=torch.float32)
 
-        def work(k: int) -> Encodings:
-            a, b = starts[k], starts[k + 1]
-            with one_thread(), torch.inference_mode():  # neither carries over to other threads
-                logits = pieces[k].logits()
-                here = np.flatnonzero((keep >= a) & (keep < b))
-                kept[here] = logits[keep[here] - a]
-                return encode(logits, palette, wanted[a:b])
+        def work(start: int, logits: Tensor) -> Encodings:
+            end = start + len(logits)
+            here = np.flatnonzero((keep >= start) & (keep < end))
+            kept[here] = logits[keep[here] - start]
+            return encode(logits, palette, wanted[start:end])
 
-        made = Encodings.join(list(self.parallel(work, range(len(pieces)))))
+        made = Encodings.join(self.each(asked, first, last, work))
         self.computed += last - first
         return made, _Row(made.of(keep), kept)
+
+    def each(
+        self, asked: Request, first: int, last: int, work: Callable[[int, Tensor], Result]
+    ) -> list[Result]:
+        """What `work` makes of the logits (N, V) of the places, some of them at a time.
+
+        It is given the number of the first of those places, too.
+        """
+        pieces = self._pieces(asked, first, last)
+        starts = [0, *accumulate(piece.count for piece in pieces)]
+
+        def piece(k: int) -> Result:
+            with one_thread(), torch.inference_mode():  # neither carries over to other threads
+                return work(starts[k], pieces[k].logits())
+
+        return list(self.parallel(piece, range(len(pieces))))
 
     def _pieces(self, asked: Request, first: int, last: int) -> list[Piece]:
         """How to compute the logits of the states of some rows."""

@@ -1,5 +1,6 @@
 """A grid to a file, whose ending says what is written: a figure, the page, or every number."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,19 +14,22 @@ from rnnlens.view.page.bundle import readable, standalone
 ENDINGS = (*figure.ENDINGS, ".html", ".json")
 _MOST_BARS, _MOST_BARS_PAGE = 20, 5
 _WIDTHS = (1.0, 100.0)  # inches
+_SPAN = re.compile(r"(\d{1,6})(-(\d{1,6})?)?")
 
 
 @dataclass(frozen=True)
 class Look:
     """How a grid is to look."""
 
-    #: Ids of columns, or "all", or "outputs"; None: all but gates and candidates.
+    #: Ids of columns, "layer2" for a whole layer, "all" or "outputs"; None: all but gates and
+    #: candidates.
     kinds: str | Sequence[str] | None = None
     bars: int = 3  #: Labels of each state.
     density: str = "bars"  #: Or "compact": rectangles only.
     symbols: bool = False  #: Head columns with symbols only.
     title: str = ""  #: Above a figure.
     width: float | None = None  #: Of a figure, in inches.
+    rows: str = ""  #: Such as "7-8" or "2,5-": by the numbers that are drawn; all without it.
 
 
 def check(path: Path, look: Look) -> None:
@@ -65,34 +69,91 @@ def chosen(columns: Sequence[Mapping[str, Any]], kinds: str | Sequence[str] | No
         return list(last.values())
     given = kinds.split(",") if isinstance(kinds, str) else kinds
     wanted = [kind.strip() for kind in given if kind.strip()]
-    known = {column["id"]: k for k, column in enumerate(columns)}
+    known = {column["id"]: [k] for k, column in enumerate(columns)}
+    layers = _layers(columns)
     for kind in wanted:
-        if kind not in known:
+        if kind not in known and kind not in layers:
             raise RnnlensError(
-                f"the run has no kind {kind!r}; it has {', '.join(known)}; or give all, outputs"
+                f"the run has no kind {kind!r}; it has {', '.join(known)}; or give all, outputs, "
+                f"{', '.join(layers)}"
             )
     if not wanted:
         raise RnnlensError(f"no kinds are named; the run has {', '.join(known)}")
-    return sorted({known[kind] for kind in wanted})
+    return sorted({k for kind in wanted for k in (known | layers)[kind]})
 
 
-def save(grid: dict[str, Any], path: Path, look: Look) -> None:
-    """Write a grid, whole or not at all."""
+def _layers(columns: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """Every layer of the network by name, with its columns; input and prediction are none."""
+    last = max(column["layer"] for column in columns)
+    layers: dict[str, list[int]] = {}
+    for k, column in enumerate(columns):
+        if 0 < column["layer"] < last:
+            layers.setdefault(f"layer{column['layer']}", []).append(k)
+    return layers
+
+
+def some_rows(
+    grid: dict[str, Any], rows: str, followed: dict[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """A grid with some of its rows, and what is followed in them."""
+    if not rows:
+        return grid, followed
+    taken = row_numbers(rows, len(grid["words"]))
+    part = {
+        **grid,
+        "words": [{**grid["words"][row], "number": row + 1} for row in taken],
+        "rows": [grid["rows"][row] for row in taken],
+    }
+    if followed:
+        followed = {**followed, "rows": [followed["rows"][row] for row in taken]}
+    return part, followed
+
+
+def row_numbers(rows: str, count: int) -> list[int]:
+    """Rows from 0, of numbers and spans such as 2,5-7 that count from 1."""
+    taken: set[int] = set()
+    for part in rows.split(","):
+        span = _SPAN.fullmatch(part.strip())
+        first = int(span[1]) if span else 0
+        last = first if span and not span[2] else int(span[3] or count) if span else 0
+        if not 1 <= first <= last <= count:
+            raise RnnlensError(
+                f"rows {rows!r}: give numbers from 1 to {count}, such as "
+                f"{max(1, count - 1)}-{count}, comma between"
+            )
+        taken |= set(range(first - 1, last))
+    return sorted(taken)
+
+
+def save(
+    grid: dict[str, Any], path: Path, look: Look, followed: dict[str, Any] | None = None
+) -> None:
+    """Write a grid, whole or not at all; `followed`: labels that are followed through it."""
     check(path, look)
-    write_bytes(path, drawn(grid, path.suffix.lower(), look))
+    write_bytes(path, drawn(grid, path.suffix.lower(), look, followed))
 
 
-def drawn(grid: dict[str, Any], ending: str, look: Look) -> bytes:
+def drawn(
+    grid: dict[str, Any], ending: str, look: Look, followed: dict[str, Any] | None = None
+) -> bytes:
     """What the file is to hold."""
     columns = chosen(grid["columns"], look.kinds)
+    if (look.rows or followed) and ending not in figure.ENDINGS:
+        raise RnnlensError(
+            f"a {ending} file holds the whole grid: it takes neither rows nor labels to follow; "
+            f"give a name ending in {', '.join(figure.ENDINGS)}"
+        )
     if ending == ".json":
         return readable(grid).encode()
     if ending == ".html":
         return standalone({"grid": grid, "view": _view(grid, columns, look), "bits": []}).encode()
-    return figure.draw(grid, ending, style(grid, look))
+    grid, followed = some_rows(grid, look.rows, followed)
+    return figure.draw(grid, ending, style(grid, look, followed))
 
 
-def style(grid: Mapping[str, Any], look: Look) -> figure.Style:
+def style(
+    grid: Mapping[str, Any], look: Look, followed: Mapping[str, Any] | None = None
+) -> figure.Style:
     """The same for a figure."""
     return figure.Style(
         chosen(grid["columns"], look.kinds),
@@ -101,6 +162,7 @@ def style(grid: Mapping[str, Any], look: Look) -> figure.Style:
         look.symbols,
         look.width,
         look.title,
+        followed,
     )
 
 
@@ -118,5 +180,7 @@ def _view(grid: Mapping[str, Any], columns: Sequence[int], look: Look) -> dict[s
         "bars": look.bars,
         "pins": [],
         "focus": None,
+        "follow": None,
+        "turns": False,
         "page": "grid",
     }

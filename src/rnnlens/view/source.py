@@ -18,6 +18,7 @@ from rnnlens.view.payload import (
     columns_of,
     edges_of,
     labels_json,
+    row_json,
     states_json,
     words_json,
 )
@@ -174,10 +175,7 @@ class GridSource:
         palette, labels = self.palettes[asked.palette], self.labels
         places, wanted, made = self.rows.encoded(asked, palette, first, last)
         at = dict(zip(places, states_json(made, wanted, labels, palette), strict=True))
-        rows = [
-            [at[column.kind.id, t - column.back] for column in self.columns]
-            for t in range(first, last)
-        ]
+        rows = [row_json(at, self.columns, t) for t in range(first, last)]
         return {"labels": labels_json(made, wanted, labels, palette), "rows": rows}
 
     def request(self, text: str, semantic: str | None, palette: str | None) -> Request:

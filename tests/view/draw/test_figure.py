@@ -43,6 +43,7 @@ def grid(
         turned = labels[k % len(labels) :] + labels[: k % len(labels)]
         return {
             "colour": f"#{128 + t % 120:02x}{40 * k:02x}a1", "group": "NOUN", "share": 0.5,
+            "unread": False,
             "top": [[label, 0.5 / 2**n] for n, label in enumerate(turned)],
         }  # fmt: skip
 
@@ -80,7 +81,7 @@ def test_it_holds_every_label_word_and_colour(bars):
                 assert label in spelled
     shown = sum(spelled.count(label) for label in PLAIN["labels"])
     assert shown == len(PLAIN["words"]) * len(KINDS) * bars
-    assert {"noun", "verb", "other", "white = undecided", "layer 1", "model"} <= set(spelled)
+    assert {"noun", "verb", "other", "faded = groups mixed", "layer 1", "model"} <= set(spelled)
 
 
 def test_compact_has_the_rectangles_only():

@@ -34,6 +34,15 @@ def test_characters_that_no_font_has_are_shown_as_missing():
     assert fonts({"\U0010ffff"}) == ["DejaVu Sans"]
 
 
+def test_hatching_stays_inside_its_rectangle():
+    pen = Pen([])
+    pen.hatch(10, 20, 12, 26, "#777777")
+    points = [point for stroke in pen.strokes for point in stroke]
+    assert len(pen.strokes) > 5
+    assert all(9.99 <= x <= 22.01 and 19.99 <= y <= 46.01 for x, y in points)
+    assert all((x2 - x1) == pytest.approx(y1 - y2) for (x1, y1), (x2, y2) in pen.strokes)
+
+
 @pytest.mark.parametrize(("share", "colour"), [(1, "#009e73"), (0, "#ffffff"), (0.5, "#80ceb9")])
 def test_mixing(share, colour):
     assert mixed("#009e73", share) == colour

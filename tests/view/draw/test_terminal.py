@@ -41,7 +41,7 @@ def grid(words: list[str], labels: list[str], known: bool = True) -> dict[str, A
         turned = [labels[(number + k) % len(labels)] for k in range(len(labels))]
         return {
             "colour": f"#{number % 256:02x}c8a0", "group": names[number % 5],
-            "share": (number % 8 + 1) / 8, "entropy": 1.0, "wanted": None,
+            "share": (number % 8 + 1) / 8, "entropy": 1.0, "wanted": None, "unread": False,
             "top": [[label, 0.5 / 2**k] for k, label in enumerate(turned)],
         }  # fmt: skip
 

@@ -17,9 +17,9 @@ def test_at_first_sight_a_sentence_is_drawn_and_explained(look):
     screen.drawn(len(text.split()))
     assert len(screen.states()) == 12 * len(text.split())
     expect(screen.find(".legend li")).to_have_text(
-        ["noun", "verb", "adj", "adv", "other", "white = undecided"]
+        ["noun", "verb", "adj", "adv", "other", "faded = groups mixed"]
     )
-    expect(screen.find(".read")).to_contain_text("What each state predicts")
+    expect(screen.find(".read")).to_contain_text("What does each state say about")
     expect(screen.find("#text")).to_be_focused()
     assert screen.page.url.endswith("/")
 
@@ -276,5 +276,5 @@ def test_the_page_is_light(address, look):
     )
     files = [size for name, size in names if "/api/" not in name]
     assert len(files) > 15
-    assert sum(files) < 180_000
+    assert sum(files) < 220_000
     assert all(name.startswith((address, "data:")) for name, _ in names)

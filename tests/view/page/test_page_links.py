@@ -157,7 +157,7 @@ def screen(look):
 def test_a_saved_drawing_holds_what_is_seen(screen, tmp_path):
     drawing = ET.parse(saved(screen, "SVG", tmp_path)).getroot()
     texts = ["".join(one.itertext()) for one in drawing.iter(f"{SVG}text")]
-    assert "white = undecided" in texts
+    assert "faded = groups mixed" in texts
     assert TEXT in texts
     marks = [one for one in drawing.iter(f"{SVG}rect") if one.get("class") == "mark"]
     seen = screen.find(".row .mark").evaluate_all(
@@ -178,6 +178,8 @@ def test_a_saved_picture_is_twice_as_fine(screen, tmp_path):
 
 
 def test_a_saved_page_works_from_a_file_without_a_server(screen, look, tmp_path):
+    tall = {"width": 1280, "height": 1000}  # so that all rows are drawn
+    screen.page.set_viewport_size(tall)
     screen.pin(2, "cell state, layer 1")
     screen.pin(3, "output state, layer 2")
     expect(screen.apart(1)).to_contain_text("bits")
@@ -185,7 +187,7 @@ def test_a_saved_page_works_from_a_file_without_a_server(screen, look, tmp_path)
     page = saved(screen, "HTML", tmp_path)
     (held,) = re.findall(r'id="embedded">(.*?)</script>', page.read_text(encoding="utf-8"))
     assert len(SavedPage.model_validate_json(held, strict=True).bits) == 1
-    other = look(page.as_uri(), at="")
+    other = look(page.as_uri(), at="", viewport=tall)
     asked = []
     other.page.on("request", lambda request: asked.append(request.url))
     expect(other.find(".sentence")).to_have_text(TEXT)

@@ -105,6 +105,8 @@ def test_a_previous_cell_is_the_cell_one_row_up(screen):
     assert screen.find(".detail svg").get_attribute("aria-label") == before
     screen.point(0, "previous cell, layer 1")
     expect(screen.find(".detail .name")).to_contain_text("after the start")
+    expect(screen.find(".detail")).to_contain_text("No word was read into this state yet")
+    assert screen.find(".detail svg").count() == 0
 
 
 def test_keys_move_pin_and_clear(screen):
@@ -154,7 +156,7 @@ def test_keys_bring_what_they_reach_into_view(look):
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(screen):
     seen = set()
     screen.page.focus("#text")
-    for _ in range(14):
+    for _ in range(16):
         screen.page.keyboard.press("Tab")
         name, outline = screen.page.evaluate("""() => {
           const one = document.activeElement;

@@ -43,9 +43,17 @@ test("a whole view comes back as it was", () => {
       { column: "c1@-1", row: 3, run: "runs/x@2:1, y", text: "other / text, with & all : that", semantic: "output-1" },
       { column: "h1<", row: 3, run: "b", text: "", semantic: null },
     ],
-    focus: { column: "encoder.cell:2", row: 11 },
+    focus: { column: "encoder.cell:2", row: 11 }, follow: { labels: ["are", ",", "a b"], against: ["is"] }, turns: true,
   };
   assert.deepEqual(decode(encode(view)), { view, problems: [] });
+});
+
+test("labels that are followed are said shortly; nothing stands against nothing", () => {
+  const follow = { labels: ["are", "were"], against: ["is", "was"] };
+  assert.equal(encode({ ...plainView(), follow, turns: true }), "follow=are,were&against=is,was&turns=1");
+  assert.equal(decode("against=is").view.follow, null);
+  assert.deepEqual(decode("follow=").problems.length, 1);
+  assert.deepEqual(decode("turns=yes").problems.length, 1);
 });
 
 test("pins of the view's own text and semantic do not repeat them", () => {

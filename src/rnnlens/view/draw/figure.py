@@ -12,7 +12,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rnnlens.errors import RnnlensError
+from rnnlens.view.draw.followed import Scale
 from rnnlens.view.draw.pen import SMALL, Pen, fonts, mixed
+from rnnlens.view.draw.symbols import mathematical
 from rnnlens.view.draw.visible import printable
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ _GREY, _RULE, _TRACK = "#77777f", "#d6d6dc", "#efeff0"
 _EDGE, _GAP, _SIZE = 8.0, 9.0, 8.6  # margins, between layers, text
 _LINE, _BASE, _UNDER, _THICK = 9.8, 6.3, 7.2, 1.7  # a label, its baseline, and the bar under it
 _BLOCK, _LONGEST_WORD, _WIDEST_LABEL, _NARROWEST_LABEL = 12.0, 110.0, 52.0, 26.0
+_WIDEST_NUMBER = ">99.9%"
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Style:
     symbols: bool = False
     width: float | None = None  # inches; without it, what the grid takes
     title: str = ""
+    followed: Mapping[str, Any] | None = None  # labels that take the place of the bars
 
 
 def check_matplotlib() -> None:
@@ -104,7 +108,9 @@ class _Layout:
         self.left = _EDGE + self.numbers + longest + 8
         layers = len({column["layer"] for column in self.described})
         self.fixed = self.left + (layers - 1) * _GAP + _EDGE
-        self.pitch = 12.0 if style.compact else max(style.bars * _LINE, 12) + 6
+        self.scale_of = Scale.of(style.followed, style.columns) if style.followed else None
+        lines = 1 if self.scale_of else style.bars
+        self.pitch = 12.0 if style.compact else max(lines * _LINE, 12) + 6
         self.cell = self._cell()
         self.width = max(self.fixed + self.cell * len(self.described), 170)
         self.scale = style.width * 72 / self.width if style.width else 1.0
@@ -114,7 +120,7 @@ class _Layout:
         """A column's width: what its labels need, or what the width asked for leaves."""
         if self.style.compact:
             return 19.0
-        labels = _labels(self.grid, self.style)
+        labels = {_WIDEST_NUMBER} if self.scale_of else _labels(self.grid, self.style)
         needed = max((self.pen.width(self.pen.shown(text[:40])) for text in labels), default=0)
         beside = _BLOCK + 3 + 6
         label = min(max(needed, _NARROWEST_LABEL), _WIDEST_LABEL)
@@ -143,16 +149,19 @@ class _Layout:
             title = self.pen.clipped(self.style.title, self.width - 2 * _EDGE, size, weight="bold")
             self.pen.text(_EDGE, y + size, title, size, weight="bold")
             y += size + 10
+        if self.scale_of:
+            followed = self.pen.clipped(self.scale_of.title, self.width - 2 * _EDGE)
+            self.pen.text(_EDGE, y + SMALL, followed, color=_GREY)
+            y += SMALL + 8
         top = y
         y = self._headings(y)
         for row, word in enumerate(self.grid["words"]):
             self._word(y, row, word)
             for x, k in zip(self._lefts(), self.style.columns, strict=True):
-                self._state(x, y, self.grid["rows"][row][k])
+                self._state(x, y, row, k)
             y += self.pitch
-        for x, last, column in zip(
-            self._lefts(), [None, *self.described], self.described, strict=False
-        ):
+        pairs = zip(self._lefts(), [None, *self.described], self.described, strict=False)
+        for x, last, column in pairs:
             if last and last["layer"] != column["layer"]:
                 self.pen.box(x - _GAP / 2 - 1.5, top, 0.01, y - top - 2, _RULE)
         self.height = self._legend(y + 6) + _EDGE
@@ -191,7 +200,7 @@ class _Layout:
             if named and not column["letter"]:
                 continue  # a submodule's output has no symbol but its name
             centre = {"ha": "center"} if self.style.compact else {}
-            symbol = _mathematical(column, not named)
+            symbol = mathematical(column, not named)
             self.pen.text(x + 8 * self.style.compact, base, symbol or self._plain(column),
                           11 if symbol else SMALL, parse_math=bool(symbol), **centre)  # fmt: skip
         return base + (15 if named and not upright else 7)
@@ -220,22 +229,32 @@ class _Layout:
         """The word read, underlined in its group's colour."""
         pen, right = self.pen, self.left - 8
         base = y + (self.pitch - 6 if not self.style.compact else 10) / 2 + _SIZE * 0.32
-        pen.text(_EDGE, base, str(row + 1), color=_GREY, size=6)
+        pen.text(_EDGE, base, str(word.get("number", row + 1)), color=_GREY, size=6)
         shown, face = self._shown(word["text"], word["unknown"]), _face(word["unknown"])
         pen.text(right, base, shown, _SIZE, ha="right", **face)
         wide = pen.width(shown, _SIZE, **face)
         under = 1.6 if self.style.compact else 2.6
         pen.box(right - wide, base + under, wide, 1.1, self.grid["groups"][word["group"]])
 
-    def _state(self, x: float, y: float, state: Mapping[str, Any]) -> None:
-        """The rectangle, and beside it labels, each over a bar on a track that is 100% long."""
-        colour = state["colour"]
+    def _state(self, x: float, y: float, row: int, column: int) -> None:
+        """The rectangle, and beside it labels over bars on tracks, or what is followed."""
+        state, scale = self.grid["rows"][row][column], self.scale_of
+        value = scale.values[row][column] if scale else 0.0
+        colour = scale.shade(value) if scale and self.style.compact else state["colour"]
         edge = mixed(colour, 0.82, "#000000")
-        if self.style.compact:
-            self.pen.box(x, y, 16, 10, colour, edge)
+        wide, high = (16.0, 10.0) if self.style.compact else (_BLOCK, self.pitch - 6)
+        if state["unread"]:
+            self.pen.hatch(x, y, wide, high, _GREY)
+            if not self.style.compact:
+                self.pen.text(x + _BLOCK + 4, y + _BASE, "nothing read", color=_GREY)
             return
-        self.pen.box(x, y, _BLOCK, self.pitch - 6, colour, edge)
+        self.pen.box(x, y, wide, high, colour, edge)
+        if self.style.compact:
+            return
         left, room = x + _BLOCK + 3, self.cell - _BLOCK - 3 - 6
+        if scale:
+            scale.write(self.pen, (left, y), room, value)
+            return
         for k, (label, probability) in enumerate(state["top"][: self.style.bars]):
             full = self.grid["groups"][self.grid["labels"][label]]
             top = y + k * _LINE
@@ -246,7 +265,7 @@ class _Layout:
     def _legend(self, y: float) -> float:
         """Groups and their colours, as many to a line as fit."""
         entries = [(group.lower(), colour) for group, colour in self.grid["groups"].items()]
-        entries.append(("white = undecided", ""))
+        entries.append(("faded = groups mixed", ""))
         if any(word["unknown"] for word in self.grid["words"]):
             entries.append(("italic = unknown word", ""))
         x = _EDGE
@@ -265,20 +284,6 @@ class _Layout:
 def _face(unknown: bool) -> dict[str, str]:
     """How a word is set: bold, or in italics where the network does not know it."""
     return {"style": "italic"} if unknown else {"weight": "bold"}
-
-
-def _mathematical(column: Mapping[str, Any], layered: bool) -> str:
-    """A kind's symbol as mathematics; nothing for the name of some other module."""
-    symbol = str(column["symbol"])
-    letter, accent = symbol[:1], symbol[1:]
-    drawable = letter.isascii() and letter.isalpha() and accent in ("", "\u0303")
-    if not (column["letter"] and drawable):
-        return ""
-    made = rf"\tilde{{{letter}}}" if accent else letter
-    inner = layered and column["layer"] and column["letter"] != "y"
-    above = f"^{{{column['layer']}}}" if inner else ""
-    below = "_{t{-}1}" if column["back"] else "_{t}" if layered else ""
-    return f"${made}{above}{below}$"
 
 
 def _labels(grid: Mapping[str, Any], style: Style) -> set[str]:

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SMALL = 6.8  # the size of most text
-INK = "#1c1c22"
+INK, RULE = "#1c1c22", "#9a9aa3"
+_HATCH = 3.2  # from one slanted line to the next
 _FONT = "DejaVu Sans"  # comes with matplotlib, so figures are the same everywhere
 _LONGEST = 200  # characters of a text that are looked at; far more than any page has room for
 
@@ -22,12 +23,21 @@ class Pen:
     fonts: list[str]
     boxes: list[tuple[float, float, float, float, str, str]] = field(default_factory=list)
     texts: list[tuple[float, float, str, dict[str, Any]]] = field(default_factory=list)
+    strokes: list[list[tuple[float, float]]] = field(default_factory=list)
 
     def box(
         self, x: float, y: float, width: float, height: float, colour: str, edge: str = ""
     ) -> None:
         """A rectangle, edged in its own colour unless said otherwise."""
         self.boxes.append((x, y, width, height, colour, edge or colour))
+
+    def hatch(self, x: float, y: float, width: float, height: float, colour: str) -> None:
+        """An empty rectangle with slanted lines in it."""
+        self.box(x, y, width, height, "#ffffff", colour)
+        for k in range(1, int((width + height) / _HATCH) + 1):
+            reach = k * _HATCH  # along the left edge and then the bottom, up to the right
+            low, right = min(reach, height), min(reach, width)
+            self.strokes.append([(x + reach - low, y + low), (x + right, y + reach - right)])
 
     def text(self, x: float, y: float, text: str, size: float = SMALL, **how: Any) -> None:
         """A line of text, taken as it is; `parse_math` if it is mathematics."""
@@ -73,7 +83,7 @@ class Pen:
 
     def figure(self, width: float, height: float, scale: float) -> "Figure":
         """Everything, on a page of this size times `scale`."""
-        from matplotlib.collections import PolyCollection
+        from matplotlib.collections import LineCollection, PolyCollection
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(width * scale / 72, height * scale / 72))
@@ -86,6 +96,9 @@ class Pen:
         axes.add_collection(
             PolyCollection(corners, facecolors=fills, edgecolors=edges, linewidths=0.3 * scale),
             autolim=False,
+        )
+        axes.add_collection(
+            LineCollection(self.strokes, colors=RULE, linewidths=0.5 * scale), autolim=False
         )
         for x, y, text, how in self.texts:
             axes.text(x, y, text, family=self.fonts, **{**how, "size": how["size"] * scale})

@@ -6,6 +6,7 @@ from functools import cache
 from itertools import groupby, product
 from typing import Any
 
+from rnnlens.view.draw.followed import Scale
 from rnnlens.view.draw.visible import clip, printable, tail, width_of
 from rnnlens.view.payload import asked_for
 
@@ -17,6 +18,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _SHADES = "░▒▓█"
 _CUBE = (0, 95, 135, 175, 215, 255)  # levels of a channel among the 256 colours
 _FORMS = ((12, 4), (12, 0), (7, 0))  # widths of a label and its bar, the best first
+_VOID = "nothing read"
 _BLOCK, _ALONE = 2, 3  # width of a rectangle beside labels, and on its own
 
 
@@ -46,18 +48,34 @@ def draw(
     bars: int = 1,
     density: str | None = None,
     symbols: bool = False,
+    followed: Mapping[str, Any] | None = None,
 ) -> str:
-    """The grid in at most `width` columns; without a density, labels are drawn where they fit."""
+    """The grid in at most `width` columns; without a density, labels are drawn where they fit.
+
+    Labels that are followed take the place of the most probable ones.
+    """
     letters = _letters(grid["groups"])
     margin = _margin(grid, width)
-    look = _look(grid, columns, width - margin, (colours, bars, density, symbols))
+    scale = Scale.of(followed, columns) if followed else None
+    asked = (colours, 1, "bars", symbols) if scale else (colours, bars, density, symbols)
+    look = _look(grid, columns, width - margin, asked)
     lines = [clip(f"{grid['title']} · what each state says of {asked_for(grid)}", width), ""]
+    if scale:
+        lines.insert(1, clip(scale.title, width))
     for panel in _panels(grid, columns, width - margin, look):
         lines += _headings(grid, panel, look, margin)
         for row, word in enumerate(grid["words"]):
             heads = [_word(grid, word, margin, look)] + [" " * margin] * (look.lines - 1)
             for line, head in enumerate(heads):
-                cells = [_cell(grid, grid["rows"][row][k], line, look, letters) for k in panel]
+                cells = [
+                    _block(grid["rows"][row][k], look, letters)
+                    + (
+                        _number(grid, scale, row, k, look)
+                        if scale
+                        else _top(grid, row, k, line, look)
+                    )
+                    for k in panel
+                ]
                 lines.append(head + _joined(grid, panel, cells))
             lines += [""] if look.lines > 1 else []
         lines += [] if look.lines > 1 else [""]
@@ -185,30 +203,40 @@ def _word(grid: Mapping[str, Any], word: Mapping[str, Any], margin: int, look: _
     return " " * (margin - 2 - width_of(shown)) + shown + mark + " "
 
 
-def _cell(
-    grid: Mapping[str, Any],
-    state: Mapping[str, Any],
-    line: int,
-    look: _Look,
-    letters: Mapping[str, str],
-) -> str:
-    """One line of one state."""
+def _block(state: Mapping[str, Any], look: _Look, letters: Mapping[str, str]) -> str:
+    """The rectangle of a state; without colours a letter and a shade."""
     block = _BLOCK if look.lines else _ALONE
+    if state["unread"]:
+        return "╱" * block
     if look.colours:
-        drawn = _paper(" " * block, state["colour"], look)
-    else:
-        shade = _SHADES[min(int(state["share"] * len(_SHADES)), len(_SHADES) - 1)]
-        drawn = letters[state["group"]] + shade * (block - 1)
+        return _paper(" " * block, state["colour"], look)
+    shade = _SHADES[min(int(state["share"] * len(_SHADES)), len(_SHADES) - 1)]
+    return letters[state["group"]] + shade * (block - 1)
+
+
+def _top(grid: Mapping[str, Any], row: int, column: int, line: int, look: _Look) -> str:
+    """One of the most probable labels of a state and its bar."""
     if not look.lines:
-        return drawn
-    label, probability = state["top"][line] if line < len(state["top"]) else ("", 0.0)
+        return ""
+    if grid["rows"][row][column]["unread"]:
+        return f" {_padded(_VOID if not line else '', look.label + (look.bar and look.bar + 1))}"
+    top = grid["rows"][row][column]["top"]
+    label, probability = top[line] if line < len(top) else ("", 0.0)
     bar = ""
     if look.bar:
         full, part = divmod(round(min(probability, 1) * look.bar * 8), 8)
         inked = ("█" * full + (_EIGHTHS[part] if part else "")).ljust(look.bar)
         group = grid["labels"].get(label)
         bar = " " + (_ink(inked, grid["groups"][group], look) if group else inked)
-    return f"{drawn} {_padded(label, look.label)}{bar}"
+    return f" {_padded(label, look.label)}{bar}"
+
+
+def _number(grid: Mapping[str, Any], scale: Scale, row: int, column: int, look: _Look) -> str:
+    """What is followed in a state."""
+    if grid["rows"][row][column]["unread"]:
+        return _top(grid, row, column, 0, look)
+    said, bar, colour = scale.typed(scale.values[row][column], look.label, look.bar)
+    return f" {said}" + (f" {_ink(bar, colour, look)}" if look.bar else "")
 
 
 def _legend(
@@ -219,7 +247,7 @@ def _legend(
         (_paper("  ", colour, look) if look.colours else letters[group], group.lower())
         for group, colour in grid["groups"].items()
     ]
-    entries.append(("", "white = undecided" if look.colours else "░▒▓█ = ever more decided"))
+    entries.append(("", "faded = groups mixed" if look.colours else "░▒▓█ = ever more decided"))
     if any(word["unknown"] for word in grid["words"]):
         entries.append(("?", "unknown word"))
     lines, used = [""], 0

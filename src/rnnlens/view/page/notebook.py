@@ -122,7 +122,9 @@ def _answered(lens: GridSource, question: Mapping[str, Any]) -> dict[str, Any]:
     from pydantic import ValidationError
 
     from rnnlens.view.divergence import divergences
+    from rnnlens.view.follow import following, joined
     from rnnlens.view.page.server import api
+    from rnnlens.view.turns import turning
 
     try:
         if question["path"] == "api/grid":
@@ -131,6 +133,14 @@ def _answered(lens: GridSource, question: Mapping[str, Any]) -> dict[str, Any]:
         if question["path"] == "api/divergence":
             wanted = api.DivergenceRequest.model_validate(question["body"])
             return {"bits": divergences(lens, wanted.ends())}
+        if question["path"] == "api/follow":
+            labels = api.FollowRequest.model_validate(question["body"])
+            steps = following(lens, **labels.model_dump(exclude={"run"}))
+            return joined([part for part, _ in steps])
+        if question["path"] == "api/turns":
+            rows = api.TurnsRequest.model_validate(question["body"])
+            steps = turning(lens, **rows.model_dump(exclude={"run"}))
+            return joined([part for part, _ in steps])
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -217,6 +227,9 @@ def _row(
     side = f"border-right:4px solid {grid['groups'][word['group']]}"
     cells = [f'<th align="right" style="{side}">{_isolated(clip(word["text"], 24))}{mark}</th>']
     for k in columns:
+        if states[k]["unread"]:
+            cells.append('<td style="text-align:left"><small>nothing read</small></td>')
+            continue
         label, probability = states[k]["top"][0]
         colour = states[k]["colour"]
         ground = f"background:{colour};color:{_ink_on(colour)};text-align:left"
@@ -231,7 +244,7 @@ def _legend(grid: Mapping[str, Any]) -> str:
         f"&nbsp;{_safe(group.lower())}&nbsp;</span>"
         for group, colour in grid["groups"].items()
     ]
-    entries.append("white = undecided")
+    entries.append("faded = groups mixed")
     entries += ["? = unknown word"] if any(word["unknown"] for word in grid["words"]) else []
     said = "each state's most probable label, on the colour of the leading group"
     return f"{said}: {' '.join(entries)}"

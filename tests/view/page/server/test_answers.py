@@ -43,6 +43,21 @@ def test_grids_of_other_semantics_and_later_rows(client):
     assert held_to(api.Grid, client.post("/api/grid", json=asked).content).from_ == 3
 
 
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("run", ["formula", "gru", "bare"])
+def test_followed_labels_and_turns(client, run, text):
+    asked = {"run": run, "text": text, "limit": 200}
+    grid = held_to(api.Grid, client.post("/api/grid", json=asked).content)
+    for against in ([], ["dogs"]):
+        wanted = {**asked, "labels": ["dog"], "against": against}
+        followed = held_to(api.Followed, client.post("/api/follow", json=wanted).content)
+        assert [len(row) for row in followed.rows] == [len(grid.columns)] * len(grid.words)
+    turns = held_to(api.Turns, client.post("/api/turns", json=asked).content)
+    assert len(turns.rows) == len(grid.words)
+    assert all(len(row.edges) == len(grid.edges) for row in turns.rows)
+    assert all(len(row.above) == len(grid.columns) for row in turns.rows)
+
+
 def test_divergences_accuracy_and_problems(client):
     pin = {"column": "h2", "row": 0}
     pairs = [{"a": pin, "b": pin}, {"a": pin, "b": {**pin, "column": "x"}}]

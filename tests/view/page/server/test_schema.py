@@ -16,6 +16,8 @@ QUESTIONS = [
     ("POST", "/api/divergence"),
     ("GET", "/api/accuracy"),
     ("GET", "/api/standalone"),
+    ("POST", "/api/follow"),
+    ("POST", "/api/turns"),
 ]
 
 load_all_checks()
@@ -58,5 +60,5 @@ def test_every_answer_is_what_the_schema_says(api, method, path, mode):
     except Unsatisfiable:
         assert mode is GenerationMode.NEGATIVE  # nothing can be wrong about no parameters
         return
-    if mode is GenerationMode.POSITIVE:
+    if mode is GenerationMode.POSITIVE and path != "/api/follow":  # labels are those of a run
         assert 200 in statuses, "nothing was answered"

@@ -4,49 +4,28 @@ The OpenAPI schema is made of these, and so are the types that the page's module
 run `python scripts/page_types.py` after a change.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from rnnlens.view.divergence import End
-from rnnlens.view.source import LONGEST_TEXT, too_many
-
-MOST_ROWS, MOST_PAIRS = 200, 64
-
-
-def _whole(value: Any) -> Any:
-    """JSON has one type of number: 3.0 is a whole one."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _characters(value: Any) -> Any:
-    """Halves of characters, which are no text, become the sign for what cannot be read."""
-    if not isinstance(value, str):
-        return value
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _short(text: str) -> str:
-    """Said as the lens says it: people read this one."""
-    if len(text) > LONGEST_TEXT:
-        raise PydanticCustomError("long", too_many(len(text), "characters", LONGEST_TEXT))
-    return text
-
-
-_LENGTH: dict[str, Any] = {"maxLength": LONGEST_TEXT}
-Text = Annotated[
-    str, BeforeValidator(_characters), AfterValidator(_short), Field(json_schema_extra=_LENGTH)
-]
-Name = Annotated[str, Field(max_length=200), BeforeValidator(_characters)]
-Row = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_whole)]
-Limit = Annotated[int, Field(ge=1, le=MOST_ROWS), BeforeValidator(_whole)]
-
-
-class Asked(BaseModel):
-    """A request: nothing is converted, and unknown fields are refused."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
+from rnnlens.view.page.server.fields import (
+    MOST_LABELS,
+    MOST_PAIRS,
+    Answer,
+    Asked,
+    Bits,
+    Colour,
+    Count,
+    DivergenceBits,
+    Limit,
+    Name,
+    Perplexity,
+    Probability,
+    Rank,
+    Row,
+    Text,
+)
 
 
 class GridRequest(Asked):
@@ -95,24 +74,26 @@ class DivergenceRequest(Asked):
         return [(end(pair.a), end(pair.b)) for pair in self.pairs]
 
 
-def _named(name: str, **bounds: Any) -> Any:
-    """A number or text that the page's types call by this name."""
-    return Field(json_schema_extra={"x-name": name}, **bounds)
+class FollowRequest(Asked):
+    """Labels to follow through some rows of a text's grid."""
+
+    run: Name | None = Field(None, description="null: the first")
+    text: Text
+    semantic: Name | None = Field(None, description="null: the run's first")
+    labels: list[Name] = Field(max_length=MOST_LABELS)
+    against: list[Name] = Field(default=[], max_length=MOST_LABELS)
+    first: Row = Field(0, description="row to begin with")
+    limit: Limit = Field(100, description="rows to answer with at most")
 
 
-Count = Annotated[int, _named("Count", ge=0)]
-Rank = Annotated[int, _named("Rank", ge=1, description="1: the most probable")]
-Probability = Annotated[float, _named("Probability", ge=0, le=1)]
-Bits = Annotated[float, _named("Bits", ge=0)]
-DivergenceBits = Annotated[float, _named("DivergenceBits", ge=0, le=1)]
-Perplexity = Annotated[float, _named("Perplexity", gt=0)]
-Colour = Annotated[str, _named("Colour", pattern="^#[0-9a-f]{6}$")]
+class TurnsRequest(Asked):
+    """Rows of a text's grid whose turns are wanted."""
 
-
-class Answer(BaseModel):
-    """What is sent, to the last field. Held to by tests: checking takes longer than answering."""
-
-    model_config = ConfigDict(extra="forbid")
+    run: Name | None = Field(None, description="null: the first")
+    text: Text
+    semantic: Name | None = Field(None, description="null: the run's first")
+    first: Row = Field(0, description="row to begin with")
+    limit: Limit = Field(100, description="rows to answer with at most")
 
 
 class Problem(Answer):
@@ -177,6 +158,7 @@ class State(Answer):
     entropy: Bits
     top: list[tuple[str, Probability]] = Field(description="the most probable labels first")
     wanted: tuple[str, Probability, Rank] | None = Field(description="what really came")
+    unread: bool = Field(description="whether no word was read into it yet: what it says is void")
 
 
 class Grid(Answer):
@@ -208,6 +190,32 @@ class Divergences(Answer):
     """Jensen-Shannon divergence of each pair."""
 
     bits: list[DivergenceBits]
+
+
+class Followed(Answer):
+    """Labels that are followed: of each state their probability together, or where others stand
+    against them the natural logarithm of the odds.
+    """
+
+    labels: list[str]
+    against: list[str]
+    from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
+    rows: list[list[float]] = Field(description="a number for each column")
+
+
+class TurnRow(Answer):
+    """How far the states of a row lie from others; null where there is nothing to compare with."""
+
+    edges: list[DivergenceBits | None] = Field(description="between the ends of each edge")
+    above: list[DivergenceBits | None] = Field(description="of each column from the row above")
+    surprisal: Bits | None = Field(description="of the word that came next, by y")
+
+
+class Turns(Answer):
+    """The turns of some rows, by Jensen-Shannon divergence."""
+
+    from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
+    rows: list[TurnRow]
 
 
 class Score(Answer):
@@ -248,6 +256,13 @@ class Pin(Place):
     semantic: str | None
 
 
+class Follow(Answer):
+    """Labels to follow, and those they stand against."""
+
+    labels: list[str]
+    against: list[str]
+
+
 class View(Answer):
     """Everything that is chosen on the page; null: what is usual."""
 
@@ -261,6 +276,8 @@ class View(Answer):
     bars: Annotated[int, Field(ge=1, le=5)]
     pins: list[Pin]
     focus: Place | None
+    follow: Follow | None
+    turns: bool = Field(description="whether it is shown where predictions turn")
     page: Literal["grid", "accuracy"]
 
 

@@ -15,18 +15,22 @@ from starlette.responses import HTMLResponse, Response
 from rnnlens.errors import RnnlensError
 from rnnlens.version import __version__
 from rnnlens.view.divergence import divergences
+from rnnlens.view.follow import following, joined
 from rnnlens.view.page import bundle
 from rnnlens.view.page.server import api
 from rnnlens.view.page.server.connections import Announced, Impatient, listen
+from rnnlens.view.page.server.fields import Name
 from rnnlens.view.page.server.guard import Application, Guard
 from rnnlens.view.page.server.work import Work
 from rnnlens.view.source import GridSource
+from rnnlens.view.turns import turning
 
 _TYPES = {
     "html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml",
     "png": "image/png", "ico": "image/x-icon",
 }  # fmt: skip
 _NO_JSON = "the body is no JSON that can be read; send what /api/openapi.json describes"
+_Chosen = Callable[[str | None], GridSource]
 _Written = tuple[str, dict[str, str], str]
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": api.Problem, "description": "what was asked for cannot be given"},
@@ -46,18 +50,23 @@ def application(lenses: Mapping[str, GridSource]) -> Guard:
         openapi_url="/api/openapi.json", description="What every hidden state predicts.",
     )  # fmt: skip
     _explain_problems(app)
-    _add_questions(app, lenses, Work())
-    _add_files(app)
-    return Guard(app)
+    work = Work()
 
-
-def _add_questions(app: FastAPI, lenses: Mapping[str, GridSource], work: Work) -> None:
     def chosen(run: str | None) -> GridSource:
         name = next(iter(lenses)) if run is None else run
         if name not in lenses:
             raise HTTPException(404, f"no run is called {name!r}; there is {', '.join(lenses)}")
         return lenses[name]
 
+    _add_questions(app, lenses, chosen, work)
+    _add_readings(app, chosen, work)
+    _add_files(app)
+    return Guard(app)
+
+
+def _add_questions(
+    app: FastAPI, lenses: Mapping[str, GridSource], chosen: _Chosen, work: Work
+) -> None:
     @app.get("/api/runs", responses=_answers(api.Runs))
     async def runs() -> Response:
         """Every run that is served."""
@@ -78,7 +87,7 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, GridSource], work: Work) -
         return await work.do(request, lambda: _json({"bits": divergences(lens, asked.ends())}))
 
     @app.get("/api/accuracy", responses=_answers(api.Accuracy))
-    async def accuracy(run: api.Name | None = None) -> Response:
+    async def accuracy(run: Name | None = None) -> Response:
         """How well each kind predicts, as `rnnlens eval` measured it."""
         lens = chosen(run)
         if lens.scores.own is None:
@@ -90,6 +99,20 @@ def _add_questions(app: FastAPI, lenses: Mapping[str, GridSource], work: Work) -
     async def standalone(request: Request) -> Response:
         """The page in one file, ready for a grid to be put into it."""
         return HTMLResponse(await work.do(request, lambda: bundle.standalone(None)))
+
+
+def _add_readings(app: FastAPI, chosen: _Chosen, work: Work) -> None:
+    @app.post("/api/follow", responses=_answers(api.Followed))
+    async def follow(request: Request, asked: api.FollowRequest) -> Response:
+        """How probable labels are in every state of some rows."""
+        steps = following(chosen(asked.run), **asked.model_dump(exclude={"run"}))
+        return _json(joined(await work.all_of(request, steps)))
+
+    @app.post("/api/turns", responses=_answers(api.Turns))
+    async def turns(request: Request, asked: api.TurnsRequest) -> Response:
+        """How far the states of some rows lie from those that feed them and from the row above."""
+        steps = turning(chosen(asked.run), **asked.model_dump(exclude={"run"}))
+        return _json(joined(await work.all_of(request, steps)))
 
 
 def _add_files(app: FastAPI) -> None:

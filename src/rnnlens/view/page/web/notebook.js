@@ -1,6 +1,6 @@
 // A grid or a lens in a notebook: the same view, with the kernel for a server.
 
-import { leftOut, semanticName, stillShown, thousands, visible } from "./base/format.js";
+import { leftOut, readHelp, semanticName, stillShown, thousands, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
 import { html } from "./base/markup.js";
 import { Controls, legend } from "./frame/controls.js";
@@ -38,6 +38,9 @@ class Notebook {
       onView: (change) => { this.view = { ...this.view, ...change }; },
       divergence: (pairs) => this.divergence(pairs),
       lookUp: async () => null, // pins are of texts that were shown here
+      strip: this.place.strip,
+      read: (path, body) => this.kernel.ask(path, body),
+      onUnread: (error) => this.say("unread", error === null ? "" : String(error instanceof Error ? error.message : error)),
     }, root);
     this.client = new Client({
       onGrid: (grid) => this.draw(grid),
@@ -99,6 +102,7 @@ class Notebook {
     this.say("problem", "");
     this.grid = grid;
     this.place.legend.replaceChildren(...legend(grid));
+    this.place.read.textContent = readHelp(grid);
     this.lens.show(grid, this.view);
     this.controls.show(grid, this.view);
     this.root.classList.toggle("compact", this.view.density === "compact");
@@ -110,7 +114,7 @@ class Notebook {
     this.say("empty", words.length ? none : "type a sentence, or take one of the examples");
   }
 
-  /** @param {"problem" | "server" | "cut" | "loading" | "empty"} what @param {string} told */
+  /** @param {"problem" | "server" | "cut" | "unread" | "loading" | "empty"} what @param {string} told */
   say(what, told) {
     const line = this.place.notes[what];
     if (line.textContent !== told) line.textContent = told;

@@ -1,6 +1,6 @@
 // The page: a text, the grid of it, and everything that can be asked of both.
 
-import { leftOut, quote, stillShown, thousands, visible } from "./base/format.js";
+import { leftOut, quote, readHelp, stillShown, thousands, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
 import { html } from "./base/markup.js";
 import { accuracyPage } from "./frame/accuracy.js";
@@ -9,7 +9,7 @@ import { Lens } from "./frame/lens.js";
 import { action, list, menu } from "./frame/menus.js";
 import { growing, skeleton } from "./frame/places.js";
 import { decode, encode, fitGrid, fitRun, plainView } from "./net/address.js";
-import { ask, Client, get, Refusal } from "./net/client.js";
+import { ask, Client, get, reason, Refusal } from "./net/client.js";
 import { savePng, saveSvg, saveHtml, standalonePage } from "./net/save.js";
 import { comparison, keep } from "./panel/pins.js";
 
@@ -18,7 +18,8 @@ import { comparison, keep } from "./panel/pins.js";
 /** @typedef {import("./base/schema.d.ts").RunSummary} RunSummary */
 /** @typedef {import("./base/schema.d.ts").View} View */
 
-const STEPS = new Set(["run", "semantic", "page", "density", "kinds", "naming", "palette", "bars"]);
+const STEPS = new Set(["run", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
+  "follow", "turns"]);
 
 class Page {
   /** @param {HTMLElement} root */
@@ -39,6 +40,9 @@ class Page {
       divergence: (pairs) => this.divergence(pairs),
       lookUp: (pin) => this.lookUp(pin),
       onProblem: (error) => this.say("pins", error === null ? "" : `pins could not be compared: ${reason(error)}`),
+      strip: place.strip,
+      read: (path, body, signal) => ask(path, body, signal),
+      onUnread: (error) => this.say("unread", error === null ? "" : reason(error)),
     }, root);
     this.client = new Client({
       onGrid: (grid) => this.arrived(grid),
@@ -183,6 +187,7 @@ class Page {
     if (colours !== this.colours) this.place.legend.replaceChildren(...legend(grid));
     this.colours = colours;
     this.grid = grid;
+    this.place.read.textContent = readHelp(grid);
     this.lens.show(grid, this.view);
     this.controls.show(grid, this.view);
     this.root.classList.toggle("compact", this.view.density === "compact");
@@ -193,7 +198,7 @@ class Page {
 
   /**
    * One line that says something; nothing hides it.
-   * @param {"problem" | "server" | "link" | "pins" | "cut" | "loading" | "empty"} what @param {string} told
+   * @param {"problem" | "server" | "link" | "pins" | "cut" | "unread" | "loading" | "empty"} what @param {string} told
    */
   say(what, told) {
     const line = this.place.notes[what];
@@ -275,13 +280,13 @@ class Page {
     try {
       const grid = await this.client.complete().catch((error) => {
         throw new Error(`nothing was saved: ${reason(error)}`);
-      }), { measure } = this.lens.gridView;
-      if (as === "svg") saveSvg(grid, this.view, measure);
-      else if (as === "png") await savePng(grid, this.view, measure);
+      }), { measure, over } = this.lens.gridView;
+      if (as === "svg") saveSvg(grid, this.view, measure, over.of);
+      else if (as === "png") await savePng(grid, this.view, measure, over.of);
       else {
         const answer = await fetch("api/standalone");
         if (!answer.ok) throw new Error(`the server answered ${answer.status}; the page could not be saved`);
-        saveHtml(standalonePage(await answer.text(), grid, this.view, this.lens.knownBits()), grid);
+        saveHtml(standalonePage(await answer.text(), grid, { ...this.view, follow: null, turns: false }, this.lens.knownBits()), grid);
       }
       this.say("problem", "");
     } catch (error) {
@@ -289,12 +294,6 @@ class Page {
       this.say("problem", error instanceof TypeError ? "the server does not answer; nothing was saved" : told);
     }
   }
-}
-
-/** What went wrong, in words. @param {unknown} error */
-function reason(error) {
-  const told = error instanceof Error ? error.message : String(error);
-  return error instanceof TypeError ? "the server does not answer" : told;
 }
 
 new Page(document.body).begin();

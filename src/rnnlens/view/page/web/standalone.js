@@ -1,6 +1,6 @@
 // A grid in a file of its own: the same view, without a server.
 
-import { leftOut, semanticName, visible } from "./base/format.js";
+import { leftOut, readHelp, semanticName, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
 import { html } from "./base/markup.js";
 import { Controls, legend } from "./frame/controls.js";
@@ -45,6 +45,7 @@ function showEmbedded(root, embedded) {
     onView: (change) => { view = { ...view, ...change }; },
     divergence: async (pairs) => pairs.map(([a, b]) => between(grid, embedded.bits, a, b)),
     lookUp: async () => null,
+    strip: place.strip,
   }, root);
   const controls = new Controls(place.controls, (change) => {
     view = { ...view, ...change };
@@ -61,6 +62,7 @@ function showEmbedded(root, embedded) {
   place.legend.replaceChildren(...legend(grid));
   place.notes.cut.textContent = leftOut(grid, grid.text);
   place.notes.cut.hidden = !place.notes.cut.textContent;
+  place.read.textContent = readHelp(grid);
   document.title = `rnnlens · ${visible(grid.text)}`;
   show();
 }

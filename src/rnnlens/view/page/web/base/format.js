@@ -140,6 +140,12 @@ export function semanticHelp(semantic, follows = true) {
   return `What does each state say about ${own}?`;
 }
 
+/** How a grid is read, in a sentence. @param {{semantic: string, follows: boolean}} grid */
+export function readHelp({ semantic, follows }) {
+  return `${semanticHelp(semantic, follows)} Bars: the likeliest labels; rectangle: the leading group.`
+    + `${semantic !== "output" && follows ? " y: the model\u2019s own prediction of the next word." : ""}`;
+}
+
 /** How what really came is introduced. @param {string} semantic @param {Column} column */
 export function wantedName(semantic, column) {
   const asked = column.letter === "y" ? "output" : semantic;
@@ -180,6 +186,7 @@ export function wordAfter(grid, column, row) {
  * @param {State} state @param {string} name @param {string} after @param {number} bars
  */
 export function describe(state, name, after, bars) {
+  if (state.unread) return `${name}, after ${after}: nothing read yet`;
   const said = state.top.slice(0, bars).map(([label, p]) => `${visible(label)} ${percent(p)}`);
   return `${name}, after ${after}: ${groupName(state.group)} ${percent(state.share)}; ${said.join(", ")}`;
 }

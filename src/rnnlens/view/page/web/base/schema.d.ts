@@ -78,6 +78,41 @@ export interface Divergences {
   bits: DivergenceBits[];
 }
 
+/** Labels to follow, and those they stand against. */
+export interface Follow {
+  labels: string[];
+  against: string[];
+}
+
+/** Labels to follow through some rows of a text's grid. */
+export interface FollowRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** at most 64 */
+  labels: string[];
+  /** at most 64 */
+  against?: string[];
+  /** row to begin with; 0 to 1,000,000 */
+  first?: number;
+  /** rows to answer with at most; 1 to 200 */
+  limit?: number;
+}
+
+/** Labels that are followed: of each state their probability together, or where others stand
+against them the natural logarithm of the odds. */
+export interface Followed {
+  labels: string[];
+  against: string[];
+  /** rows[0] is this row of the grid */
+  from: Count;
+  /** a number for each column */
+  rows: number[][];
+}
+
 /** The encodings of a text: all of its words and columns, and the rows that were asked for. */
 export interface Grid {
   format: "rnnlens-grid";
@@ -219,6 +254,39 @@ export interface State {
   top: [string, Probability][];
   /** what really came */
   wanted: [string, Probability, Rank] | null;
+  /** whether no word was read into it yet: what it says is void */
+  unread: boolean;
+}
+
+/** How far the states of a row lie from others; null where there is nothing to compare with. */
+export interface TurnRow {
+  /** between the ends of each edge */
+  edges: (DivergenceBits | null)[];
+  /** of each column from the row above */
+  above: (DivergenceBits | null)[];
+  /** of the word that came next, by y */
+  surprisal: Bits | null;
+}
+
+/** The turns of some rows, by Jensen-Shannon divergence. */
+export interface Turns {
+  /** rows[0] is this row of the grid */
+  from: Count;
+  rows: TurnRow[];
+}
+
+/** Rows of a text's grid whose turns are wanted. */
+export interface TurnsRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** row to begin with; 0 to 1,000,000 */
+  first?: number;
+  /** rows to answer with at most; 1 to 200 */
+  limit?: number;
 }
 
 /** Everything that is chosen on the page; null: what is usual. */
@@ -234,6 +302,9 @@ export interface View {
   bars: number;
   pins: Pin[];
   focus: Place | null;
+  follow: Follow | null;
+  /** whether it is shown where predictions turn */
+  turns: boolean;
   page: "grid" | "accuracy";
 }
 
@@ -255,4 +326,6 @@ export interface Gets {
 export interface Posts {
   "api/grid": { asked: GridRequest; answer: Grid };
   "api/divergence": { asked: DivergenceRequest; answer: Divergences };
+  "api/follow": { asked: FollowRequest; answer: Followed };
+  "api/turns": { asked: TurnsRequest; answer: Turns };
 }

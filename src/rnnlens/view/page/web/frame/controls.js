@@ -133,7 +133,7 @@ export function legend(grid) {
     const drawn = shape("svg", { width: 12, height: 12, "aria-hidden": "true" }, patch);
     return html("li", {}, toDom(drawn), groupName(group));
   });
-  return [...how, ...items, html("li", { class: "soft" }, "white = undecided")];
+  return [...how, ...items, html("li", { class: "soft" }, "faded = groups mixed")];
 }
 
 /** The theme chosen earlier, where the browser remembers. */

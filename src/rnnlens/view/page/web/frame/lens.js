@@ -7,7 +7,9 @@ import { GridView } from "../grid/gridview.js";
 import { shownColumns } from "../grid/layout.js";
 import { drawComparison } from "../panel/compare.js";
 import { drawDetail, drawHint } from "../panel/detail.js";
-import { carried, drawPin, grouped, keep, lives, pinKey, pinOf, toggled } from "../panel/pins.js";
+import { carried, drawPin, grouped, keep, lives, pairKey, pinKey, pinOf, toggled } from "../panel/pins.js";
+import { KindSheet } from "./kindsheet.js";
+import { Overlay } from "./overlay.js";
 
 /** @typedef {import("../panel/divergence.js").Divergence} Divergence */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -17,11 +19,13 @@ import { carried, drawPin, grouped, keep, lives, pinKey, pinOf, toggled } from "
 /** @typedef {import("../base/schema.d.ts").View} View */
 /**
  * `lookUp` gives null for a state that there is not; its pin is dropped. `onProblem` is given what
- * went wrong with comparing pins, or null once nothing does.
+ * went wrong with comparing pins, or null once nothing does. `strip` is where the marks are explained and labels are
+ * chosen to be followed; `read` answers for these and for turns, where there is somebody who can.
  * @typedef {{onView: (change: Partial<View>) => void,
  *   divergence: (pairs: [Pin, Pin][]) => Promise<(Divergence | null)[]>,
  *   lookUp: (pin: Pin) => Promise<Kept | null>,
- *   onProblem?: (error: unknown) => void}} LensCallbacks
+ *   onProblem?: (error: unknown) => void, strip?: HTMLElement,
+ *   read?: import("../net/readings.js").Reader, onUnread?: (error: unknown) => void}} LensCallbacks
  */
 
 const SETTLED = 70; // ms a state is in view before its divergence is asked for
@@ -41,7 +45,7 @@ export class Lens {
     this.hinted = ""; // the run whose hint is shown
     this.bright = false; // whether the flow stands out and the rest steps back
     const place = html("div", { class: "gridplace" });
-    this.detail = html("div", { class: "detail" }, ...drawHint(null)); // to be read while the grid is on its way
+    this.detail = html("div", { class: "detail", tabindex: 0, role: "region", "aria-label": "what it says" }, ...drawHint(null)); // to be read while the grid is on its way
     this.pinned = html("div", { class: "pinned" });
     this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, this.fold(root), this.detail, this.pinned);
     this.shown = html("p", { class: "shown", role: "status", hidden: true });
@@ -52,7 +56,13 @@ export class Lens {
       onFocus: (at, how) => this.focus(at, how !== "key" || this.bright),
       onLeave: () => { this.bright = false; },
       onPin: (at) => this.pin(at),
+      ...(callbacks.read ? { onLabel: (name) => this.overlay.follow(name), onRange: () => this.overlay.moved() } : {}),
     });
+    this.overlay = new Overlay(this.gridView, callbacks, { set: (change) => this.set(change),
+      focus: (at) => this.focus(at, true) });
+    this.kindSheet = new KindSheet(place, this.gridView.head, (change) => this.set(change));
+    this.panel.insertBefore(this.overlay.list, this.pinned);
+    for (const beside of [this.panel, this.comparison]) beside.addEventListener("click", (event) => this.overlay.click(event));
     new ResizeObserver(() => {
       if (this.wide === this.panel.clientWidth) return;
       this.wide = this.panel.clientWidth;
@@ -61,6 +71,7 @@ export class Lens {
     }).observe(this.panel);
     keys.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.clear();
+      else this.overlay.key(event);
     });
   }
 
@@ -91,7 +102,10 @@ export class Lens {
       if (shown) kept.set(pinKey(pin), shown);
     }
     this.kept = kept;
+    this.kindSheet.show(grid, this.view);
+    this.overlay.show(grid, this.view);
     this.gridView.show(grid, this.view);
+    this.overlay.refresh();
     if (JSON.stringify(pins) !== JSON.stringify(view.pins)) this.callbacks.onView({ pins });
     this.refresh();
     this.lookUp(pins);
@@ -155,8 +169,18 @@ export class Lens {
   }
 
   clear() {
+    if (this.view?.follow) {
+      this.set({ follow: null });
+      return;
+    }
     this.bright = false;
     this.change({ focus: null, pins: [] });
+  }
+
+  /** Change what is drawn over the states. @param {Partial<View>} change */
+  set(change) {
+    this.change(change);
+    if (this.grid && this.view) this.show(this.grid, this.view);
   }
 
   /** @param {Partial<View>} change */
@@ -189,8 +213,8 @@ export class Lens {
     this.gridView.setMarks({ focus, ...around, pins }, this.bright);
     const width = this.width(), { measure } = this.gridView;
     if (focus) this.detail.replaceChildren(...drawDetail(grid, focus, width, measure));
-    else if (this.hinted !== grid.run) this.detail.replaceChildren(...drawHint(grid));
-    this.hinted = focus ? "" : grid.run;
+    else if (this.hinted !== grid.run + grid.semantic) this.detail.replaceChildren(...drawHint(grid));
+    this.hinted = focus ? "" : grid.run + grid.semantic;
     this.refreshPins();
     this.ask();
   }
@@ -273,9 +297,4 @@ export class Lens {
     }));
     return found;
   }
-}
-
-/** The same for both orders: the divergence is. @param {Pin} a @param {Pin} b */
-function pairKey(a, b) {
-  return [pinKey(a), pinKey(b)].sort().join("|");
 }

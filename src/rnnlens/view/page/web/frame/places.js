@@ -1,31 +1,33 @@
 // The page's places, and the field that text is typed into.
 
+import { readHelp } from "../base/format.js";
 import { html } from "../base/markup.js";
-
-const READ = "What each state predicts: bars are the likeliest labels, the rectangle has the colour of the "
-  + "leading group.";
 
 /** Make the places of the page. @param {HTMLElement} root */
 export function skeleton(root) {
   const note = (/** @type {string} */ kind, role = "status") =>
     html("p", { class: `note ${kind}`, role, hidden: true });
   const notes = { problem: note("problem", "alert"), server: note("server"), link: note("link"),
-    pins: note("pins"), cut: note("cut"), loading: note("loading"), empty: note("empty") };
+    pins: note("pins"), cut: note("cut"), unread: note("unread"),
+    loading: note("loading"), empty: note("empty") };
   const title = html("span", { class: "title" });
   const controls = html("nav", { class: "controls", "aria-label": "view" });
   const text = html("textarea", { id: "text", rows: 1, spellcheck: "false", autocomplete: "off",
     autocapitalize: "off", dir: "auto", "aria-label": "a sentence", placeholder: "type a sentence" });
   const examples = html("div", { class: "place" });
   const key = html("ul", { class: "legend", "aria-label": "colours" });
+  const read = html("p", { class: "read" }, readHelp({ semantic: "output", follows: true }));
   const stage = html("div", { class: "stage" });
+  const strip = html("div", { class: "strip" });
   const entry = html("div", { class: "entry" }, html("div", { class: "typing" }, text, examples),
-    html("div", { class: "reading" }, key, html("p", { class: "read" }, READ)));
-  const said = html("div", { class: "notes" }, notes.problem, notes.server, notes.link, notes.pins, notes.cut, notes.loading);
-  const work = html("main", { class: "work" }, entry, notes.empty, stage);
+    html("div", { class: "reading" }, key, read));
+  const said = html("div", { class: "notes" }, notes.problem, notes.server, notes.link, notes.pins, notes.cut,
+    notes.unread, notes.loading);
+  const work = html("main", { class: "work" }, entry, notes.empty, strip, stage);
   const accuracy = html("main", { class: "accuracy", tabindex: 0, hidden: true });
   root.classList.add("rnnlens");
   root.append(html("header", { class: "top" }, html("strong", {}, "rnnlens"), title, controls), said, work, accuracy);
-  return { title, controls, text, examples, legend: key, notes, work, accuracy, stage };
+  return { title, controls, text, examples, legend: key, read, notes, work, accuracy, strip, stage };
 }
 
 /**

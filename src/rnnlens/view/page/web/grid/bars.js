@@ -66,7 +66,7 @@ export function drawLabel(name, p, fill, y, look, weight = 400) {
   const base = round(y + pitch * 0.64); // nearer to its own bar than to the one above
   return [
     ...drawBar(0, y + pitch * 0.73, width, pitch * 0.21, p, fill),
-    label(0, base, said, { class: "said", "font-size": size, ...(weight === 400 ? {} : { "font-weight": weight }),
+    label(0, base, said, { class: "said", "data-label": name, "font-size": size, ...(weight === 400 ? {} : { "font-weight": weight }),
       ...(wide ? { textLength: round(room), lengthAdjust: "spacingAndGlyphs" } : {}) }),
     ...(value ? [label(width, base, value, { class: "soft", fill: SOFT, "font-size": small, "text-anchor": "end" })] : []),
   ];

@@ -1,10 +1,13 @@
 // Drawing a grid as shapes. Python decides every number and colour; here they are only placed.
 
+import { followed } from "../base/follow.js";
 import { describe, columnName, groupName, lastLayer, visible, wordAfter } from "../base/format.js";
 import { isUnfinished } from "../base/held.js";
 import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted, tail } from "../base/text.js";
 import { drawBars, INK, label, LABEL, round, SOFT } from "./bars.js";
+import { drawFollowed, drawSurprisal, drawTurns, followedFill } from "./over.js";
+import { drawUnread } from "./unread.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -12,6 +15,7 @@ import { drawBars, INK, label, LABEL, round, SOFT } from "./bars.js";
 /** @typedef {import("../base/schema.d.ts").Word} Word */
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {import("./layout.js").Slot} Slot */
+/** @typedef {import("./over.js").Over} Over */
 /** @typedef {import("../base/markup.js").Shape} Shape */
 
 const RULE = "#d9d9d3";
@@ -21,19 +25,24 @@ const NONE = "#9a9aa3"; // of a group that has no colour
  * A state: its rectangle and, where there is room for them, its bars.
  * @param {Held} grid @param {State} state @param {Slot} slot @param {Layout} layout
  * @param {Record<string, string | number>} more
+ * @param {Over | null} over what takes the place of the bars, and marks upon the rectangle
  * @returns {Shape}
  */
-export function drawState(grid, state, slot, layout, more = {}) {
+export function drawState(grid, state, slot, layout, more = {}, over = null) {
   const compact = layout.density === "compact";
+  if (state.unread) return drawUnread(slot, layout, more);
+  const colour = { fill: state.colour, "--group": grid.groups.get(state.group) ?? NONE, "--share": state.share };
   const mark = shape("rect", { class: "mark", width: layout.mark, height: layout.state,
-    rx: compact ? 2 : 3, fill: state.colour, stroke: "#000", "stroke-opacity": 0.1,
-    "--group": grid.groups.get(state.group) ?? NONE, "--share": state.share });
+    rx: compact ? 2 : 3, stroke: "#000", "stroke-opacity": 0.1,
+    ...(over?.scale && compact ? followedFill(over, slot) : colour) });
+  const turns = over?.turns ? drawTurns(grid, over.turns, slot, layout) : [];
   const place = { class: "state", transform: `translate(${slot.x} 0)`, ...more };
-  if (compact) return shape("g", place, mark);
+  if (compact) return shape("g", place, mark, ...turns);
+  if (over?.scale) return shape("g", place, mark, ...turns, ...drawFollowed(over, slot, layout));
   const x = round(layout.mark + 5 * layout.scale), width = round(slot.width - x - 7 * layout.scale);
   const look = { width, size: layout.label, pitch: layout.pitch, values: layout.values, measure: layout.measure };
   const bars = shape("svg", { x, width, height: layout.state, "aria-hidden": "true" }, ...drawBars(grid, state, layout.bars, look));
-  return shape("g", place, mark, bars);
+  return shape("g", place, mark, ...turns, bars);
 }
 
 /** @param {Layout} layout @param {number} height @param {number} top */
@@ -45,30 +54,33 @@ function rules(layout, height, top = 0) {
 /**
  * What belongs to the prediction's column, which stays in sight where there are more columns than fit: on a ground of
  * its own, moved as far as `--over` says.
- * @param {Layout} layout @param {number} height @param {number} top @param {Shape} inside
+ * @param {Layout} layout @param {number} height @param {number} top @param {Shape[]} inside
  */
-function inSight({ own, width }, height, top, inside) {
+function inSight({ own, width }, height, top, ...inside) {
   const x = (own?.x ?? 0) - 7, paper = { class: "paper", x, y: top, width: width - x + 12, height: height - top, fill: "none" };
   const line = { class: "rule edge", x1: x + 0.5, x2: x + 0.5, y1: top, y2: height, stroke: "none" };
-  return shape("g", { class: "insight" }, shape("rect", paper), shape("line", line), inside);
+  return shape("g", { class: "insight" }, shape("rect", paper), shape("line", line), ...inside);
 }
 
 /**
  * The states of one row; empty while they are on their way.
  * @param {Held} grid @param {number} row @param {Layout} layout
  * @param {(slot: number) => string} id of a state's element; none: "" (for files)
+ * @param {Over | null} over
  * @returns {Shape}
  */
-export function drawRow(grid, row, layout, id) {
+export function drawRow(grid, row, layout, id, over = null) {
   const states = grid.rows[row];
   const last = lastLayer(grid.columns), between = layout.state - layout.row;
   const drawn = !states ? [] : layout.slots.map((slot, k) => {
     const { column } = slot, state = states[slot.index];
     const named = id(k);
+    const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
-      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars) } : {};
-    const made = drawState(grid, state, slot, layout, said);
-    return slot === layout.own ? inSight(layout, layout.row + between / 2, between / 2, made) : made;
+      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars) + told } : {};
+    const made = drawState(grid, state, slot, layout, said, over);
+    return slot !== layout.own ? made
+      : inSight(layout, layout.row + between / 2, between / 2, made, ...drawSurprisal(grid, row, layout));
   });
   return shape("g", {}, ...rules(layout, layout.row, between), ...drawn);
 }
@@ -157,6 +169,8 @@ export function drawHeader(layout, more = () => ({})) {
   });
   const small = layout.density === "compact", { scale } = layout;
   const named = { class: "soft", fill: SOFT, "font-size": layout.label };
+  const surprisal = !layout.surprisal ? [] : [label(layout.surprisal.x, 14, "came", { ...named, "font-size": 11 }),
+    label(layout.surprisal.x, round(22 + (small ? 15 : 18) * scale), "bits", named)];
   const columns = layout.slots.map((slot, k) => {
     const { column, x, width } = slot;
     /** @type {Shape[]} */ const parts = [];
@@ -174,7 +188,7 @@ export function drawHeader(layout, more = () => ({})) {
         named));
     }
     const made = shape("g", more(k), ...parts);
-    return slot === layout.own ? inSight(layout, layout.header, 0, made) : made;
+    return slot === layout.own ? inSight(layout, layout.header, 0, made, ...surprisal) : made;
   });
   return shape("g", {}, ...rules(layout, layout.header, 4), ...groups, ...columns);
 }

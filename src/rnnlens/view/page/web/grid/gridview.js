@@ -1,23 +1,26 @@
 // The grid on the screen: draws the rows in view, follows pointer and keyboard, lights up the flow.
 
-import { columnName, lastLayer, rowSentence } from "../base/format.js";
+import { rowSentence } from "../base/format.js";
 import { isUnfinished } from "../base/held.js";
 import { html, shape, toDom } from "../base/markup.js";
 import { measurer } from "../base/text.js";
-import { drawHeader, drawing, drawRow, drawRowHead } from "./draw.js";
+import { drawing, drawRow, drawRowHead } from "./draw.js";
+import { headCells } from "./head.js";
 import { layOut, overhang, placeAt, rowsBetween, rowsFrom } from "./layout.js";
 import { mark, noMarks, unmark } from "./marks.js";
 import { moved } from "./movement.js";
+import { labelAt } from "./over.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").View} View */
 /** @typedef {import("../base/schema.d.ts").Place} Place */
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {import("./marks.js").Marks} Marks */
+/** @typedef {import("./over.js").Over} Over */
 /**
  * @typedef {{onFocus: (place: Place, how: "pointer" | "key" | "touch") => void, onLeave: () => void,
- *   onPin: (place: Place) => void}} Callbacks
- * @typedef {{element: HTMLElement, word: Element, states: Element, drawn: unknown, text: string}} Row
+ *   onPin: (place: Place) => void, onLabel?: (label: string) => void, onRange?: () => void}} Callbacks
+ * @typedef {{element: HTMLElement, word: Element, states: Element, drawn: unknown, text: string, over: number}} Row
  */
 
 export class GridView {
@@ -31,12 +34,13 @@ export class GridView {
     /** @type {View | null} */ this.view = null;
     /** @type {Layout | null} */ this.layout = null;
     /** @type {Map<number, Row>} */ this.rows = new Map();
+    /** @type {{version: number, of: (row: number) => Over | null}} */ this.over = { version: 0, of: () => null };
     this.marks = noMarks();
     /** @type {Element[]} */ this.marked = [];
     this.waiting = 0;
     // Sizes are kept: to ask for them in the midst of drawing would lay the page out twice.
     this.room = { width: 0, height: 0 };
-    this.top = this.over = 0;
+    this.top = this.overhang = 0;
     this.head = html("div", { class: "head", role: "row" });
     this.body = html("div", { class: "body", role: "rowgroup" });
     this.scroller = html("div", { class: "scroller", role: "grid", tabindex: 0, "aria-label": "states" },
@@ -87,7 +91,8 @@ export class GridView {
     this.layout = layout;
     if (before !== this.laidOut) {
       for (const row of this.rows.values()) row.drawn = undefined;
-      this.drawHead(layout);
+      this.head.replaceChildren(...headCells(layout, grid.columns));
+      this.head.style.height = `${layout.header}px`;
       const wide = `${layout.words + layout.width}px`;
       this.head.style.minWidth = this.body.style.minWidth = wide;
       scroller.dataset.density = layout.density;
@@ -100,20 +105,9 @@ export class GridView {
 
   /** Keep the prediction's column in sight where there are more columns than fit. */
   keepInSight() {
-    this.over = this.layout ? overhang(this.layout, this.room.width, this.scroller.scrollLeft) : 0;
-    this.scroller.style.setProperty("--over", `${-this.over}px`);
-    this.scroller.classList.toggle("over", this.over > 0);
-  }
-
-  /** @param {Layout} layout */
-  drawHead(layout) {
-    const last = lastLayer(this.grid?.columns ?? []);
-    const columns = drawHeader(layout, (k) => ({ role: "columnheader", "aria-colindex": k + 2,
-      "aria-label": columnName(layout.slots[k].column, last) }));
-    const corner = html("div", { class: "corner", role: "columnheader", "aria-label": "word" });
-    corner.style.width = `${layout.words}px`;
-    this.head.replaceChildren(corner, toDom(drawing(layout.width, layout.header, { role: "none" }, columns)));
-    this.head.style.height = `${layout.header}px`;
+    this.overhang = this.layout ? overhang(this.layout, this.room.width, this.scroller.scrollLeft) : 0;
+    this.scroller.style.setProperty("--over", `${-this.overhang}px`);
+    this.scroller.classList.toggle("over", this.overhang > 0);
   }
 
   later() {
@@ -121,6 +115,7 @@ export class GridView {
     this.waiting = requestAnimationFrame(() => {
       this.waiting = 0;
       this.draw();
+      this.callbacks.onRange?.();
     });
   }
 
@@ -175,11 +170,12 @@ export class GridView {
     }
     // Rows still on their way keep what they showed, marked as stale, so that nothing flickers.
     held.element.classList.toggle("stale", !states);
-    if (fresh || (states && held.drawn !== states)) {
+    if (fresh || (states && (held.drawn !== states || held.over !== this.over.version))) {
       held.drawn = states ?? null;
+      held.over = this.over.version;
       held.element.setAttribute("aria-label", rowSentence(grid, row));
       const drawn = toDom(drawing(layout.width, layout.row, { class: "states", role: "none" },
-        drawRow(grid, row, layout, (k) => this.id(row, k))));
+        drawRow(grid, row, layout, (k) => this.id(row, k), this.over.of(row))));
       held.states.replaceWith(drawn);
       held.states = drawn;
     }
@@ -192,7 +188,7 @@ export class GridView {
     // In the order they are read, however they came into view.
     const after = [...this.rows.keys()].filter((other) => other > row).sort((a, b) => a - b)[0];
     this.body.insertBefore(element, after === undefined ? null : this.rows.get(after)?.element ?? null);
-    return { element, word, states, drawn: undefined, text: "" };
+    return { element, word, states, drawn: undefined, text: "", over: 0 };
   }
 
   /** @param {number} row @param {number} slot */
@@ -233,7 +229,7 @@ export class GridView {
     if (!grid || !layout) return null;
     const box = this.body.getBoundingClientRect();
     const hidden = event.clientX - this.scroller.getBoundingClientRect().left <= layout.words; // by the words
-    return hidden ? null : placeAt(layout, event.clientX - box.left, event.clientY - box.top - 3, grid.rows.length, this.over);
+    return hidden ? null : placeAt(layout, event.clientX - box.left, event.clientY - box.top - 3, grid.rows.length, this.overhang);
   }
 
   /** @param {MouseEvent} event @param {"pointer" | "touch"} how */
@@ -247,8 +243,9 @@ export class GridView {
 
   /** @param {MouseEvent} event */
   click(event) {
-    const place = this.at(event);
+    const place = this.at(event), name = labelAt(event);
     if (!place) return;
+    if (name !== null && this.callbacks.onLabel) return this.callbacks.onLabel(name);
     const { focus } = this.marks;
     const same = focus !== null && focus.column === place.column && focus.row === place.row;
     // A first tap only looks; a tap on what is in view, or a click, pins.
@@ -285,7 +282,7 @@ export class GridView {
     if (scroller.scrollTop > top) scroller.scrollTop = top;
     else if (scroller.scrollTop + scroller.clientHeight < bottom) scroller.scrollTop = bottom - scroller.clientHeight;
     if (slot === layout.own) return this.draw();
-    const right = slot.x + slot.width + layout.words + 6 + (this.over && layout.own ? layout.own.width + 8 : 0);
+    const right = slot.x + slot.width + layout.words + 6 + (this.overhang && layout.own ? layout.width - layout.own.x + 6 : 0);
     if (scroller.scrollLeft > slot.x - 6) scroller.scrollLeft = slot.x - 6;
     else if (scroller.scrollLeft + scroller.clientWidth < right) scroller.scrollLeft = right - scroller.clientWidth;
     this.top = scroller.scrollTop;

@@ -13,7 +13,7 @@ import { LABEL, PITCH, round } from "./bars.js";
  * @typedef {{slots: Slot[], own: Slot | null, groups: {name: string, x: number, width: number}[], density: string,
  *   naming: string, bars: number, row: number, state: number, mark: number, pitch: number,
  *   scale: number, label: number, values: boolean, header: number, slanted: boolean, words: number, numbers: number, wordSize: number,
- *   width: number, measure: Measure}} Layout
+ *   width: number, surprisal: {x: number, width: number} | null, measure: Measure}} Layout
  */
 
 /**
@@ -38,6 +38,7 @@ function isOutput(column, all) {
 }
 
 const NARROW = 520;
+const SURPRISAL = 46; // the width of its column at the usual size, with the gap before it
 const LAYERS = 22; // the height of the line with their names
 const HEADING = 38; // and of that with the columns' symbols and names
 const COLUMN = 72; // the width of a column whose labels have their usual size
@@ -106,7 +107,9 @@ function placed(grid, columns, width, gap) {
     if (column.layer !== layer) {
       x += gap;
       layer = column.layer;
-      groups.push({ name: layerName(layer, last), x, width: 0 });
+      // The model itself is asked about the next word, whatever its states are asked about.
+      const name = layer >= last && grid.semantic !== "output" && grid.follows ? "next word" : layerName(layer, last);
+      groups.push({ name, x, width: 0 });
     }
     slots.push({ column, index: grid.columns.indexOf(column), x, width });
     x += width;
@@ -132,7 +135,9 @@ export function layOut(grid, view, room, measure) {
   const word = wordColumn(grid, { compact, size, scale }, room.width, measure);
   const layers = new Set(columns.map((column) => column.layer)).size;
   const gap = compact ? 8 : 11;
-  const left = room.width - word.width - gap * layers - 2;
+  const surprising = view.turns && grid.follows && columns[columns.length - 1]?.letter === "y";
+  const surprisal = surprising ? Math.round(SURPRISAL * scale) : 0;
+  const left = room.width - word.width - gap * layers - 2 - surprisal;
   const most = room.most ?? (compact ? 96 : columns.length < 5 ? 300 : 200);
   const width = between(Math.floor(left / Math.max(1, columns.length)), compact ? 13 : 66, most);
   const slanted = view.naming === "names" && width < 60;
@@ -140,8 +145,10 @@ export function layOut(grid, view, room, measure) {
   const pitch = round(PITCH * scale), tall = Math.round(view.bars * pitch);
   const state = compact ? compactRow(grid.words.length, room.height - header) - 1 : tall;
   const type = round(LABEL * scale), beside = 15 * scale;
+  const across = placed(grid, columns, width, gap);
   return {
-    ...placed(grid, columns, width, gap), density: view.density, naming: view.naming, bars: view.bars, pitch, scale,
+    ...across, surprisal: surprisal ? { x: across.width + 4, width: surprisal - 12 } : null, width: across.width + surprisal,
+    density: view.density, naming: view.naming, bars: view.bars, pitch, scale,
     label: type, values: width - beside - 12 * scale >= VALUES * type,
     row: compact ? state + 1 : state + Math.round(BETWEEN * scale), state,
     mark: compact ? width - (width > 20 ? 2 : 1) : Math.round(beside),

@@ -1,5 +1,6 @@
 // A whole grid as one drawing, with heading and legend: what is saved as SVG and PNG.
 
+import { followTitle } from "../base/follow.js";
 import { groupName, semanticName, visible } from "../base/format.js";
 import { shape } from "../base/markup.js";
 import { fitted } from "../base/text.js";
@@ -22,15 +23,16 @@ function legend(grid, y, measure) {
     parts.push(shape("rect", { x, y: y - 9, width: 11, height: 11, rx: 2, fill: colour }), label(x + 16, y, name));
     x += 30 + measure(name, 10.5);
   }
-  parts.push(label(x, y, "white = undecided", { fill: SOFT }));
+  parts.push(label(x, y, "faded = groups mixed", { fill: SOFT }));
   return parts;
 }
 
 /**
  * @param {Held} grid @param {View} view @param {import("../base/text.js").Measure} measure
+ * @param {(row: number) => import("./over.js").Over | null} over what is drawn over a row
  * @returns {{drawing: Shape, width: number, height: number}}
  */
-export function drawSheet(grid, view, measure) {
+export function drawSheet(grid, view, measure, over = () => null) {
   const most = view.density === "compact" ? 26 : 104;
   const layout = layOut(grid, view, { width: Infinity, height: 0, most }, measure);
   const width = Math.max(420, Math.ceil(layout.words + layout.width + 2 * EDGE));
@@ -38,9 +40,10 @@ export function drawSheet(grid, view, measure) {
   const rows = grid.words.map((_, row) => {
     const y = top + layout.header + 6 + row * layout.row;
     return shape("g", { transform: `translate(${EDGE} ${y})` }, drawWord(grid, row, layout),
-      shape("g", { transform: `translate(${layout.words} 0)` }, drawRow(grid, row, layout, () => "")));
+      shape("g", { transform: `translate(${layout.words} 0)` }, drawRow(grid, row, layout, () => "", over(row))));
   });
-  const told = `${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}`;
+  const followed = view.follow && over(0)?.scale ? ` · ${followTitle(view.follow)}` : "";
+  const told = `${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}${followed}`;
   const drawing = shape("svg", { xmlns: "http://www.w3.org/2000/svg", width, height,
     viewBox: `0 0 ${width} ${height}`, ...textStyle() },
     shape("title", {}, `${told}: ${visible(grid.text)}`),

@@ -9,7 +9,7 @@ import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 export function plainView() {
   return {
     run: null, text: null, semantic: null, palette: null, density: "bars", kinds: null,
-    naming: "both", bars: 3, pins: [], focus: null, page: "grid",
+    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, page: "grid",
   };
 }
 
@@ -80,6 +80,9 @@ export function encode(view, usual = {}) {
   add("palette");
   for (const pin of view.pins) parts.push(`pin=${pinned(pin, view)}`);
   if (view.focus) parts.push(`at=${placed(view.focus)}`);
+  if (view.follow) parts.push(`follow=${view.follow.labels.map(item).join(",")}`);
+  if (view.follow?.against.length) parts.push(`against=${view.follow.against.map(item).join(",")}`);
+  if (view.turns) parts.push("turns=1");
   return parts.join("&");
 }
 
@@ -118,6 +121,7 @@ export function decode(hash) {
     if (take(view, key, raw)) continue;
     problems.push(`the link says ${quote(`${key}=${unquoted(raw)}`)}, which means nothing here`);
   }
+  if (!view.follow?.labels.length) view.follow = null;
   return { view, problems };
 }
 
@@ -157,6 +161,14 @@ function take(view, key, raw) {
       if (found) view.pins.push(found);
       return found !== null;
     }
+    case "follow": case "against": {
+      const given = raw.split(",").filter(Boolean).map(unquoted), { labels = [], against = [] } = view.follow ?? {};
+      view.follow = key === "follow" ? { labels: given, against } : { labels, against: given };
+      return given.length > 0;
+    }
+    case "turns":
+      view.turns = value === "1";
+      return view.turns;
     case "at":
       view.focus = place(raw);
       return view.focus !== null;

@@ -217,3 +217,9 @@ export class Client {
     return PAUSES[Math.min(this.failures++, PAUSES.length - 1)];
   }
 }
+
+/** What went wrong, in words. @param {unknown} error */
+export function reason(error) {
+  const told = error instanceof Error ? error.message : String(error);
+  return error instanceof TypeError ? "the server does not answer" : told;
+}

@@ -28,16 +28,22 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** @param {Held} grid @param {View} view @param {import("../base/text.js").Measure} measure */
-export function saveSvg(grid, view, measure) {
-  const { drawing } = drawSheet(grid, view, measure);
+/**
+ * @param {Held} grid @param {View} view @param {import("../base/text.js").Measure} measure
+ * @param {(row: number) => import("../grid/over.js").Over | null} [over] what is drawn over a row
+ */
+export function saveSvg(grid, view, measure, over) {
+  const { drawing } = drawSheet(grid, view, measure, over);
   const text = `<?xml version="1.0" encoding="UTF-8"?>\n${toText(drawing)}\n`;
   download(new Blob([text], { type: "image/svg+xml" }), fileName(grid.text, "svg"));
 }
 
-/** @param {Held} grid @param {View} view @param {import("../base/text.js").Measure} measure */
-export async function savePng(grid, view, measure) {
-  const { drawing, width, height } = drawSheet(grid, view, measure);
+/**
+ * @param {Held} grid @param {View} view @param {import("../base/text.js").Measure} measure
+ * @param {(row: number) => import("../grid/over.js").Over | null} [over] what is drawn over a row
+ */
+export async function savePng(grid, view, measure, over) {
+  const { drawing, width, height } = drawSheet(grid, view, measure, over);
   const scale = Math.min(2, LARGEST / height, LARGEST / width);
   const long = `${thousands(grid.words.length)} words are too long for a PNG; save as SVG, or draw compact`;
   if (scale < 0.5) throw new Error(long);

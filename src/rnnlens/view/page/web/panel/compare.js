@@ -45,6 +45,7 @@ export function differing(kept, most) {
 /** @param {Compared} compared @param {string} name @param {number} width */
 function cell({ kept }, name, width) {
   if (!kept) return html("td", {}, "…");
+  if (kept.state.unread) return html("td", { title: "nothing was read into this state yet" }, "—");
   const { p, listed } = probabilityOf(kept, name), track = width - VALUE;
   const said = listed ? percent(p) : `<${percent(p).replace("<", "")}`;
   const value = shape("text", { x: width, y: 11, class: "soft", "text-anchor": "end", "font-size": LABEL + 0.5 }, said);
@@ -92,9 +93,10 @@ function distances(from, told) {
 export function drawComparison(grid, compared, between, focus, how) {
   const each = Math.floor((how.room - NAMES - 60) / compared.length);
   const width = Math.max(76, Math.min(190, each)) - 16;
-  const kept = compared.flatMap((one) => (one.kept ? [one.kept] : []));
+  const kept = compared.flatMap(({ kept: one }) => (one && !one.state.unread ? [one] : []));
   const names = differing(kept, ROWS);
-  const rows = names.map((name) => html("tr", {}, html("th", { scope: "row" }, bdi(visible(name))),
+  const rows = names.map((name) => html("tr", {},
+    html("th", { scope: "row" }, html("bdi", { "data-label": name }, visible(name))),
     ...compared.map((one) => cell(one, name, width))));
   const first = compared[0].pin;
   const foot = [distances("from the first", compared.map(({ pin }) => between(first, pin)))];

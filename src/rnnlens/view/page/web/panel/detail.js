@@ -1,7 +1,7 @@
 // The panel's account of one state.
 
 import {
-  columnName, groupName, lastLayer, ordinal, percent, perplexity, probability, visible, wantedName, wordAfter,
+  columnName, groupName, semanticHelp, lastLayer, ordinal, percent, perplexity, probability, visible, wantedName, wordAfter,
 } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { tail } from "../base/text.js";
@@ -15,6 +15,8 @@ import { textStyle } from "../grid/draw.js";
 /** @typedef {import("../base/text.js").Measure} Measure */
 
 const ROOMY = 250; // a panel whose labels can be larger
+const UNREAD = "No word was read into this state yet: it is what the network starts from. What a probe makes of it means "
+  + "nothing, so nothing is drawn.";
 const PATH = 14; // the size of a path that stands for a symbol
 
 /**
@@ -95,25 +97,28 @@ export function drawDetail(grid, place, width, measure) {
   if (!column || !state) return [];
   const last = lastLayer(grid.columns);
   const name = columnName(column, last);
+  const told = state.unread ? [html("p", {}, UNREAD)]
+    : [toDom(drawTop(grid, state, width, measure)), facts(grid, column, state)];
   return [
     html("h2", {}, symbol(column, place.row, last, width, measure)),
     html("p", { class: "name" }, `${column.letter ? name[0].toUpperCase() + name.slice(1) : name}, after `,
       html("b", {}, bdi(wordAfter(grid, column, place.row)))),
     html("p", { class: "equation" }, visible(column.equation)),
-    toDom(drawTop(grid, state, width, measure)),
-    facts(grid, column, state),
+    ...told,
   ];
 }
 
 /** What the panel says before a state is pointed at. @param {Held | null} grid */
 export function drawHint(grid) {
-  const keys = [["arrows", "move"], ["Enter", "pins"], ["Escape", "clears"]];
-  const read = "Each row is a word the network reads, each column a part of the network. The bars are "
-    + "what that state predicts, the longer the more probable; the rectangle takes the colour of the "
-    + "group that dominates, and fades to white the less it does.";
+  const keys = [["arrows", "move"], ["Enter", "pins"], ["t", "goes to the largest turn"], ["Escape", "clears"]];
+  const asked = grid ? semanticHelp(grid.semantic, grid.follows) : semanticHelp("output");
+  const read = `Each row is a word the network reads, each column a part of the network. ${asked} The bars are its `
+    + "answer, the longer the more probable; the rectangle takes the colour of the group that leads, and fades "
+    + "where groups are mixed.";
   const list = html("dl", { class: "keys" });
   for (const [key, does] of keys) list.append(html("dt", {}, html("kbd", {}, key)), html("dd", {}, does));
-  const look = "Point at a state to see what feeds it and what it feeds. Click to pin it, and compare it with others.";
+  const look = "Point at a state to see what feeds it and what it feeds. Click to pin it, and compare it with others. "
+    + "Click a label to follow it through every state.";
   const bare = "This run has no probes, so only the model's own prediction is drawn. To see every state: ";
   const only = grid && !grid.semantics.length ? [html("p", {}, bare, html("code", {}, "rnnlens fit"))] : [];
   return [html("h2", {}, "How to read it"), html("p", {}, read), html("p", {}, look), ...only, list];

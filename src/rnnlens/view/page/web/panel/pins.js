@@ -24,6 +24,11 @@ export function pinKey(pin) {
   return JSON.stringify([pin.column, pin.row, pin.semantic, pin.text, pin.run]);
 }
 
+/** The same for both orders: the divergence is. @param {Pin} a @param {Pin} b */
+export function pairKey(a, b) {
+  return [pinKey(a), pinKey(b)].sort().join("|");
+}
+
 /**
  * A place of a grid as a pin that remembers where it is from.
  * @param {Held} grid @param {Place} place
@@ -154,7 +159,8 @@ export function drawPin(grid, pin, kept, distance, how) {
   const look = { width: how.width, size: LABEL, pitch: PITCH, values: true, measure: how.measure };
   const bars = shape("svg", { width: how.width, height: 4 * PITCH, ...textStyle() },
     ...drawBars(kept, kept.state, 4, look));
-  if (!lives(pin, grid)) card.append(toDom(bars));
+  if (kept.state.unread) card.append(html("p", { class: "origin" }, "nothing read yet"));
+  else if (!lives(pin, grid)) card.append(toDom(bars));
   if (distance !== undefined) {
     const words = distance?.exact ? `, ${inWords(distance.bits)}` : "";
     const told = distance ? `${apart(distance)} from the state in view${words}` : "…";

@@ -1,0 +1,84 @@
+// What a column's head opens: the kind's name, equation and perplexity, and which kinds are shown.
+
+import { columnName, lastLayer, perplexity, semanticName, visible } from "../base/format.js";
+import { html } from "../base/markup.js";
+import { shownColumns } from "../grid/layout.js";
+
+/** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../base/schema.d.ts").Column} Column */
+/** @typedef {import("../base/schema.d.ts").View} View */
+
+export class KindSheet {
+  /** @param {HTMLElement} place where the grid stands @param {HTMLElement} heads @param {(change: Partial<View>) => void} onView */
+  constructor(place, heads, onView) {
+    this.onView = onView;
+    this.place = place;
+    /** @type {Held | null} */ this.grid = null;
+    /** @type {View["kinds"]} */ this.kinds = null;
+    this.sheet = html("div", { class: "sheet kind", role: "dialog", "aria-label": "a kind", hidden: true });
+    place.append(this.sheet);
+    heads.addEventListener("click", (event) => {
+      const head = event.target instanceof Element ? event.target.closest("[data-column]") : null;
+      const column = this.grid?.columns.find((one) => one.id === head?.getAttribute("data-column"));
+      if (head && column) this.open(column, head.getBoundingClientRect());
+    });
+    place.getRootNode().addEventListener("pointerdown", (event) => {
+      const path = event.composedPath();
+      if (!path.includes(this.sheet) && !path.includes(heads)) this.close();
+    });
+    this.sheet.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      this.close();
+    });
+  }
+
+  /** @param {Held} grid @param {View} view */
+  show(grid, view) {
+    if (grid.columns !== this.grid?.columns && grid.run !== this.grid?.run) this.close();
+    this.grid = grid;
+    this.kinds = view.kinds;
+  }
+
+  close() {
+    this.sheet.hidden = true;
+  }
+
+  /** @param {Column} column @param {DOMRect} at */
+  open(column, at) {
+    const { grid } = this;
+    if (!grid) return;
+    this.sheet.replaceChildren(...this.describe(grid, column));
+    this.sheet.hidden = false;
+    const box = this.place.getBoundingClientRect(), wide = this.sheet.offsetWidth;
+    this.sheet.style.left = `${Math.max(4, Math.min(at.left - box.left, box.width - wide - 6))}px`;
+    this.sheet.style.top = `${at.bottom - box.top + 4}px`;
+    this.sheet.querySelector("button")?.focus();
+  }
+
+  /** @param {Held} grid @param {Column} column @returns {Node[]} */
+  describe(grid, column) {
+    const own = grid.columns.find((one) => one.letter === "y"), last = lastLayer(grid.columns);
+    const asked = column === own ? "next word" : semanticName(grid.semantic, grid.follows);
+    const beside = own && own !== column && grid.semantic === "output" && own.perplexity !== null
+      ? `, the model ${perplexity(own.perplexity)}` : "";
+    const shown = shownColumns(grid, this.kinds);
+    const hidden = grid.columns.filter((one) => one.layer === column.layer && !shown.includes(one));
+    /** @param {Column[]} columns */
+    const take = (columns) => {
+      const ids = new Set(columns.map((one) => one.id));
+      this.onView({ kinds: grid.columns.filter((one) => ids.has(one.id)).map((one) => one.id) });
+      this.close();
+    };
+    const button = (/** @type {string} */ text, /** @type {Column[]} */ columns) =>
+      html("button", { type: "button", class: "action", click: () => take(columns) }, text);
+    return [
+      html("h3", {}, columnName(column, last)),
+      html("p", { class: "equation" }, visible(column.equation)),
+      html("p", { class: "soft" }, column.perplexity === null ? `${asked}: perplexity not measured`
+        : `perplexity for the ${asked}: ${perplexity(column.perplexity)}${beside}`),
+      ...(shown.length > 1 ? [button("hide this kind", shown.filter((one) => one !== column))] : []),
+      ...hidden.map((one) => button(`show ${visible(one.name)}`, [...shown, one])),
+    ];
+  }
+}

@@ -1,0 +1,155 @@
+// Followed labels and turns over a grid: what is known of them, on one scale, and where to jump.
+
+import { followText, scaleOf } from "../base/follow.js";
+import { html } from "../base/markup.js";
+import { shownColumns } from "../grid/layout.js";
+import { labelAt, ranked } from "../grid/over.js";
+import { Readings } from "../net/readings.js";
+import { drawTurnList } from "../panel/turns.js";
+import { Strip } from "./strip.js";
+
+/** @typedef {import("../base/follow.js").Scale} Scale */
+/** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../base/schema.d.ts").Place} Place */
+/** @typedef {import("../base/schema.d.ts").View} View */
+/** @typedef {import("../grid/gridview.js").GridView} GridView */
+/** @typedef {import("../grid/over.js").Over} Over */
+/**
+ * `strip` is where marks are explained and labels are chosen; `read` answers, where there is somebody who can;
+ * `onUnread` is given what went wrong, or null once nothing does.
+ * @typedef {{strip?: HTMLElement, read?: import("../net/readings.js").Reader,
+ *   onUnread?: (error: unknown) => void}} OverlayCallbacks
+ */
+
+export class Overlay {
+  /**
+   * @param {GridView} gridView @param {OverlayCallbacks} callbacks
+   * @param {{set: (change: Partial<View>) => void, focus: (place: Place) => void}} lens
+   */
+  constructor(gridView, { strip, read, onUnread }, lens) {
+    this.gridView = gridView;
+    this.lens = lens;
+    this.list = html("div", { class: "turning" });
+    this.strip = strip ? new Strip(strip, lens.set, read !== undefined) : null;
+    this.readings = read ? new Readings(read, () => this.arrived(), (error) => onUnread?.(error)) : null;
+    /** @type {Held | null} */ this.grid = null;
+    /** @type {View | null} */ this.view = null;
+    /** @type {Scale | null} */ this.scale = null;
+    this.seen = ""; // what the scale and the drawn rows were made of
+    this.rank = -1; // of the turn last jumped to
+    this.jumping = false; // whether the largest turn is to be shown once it is known
+    this.text = "";
+  }
+
+  /** Take in a grid and a view, before they are drawn. @param {Held} grid @param {View} view */
+  show(grid, view) {
+    if (grid.text !== this.text || !view.turns) this.rank = -1;
+    this.text = grid.text;
+    this.grid = grid;
+    this.view = view;
+    this.readings?.show(grid, view, this.inView());
+    this.prepare();
+  }
+
+  /** The rows in view. @returns {[number, number]} */
+  inView() {
+    const [first, end] = this.gridView.range();
+    return [first, end];
+  }
+
+  /** Rows came into view. */
+  moved() {
+    if (this.grid && this.view) this.readings?.show(this.grid, this.view, this.inView());
+  }
+
+  arrived() {
+    this.prepare();
+    this.gridView.draw();
+    this.refresh();
+  }
+
+  /** Fit the scale, and have rows drawn anew where what is known of them changed. */
+  prepare() {
+    const { grid, view, readings, gridView } = this;
+    if (!grid || !view || !readings) return;
+    const seen = `${readings.version} ${JSON.stringify([view.kinds, followText(view.follow), view.turns])}`;
+    if (seen === this.seen) return;
+    this.seen = seen;
+    const columns = shownColumns(grid, view.kinds).map((column) => grid.columns.indexOf(column));
+    const values = grid.rows.flatMap((_, row) => {
+      const numbers = readings.numbersOf(row);
+      return numbers ? columns.map((k) => numbers[k]) : [];
+    });
+    this.scale = view.follow ? scaleOf(values, view.follow.against.length > 0) : null;
+    gridView.over = { version: gridView.over.version + 1, of: (row) => this.over(row) };
+  }
+
+  /** @param {number} row @returns {Over | null} */
+  over(row) {
+    const { readings, scale } = this;
+    if (!readings || (!scale && !readings.turns)) return null;
+    return { row, scale, before: readings.numbersOf(row - 1), here: readings.numbersOf(row),
+      after: readings.numbersOf(row + 1), turns: readings.turnsOf(row) };
+  }
+
+  /** The turns between states that are shown, largest first. */
+  turns() {
+    const { grid, readings } = this;
+    return grid && readings ? ranked(grid, (row) => readings.turnsOf(row), this.shown()) : [];
+  }
+
+  shown() {
+    return new Set(this.grid && this.view ? shownColumns(this.grid, this.view.kinds).map((column) => column.id) : []);
+  }
+
+  /** Draw what is said of followed labels and turns. */
+  refresh() {
+    const { grid, view, readings } = this;
+    if (!grid || !view) return;
+    this.strip?.show(grid, view, this.scale);
+    const list = readings && view.turns
+      ? drawTurnList(grid, (row) => readings.turnsOf(row), this.shown(), (place) => this.go(place)) : [];
+    this.list.replaceChildren(...list);
+    if (this.jumping && this.turns().length) this.next();
+  }
+
+  /** @param {string} label */
+  follow(label) {
+    this.lens.set({ follow: { labels: [label], against: [] } });
+  }
+
+  /** A click in the panel, where labels are too. @param {Event} event */
+  click(event) {
+    const label = labelAt(event);
+    if (label !== null && this.readings) this.follow(label);
+  }
+
+  /** The key t goes to the largest turn, and then to the next ones. @param {KeyboardEvent} event */
+  key(event) {
+    const plain = !event.ctrlKey && !event.altKey && !event.metaKey;
+    if (event.key !== "t" || !plain || isTyping(event) || !this.readings || !this.view) return;
+    this.jumping = !this.view.turns;
+    if (this.jumping) this.lens.set({ turns: true });
+    else this.next();
+  }
+
+  next() {
+    const turns = this.turns();
+    this.jumping = false;
+    if (!turns.length) return;
+    this.rank = (this.rank + 1) % turns.length;
+    this.go({ column: turns[this.rank].target, row: turns[this.rank].row });
+  }
+
+  /** @param {Place} place */
+  go(place) {
+    this.gridView.reveal(place);
+    this.lens.focus(place);
+  }
+}
+
+/** Whether a key is a letter of some text. @param {Event} event */
+function isTyping(event) {
+  const at = event.composedPath()[0];
+  return at instanceof HTMLElement && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
+}

@@ -1,0 +1,138 @@
+// Followed labels and turns, asked for row by row: those in view first, and never while somebody types.
+
+/** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../base/schema.d.ts").Follow} Follow */
+/** @typedef {import("../base/schema.d.ts").Posts} Posts */
+/** @typedef {import("../base/schema.d.ts").State} State */
+/** @typedef {import("../base/schema.d.ts").TurnRow} TurnRow */
+/** @typedef {import("../base/schema.d.ts").View} View */
+/**
+ * Whoever answers: a server or a kernel.
+ * @typedef {<P extends "api/follow" | "api/turns">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>
+ *   Promise<Posts[P]["answer"]>} Reader
+ */
+
+const LULL = 250; // ms after the last change before anything is asked for
+const BLOCK = 24; // rows in one answer
+
+export class Readings {
+  /**
+   * @param {Reader} read @param {() => void} onChange @param {(error: unknown) => void} onProblem null: none any more
+   * @param {number} lull ms
+   */
+  constructor(read, onChange, onProblem, lull = LULL) {
+    this.read = read;
+    this.onChange = onChange;
+    this.onProblem = onProblem;
+    this.lull = lull;
+    /** @type {Held | null} */ this.grid = null;
+    /** @type {Follow | null} */ this.follow = null;
+    this.turns = false;
+    this.question = "";
+    // By a row's own states: whatever row is sent anew is asked for anew, and no other.
+    /** @type {WeakMap<State[], number[]>} */ this.numbers = new WeakMap();
+    /** @type {WeakMap<State[], TurnRow>} */ this.turned = new WeakMap();
+    /** @type {[number, number]} */ this.range = [0, 0];
+    this.version = 0;
+    this.timer = 0;
+    this.failed = false;
+    /** @type {AbortController | null} */ this.flight = null;
+  }
+
+  /** What is to be read now, and the rows in view. @param {Held} grid @param {View} view @param {[number, number]} range */
+  show(grid, view, range) {
+    const question = JSON.stringify([grid.run, view.follow]);
+    if (question !== this.question) {
+      this.numbers = new WeakMap();
+      this.version++;
+    }
+    if (this.turns !== view.turns) this.version++;
+    const changed = question !== this.question || this.turns !== view.turns || this.grid?.text !== grid.text
+      || this.grid?.semantic !== grid.semantic;
+    this.question = question;
+    this.follow = view.follow;
+    this.turns = view.turns;
+    this.grid = grid;
+    this.range = range;
+    if (changed) {
+      this.flight?.abort();
+      if (this.failed) this.onProblem(null);
+      this.failed = false;
+    }
+    this.later(changed ? this.lull : 0);
+  }
+
+  /** The followed numbers of a row. @param {number} row @returns {number[] | null} */
+  numbersOf(row) {
+    const states = this.grid?.rows[row];
+    return (states && this.follow && this.numbers.get(states)) ?? null;
+  }
+
+  /** The turns of a row. @param {number} row @returns {TurnRow | null} */
+  turnsOf(row) {
+    const states = this.grid?.rows[row];
+    return (states && this.turns && this.turned.get(states)) || null;
+  }
+
+  /** @param {number} pause */
+  later(pause) {
+    clearTimeout(this.timer);
+    if (!this.flight && !this.failed && this.next()) this.timer = setTimeout(() => this.fly(), pause);
+  }
+
+  /**
+   * The rows to ask for next: those in view, then the others.
+   * @returns {{path: "api/follow" | "api/turns", first: number, limit: number} | null}
+   */
+  next() {
+    const { grid } = this;
+    if (!grid) return null;
+    const [first, end] = this.range;
+    const rows = [...grid.rows.keys()], seen = rows.slice(first, end);
+    /** @param {WeakMap<State[], unknown>} known */
+    const missing = (known) => [...seen, ...rows].find((row) => !known.has(grid.rows[row]));
+    const open = [
+      this.follow && { path: /** @type {const} */ ("api/follow"), known: this.numbers },
+      this.turns && { path: /** @type {const} */ ("api/turns"), known: this.turned },
+    ];
+    for (const wish of open) {
+      const at = wish ? missing(wish.known) : undefined;
+      if (wish && at !== undefined) {
+        let limit = 1;
+        while (limit < BLOCK && at + limit < rows.length && !wish.known.has(grid.rows[at + limit])) limit++;
+        return { path: wish.path, first: at, limit };
+      }
+    }
+    return null;
+  }
+
+  async fly() {
+    const wish = this.next(), { grid, follow } = this;
+    if (!wish || !grid) return;
+    const flight = new AbortController();
+    this.flight = flight;
+    const { path, first, limit } = wish, rows = grid.rows.slice(first, first + limit), question = this.question;
+    const asked = { run: grid.run, text: grid.text, semantic: grid.semantic, first, limit };
+    try {
+      if (path === "api/follow") {
+        const found = await this.read(path, { ...asked, labels: follow?.labels ?? [], against: follow?.against ?? [] },
+          flight.signal);
+        if (question === this.question) found.rows.forEach((numbers, k) => this.numbers.set(rows[k], numbers));
+      } else {
+        const found = await this.read(path, asked, flight.signal);
+        found.rows.forEach((turns, k) => this.turned.set(rows[k], turns));
+      }
+      this.version++;
+      if (this.failed) this.onProblem(null);
+      this.failed = false;
+      this.onChange();
+    } catch (error) {
+      if (!flight.signal.aborted) {
+        this.failed = true; // until what is asked for changes
+        this.onProblem(error);
+      }
+    }
+    this.flight = null;
+    this.later(flight.signal.aborted ? this.lull : 0);
+  }
+}

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
+import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
+import { Readings } from "../../../src/rnnlens/view/page/web/net/readings.js";
+import { grid } from "../sample.js";
+
+const LONG = Array(60).fill("we").join(" ");
+const view = { ...plainView(), follow: { labels: ["said"], against: [] } };
+const pause = (ms = 5) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function made() {
+  /** @type {any[]} */ const asked = [];
+  /** @type {unknown[]} */ const problems = [];
+  const read = async (/** @type {string} */ path, /** @type {any} */ body) => {
+    asked.push({ path, ...body });
+    await pause(1);
+    if (body.labels?.includes("nope")) throw new Error("no label is 'nope'");
+    const rows = Array.from({ length: body.limit }, (_, k) => (path === "api/follow" ? [body.first + k] : { edges: [] }));
+    return { from: body.first, labels: [], against: [], rows };
+  };
+  const readings = new Readings(/** @type {any} */ (read), () => {}, (error) => problems.push(error), 3);
+  return { readings, asked, problems };
+}
+
+test("rows in view are asked for first, then the others", async () => {
+  const { readings, asked } = made(), held = hold(grid(LONG), null);
+  readings.show(held, view, [30, 40]);
+  await pause(80);
+  assert.equal(asked[0].first, 30);
+  assert.deepEqual(asked.map(({ limit }) => limit).reduce((a, b) => a + b), 60);
+  assert.deepEqual(readings.numbersOf(59), [59]);
+  assert.equal(readings.turnsOf(0), null);
+});
+
+test("rows that stay when a text changes are not asked for again", async () => {
+  const { readings, asked } = made(), held = hold(grid("we said so"), null);
+  readings.show(held, view, [0, 3]);
+  await pause(40);
+  const longer = { ...held, text: "we said so too", rows: [...held.rows.slice(0, 2), [], []] };
+  readings.show(longer, view, [0, 4]);
+  await pause(40);
+  assert.deepEqual(asked.map(({ first, limit }) => [first, limit]), [[0, 3], [2, 2]]);
+});
+
+test("nothing is asked for while somebody types", async () => {
+  const { readings, asked } = made();
+  for (let k = 0; k < 8; k++) {
+    readings.show(hold(grid(`we said so ${k}`), null), view, [0, 4]);
+    await pause(1);
+  }
+  assert.equal(asked.length, 0);
+  await pause(40);
+  assert.equal(asked.length, 1);
+});
+
+test("nothing is asked for that nobody wants", async () => {
+  const { readings, asked } = made();
+  readings.show(hold(grid(), null), plainView(), [0, 3]);
+  await pause(20);
+  assert.deepEqual(asked, []);
+  readings.show(hold(grid(), null), { ...plainView(), turns: true }, [0, 3]);
+  await pause(20);
+  assert.deepEqual(asked.map(({ path }) => path), ["api/turns"]);
+});
+
+test("what is refused is told once, and no longer when something else is asked for", async () => {
+  const { readings, asked, problems } = made(), held = hold(grid(), null);
+  const wrong = { ...plainView(), follow: { labels: ["nope"], against: [] } };
+  readings.show(held, wrong, [0, 3]);
+  await pause(40);
+  readings.show(held, wrong, [0, 2]);
+  await pause(20);
+  assert.equal(asked.length, 1);
+  readings.show(held, view, [0, 3]);
+  await pause(40);
+  assert.equal(problems.length, 2);
+  assert.equal(problems[1], null);
+  assert.deepEqual(readings.numbersOf(0), [0]);
+});

@@ -32,7 +32,7 @@ def take(address: str) -> None:
             viewport={"width": 1360, "height": 860}, device_scale_factor=2, color_scheme="light"
         )
         page.goto(f"{address}#{VIEW}")
-        page.get_by_text(re.compile(r"\d bits? from view")).last.wait_for()
+        page.locator(".comparison tfoot tr:last-child td", has_text="bits").last.wait_for()
         picture = Image.open(io.BytesIO(page.screenshot()))
         browser.close()
     fewer_colours(picture.convert("RGB")).save(PICTURE, optimize=True)

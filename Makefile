@@ -28,7 +28,7 @@ types: $(VENV)/test-ready
 
 javascript: $(TSC)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(TSC) --project .
-	PATH="$(CURDIR)/$(BIN):$$PATH" node --test tests/web/*.test.js tests/web/*/*.test.js
+	PATH="$(CURDIR)/$(BIN):$$PATH" node --test tests/web/*/*.test.js
 
 pytest: $(VENV)/test-ready $(VENV)/browser $(TSC)
 	$(BIN)/python -m pytest --cov --cov-report= --numprocesses 2 --dist loadfile -m "not timing" $(ARGS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.letters import WORDS, Classifier, LanguageModel, V, batches, trained
+from tests.letters import WORDS, LanguageModel, V, batches, trained
 from torch import Tensor, nn
 
 import rnnlens
@@ -153,14 +153,6 @@ class Recurrent(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         states: Tensor = self.cell(x)[0]
         return states
-
-
-def test_a_classifier_of_whole_sequences_starts_from_the_prior():
-    torch.manual_seed(0)
-    data = [(words, words[:, 0] % 2) for words, _ in batches()]
-    lens = rnnlens.fit(Classifier(labels=2), data, ["even", "odd"], inputs=WORDS, epochs=0)
-    for score in lens.evaluate(data):
-        assert score.perplexity == pytest.approx(score.unigram, rel=1e-3)
 
 
 def test_states_beyond_all_measure_are_fitted_from_the_prior():

@@ -52,6 +52,7 @@ def test_the_flow_goes_through_hidden_gates_and_up_a_row(screen):
     assert screen.rings("feeds") == [at(0, "output state, layer 1")]
     screen.page.click("text=kinds")
     screen.page.click(".presets >> text=all")
+    screen.page.set_viewport_size({"width": 1900, "height": 900})  # so that y covers no column
     expect(screen.find(".row").first.locator(".state")).to_have_count(20)
     screen.point(3, "short-term memory, layer 2")
     assert len(screen.rings("feeds")) == 2

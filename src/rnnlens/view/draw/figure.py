@@ -246,7 +246,7 @@ class _Layout:
         if state["unread"]:
             self.pen.hatch(x, y, wide, high, _GREY)
             if not self.style.compact:
-                self.pen.text(x + _BLOCK + 4, y + _BASE, "nothing read", color=_GREY)
+                self.pen.text(x + _BLOCK + 4, y + _BASE, "unread", color=_GREY)
             return
         self.pen.box(x, y, wide, high, colour, edge)
         if self.style.compact:

@@ -24,7 +24,7 @@ class End(NamedTuple):
 
 @torch.inference_mode()
 def divergences(lens: GridSource, pairs: Sequence[tuple[End, End]]) -> list[float]:
-    """Of each pair, in bits, exactly: over all labels."""
+    """The divergence of each pair of states in bits, exact: over all labels."""
     ends = dict.fromkeys(end for pair in pairs for end in pair)
     texts = {(end.text, end.semantic): lens.request(end.text, end.semantic, None) for end in ends}
     words = sum(len(asked.ids) for asked in texts.values())

@@ -67,7 +67,7 @@ class State:
 
     @property
     def colour(self) -> str:
-        """Of the rectangle, #rrggbb."""
+        """The colour of the rectangle, as #rrggbb."""
         return str(self._drawn["colour"])
 
     @property
@@ -97,16 +97,16 @@ class State:
         return [(self.grid.labels[i], float(p[i])) for i in order]
 
     def entropy(self) -> float:
-        """Of the distribution, in bits."""
+        """The entropy of the distribution, in bits."""
         p = self.distribution()
         return float(-(p[p > 0] * np.log2(p[p > 0])).sum())
 
     def probability(self, label: str) -> float:
-        """Of one label."""
+        """The probability of one label."""
         return float(self.distribution()[self.grid.number(label)])
 
     def rank(self, label: str) -> int:
-        """Of one label; 1 is the most probable."""
+        """The rank of one label; 1 is the most probable."""
         p = self.distribution()
         return int((p > p[self.grid.number(label)]).sum()) + 1
 
@@ -140,15 +140,15 @@ class States(Sequence[State]):
         return len(self._states)
 
     def top(self, k: int = 5) -> list[list[Label]]:
-        """Of every timestep."""
+        """The most probable labels at every timestep."""
         return [state.top(k) for state in self]
 
     def entropy(self) -> list[float]:
-        """Of every timestep, in bits."""
+        """The entropy at every timestep, in bits."""
         return [state.entropy() for state in self]
 
     def rank(self, label: str) -> list[int]:
-        """Of one label at every timestep."""
+        """The rank of one label at every timestep."""
         return [state.rank(label) for state in self]
 
     def divergence(self, other: "States") -> list[float]:

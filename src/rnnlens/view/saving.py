@@ -154,7 +154,7 @@ def drawn(
 def style(
     grid: Mapping[str, Any], look: Look, followed: Mapping[str, Any] | None = None
 ) -> figure.Style:
-    """The same for a figure."""
+    """How a figure is to look: the columns, bars and sizes that a look asks for."""
     return figure.Style(
         chosen(grid["columns"], look.kinds),
         look.bars,

@@ -78,7 +78,7 @@ class Scores:
         }
 
     def perplexity(self, semantic: str, kind: str) -> float | None:
-        """Of a kind under a semantic, or of the model itself."""
+        """The perplexity of a kind under a semantic, or of the model itself."""
         if kind == "y":
             return self.own
         rows = self.semantics.get(semantic, [])

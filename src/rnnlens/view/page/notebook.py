@@ -107,7 +107,7 @@ def style() -> str:
 
 
 def answer(lens: GridSource, question: Any) -> dict[str, str]:
-    """What the widget is told that asked; the questions are those of the server."""
+    """The answer to a question of the widget, which asks what the page asks the server."""
     number = str(question.get("id")) if isinstance(question, dict) else ""
     try:
         return {"id": number, "answer": _dumps(_answered(lens, question))}
@@ -183,7 +183,7 @@ def _safe(text: str, width: int = 200) -> str:
 
 
 def _isolated(text: str) -> str:
-    """The same, keeping its direction to itself."""
+    """The text in marks that keep its direction of writing from what stands beside it."""
     return escape(text) if text.isascii() else f"<bdi>{escape(text)}</bdi>"
 
 

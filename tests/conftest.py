@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 from tests import grammar
 
 from rnnlens.cli import main
@@ -18,6 +19,12 @@ from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.tokens import collect
 
 SLOW_FIXTURES = {"browser", "site", "kept"}  # a browser, the documentation, a run by the command
+
+# The same examples every time, so that a change is judged by what it changes. Others are searched
+# for by `make test ARGS="--hypothesis-profile explore"`.
+settings.register_profile("steady", derandomize=True)
+settings.register_profile("explore", derandomize=False, max_examples=400)
+settings.load_profile("steady")
 
 
 class Answer(NamedTuple):

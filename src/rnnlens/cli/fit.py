@@ -20,8 +20,9 @@ from rnnlens.model.train.distributed import Processes, processes
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.checkpoint import SavedFit, save_fit
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.fitting import FitConfig, Fitter
+from rnnlens.probe.fitting import Fitter
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.recipe import FitConfig
 from rnnlens.probe.semantics import parse
 from rnnlens.run import Run
 
@@ -144,7 +145,7 @@ def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, second
 
 def _watch(run: Run, fitter: Fitter, identity: str, done: dict[str, Tensor], seconds: float) -> int:
     """Fit one semantic with progress and checkpoints; the exit code, 0 unless a signal stops it."""
-    chunks = len(fitter.train.plan(None))
+    chunks = fitter.chunks
 
     def look() -> str:
         nll = float(fitter.nll.mean())
@@ -173,6 +174,8 @@ def _watch(run: Run, fitter: Fitter, identity: str, done: dict[str, Tensor], sec
         total=fitter.epochs * chunks,
         done=fitter.progress.epoch * chunks + fitter.progress.chunk,
         unit="chunk",
+        device=fitter.device,
+        shorter=fitter.shorter("--{} {}"),
         seconds=seconds,
         look=look,
         save=lambda: save_fit(run.fit_checkpoint, identity, done, fitter),

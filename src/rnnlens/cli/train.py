@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from rnnlens.cli.dataset import sentence_dataset
-from rnnlens.cli.evaluate import table
+from rnnlens.cli.evaluate import measured, table
 from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.groups import parts_of_speech
@@ -156,12 +156,14 @@ def _train(
         for name, p in trainer.average.named_parameters():
             p.copy_(trainer.best[name])
     run.write_model(trainer.average)
-    measured = sentence_dataset(trainer.average, corpus).measured()
-    run.write_evaluation({"model": measured})
+    perplexities = measured(sentence_dataset(trainer.average, corpus))
+    run.write_evaluation({"model": perplexities})
     history = {"epochs": trainer.progress.epoch, "best_epoch": trainer.progress.best_epoch}
-    run.write_record({**record, "status": TRAINED, "metrics": {**history, "perplexity": measured}})
+    run.write_record(
+        {**record, "status": TRAINED, "metrics": {**history, "perplexity": perplexities}}
+    )
     run.checkpoint.unlink(missing_ok=True)
-    print(table(measured))
+    print(table(perplexities))
     return 0
 
 
@@ -197,6 +199,8 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
         total=epochs * trainer.steps,
         done=progress.epoch * trainer.steps + progress.step,
         unit="step",
+        device=trainer.device,
+        shorter=_shorter(trainer),
         seconds=seconds,
         look=look,
         save=save,
@@ -208,6 +212,13 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
         if trainer.progress.epoch < epochs:
             watch.say(f"no better validation for {trainer.config.patience} epochs: done")
     return 0
+
+
+def _shorter(trainer: Trainer) -> tuple[str, float]:
+    """Fewer epochs, and the share of the time that they take."""
+    epochs = trainer.config.epochs
+    fewer = max(1, epochs // 3)
+    return f"--epochs {fewer}", fewer / epochs
 
 
 def describe(corpus: EncodedCorpus) -> str:

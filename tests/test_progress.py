@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from rnnlens import progress as module
 from rnnlens.progress import Progress, duration
 
 CPU = torch.device("cpu")
@@ -15,7 +14,7 @@ CPU = torch.device("cpu")
 def clock(monkeypatch) -> Callable[[float], None]:
     """A clock that stands still unless it is moved."""
     now = [0.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("rnnlens.progress.time.monotonic", lambda: now[0])
 
     def move(seconds: float) -> None:
         now[0] += seconds

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -25,6 +26,8 @@ from rnnlens.threads import one_thread, pool
 
 _WORTH = 2**17  # logits of a step, for each kind, that are worth threads of our own
 _CHUNK_ON_CUDA = 65536  # states of every kind that are held at once
+
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -173,7 +176,7 @@ class Fitter:
             for piece in mine.split(self.at_once):
                 labels = self._aligned(chunk.labels[piece])
                 nll = self._each(partial(self._gradient, x, piece, labels, 1 / len(rows)))
-                self.nll += nll[:, : len(piece)].sum(1)
+                self.nll += torch.stack(nll)[:, : len(piece)].sum(1)
             self._update()
             self.seen += len(mine)
 
@@ -182,20 +185,20 @@ class Fitter:
     ) -> Tensor:
         return self.family.learn(k, self._aligned(x[k][piece]), labels, scale)
 
-    def _each(self, work: Callable[[int], Tensor]) -> Tensor:
-        """What `work` gives for each kind, (K, ...), on threads of our own where that is worth it.
+    def _each(self, work: Callable[[int], Result]) -> list[Result]:
+        """What `work` gives for each kind, on threads of our own where that is worth it.
 
         Each thread has kinds to itself, so that none waits for another within a product.
         """
         kinds = range(len(self.kinds))
         if not self.in_threads:
-            return torch.stack([work(k) for k in kinds])
+            return [work(k) for k in kinds]
 
-        def alone(k: int) -> Tensor:
+        def alone(k: int) -> Result:
             with one_thread(), torch.no_grad():  # neither carries over to other threads
                 return work(k)
 
-        return torch.stack([*pool().map(alone, kinds)])
+        return list(pool().map(alone, kinds))
 
     def _aligned(self, rows: Tensor) -> Tensor:
         """On CUDA, rows with zeros behind them, as tensor cores want; these add to no gradient."""
@@ -203,15 +206,21 @@ class Fitter:
         return F.pad(rows, (0, 0) * (rows.dim() - 1) + (0, missing)) if missing else rows
 
     def _update(self) -> None:
-        progress = self.progress
-        progress.step += 1
+        self.progress.step += 1
         self.processes.sum(list(self.family.gradients.values()))
-        for name, weight in self.family.weights.items():
-            adamw_(
-                weight, self.first[name], self.second[name], self.family.gradients[name],
-                progress.step, self.recipe.rate_at(progress.step), self.config.weight_decay,
-            )  # fmt: skip
+        if self.in_threads:
+            self._each(self._step)
+        else:
+            self._step(slice(None))
         self.family.refresh()
+
+    def _step(self, kinds: int | slice) -> None:
+        """Update the weights of some kinds; shared ones are of all kinds together."""
+        step, rate = self.progress.step, self.recipe.rate_at(self.progress.step)
+        parts = (self.family.weights, self.first, self.second, self.family.gradients)
+        for name in self.family.weights:
+            weight, first, second, gradient = (part[name][kinds] for part in parts)
+            adamw_(weight, first, second, gradient, step, rate, self.config.weight_decay)
 
     @torch.no_grad()
     def _validate(self) -> None:
@@ -220,7 +229,7 @@ class Fitter:
         count = 0
         for chunk in self.valid.chunks():
             count += len(chunk.labels)
-            total += self._each(partial(self._nll, chunk))
+            total += torch.stack(self._each(partial(self._nll, chunk)))
         if not count:
             raise RnnlensError(
                 f"no validation data is long enough for the semantic {self.semantic!r}; give more, "

@@ -10,6 +10,8 @@ from torch import Tensor
 import rnnlens
 from rnnlens.errors import RnnlensError
 
+pytestmark = pytest.mark.slow
+
 
 class Ending(LanguageModel):
     """One prediction for a sequence."""

@@ -13,6 +13,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 import rnnlens
 from rnnlens.errors import RnnlensError, RnnlensWarning
 
+pytestmark = pytest.mark.slow
+
 WORSE = "predicts its targets worse"
 
 

@@ -29,6 +29,7 @@ def api(formula, formulas):
     return schemathesis.openapi.from_asgi("/api/openapi.json", app, headers=HOST)
 
 
+@pytest.mark.slow
 def test_every_question_is_fuzzed(api):
     found = [operation.ok() for operation in api.get_all_operations()]
     assert [(o.method.upper(), o.path) for o in found] == QUESTIONS

@@ -91,9 +91,9 @@ def draw(grid: Mapping[str, Any], ending: str, style: Style) -> bytes:
         metadata = dict(_METADATA[ending])
         if ending != ".png":
             metadata["Title"] = printable(style.title or grid["text"])
-        made = io.BytesIO()
-        figure.savefig(made, format=ending[1:], dpi=DOTS, metadata=metadata)
-        return made.getvalue()
+        picture = io.BytesIO()
+        figure.savefig(picture, format=ending[1:], dpi=DOTS, metadata=metadata)
+        return picture.getvalue()
 
 
 class _Layout:

@@ -1,7 +1,7 @@
 // Figure mode: a part of the grid as it will be printed, at the width of a journal's column. The drawing is Python's,
 // the same that `rnnlens show -o` writes; here it is only chosen, shown and saved.
 
-import { visible } from "../base/format.js";
+import { quote, visible } from "../base/format.js";
 import { html } from "../base/markup.js";
 import { shownColumns } from "../grid/layout.js";
 import { parseKinds, parseRows, spanText } from "../grid/part.js";
@@ -140,8 +140,22 @@ export class FigureMode {
   mark() {
     const { grid, view } = this;
     if (!this.open || !grid || !view) return;
-    const columns = parseKinds(this.kinds.value, grid.columns, shownColumns(grid, view.kinds)) ?? [];
-    this.picker.show(parseRows(this.rows.value, grid.words.length) ?? [], new Set(columns.map((column) => column.id)));
+    const { rows, columns } = this.part(grid, view);
+    this.picker.show(rows ?? [], new Set((columns ?? []).map((column) => column.id)));
+  }
+
+  /** The rows and columns that are chosen; null where what is typed means none. @param {Held} grid @param {View} view */
+  part(grid, view) {
+    return { rows: parseRows(this.rows.value, grid.words.length),
+      columns: parseKinds(this.kinds.value, grid.columns, shownColumns(grid, view.kinds)) };
+  }
+
+  /** What is wrong with what is typed, said before anybody is asked. @param {Held} grid @param {View} view */
+  wrong(grid, view) {
+    const { rows, columns } = this.part(grid, view), { length } = grid.words;
+    if (!rows) return `rows ${quote(this.rows.value)}: give numbers from 1 to ${length}, such as ${spanText(Math.max(0, length - 2), length - 1)}`;
+    if (!columns) return `kinds ${quote(this.kinds.value)}: give some of ${visible(grid.columns.map((column) => column.id).join(", "))}, or layer1`;
+    return rows.length && columns.length ? "" : "there is nothing to draw";
   }
 
   /** Mark what is chosen, and have it drawn once nothing changes any more. */
@@ -157,8 +171,10 @@ export class FigureMode {
     this.wanted = wanted;
     this.asked.abort();
     clearTimeout(this.timer);
-    this.panel.setAttribute("aria-busy", "true");
-    this.timer = setTimeout(() => this.preview(asked), SETTLED);
+    const wrong = this.wrong(grid, view);
+    this.panel.setAttribute("aria-busy", String(!wrong));
+    if (wrong) this.tell(wrong);
+    else this.timer = setTimeout(() => this.preview(asked), SETTLED);
   }
 
   /** @param {Held} grid @param {View} view @returns {FigureRequest} */
@@ -217,7 +233,7 @@ export class FigureMode {
   /** @param {"svg" | "pdf" | "png"} ending */
   async save(ending) {
     const { grid, view } = this;
-    if (!grid || !view) return;
+    if (!grid || !view || this.wrong(grid, view)) return;
     const found = await this.drawn({ ...this.request(grid, view), ending });
     if (!found) return;
     const bytes = ending === "svg" ? found.data : Uint8Array.from(atob(found.data), (character) => character.charCodeAt(0));

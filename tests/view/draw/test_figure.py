@@ -13,8 +13,8 @@ import pytest
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.draw import figure
-from rnnlens.view.draw.figure import Style
 from rnnlens.view.draw.pen import Pen, fonts
+from rnnlens.view.draw.style import Style
 
 GROUPS = {"NOUN": "#009e73", "VERB": "#cc79a7", "OTHER": "#f0e442"}
 KINDS = [

@@ -56,8 +56,8 @@ export class FigureMode {
     this.pins = html("input", { type: "checkbox", change: () => this.refresh() });
     this.key = html("input", { type: "checkbox", checked: true, change: () => this.refresh() });
     this.said = html("p", { class: "size", role: "status" });
-    this.problem = html("p", { class: "note problem", role: "alert", hidden: true });
-    this.image = html("img", { alt: "", hidden: true });
+    this.problem = html("p", { class: "wrong", role: "alert", hidden: true });
+    this.paper = html("div", { class: "paper", tabindex: 0, role: "group", "aria-label": "preview" });
     this.command = html("code", { tabindex: 0 });
     this.panel = this.build();
     stage.append(this.panel);
@@ -74,7 +74,7 @@ export class FigureMode {
       ? [html("div", { class: "field" }, html("span", {}, "width"), this.width),
         html("div", { class: "field" }, html("span", {}, "with"),
           html("label", {}, this.pins, " pins"), html("label", {}, this.key, " key")),
-        this.problem, this.said, html("div", { class: "paper", tabindex: 0, role: "group", "aria-label": "preview" }, this.image),
+        this.problem, this.said, this.paper,
         html("div", { class: "field" }, html("span", {}, "save"), ...saves)]
       : [html("p", {}, "This page is a file without rnnlens behind it, which draws figures: it cannot preview one, nor save "
         + "a part, PDF or PNG. The menu \u201csave\u201d gives the whole grid as SVG, as it is on the screen.")];
@@ -99,6 +99,7 @@ export class FigureMode {
       this.asked.abort();
       clearTimeout(this.timer);
       this.wanted = "";
+      this.paper.replaceChildren();
       this.button.focus();
       return;
     }
@@ -193,11 +194,8 @@ export class FigureMode {
     const found = await this.drawn(asked);
     if (!found) return;
     const { width, height, type, data } = found;
-    this.image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(data)}`;
-    this.image.alt = `figure of ${visible(asked.text)}`;
-    this.image.width = Math.round(width * INCH);
-    this.image.height = Math.round(height * INCH);
-    this.image.hidden = false;
+    this.paper.replaceChildren(html("img", { src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(data)}`,
+      alt: `figure of ${visible(asked.text)}`, width: Math.round(width * INCH), height: Math.round(height * INCH) }));
     const centimetres = [width, height].map((inches) => (inches * 2.54).toFixed(1)).join(" × ");
     this.said.textContent = `${width.toFixed(1)} × ${height.toFixed(1)} in (${centimetres} cm), smallest type ${type.toFixed(1)} pt`
       + (type < SMALL ? ": choose fewer columns, or more width" : "");
@@ -226,8 +224,9 @@ export class FigureMode {
   tell(problem) {
     this.problem.textContent = problem;
     this.problem.hidden = !problem;
-    this.image.hidden = problem !== "";
-    if (problem) this.said.textContent = "";
+    if (!problem) return;
+    this.paper.replaceChildren();
+    this.said.textContent = "";
   }
 
   /** @param {"svg" | "pdf" | "png"} ending */

@@ -166,10 +166,10 @@ def test_only_the_first_process_speaks_logs_and_saves(watch, tmp_path, capsys, m
 
 
 def test_ctrl_c_outside_training_is_one_line_too(command, corpus_file, tiny, tmp_path, monkeypatch):
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rnnlens.cli.train.load_corpus", interrupted)
+    monkeypatch.setattr("rnnlens.cli.train.Corpus.read", interrupted)
     answer = command("train", corpus_file, "-o", tmp_path / "run", *tiny)
     assert answer == (130, "", "rnnlens: stopped\n")
 

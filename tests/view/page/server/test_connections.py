@@ -26,11 +26,12 @@ SOON = 5.0  # seconds: what an honest client may be kept waiting on a busy machi
 
 
 @contextmanager
-def served(lens, arrival=10.0) -> Iterator[tuple[str, int]]:
-    """A server in a thread."""
+def served(lens, arrival=10.0, buffer=2**20) -> Iterator[tuple[str, int]]:
+    """A server in a thread; `buffer` bytes of an answer leave though nobody reads them."""
     app = application({"served": lens})
     app.arrival = arrival
     listener = listen(0)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
     server = over_http(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
@@ -41,6 +42,11 @@ def served(lens, arrival=10.0) -> Iterator[tuple[str, int]]:
         thread.join(10)
         listener.close()
         assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm(formula):
+    formula.grid("the dog sees .")  # the first of a process takes longest
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +149,33 @@ def test_silent_connections_are_closed(formula, monkeypatch):
 def test_many_connections_leave_room_for_others(formula, monkeypatch):
     monkeypatch.setattr(connections, "MOST", 20)
     with served(formula) as address, connected(address, 60):
+        assert ask(address) < SOON
+
+
+@pytest.mark.parametrize("part", [HEAD % len(BODY) + BODY[:1], HEAD[:40]])
+def test_requests_that_stay_partial_make_room_for_whole_ones(formula, part):
+    """More of them than there are places lock nobody out, and nobody is sent away for them."""
+    with served(formula) as address, connected(address, 1) as [kept], ExitStack() as stack:
+        kept.sendall(REQUEST)
+        assert answer(kept)[0] == 200
+        for _ in range(connections.MOST + 40):
+            partial = stack.enter_context(closing(connect(address)))
+            partial.sendall(part)
+        for _ in range(3):
+            assert ask(address) < SOON
+        kept.sendall(REQUEST)
+        assert answer(kept)[0] == 200
+
+
+def test_answers_that_nobody_reads_make_room_too(formula, monkeypatch):
+    monkeypatch.setattr(connections, "MOST", 10)
+    with served(formula, buffer=4096) as address, ExitStack() as stack:
+        for _ in range(connections.MOST):
+            deaf = stack.enter_context(closing(socket.socket()))
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.connect(address)
+            deaf.sendall(b"GET /api/standalone HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert deaf.recv(9) == b"HTTP/1.1 "  # and no more
         assert ask(address) < SOON
 
 

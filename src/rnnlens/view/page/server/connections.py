@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any
 
 import h11
@@ -13,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from rnnlens.errors import RnnlensError
 from rnnlens.view.page.server.guard import SAFE
 
-MOST = 256  # connections; beyond, the one that has been idle longest makes room
+MOST = 256  # connections; beyond, the least deserving makes room
 PATIENCE = 10.0  # seconds for the head of a request to arrive
 
 
@@ -33,6 +34,15 @@ class Announced(uvicorn.Server):
         self.ready()
 
 
+class Stage(IntEnum):
+    """How far the talk on a connection has come; where room is short, the first go first."""
+
+    PARTIAL = 0  # a part of a request is here, of its head or of its body
+    IDLE = 1  # nothing was asked since the last answer
+    UNREAD = 2  # an answer is not being taken
+    BUSY = 3  # it is being answered
+
+
 class Impatient(H11Protocol):
     """HTTP that closes connections whose request does not come."""
 
@@ -42,20 +52,30 @@ class Impatient(H11Protocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     @property
-    def is_idle(self) -> bool:
-        """Whether nothing is being done for it."""
-        return self.cycle is None or self.cycle.response_complete
+    def stage(self) -> Stage:
+        """How far the talk has come."""
+        if self.cycle is None or self.cycle.response_complete:
+            return Stage.PARTIAL if self.conn.trailing_data[0] else Stage.IDLE
+        if self.cycle.more_body:
+            return Stage.PARTIAL
+        return Stage.UNREAD if self.flow.write_paused else Stage.BUSY
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait()
-        if len(self.connections) > MOST:
-            idle = [c for c in self.connections if isinstance(c, Impatient) and c.is_idle]
-            min(idle, key=lambda c: c.since).transport.abort()  # this one at least is idle
+        others = [
+            c for c in self.connections
+            if isinstance(c, Impatient) and c is not self and not c.transport.is_closing()
+        ]  # fmt: skip
+        if len(others) >= MOST:
+            first = min(others, key=lambda c: (c.stage, c.since))
+            (self if first.stage is Stage.BUSY else first).transport.abort()
 
     def data_received(self, data: bytes) -> None:
+        if self.stage is Stage.IDLE:
+            self.since = self.loop.time()
         super().data_received(data)
-        if self.is_idle:
+        if self.cycle is None or self.cycle.response_complete:
             self._wait()
         else:
             self._stop_waiting()

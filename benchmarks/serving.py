@@ -54,7 +54,8 @@ def main() -> None:
             with ThreadPoolExecutor(CLIENTS) as pool:
                 for stop in [*stops, args.texts]:
                     some = texts[done:stop]
-                    list(pool.map(ask, [port] * CLIENTS, (some[k::CLIENTS] for k in range(CLIENTS))))
+                    shares = [some[k::CLIENTS] for k in range(CLIENTS)]
+                    list(pool.map(ask, [port] * CLIENTS, shares))
                     done = stop
                     sizes.append(resident(process.pid))
                     print(f"after {stop:6,} texts: {sizes[-1]:5,.0f} MB", flush=True)

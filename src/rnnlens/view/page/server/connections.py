@@ -2,9 +2,13 @@
 
 import asyncio
 import json
+import logging
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
+from threading import current_thread, main_thread
 from typing import Any
 
 import h11
@@ -22,16 +26,34 @@ class Announced(uvicorn.Server):
     """Calls `ready` once it answers.
 
     By then Ctrl-C and SIGTERM end it, even where it was started with SIGINT ignored, as shells do
-    for what runs in the background.
+    for what runs in the background. So does a closed terminal, unless that is ignored.
     """
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self.ready = ready
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        hang_up = getattr(signal, "SIGHUP", None)  # Windows has no such signal
+        with super().capture_signals():
+            heeded = current_thread() is main_thread() and hang_up is not None
+            if not heeded or signal.getsignal(hang_up) is signal.SIG_IGN:
+                yield
+                return
+            before = signal.signal(hang_up, self.handle_exit)
+            try:
+                yield
+            finally:
+                signal.signal(hang_up, before)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # cancelled work is no error
+        await super().shutdown(sockets)
 
 
 class Stage(IntEnum):

@@ -136,7 +136,7 @@ def test_the_line_a_server_begins_with_is_plain(tmp_path, capsys, monkeypatch):
     from rnnlens.view.page.server import app
 
     run = formula_run(tmp_path / f"mine{HOSTILE.replace(chr(0), '')}")
-    monkeypatch.setattr(app, "serve", lambda lenses, port, ready: ready("http://127.0.0.1/"))
+    monkeypatch.setattr(app, "serve", lambda lenses, port, ready, *_: ready("http://127.0.0.1/"))
     assert main(["view", str(run), "--no-browser"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("mine␛]0;mine␇")

@@ -23,15 +23,17 @@ PATIENCE = 10.0  # seconds for the head of a request to arrive
 
 
 class Announced(uvicorn.Server):
-    """Calls `ready` once it answers.
+    """Calls `ready` once it answers, and `ended` when it ends.
 
     By then Ctrl-C and SIGTERM end it, even where it was started with SIGINT ignored, as shells do
     for what runs in the background. So does a closed terminal, unless that is ignored.
     """
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], ended: Callable[[], None]
+    ) -> None:
         super().__init__(config)
-        self.ready = ready
+        self.ready, self.ended = ready, ended
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -54,6 +56,7 @@ class Announced(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # cancelled work is no error
         await super().shutdown(sockets)
+        self.ended()
 
 
 class Stage(IntEnum):

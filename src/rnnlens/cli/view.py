@@ -43,7 +43,7 @@ def add_to(verbs: Any) -> None:
                             help="default: any that is free")  # fmt: skip
         parser.add_argument("--no-browser", action="store_true", help="only print the address")
         parser.add_argument("--token", action="store_true",
-                            help="answer only those who have the secret in the address")  # fmt: skip
+                            help="answer only those who have the address's secret")  # fmt: skip
 
 
 def run_view(args: argparse.Namespace) -> int:

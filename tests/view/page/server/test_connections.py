@@ -229,6 +229,18 @@ def test_what_is_not_http_is_said_so(address):
     assert "HTTP" in json.loads(body)["error"]
 
 
+@pytest.mark.parametrize("host", [b"127.0.0.1", b"evil.example"])
+def test_what_ceases_to_be_http_is_refused_once(address, host, complaints):
+    head = b"POST /api/grid HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: chunked\r\n\r\n" % host
+    with closing(connect(address)) as connection:
+        connection.sendall(head + b"no\r\n")
+        assert answer(connection)[0] == 400
+        with suppress(ConnectionResetError):
+            assert connection.recv(100) == b""
+    ask(address)
+    assert complaints == []
+
+
 def test_a_websocket_is_no_question(address):
     with closing(connect(address)) as connection:
         connection.sendall(

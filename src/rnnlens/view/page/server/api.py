@@ -40,7 +40,7 @@ class GridRequest(Asked):
     palette: Name | None = Field(None, description="null: the run's first")
     previous: Text = Field("", description="the text whose grid's first rows are at hand")
     have: Row = Field(0, description="how many of them")
-    limit: Limit = Field(100, description="rows to answer with at most")
+    limit: Limit = Field(100, description="rows at most; fewer if they take long")
 
 
 class PairEnd(Asked):
@@ -86,7 +86,7 @@ class FollowRequest(Asked):
     labels: list[Name] = Field(max_length=MOST_LABELS)
     against: list[Name] = Field(default=[], max_length=MOST_LABELS)
     first: Row = Field(0, description="row to begin with")
-    limit: Limit = Field(100, description="rows to answer with at most")
+    limit: Limit = Field(100, description="rows at most; fewer if they take long")
 
 
 class TurnsRequest(Asked):
@@ -96,7 +96,7 @@ class TurnsRequest(Asked):
     text: Text
     semantic: Name | None = Field(None, description="null: the run's first")
     first: Row = Field(0, description="row to begin with")
-    limit: Limit = Field(100, description="rows to answer with at most")
+    limit: Limit = Field(100, description="rows at most; fewer if they take long")
 
 
 class Problem(Answer):

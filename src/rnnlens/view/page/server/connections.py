@@ -123,8 +123,12 @@ class Impatient(H11Protocol):
             h11.Data(data=body),
             h11.EndOfMessage(),
         )
-        for event in events:
-            self.transport.write(self.conn.send(event) or b"")
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # else it is answered already
+            for event in events:
+                self.transport.write(self.conn.send(event) or b"")
+        if self.cycle and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # whatever else would be answered cannot be sent
+            self.cycle.message_event.set()
         self.transport.close()
 
     def _wait(self) -> None:

@@ -107,7 +107,7 @@ export interface FollowRequest {
   against?: string[];
   /** row to begin with; 0 to 1,000,000 */
   first?: number;
-  /** rows to answer with at most; 1 to 200 */
+  /** rows at most; fewer if they take long; 1 to 200 */
   limit?: number;
 }
 
@@ -163,7 +163,7 @@ export interface GridRequest {
   previous?: string;
   /** how many of them; 0 to 1,000,000 */
   have?: number;
-  /** rows to answer with at most; 1 to 200 */
+  /** rows at most; fewer if they take long; 1 to 200 */
   limit?: number;
 }
 
@@ -293,7 +293,7 @@ export interface TurnsRequest {
   semantic?: string | null;
   /** row to begin with; 0 to 1,000,000 */
   first?: number;
-  /** rows to answer with at most; 1 to 200 */
+  /** rows at most; fewer if they take long; 1 to 200 */
   limit?: number;
 }
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from rnnlens.cli.watch import Watch
 from rnnlens.errors import RnnlensError
@@ -94,8 +95,9 @@ def watch(tmp_path: Path) -> Callable[..., Watch]:
     ) -> Watch:
         run, alone = Run(tmp_path), processes or Processes()
         return Watch(
-            run, alone, total=5, done=0, unit="step", seconds=seconds, look=look, save=save
-        )
+            run, alone, total=5, done=0, unit="step", device=torch.device("cpu"),
+            shorter=("--epochs 1", 0.5), seconds=seconds, look=look, save=save,
+        )  # fmt: skip
 
     return make
 

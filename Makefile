@@ -17,7 +17,7 @@ quick: $(VENV)/test-ready $(TSC)
 
 quick-tests: $(VENV)/test-ready
 	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile --ignore-glob "*notebook*" \
-	  -m "not slow and not timing" $(ARGS)
+	  -m "not slow and not timing" --hypothesis-profile quick $(ARGS)
 
 lint: $(VENV)/test-ready
 	$(BIN)/ruff check .

@@ -260,7 +260,7 @@ class Run:
         return user, adapter
 
     def write_examples(self, examples: Sequence[Example]) -> None:
-        """Write the states of some texts, which can then be shown without the module's code."""
+        """Write some texts to begin with; those that have states are shown without any code."""
         texts = [(e.text, e.words, e.ids) for e in examples]
         states = {f"{k}/{kind}": v for k, e in enumerate(examples) for kind, v in e.states.items()}
         write_tensors(self.path / "examples.safetensors", states, {"examples": texts})

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.cli.dataset import add_corpus_flags, dataset_of
+from rnnlens.cli.output import draw
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import evaluate
@@ -70,7 +71,10 @@ def run_eval(args: argparse.Namespace) -> int:
         print(f"rnnlens: not saved: {error}", file=sys.stderr)
     if args.figure:
         write_figure(evaluation, args.figure)
-    print(json.dumps(evaluation, indent=1) if args.json else "\n\n".join(tables(evaluation)))
+    if args.json:
+        draw(json.dumps(evaluation, indent=1) + "\n")
+    else:
+        print("\n\n".join(tables(evaluation)))
     return 0
 
 

@@ -14,15 +14,17 @@ import torch
 from rnnlens.cli.dataset import sentence_dataset
 from rnnlens.cli.evaluate import measured, table
 from rnnlens.cli.watch import Watch, check_seconds
-from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import add_flags, add_preset, check_same, from_flags
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.text import TextSide
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.training import Trainer, TrainingConfig
 from rnnlens.run import TRAINED, TRAINING, Run
+from rnnlens.view.examples import TEXTS, chosen_examples
 from rnnlens.view.palette import default_colours, read_colours
 
 _HELP = """\
@@ -132,7 +134,8 @@ def run_train(args: argparse.Namespace) -> int:
     device = pick_device(args.device)
     with processes(device) as group:
         say = print if group.first else _silence
-        corpus = load_corpus(args.corpus, order.corpus)
+        source = Corpus.read(args.corpus, order.corpus, lowercase=order.corpus.lowercase)
+        corpus = encode(source, order.corpus)
         if before and before["corpus"].get("hash") != corpus.hash:
             raise RnnlensError(
                 f"{args.corpus} has changed since {run.path} was begun; choose another folder"
@@ -155,6 +158,9 @@ def run_train(args: argparse.Namespace) -> int:
             run.write_record({**record, "status": TRAINING})  # first: it marks the folder as a run
             run.write_vocabulary(corpus.vocabulary)
             run.write_colours(colours)
+            text = TextSide.of_words(corpus.vocabulary)
+            if examples := chosen_examples(source.sentences("test"), text, TEXTS):
+                run.write_examples(examples)
         shorter = _shorter(order, quick, len(corpus.vocabulary), device)
         return _train(run, record, order, corpus, device, group, args.checkpoint_seconds, shorter)
 

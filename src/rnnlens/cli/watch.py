@@ -14,10 +14,12 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.train.distributed import Processes
 from rnnlens.progress import Progress
 from rnnlens.run import Run
+from rnnlens.view.draw.visible import shown
 
 _LOOK = 0.5  # seconds between looks at the loss, each of which waits for the GPU
 _OFTEN = 10.0  # seconds that are at least between saves at landmarks
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_HANG_UP = getattr(signal, "SIGHUP", None)  # the terminal was closed; Windows has no such signal
 
 
 def check_seconds(seconds: float) -> None:
@@ -30,8 +32,8 @@ class Watch:
     """A context for work that calls `stop()` after each step.
 
     `look` gives the text beside the bar and raises an error if the work goes wrong; `save` writes
-    the state; `shorter` is what makes the work shorter (see `Progress`). Ctrl-C and SIGTERM stop
-    the work after the step; a second one stops it at once.
+    the state; `shorter` is what makes the work shorter (see `Progress`). Ctrl-C, SIGTERM and a
+    closed terminal stop the work after the step; a second Ctrl-C or SIGTERM stops it at once.
     """
 
     def __init__(
@@ -58,7 +60,10 @@ class Watch:
         )  # fmt: skip
 
     def __enter__(self) -> Self:
-        self.before = {number: signal.signal(number, self._note) for number in _SIGNALS}
+        numbers = [*_SIGNALS]
+        if _HANG_UP and signal.getsignal(_HANG_UP) is not signal.SIG_IGN:  # as nohup sets it
+            numbers.append(_HANG_UP)
+        self.before = {number: signal.signal(number, self._note) for number in numbers}
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -92,7 +97,7 @@ class Watch:
         """Print a line, and add it to the run's log."""
         if self.processes.first:
             tqdm.write(line)
-            self.run.log(line)
+            self.run.log(shown(line))
 
     @property
     def elapsed(self) -> float:
@@ -106,6 +111,7 @@ class Watch:
         self.saved = time.monotonic()
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
-        if self.signal:
+        if not self.signal:
+            self.signal = number
+        elif number != _HANG_UP:  # which shells send again after the kernel
             raise KeyboardInterrupt
-        self.signal = number

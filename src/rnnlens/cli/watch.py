@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.train.distributed import Processes
-from rnnlens.progress import Progress
+from rnnlens.progress import Progress, Shorter
 from rnnlens.run import Run
 from rnnlens.view.draw.visible import shown
 
@@ -45,7 +45,7 @@ class Watch:
         done: int,
         unit: str,
         device: torch.device,
-        shorter: tuple[str, float],
+        shorter: Shorter,
         seconds: float,
         look: Callable[[], str],
         save: Callable[[], None],

@@ -98,6 +98,7 @@ class Watch:
         if self.processes.first:
             tqdm.write(line)
             self.run.log(shown(line))
+            self.progress.said = time.monotonic()  # nobody needs a second line soon
 
     @property
     def elapsed(self) -> float:

@@ -103,9 +103,9 @@ def test_sequences_with_one_label_each():
     torch.manual_seed(1)
     data = [(inputs, inputs[:, 0]) for inputs, _ in batches()]
     model = trained(Classifier(), data, rounds=20)
-    grid = rnnlens.fit(model, data, WORDS, inputs=WORDS)("c d e a b c d")
+    grid = rnnlens.fit(model, data, WORDS, inputs=WORDS, epochs=0)("c d e a b c d")
     assert [state.top(1)[0][0] for state in grid["y"]] == ["c"] * 7  # one prediction for all
-    assert grid["h1"][6].top(1)[0][0] == "c"
+    assert grid["h1"][6].top(1)[0][0] == "c"  # the closed form of the last output is the model's
     assert grid["h1"][6].wanted is None  # the text does not tell
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from rnnlens.cli.watch import Watch
 from rnnlens.errors import RnnlensError
@@ -94,8 +95,9 @@ def watch(tmp_path: Path) -> Callable[..., Watch]:
     ) -> Watch:
         run, alone = Run(tmp_path), processes or Processes()
         return Watch(
-            run, alone, total=5, done=0, unit="step", seconds=seconds, look=look, save=save
-        )
+            run, alone, total=5, done=0, unit="step", device=torch.device("cpu"),
+            shorter=("--epochs 1", 0.5), seconds=seconds, look=look, save=save,
+        )  # fmt: skip
 
     return make
 
@@ -185,10 +187,10 @@ def test_only_the_first_process_speaks_logs_and_saves(watch, tmp_path, capsys, m
 
 
 def test_ctrl_c_outside_training_is_one_line_too(command, corpus_file, tiny, tmp_path, monkeypatch):
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rnnlens.cli.train.load_corpus", interrupted)
+    monkeypatch.setattr("rnnlens.cli.train.Corpus.read", interrupted)
     answer = command("train", corpus_file, "-o", tmp_path / "run", *tiny)
     assert answer == (130, "", "rnnlens: stopped\n")
 

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Self
 
+import torch
 from tqdm import tqdm
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.train.distributed import Processes
+from rnnlens.progress import Progress
 from rnnlens.run import Run
 from rnnlens.view.draw.visible import shown
 
@@ -30,8 +32,8 @@ class Watch:
     """A context for work that calls `stop()` after each step.
 
     `look` gives the text beside the bar and raises an error if the work goes wrong; `save` writes
-    the state. Ctrl-C, SIGTERM and a closed terminal stop the work after the step; a second Ctrl-C
-    or SIGTERM stops it at once.
+    the state; `shorter` is what makes the work shorter (see `Progress`). Ctrl-C, SIGTERM and a
+    closed terminal stop the work after the step; a second Ctrl-C or SIGTERM stops it at once.
     """
 
     def __init__(
@@ -42,6 +44,8 @@ class Watch:
         total: int,
         done: int,
         unit: str,
+        device: torch.device,
+        shorter: tuple[str, float],
         seconds: float,
         look: Callable[[], str],
         save: Callable[[], None],
@@ -50,13 +54,10 @@ class Watch:
         self.look, self.save = look, save
         self.signal = 0
         self.looked = self.saved = self.began = time.monotonic()
-        self.bar = tqdm(
-            total=total,
-            initial=done,
-            unit=unit,
-            dynamic_ncols=True,
-            disable=None if processes.first else True,  # None: there is a bar in terminals only
-        )
+        self.progress = Progress(
+            total, done=done, unit=unit, device=device, shorter=shorter, say=self.say,
+            quiet=not processes.first, leave=True,
+        )  # fmt: skip
 
     def __enter__(self) -> Self:
         numbers = [*_SIGNALS]
@@ -68,15 +69,15 @@ class Watch:
     def __exit__(self, *_error: object) -> None:
         for number, handler in self.before.items():
             signal.signal(number, handler)
-        self.bar.close()
+        self.progress.__exit__()
 
     def stop(self) -> bool:
         """Show progress, save when it is time, and say whether to stop."""
-        self.bar.update()
         now = time.monotonic()
         if now - self.looked >= _LOOK:
             self.looked = now
-            self.bar.set_description(self.look(), refresh=False)
+            self.progress.describe(self.look())
+        self.progress.advance()
         if now - self.saved >= self.seconds:
             self._save()
         return self.processes.any(self.signal != 0)

@@ -20,6 +20,7 @@ from rnnlens.view.page import bundle
 from rnnlens.view.page.server import api
 from rnnlens.view.page.server.connections import Announced, Impatient, listen
 from rnnlens.view.page.server.fields import Name
+from rnnlens.view.page.server.figures import Figure, FigureRequest, figured
 from rnnlens.view.page.server.guard import Application, Guard
 from rnnlens.view.page.server.token import Locked
 from rnnlens.view.page.server.work import Work
@@ -117,6 +118,11 @@ def _add_readings(app: FastAPI, chosen: _Chosen, work: Work) -> None:
         """How far the states of some rows lie from those that feed them and from the row above."""
         steps = turning(chosen(asked.run), **asked.model_dump(exclude={"run"}))
         return _json(joined(await work.all_of(request, steps)))
+
+    @app.post("/api/figure", responses=_answers(Figure))
+    async def figure(request: Request, asked: FigureRequest) -> Response:
+        """A part of a grid as a figure for print."""
+        return _json((await work.all_of(request, figured(chosen(asked.run), asked)))[-1])
 
 
 def _add_files(app: FastAPI) -> None:

@@ -87,6 +87,52 @@ export interface Divergences {
   bits: DivergenceBits[];
 }
 
+/** A figure, and how large it is in print. */
+export interface Figure {
+  ending: "svg" | "pdf" | "png";
+  /** inches; more than 0 */
+  width: number;
+  /** inches; more than 0 */
+  height: number;
+  /** of the smallest text, in points; more than 0 */
+  type: number;
+  /** the file: an SVG as it is, others in base64 */
+  data: string;
+}
+
+/** A part of a text's grid to be drawn for print; names and numbers as `rnnlens show` takes
+them. */
+export interface FigureRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** such as 7-8 or 1,4-; empty: all; at most 2,000 characters */
+  rows?: string;
+  /** columns or layers; null: the usual; at most 2,000 */
+  kinds?: string[] | null;
+  /** 1 to 20 */
+  bars?: number;
+  density?: "bars" | "compact";
+  /** head columns with symbols only */
+  symbols?: boolean;
+  /** inches; null: as it comes */
+  width?: number | null;
+  /** to follow; at most 64 */
+  labels?: string[];
+  /** at most 64 */
+  against?: string[];
+  /** such as l2:8; at most 2,000 */
+  pins?: string[];
+  /** whether colours and marks are explained below */
+  key?: boolean;
+  ending?: "svg" | "pdf" | "png";
+}
+
 /** Labels to follow, and those they stand against. */
 export interface Follow {
   labels: string[];
@@ -336,4 +382,5 @@ export interface Posts {
   "api/divergence": { asked: DivergenceRequest; answer: Divergences };
   "api/follow": { asked: FollowRequest; answer: Followed };
   "api/turns": { asked: TurnsRequest; answer: Turns };
+  "api/figure": { asked: FigureRequest; answer: Figure };
 }

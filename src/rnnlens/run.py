@@ -17,8 +17,8 @@ from rnnlens.files import read_json, read_tensors, sha256, write_json, write_ten
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
-from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.recipe import FitConfig
 from rnnlens.version import __version__
 
 FORMAT = 1

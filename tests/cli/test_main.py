@@ -12,6 +12,7 @@ from rnnlens import cli
 from rnnlens.run import Run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "held"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
 def test_threads_sleep_while_they_wait_unless_told_otherwise(given, held):
     """OpenMP reads the policy when torch is loaded, so that it must be set before."""

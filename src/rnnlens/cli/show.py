@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rnnlens.cli.output import draw
 from rnnlens.cli.user_run import lens_of
 from rnnlens.errors import RnnlensError
 from rnnlens.run import run_at
@@ -120,7 +121,7 @@ def run_show(args: argparse.Namespace) -> int:
     if args.output:
         saving.save(grid, args.output, look, followed)
     else:
-        sys.stdout.write(in_terminal(*saving.some_rows(grid, args.rows, followed), columns, args))
+        draw(in_terminal(*saving.some_rows(grid, args.rows, followed), columns, args))
     return 0
 
 

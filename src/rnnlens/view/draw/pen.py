@@ -122,15 +122,15 @@ def fonts(characters: set[str]) -> list[str]:
     from matplotlib.font_manager import fontManager, get_font
 
     missing = {ord(c) for c in characters} - _known(_FONT)
-    found = [_FONT]
+    names = [_FONT]
     for entry in sorted(fontManager.ttflist, key=lambda e: (e.name, e.fname)) if missing else ():
         ordinary = entry.style == "normal" and entry.weight in (400, "normal", "regular")
         if not ordinary or "Last Resort" in entry.name or "Color" in entry.name:
             continue
         if has := missing & set(get_font(entry.fname).get_charmap()):
-            found.append(entry.name)
+            names.append(entry.name)
             missing -= has
-    return found
+    return names
 
 
 @cache

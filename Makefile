@@ -46,7 +46,7 @@ bench: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/adapting.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/fitting.py
-	$(BIN)/python benchmarks/small_fit.py
+	$(BIN)/python benchmarks/waits.py $(if $(CORPUS),--corpus $(CORPUS))
 	$(BIN)/python benchmarks/encoding.py
 	$(BIN)/python benchmarks/busy.py
 	$(BIN)/python benchmarks/load.py

@@ -14,6 +14,7 @@ _BETWEEN = 60.0  # seconds between lines, where there is no terminal
 _MINUTE, _HOUR = 60, 3600
 
 Item = TypeVar("Item")
+Shorter = tuple[str, float] | None  # what makes work shorter, and the share of its time left then
 
 
 def duration(seconds: float) -> str:
@@ -46,7 +47,7 @@ class Progress:
         device: torch.device,
         done: int = 0,
         title: str = "",
-        shorter: tuple[str, float] | None = None,
+        shorter: Shorter = None,
         say: Callable[[str], None] = to_stderr,
         quiet: bool = False,
         leave: bool = False,

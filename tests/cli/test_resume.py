@@ -224,3 +224,19 @@ def test_a_foreign_or_damaged_checkpoint_stops_training(
     answer = command("train", corpus_file, "-o", run_copy, *tiny)
     assert answer.code == 2
     assert "checkpoint.safetensors is damaged" in answer.err
+
+
+def test_how_far_the_work_is_is_told_only_where_nothing_else_was(watch, monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr("rnnlens.progress.time.monotonic", lambda: now[0])
+    with watch(1e9, look=lambda: "epoch 1") as made:
+        made.progress.announced = True
+        for seconds in (50, 50, 70):
+            now[0] += seconds
+            made.stop()
+            if now[0] == 50:
+                made.say("epoch 1 is done")
+    assert capsys.readouterr().out.splitlines() == [
+        "epoch 1 is done",
+        "epoch 1: 60% done, about 2 min left",
+    ]

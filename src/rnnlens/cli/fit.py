@@ -41,12 +41,12 @@ says more). Its weights are kept in the run; its code is needed again only for n
 examples:
   rnnlens fit runs/news
   rnnlens fit runs/news --probe shared --semantic output,input,output+2
-  rnnlens fit runs/news --preset quick        a part of the states, in minutes without a GPU
+  rnnlens fit runs/news --preset quick        one epoch, in minutes without a GPU
   rnnlens fit runs/news --epochs 0            the closed form alone, in one pass
   rnnlens fit --model mine:trained --corpus news.txt -o runs/mine
 
 Ctrl-C stops; the same command continues where it stopped."""
-_PRESETS: dict[str, dict[str, Any]] = {"quick": {"epochs": 2, "states": 40_000}}
+_PRESETS: dict[str, dict[str, Any]] = {"quick": {"epochs": 1}}
 _LINES = 12  # of output about epochs, at most about
 
 

@@ -23,6 +23,7 @@ from rnnlens.model.text import TextSide
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.training import Trainer, TrainingConfig
+from rnnlens.progress import Shorter
 from rnnlens.run import TRAINED, TRAINING, Run
 from rnnlens.view.examples import TEXTS, chosen_examples
 from rnnlens.view.palette import default_colours, read_colours
@@ -52,11 +53,8 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "width": 128,
         "epochs": 12,
         "batch": 32,
-        "dropout_words": 0.05,
-        "dropout_input": 0.15,
-        "dropout_hidden": 0.1,
-        "dropout_output": 0.2,
-        "dropout_weight": 0.1,
+        "dropout_input": 0.2,
+        "dropout_hidden": 0.15,
     }
 }
 _COPIES = 8  # of the weights that training holds, at most: optimiser, averages, gradients, ...
@@ -173,7 +171,7 @@ def _train(
     device: torch.device,
     group: Processes,
     checkpoint_seconds: float,
-    shorter: tuple[str, float],
+    shorter: Shorter,
 ) -> int:
     """Train to the end, from the checkpoint where there is one; returns the exit code."""
     network = Network(order.network, len(corpus.vocabulary)).initialise(order.training.seed)
@@ -201,9 +199,7 @@ def _train(
     return 0
 
 
-def _watch(
-    trainer: Trainer, run: Run, identity: str, seconds: float, shorter: tuple[str, float]
-) -> int:
+def _watch(trainer: Trainer, run: Run, identity: str, seconds: float, shorter: Shorter) -> int:
     """Train with progress and checkpoints; the exit code, 0 unless a signal stops it."""
     progress, epochs = trainer.progress, trainer.config.epochs
 
@@ -250,7 +246,7 @@ def _watch(
     return 0
 
 
-def _shorter(order: Order, quick: Order, labels: int, device: torch.device) -> tuple[str, float]:
+def _shorter(order: Order, quick: Order, labels: int, device: torch.device) -> Shorter:
     """What makes a training shorter, and the share of the time that it takes then: without a GPU
     the preset, where it saves half or more, else fewer epochs.
     """
@@ -259,7 +255,7 @@ def _shorter(order: Order, quick: Order, labels: int, device: torch.device) -> t
         return f"--preset {_QUICK}", share
     epochs = order.training.epochs
     fewer = max(1, epochs // 3)
-    return f"--epochs {fewer}", fewer / epochs
+    return (f"--epochs {fewer}", fewer / epochs) if fewer < epochs else None
 
 
 def describe(corpus: EncodedCorpus) -> str:

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.train.distributed import Processes
-from rnnlens.progress import Progress
+from rnnlens.progress import Progress, Shorter
 from rnnlens.run import Run
 from rnnlens.view.draw.visible import shown
 
@@ -45,7 +45,7 @@ class Watch:
         done: int,
         unit: str,
         device: torch.device,
-        shorter: tuple[str, float],
+        shorter: Shorter,
         seconds: float,
         look: Callable[[], str],
         save: Callable[[], None],
@@ -98,6 +98,7 @@ class Watch:
         if self.processes.first:
             tqdm.write(line)
             self.run.log(shown(line))
+            self.progress.said = time.monotonic()  # nobody needs a second line soon
 
     @property
     def elapsed(self) -> float:

@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 REQUESTS, CLIENTS = 10_000, 4
 PATIENCE = 5.0  # seconds within which every request is answered
@@ -187,6 +188,10 @@ def main(seed: int = 0, seconds: float = 600, count: int = REQUESTS) -> int:
         assert server.stderr
         port = int(server.stdout.readline().split("http://127.0.0.1:")[1].split("/")[0])
         try:
+            headers = {"Content-Type": "application/json"}
+            first = Request(f"http://127.0.0.1:{port}/api/grid", b'{"text": "the"}', headers)
+            with urlopen(first, timeout=60) as answer:  # the first grid of a process takes longest
+                assert answer.status == 200
             report = fuzz(("127.0.0.1", port), seed, count, seconds)
             status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
         finally:

@@ -75,8 +75,8 @@ def _though_gone() -> Iterator[None]:
 def plain_output() -> Iterator[None]:
     """Let everything that is written while this lasts, and errors after it, be plain."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (Plain(stream) for stream in before)  # type: ignore[assignment]
-    sys.excepthook = partial(_explain, sys.stderr)
+    sys.stdout, sys.stderr = (Plain(stream) for stream in before)
+    sys.excepthook = partial(_explain, Plain(before[1]))
     try:
         yield
     finally:
@@ -92,7 +92,7 @@ def draw(text: str) -> None:
 
 
 def _explain(
-    stream: TextIO, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    stream: Plain, kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """Print an error that nobody expected."""
     stream.write("".join(format_exception(kind, error, trace)))

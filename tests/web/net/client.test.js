@@ -21,7 +21,7 @@ beforeEach(() => {
 
 afterEach(() => Object.assign(globalThis, FOUND));
 
-const LULL = 220; // ms after which the rest of a text is surely asked for
+const LULL = 340; // ms after which the rest of a text is surely asked for
 
 const made = (more = {}) => new Client({
   onGrid: (held) => told.grids.push(held), onProblem: (text) => told.problems.push(text),

@@ -128,3 +128,16 @@ def test_a_failure_leaves_room_for_the_next():
         return await work.do(Client(), lambda: "done")
 
     assert run(ask()) == "done"
+
+
+def test_work_whose_parts_are_no_answer_is_done_to_its_end():
+    def steps():
+        yield "a part", True
+        yield "another", True
+        yield "the whole", False
+
+    work = Work(seconds=0)
+    assert run(work.last_of(Client(), steps())) == "the whole"
+    assert work.free == 2
+    with pytest.raises(HTTPException):
+        run(work.last_of(Client(gone=True), steps()))

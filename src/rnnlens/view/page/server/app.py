@@ -122,7 +122,7 @@ def _add_readings(app: FastAPI, chosen: _Chosen, work: Work) -> None:
     @app.post("/api/figure", responses=_answers(Figure))
     async def figure(request: Request, asked: FigureRequest) -> Response:
         """A part of a grid as a figure for print."""
-        return _json((await work.all_of(request, figured(chosen(asked.run), asked)))[-1])
+        return _json(await work.last_of(request, figured(chosen(asked.run), asked)))
 
 
 def _add_files(app: FastAPI) -> None:

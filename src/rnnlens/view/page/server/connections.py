@@ -39,8 +39,8 @@ class Announced(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         hang_up = getattr(signal, "SIGHUP", None)  # Windows has no such signal
         with super().capture_signals():
-            heeded = current_thread() is main_thread() and hang_up is not None
-            if not heeded or signal.getsignal(hang_up) is signal.SIG_IGN:
+            ignored = hang_up is None or signal.getsignal(hang_up) is signal.SIG_IGN
+            if hang_up is None or ignored or current_thread() is not main_thread():
                 yield
                 return
             before = signal.signal(hang_up, self.handle_exit)

@@ -51,6 +51,14 @@ class Work:
             results.append(result)
         return results
 
+    async def last_of(self, client: Client, steps: Iterator[tuple[Result, bool]]) -> Result:
+        """The last result of work whose parts are no answer, however long it takes."""
+        turns, more = count(), True
+        while more:
+            async with self._turn(next(turns)):
+                result, more = await self._run(client, lambda: next(steps))
+        return result
+
     async def _run(self, client: Client, function: Callable[[], Result]) -> Result:
         if await client.is_disconnected():
             raise HTTPException(499, "you have gone")

@@ -240,8 +240,9 @@ export class FigureMode {
   }
 }
 
-/** A word as a shell reads it. @param {string} word */
-function quoted(word) {
+/** A word as a shell reads it, without what a terminal would obey when it is pasted. @param {string} given */
+function quoted(given) {
+  const word = given.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 

@@ -17,7 +17,7 @@ import { hold } from "../base/held.js";
 
 const BLOCK = 100; // rows in one answer while more is loaded
 const FEWEST = 3; // rows in the first answer to a wish, which is what a key press waits for; as many as are in view
-const LULL = 200; // ms after it before more is asked for: whoever types is not to wait for that
+const LULL = 300; // ms after it before more is asked for: longer than from key to key, so that none waits for that
 const UNSEEN = 160; // ms that a grid may differ from what is wished for before that is said: most answers are here
 const LATE = 250; // ms after which an answer to an older text is no longer waited for
 const PAUSES = [400, 800, 1600, 3200, 6400]; // ms before a silent server is asked again

@@ -16,6 +16,7 @@ _ENOUGH, _ENOUGH_FROM_PRIOR = 100_000, 400_000  # states in all epochs together,
 _EPOCHS = 4  # where there are enough states, and from the prior
 _LEAST_EPOCHS, _MOST_EPOCHS = 3, 60  # where there are few
 _WIDE = 300  # units of a kind that _RATE is for; fewer must each move further
+_NARROW = 24  # the fewest units that this was measured with
 _FROM_PRIOR = 5  # factor of the learning rate where fitting starts from the prior
 
 
@@ -81,7 +82,7 @@ class Recipe:
         if from_prior:
             rate *= _FROM_PRIOR
         elif not config.learning_rate:
-            rate *= max(1.0, _WIDE / width)
+            rate *= max(1.0, _WIDE / max(width, _NARROW))
         epochs = passes if config.epochs < 0 else config.epochs
         return cls(min(config.states or pairs, pairs), batch, epochs, rate)
 

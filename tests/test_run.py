@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 import torch
+from tests import runfiles
 
 import rnnlens
+from rnnlens.contents import FORMAT, TRAINED
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.files import read_tensors, sha256, write_tensors
+from rnnlens.files import sha256
 from rnnlens.model.network import Network, NetworkConfig
-from rnnlens.run import FORMAT, TRAINED, Run
+from rnnlens.run import Run
+from rnnlens.tensors import write_tensors
 
 RECORD: dict[str, Any] = {"corpus": {}, "network": {}, "training": {}, "status": TRAINED}
 
@@ -33,9 +36,7 @@ def change(run: Run) -> Callable[..., None]:
     """Change entries of model.json, or drop them where None is given."""
 
     def edit(**entries: Any) -> None:
-        path = run.path / "model.json"
-        changed = {**json.loads(path.read_text()), **entries}
-        path.write_text(json.dumps({k: v for k, v in changed.items() if v is not None}))
+        runfiles.edit(run.path / "model.json", **entries)
 
     return edit
 
@@ -53,15 +54,15 @@ def test_a_model_comes_back_ready_to_trace(run):
 
 
 def test_model_json_tells_the_shape_and_the_hash_of_the_weights(run):
-    told = json.loads((run.path / "model.json").read_text())
+    told = runfiles.contents(run.path / "model.json")
     assert told.pop("sha256") == sha256(run.path / "model.safetensors")
     shape = {"cell": "gru", "width": 3, "layers": 2, "embedding": 0, "tied": False}
-    assert told == {**shape, "labels": 6}
+    assert told == {**shape, "labels": 6, "vocabulary": None}
 
 
 def test_the_record_carries_format_and_version(run):
     expected = {**RECORD, "format": FORMAT, "version": rnnlens.__version__}
-    assert run.record() == expected
+    assert run.record().to_json() == {**expected, "command": ""}
 
 
 def test_a_vocabulary_comes_back_as_it_was(run):
@@ -135,18 +136,18 @@ def test_the_model_of_an_unfinished_run_is_not_handed_out(run):
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"sha256": "0" * 64}, "is damaged or of another model"),
-        ({"sha256": None}, "is damaged or of another model"),
-        ({"labels": None}, r"does not fit model\.json"),
+        ({"sha256": "0" * 64}, "its SHA-256 is not the recorded one"),
+        ({"sha256": None}, r"model\.json is damaged \(sha256: Field required"),
+        ({"labels": None}, r"model\.json is damaged \(labels: Field required"),
         ({"labels": 7}, r"does not fit model\.json"),
-        ({"labels": "six"}, r"does not fit model\.json"),
-        ({"labels": -6}, r"does not fit model\.json"),
+        ({"labels": "six"}, r"model\.json is damaged \(labels: Input should be a valid integer"),
+        ({"labels": -6}, r"model\.json is damaged"),
         ({"width": 4}, r"does not fit model\.json"),
         ({"layers": 1}, r"does not fit model\.json"),
-        ({"layers": "two"}, r"does not fit model\.json"),
+        ({"layers": "two"}, r"model\.json is damaged"),
         ({"cell": "lstm"}, r"does not fit model\.json"),
         ({"cell": "transformer"}, "no cell is called"),
-        ({"heads": 8}, r"does not fit model\.json"),
+        ({"heads": 8}, r"model\.json is damaged \(heads: Unexpected"),
     ],
 )
 def test_a_model_json_that_does_not_fit_is_refused(run, change, entries, message):
@@ -157,7 +158,7 @@ def test_a_model_json_that_does_not_fit_is_refused(run, change, entries, message
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_weights_that_are_no_numbers_are_refused(run, change, value):
-    weights, _ = read_tensors(run.path / "model.safetensors")
+    weights = runfiles.tensors_in(run.path / "model.safetensors")
     weights["bias"][2] = value
     change(sha256=write_tensors(run.path / "model.safetensors", weights))
     with pytest.raises(RnnlensError, match="weights that are not numbers"):
@@ -174,7 +175,7 @@ def test_a_missing_part_is_named(run, name):
 @pytest.mark.parametrize("value", [[], {}, {"labels": ["a"]}])
 def test_a_damaged_vocabulary_is_refused(run, value):
     (run.path / "vocabulary.json").write_text(json.dumps(value))
-    with pytest.raises(RnnlensError, match="vocabulary is damaged"):
+    with pytest.raises(RnnlensError, match=r"vocabulary\.json is damaged"):
         run.vocabulary()
 
 
@@ -182,6 +183,6 @@ def test_a_damaged_vocabulary_is_refused(run, value):
 def test_a_vocabulary_whose_labels_do_not_fit_its_counts_is_refused(run, labels):
     run.write_vocabulary(Vocabulary(("the", "UNK"), (5, 2)))
     path = run.path / "vocabulary.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "labels": labels}))
-    with pytest.raises(RnnlensError, match="vocabulary is damaged"):
+    runfiles.edit(path, labels=labels)
+    with pytest.raises(RnnlensError, match=r"vocabulary\.json is damaged"):
         run.vocabulary()

@@ -98,10 +98,10 @@ def test_damaged_colours_are_one_line_in_view(command, run_copy, damage):
 
 
 def test_a_run_is_measured_even_where_it_cannot_be_written(command, run_copy, monkeypatch):
-    def fail(**_: object) -> None:
+    def fail(_: int) -> None:
         raise OSError(13, os.strerror(13))
 
-    monkeypatch.setattr("rnnlens.files.tempfile.mkstemp", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     answer = command("eval", run_copy, "--device", "cpu")
     assert answer.code == 0
     assert "unigram" in answer.out

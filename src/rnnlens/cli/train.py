@@ -2,9 +2,11 @@
 
 import argparse
 import json
+import math
 import os
 import shlex
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,17 @@ import torch
 from rnnlens.cli.dataset import sentence_dataset
 from rnnlens.cli.evaluate import table
 from rnnlens.cli.watch import Watch, check_seconds
+from rnnlens.contents import TRAINED, TRAINING, Record
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
+from rnnlens.files import remove
 from rnnlens.flags import add_flags, check_same, from_flags
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.training import Trainer, TrainingConfig
-from rnnlens.run import TRAINED, TRAINING, Run
+from rnnlens.run import Run
 from rnnlens.view.palette import default_colours, read_colours
 
 _HELP = """\
@@ -62,14 +66,14 @@ class Order:
             "training": asdict(self.training),
         }
 
-    def refuse_other(self, run: Run, before: dict[str, Any]) -> None:
+    def refuse_other(self, run: Run, before: Record) -> None:
         """Refuse to continue a run that was begun with other options."""
-        if "network" not in before:
+        if before.network is None:
             raise RnnlensError(
                 f"{run.path} holds the run of a module of your own; choose another folder with -o"
             )
         for part in ("corpus", "network", "training"):
-            check_same(run.path, before.get(part, {}), asdict(getattr(self, part)))
+            check_same(run.path, getattr(before, part) or {}, asdict(getattr(self, part)))
 
 
 def add_to(verbs: Any) -> None:
@@ -99,21 +103,22 @@ def run_train(args: argparse.Namespace) -> int:
     )
     check_seconds(args.checkpoint_seconds)
     run = Run(args.output)
-    before = run.record() if run.exists() else {}
+    before = run.record() if run.exists() else None
     if before:
         order.refuse_other(run, before)
     user_colours = read_colours(args.colours) if args.colours else None
     device = pick_device(args.device)
-    with processes(device) as group:
+    with processes(device) as group, ExitStack() as lock:
         say = print if group.first else _silence
         corpus = load_corpus(args.corpus, order.corpus)
-        if before and before["corpus"].get("hash") != corpus.hash:
+        if before and before.corpus.get("hash") != corpus.hash:
             raise RnnlensError(
                 f"{args.corpus} has changed since {run.path} was begun; choose another folder"
             )
-        if before.get("status") == TRAINED:
+        if before and before.status == TRAINED:
             if user_colours and group.first:
-                run.write_colours(user_colours)
+                with run.writing():
+                    run.write_colours(user_colours)
             say(f"{run.path} is trained already; see it with: rnnlens eval {run.path}")
             return 0
         labels, counts = corpus.vocabulary.labels, corpus.vocabulary.counts
@@ -125,7 +130,12 @@ def run_train(args: argparse.Namespace) -> int:
         record = order.record(corpus, args.words)
         group.any(False)  # no process writes before all have looked at the folder
         if group.first:
-            run.create()
+            lock.enter_context(run.writing())
+            if (run.record() if run.exists() else None) != before:
+                raise RnnlensError(
+                    f"another command has written to {run.path} meanwhile; give this one again to "
+                    "continue, or choose another folder with -o"
+                )
             run.write_record({**record, "status": TRAINING})  # first: it marks the folder as a run
             run.write_vocabulary(corpus.vocabulary)
             run.write_colours(colours)
@@ -160,7 +170,7 @@ def _train(
     run.write_evaluation({"model": measured})
     history = {"epochs": trainer.progress.epoch, "best_epoch": trainer.progress.best_epoch}
     run.write_record({**record, "status": TRAINED, "metrics": {**history, "perplexity": measured}})
-    run.checkpoint.unlink(missing_ok=True)
+    remove(run.checkpoint)
     print(table(measured))
     return 0
 
@@ -175,7 +185,7 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
     def look() -> str:
         trainer.check_finite()
         seen = trainer.progress.seen
-        perplexity = trainer.training_perplexity() if seen else trainer.progress.best
+        perplexity = trainer.training_perplexity() if seen else trainer.progress.best or math.inf
         return f"{epoch(trainer.progress.epoch + 1)}, perplexity {perplexity:.1f}"
 
     def save() -> None:

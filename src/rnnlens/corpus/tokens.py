@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rnnlens.corpus.read.formats import FORMATS, number_mark_of, read, recognise
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
-from rnnlens.corpus.vocabulary import NUM, UNK
+from rnnlens.corpus.vocabulary import NUM, UNK, composed
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import Options, option
 
@@ -133,9 +133,13 @@ def collect(parts: list[Iterable[Sentence]], lowercase: bool, number: str = "") 
 
 
 def _form(word: str, lowercase: bool, number: str) -> str:
-    """A word in lower case where that is wanted, except NUM and UNK; the mark of numbers as NUM."""
+    """A word in lower case where that is wanted, except NUM and UNK; the mark of numbers as NUM.
+
+    Accents that stand after their letters are put onto them, as most texts have them.
+    """
     if word == number:
         return NUM
+    word = composed(word)
     return word.lower() if lowercase and word not in (NUM, UNK) else word
 
 

@@ -1,49 +1,52 @@
 """Kinds: the named vectors of a recurrence, and which of them feed which."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated
+
+from annotated_types import Ge, Le, MaxLen
+
+from rnnlens.files import Name, Strict
 
 BELOW = "below"  # stands for the layer's input in a cell's declarations
 _ID = re.compile(r"(?:(.*)\.)?([a-z])\d*(<?)")  # f1, encoder.f1, f1<, x
+MOST_KINDS = 4096
 PREDICTION = "y"  # the id of the model's own prediction
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(Strict):
     """A kind that another is computed from, `back` timesteps before it."""
 
-    kind: str  #: Its id.
-    back: int = 0  #: Timesteps; negative in a layer that reads backwards.
+    kind: Name  #: Its id.
+    back: Annotated[int, Ge(-1), Le(1)] = 0  #: Timesteps; negative in a layer that reads backwards.
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Strict):
     """One named vector of the recurrence; the paper's gamma.
 
     Cells declare their kinds by letter alone (`l`); `placed` gives them their place (`l2`).
     """
 
-    id: str  #: Such as `l2`, or `encoder.l2<`.
-    name: str  #: Such as long-term memory.
-    symbol: str  #: As in an equation.
-    equation: str  #: What it is computed by.
-    sources: tuple[Edge, ...] = ()  #: What it is computed from.
-    layer: int = 0  #: In the whole model, from 1; 0: outside the recurrent layers.
-    letter: str = ""  #: Such as `l`; empty for a submodule's output.
-    part: str = ""  #: The recurrent part of a module that it belongs to, where there are several.
+    id: Name  #: Such as `l2`, or `encoder.l2<`.
+    name: Name  #: Such as long-term memory.
+    symbol: Name  #: As in an equation.
+    equation: Name  #: What it is computed by.
+    sources: Annotated[tuple[Edge, ...], MaxLen(MOST_KINDS)] = ()  #: What it is computed from.
+    #: In the whole model, from 1; 0: outside the recurrent layers.
+    layer: Annotated[int, Ge(0), Le(MOST_KINDS)] = 0
+    letter: Annotated[str, MaxLen(1)] = ""  #: Such as `l`; empty for a submodule's output.
+    part: Name = ""  #: The recurrent part of a module that it belongs to, where there are several.
     reverse: bool = False  #: Whether its layer reads backwards.
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Kind":
-        """The inverse of `asdict`; older files hold only the id, from which the rest follows."""
-        sources = tuple(Edge(**edge) for edge in value["sources"])
-        older = {}
-        is_output = value["equation"].startswith("output of ")  # of a submodule
-        if "letter" not in value and not is_output and (form := _ID.fullmatch(value["id"])):
-            older = {"part": form[1] or "", "letter": form[2], "reverse": bool(form[3])}
-        return cls(**{**older, **value, "sources": sources})
+    def completed(self) -> "Kind":
+        """Older files hold only the id, from which the rest follows."""
+        is_output = self.equation.startswith("output of ")  # of a submodule
+        if self.letter or is_output or not (form := _ID.fullmatch(self.id)):
+            return self
+        return replace(self, part=form[1] or "", letter=form[2], reverse=bool(form[3]))
 
     @property
     def is_gate(self) -> bool:

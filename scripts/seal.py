@@ -12,13 +12,6 @@ from pathlib import Path
 from rnnlens.files import sha256, write_json
 
 NAMES = ("run", "vocabulary", "colours", "evaluation", "model", "probes")
-    "run.json",
-    "vocabulary.json",
-    "colours.json",
-    "evaluation.json",
-    "model.json",
-    "probes.json",
-)
 
 
 def main(run: Path) -> None:

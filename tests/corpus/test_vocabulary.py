@@ -117,3 +117,10 @@ def damaged(**changes: object) -> dict[str, object]:
 def test_a_damaged_vocabulary_is_refused(value):
     with pytest.raises(RnnlensError, match=r"vocabulary\.json is damaged"):
         vocabulary_in(value)
+
+
+def test_accents_may_stand_after_their_letters():
+    whole = Vocabulary(("caf\u00e9", "UNK"), (1, 1))
+    assert whole.encode(["cafe\u0301", "CAF\u00c9", "CAFE\u0301", "cafe"]) == [0, 0, 0, 1]
+    apart = Vocabulary(("cafe\u0301", "UNK"), (1, 1))  # as an older version has read it
+    assert apart.encode(["cafe\u0301"]) == [0]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,17 @@ import torch
 from tests import runfiles
 
 import rnnlens
+from rnnlens import files as files_module
 from rnnlens.contents import FORMAT, TRAINED
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.files import sha256
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.probe.probes import Probes
 from rnnlens.run import Run
 from rnnlens.tensors import write_tensors
 
+COLOURS = object()  # stands for a file
 RECORD: dict[str, Any] = {"corpus": {}, "network": {}, "training": {}, "status": TRAINED}
 
 
@@ -186,3 +190,67 @@ def test_a_vocabulary_whose_labels_do_not_fit_its_counts_is_refused(run, labels)
     runfiles.edit(path, labels=labels)
     with pytest.raises(RnnlensError, match=r"vocabulary\.json is damaged"):
         run.vocabulary()
+
+
+def probes_of(run: Run, value: float) -> Probes:
+    """Probes of a single kind, all of whose weights are the same."""
+    tensors = {"output/x/weight": torch.full((6, 3), value), "output/x/bias": torch.zeros(6)}
+    return Probes.of("linear", ["x"], ["output"], 6, tensors)
+
+
+@pytest.mark.parametrize("files", range(4))
+def test_probes_that_replace_others_may_be_killed_at_any_file(run, monkeypatch, files):
+    """Whatever has been written by then, the old probes or the new are there."""
+    run.write_probes(probes_of(run, 1.0), {"seed": 1})
+    real, written = files_module.write_bytes, iter(range(files))
+
+    def killed(path: Path, data: bytes) -> None:
+        if next(written, None) is None:
+            raise KeyboardInterrupt
+        real(path, data)
+
+    with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+        patched.setattr("rnnlens.files.write_bytes", killed)
+        patched.setattr("rnnlens.run.write_bytes", killed)
+        run.write_probes(probes_of(run, 2.0), {"seed": 2})
+    state = torch.ones(3)
+    value = float(run.probes().logits("x", state)[0]) / 3
+    assert (value, run.fit_config().seed) == ((1.0, 1) if files < 2 else (2.0, 2))
+    run.write_probes(probes_of(run, 3.0), {"seed": 3})
+    assert float(run.probes().logits("x", state)[0]) == 9
+    assert "previous" not in runfiles.contents(run.path / "probes.json")
+
+
+def test_a_vocabulary_of_another_run_is_noticed(run):
+    labels = tuple("abcde")
+    run.write_vocabulary(Vocabulary((*labels, "UNK"), (1,) * 6))
+    run.write_model(Network(NetworkConfig("gru", width=3), 6).initialise(0))
+    run.text(run.model())
+    run.write_vocabulary(Vocabulary((*labels[::-1], "UNK"), (1,) * 6))
+    with pytest.raises(RnnlensError, match="is not its model's; restore both"):
+        run.text(run.model())
+
+
+@pytest.mark.parametrize("name", ["vocabulary.json", "colours.json", "model.json", "run.json"])
+def test_one_flipped_bit_is_noticed(run_copy, name):
+    path = run_copy / name
+    data = bytearray(path.read_bytes())
+    place = data.index(b"a", len(data) // 3)
+    data[place] ^= 1  # a letter for another
+    path.write_bytes(data)
+    run = Run(run_copy)
+    with pytest.raises(RnnlensError, match=f"{name} is damaged .its checksum differs"):
+        (run.record(), run.colours(), run.text(run.model()))
+
+
+def test_two_commands_do_not_write_to_one_run(command, corpus_file, tiny, run_copy, tmp_path):
+    with Run(run_copy).writing():
+        for words in (["fit", run_copy, "--epochs", "0"],
+                      ["train", corpus_file, "-o", run_copy, *tiny, "--colours", COLOURS]):  # fmt: skip
+            (tmp_path / "mine.json").write_text('{"colours": {}, "groups": {}}')
+            told = command(*(tmp_path / "mine.json" if word is COLOURS else word for word in words))
+            assert told.code == 2
+            assert "is being written by process" in told.err
+        told = command("eval", run_copy, "--device", "cpu")
+        assert told.code == 0
+        assert told.err.startswith("rnnlens: not saved: ")

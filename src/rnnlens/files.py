@@ -97,6 +97,11 @@ def add_line(path: Path, line: str) -> None:
         raise RnnlensError(f"cannot write to {path}: {error.strerror}; mend that") from error
 
 
+def is_present(path: Path) -> bool:
+    """Whether anything has this name, be it a link to nowhere."""
+    return os.path.lexists(path)
+
+
 def remove(path: Path) -> None:
     """Remove a file, if there is one, for good."""
     path.unlink(missing_ok=True)

@@ -10,25 +10,21 @@ from typing import Any
 
 from torch import Tensor
 
-from rnnlens import trust
+from rnnlens import contents, trust
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.known import KnownModule, found_again
 from rnnlens.adapter.user_model import UserModel, UserRecord
-from rnnlens.contents import (
-    FORMAT,
-    TRAINED,
-    Colours,
-    NetworkFile,
-    Record,
-    UserFile,
-    read_examples,
-    read_network,
-    read_record,
-    write_examples,
-)
 from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
 from rnnlens.errors import RnnlensError
-from rnnlens.files import add_line, damaged, read_json, sha256, write_bytes, write_json
+from rnnlens.files import (
+    add_line,
+    damaged,
+    is_present,
+    read_json,
+    sha256,
+    write_bytes,
+    write_json,
+)
 from rnnlens.lock import locked
 from rnnlens.model.network import Network
 from rnnlens.model.text import Example, TextSide
@@ -77,17 +73,19 @@ class Run:
         with locked(self.path):
             yield
 
-    def record(self) -> Record:
+    def record(self) -> contents.Record:
         """Read run.json, which says how this run is made."""
         if not self.path.exists():
             raise RnnlensError(
                 f"no run at {self.path}; make one with: rnnlens train CORPUS -o {self.path}"
             )
-        return read_record(self.path / "run.json")
+        return contents.read_record(self.path / "run.json")
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write run.json."""
-        write_json(self.path / "run.json", {"format": FORMAT, "version": __version__, **record})
+        write_json(
+            self.path / "run.json", {"format": contents.FORMAT, "version": __version__, **record}
+        )
 
     def write_vocabulary(self, vocabulary: Vocabulary) -> None:
         """Write vocabulary.json."""
@@ -103,7 +101,7 @@ class Run:
 
     def colours(self) -> dict[str, Any]:
         """Read colours.json."""
-        return read_json(self.path / "colours.json", Colours).to_json()
+        return read_json(self.path / "colours.json", contents.Colours).to_json()
 
     def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
         """Write evaluation.json."""
@@ -146,7 +144,7 @@ class Run:
 
     def has_probes(self) -> bool:
         """Whether the run has fitted probes."""
-        return (self.path / "probes.json").exists()
+        return is_present(self.path / "probes.json")
 
     def _probes_file(self) -> ProbesFile:
         """Read probes.json; of two descriptions the one whose tensors are in place."""
@@ -205,18 +203,20 @@ class Run:
 
     def check_finished(self) -> None:
         """Refuse a run whose training has not finished."""
-        if self.record().status != TRAINED:
+        if self.record().status != contents.TRAINED:
             raise RnnlensError(
                 f"the training in {self.path} has not finished; "
                 "give the same command again to continue it"
             )
 
-    def _model_file(self) -> NetworkFile | UserFile:
+    def _model_file(self) -> contents.NetworkFile | contents.UserFile:
         """Read model.json."""
         path = self.path / "model.json"
         value: Any = read_json(path, object)
         is_user = isinstance(value, dict) and "kinds" in value
-        return read_json(path, UserFile) if is_user else read_json(path, NetworkFile)
+        return (
+            read_json(path, contents.UserFile) if is_user else read_json(path, contents.NetworkFile)
+        )
 
     def model(self, code: Any = None) -> Network | KnownModule:
         """The trained model, ready to trace.
@@ -225,7 +225,7 @@ class Run:
         in its place (a module, a UserModel, or its package.module:factory).
         """
         self.check_finished()
-        if isinstance(self._model_file(), UserFile):
+        if isinstance(self._model_file(), contents.UserFile):
             return self.module(code)
         if code is not None:
             raise RnnlensError(f"{self.path} holds its model itself; leave model= out")
@@ -234,7 +234,7 @@ class Run:
     def module(self, code: Any = None) -> KnownModule:
         """The model of a run that is of a user's module."""
         self.check_finished()
-        file = read_json(self.path / "model.json", UserFile)
+        file = read_json(self.path / "model.json", contents.UserFile)
         record = file.record()
         return KnownModule(record, lambda: self._module(record, file.sha256, code))
 
@@ -253,13 +253,13 @@ class Run:
     def network(self) -> Network:
         """The model of a run that rnnlens has trained."""
         self.check_finished()
-        file = read_json(self.path / "model.json", NetworkFile)
-        return read_network(self.path / "model.safetensors", file)
+        file = read_json(self.path / "model.json", contents.NetworkFile)
+        return contents.read_network(self.path / "model.safetensors", file)
 
     def allow_code(self, *, always: bool = False) -> None:
         """Let the code that this run names be imported, as its user trusts who made it."""
         file = self._model_file()
-        if isinstance(file, UserFile) and file.factory:
+        if isinstance(file, contents.UserFile) and file.factory:
             trust.allow(file.sha256, file.factory, always=always)
 
     def _module(self, record: UserRecord, sha: str, code: Any) -> tuple[UserModel, Adapter]:
@@ -280,14 +280,14 @@ class Run:
 
     def write_examples(self, examples: Sequence[Example]) -> None:
         """Write texts with their states, which can then be shown without the module's code."""
-        write_examples(self.path / "examples.safetensors", examples, self.model_hash())
+        contents.write_examples(self.path / "examples.safetensors", examples, self.model_hash())
 
     def examples(self) -> list[Example] | None:
         """Read what `write_examples` has written; None where the run has no such file."""
         path = self.path / "examples.safetensors"
-        if not path.exists():
+        if not is_present(path):
             return None
-        return read_examples(path, self._model_file(), self.vocabulary())
+        return contents.read_examples(path, self._model_file(), self.vocabulary())
 
 
 def run_at(name: str) -> Run:

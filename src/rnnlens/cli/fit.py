@@ -16,7 +16,7 @@ from rnnlens.cli.user_run import UserRun
 from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
-from rnnlens.files import remove
+from rnnlens.files import is_present, remove
 from rnnlens.flags import add_flags, from_flags
 from rnnlens.model.train.distributed import Processes, processes
 from rnnlens.model.train.perplexity import perplexity
@@ -127,7 +127,7 @@ def _check_asked(args: argparse.Namespace) -> None:
 
 def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, seconds: float) -> int:
     identity = json.dumps([run.model_hash(), asdict(config)], sort_keys=True)
-    saved = SavedFit(run.fit_checkpoint, identity) if run.fit_checkpoint.exists() else None
+    saved = SavedFit(run.fit_checkpoint, identity) if is_present(run.fit_checkpoint) else None
     group.any(False)  # no process writes before all have read
     done = saved.done if saved else {}
     for semantic in parse(config.semantic):

@@ -20,7 +20,7 @@ from rnnlens.contents import TRAINED, TRAINING, Record
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
-from rnnlens.files import remove
+from rnnlens.files import is_present, remove
 from rnnlens.flags import add_flags, check_same, from_flags
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
@@ -156,7 +156,7 @@ def _train(
     train, valid = corpus.splits["train"], corpus.splits["valid"]
     trainer = Trainer(network, train, valid, order.training, device, group)
     identity = json.dumps([corpus.hash, asdict(order)], sort_keys=True)
-    if run.checkpoint.exists():
+    if is_present(run.checkpoint):
         load_checkpoint(trainer, run.checkpoint, identity)
     group.any(False)  # no process writes a checkpoint before all have read the last
     code = _watch(trainer, run, identity, checkpoint_seconds)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from annotated_types import Ge, Le, MaxLen
 
-from rnnlens.files import Count, Name, Strict, read_json
+from rnnlens.files import Count, Name, Strict, is_present, read_json
 from rnnlens.probe.evaluation import Score
 
 _NUMBERS = {  # ours -> evaluation.json's
@@ -71,7 +71,7 @@ class Scores:
     def read(cls, folder: Path) -> "Scores":
         """What `rnnlens eval` left in a run folder."""
         path = folder / "evaluation.json"
-        if not path.exists():
+        if not is_present(path):
             return cls()
         file = read_json(path, _File, f"measure again: rnnlens eval {folder}")
         semantics: dict[str, list[dict[str, Any]]] = {}

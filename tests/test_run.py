@@ -21,7 +21,6 @@ from rnnlens.probe.probes import Probes
 from rnnlens.run import Run
 from rnnlens.tensors import write_tensors
 
-COLOURS = object()  # stands for a file
 RECORD: dict[str, Any] = {"corpus": {}, "network": {}, "training": {}, "status": TRAINED}
 
 
@@ -244,11 +243,12 @@ def test_one_flipped_bit_is_noticed(run_copy, name):
 
 
 def test_two_commands_do_not_write_to_one_run(command, corpus_file, tiny, run_copy, tmp_path):
+    mine = tmp_path / "mine.json"
+    mine.write_text('{"colours": {}, "groups": {}}')
+    train = ["train", corpus_file, "-o", run_copy, *tiny, "--colours", mine]
     with Run(run_copy).writing():
-        for words in (["fit", run_copy, "--epochs", "0"],
-                      ["train", corpus_file, "-o", run_copy, *tiny, "--colours", COLOURS]):  # fmt: skip
-            (tmp_path / "mine.json").write_text('{"colours": {}, "groups": {}}')
-            told = command(*(tmp_path / "mine.json" if word is COLOURS else word for word in words))
+        for words in (["fit", run_copy, "--epochs", "0"], train):
+            told = command(*words)
             assert told.code == 2
             assert "is being written by process" in told.err
         told = command("eval", run_copy, "--device", "cpu")

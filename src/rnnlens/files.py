@@ -10,7 +10,6 @@ import secrets
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 from glob import escape
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -27,6 +26,7 @@ _SEAL = re.compile(rb',?\n "checksum": "([0-9a-f]{64})"\n}\n\Z')
 _SEAL_SIZE = 100
 
 Sort = TypeVar("Sort")
+_adapters: dict[Any, Any] = {}
 
 
 class Strict:
@@ -160,18 +160,21 @@ def parsed(data: str | bytes, sort: type[Sort], path: Path, remedy: str = REMEDY
     from pydantic import ValidationError
 
     try:
-        return _adapter(sort).validate_json(data)  # type: ignore[no-any-return]
+        value: Sort = _adapter(sort).validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise damaged(path, f"{where[:80]}: {first['msg'][:160]}", remedy) from error
+    return value
 
 
-@cache
 def _adapter(sort: Any) -> Any:
-    from pydantic import TypeAdapter  # imported here, as it takes a moment
+    """What pydantic makes of a sort, which takes a moment, as its import does."""
+    if sort not in _adapters:
+        from pydantic import TypeAdapter
 
-    return TypeAdapter(sort)
+        _adapters[sort] = TypeAdapter(sort)
+    return _adapters[sort]
 
 
 def regular_size(path: Path, remedy: str) -> int:

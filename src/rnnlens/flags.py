@@ -30,9 +30,9 @@ class Options:
         """Refuse values of another type or outside their limits."""
         for one in fields(self):
             value, limits = getattr(self, one.name), one.metadata["limits"]
-            wanted = type(one.default)
-            if type(value) is not wanted and (wanted, type(value)) != (float, int):
-                raise RnnlensError(f"{as_flag(one.name, value)}: give {wanted.__name__}")
+            sort = type(one.default)
+            if type(value) is not sort and (sort, type(value)) != (float, int):
+                raise RnnlensError(f"{as_flag(one.name, value)}: give {sort.__name__}")
             if not all(_LIMITS[name][1](value, limit) for name, limit in limits.items()):
                 wanted = " and ".join(f"{_LIMITS[name][0]} {limits[name]}" for name in limits)
                 raise RnnlensError(f"{as_flag(one.name, value)}: give {wanted}")

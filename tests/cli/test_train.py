@@ -34,6 +34,9 @@ def test_a_finished_run_holds_its_files_and_nothing_else(trained_run):
 
 def test_the_record_tells_how_the_run_came_about(trained_run, corpus_file, tiny):
     record = Run(trained_run).record()
+    assert record.network
+    assert record.training
+    assert record.metrics
     words = ["rnnlens", "train", str(corpus_file), "-o", str(trained_run), *tiny]
     assert shlex.split(record.command) == words
     assert record.status == "trained"

@@ -160,6 +160,8 @@ class UserRecord(Strict):
         ids = [kind.id for kind in self.kinds]
         if len(set(ids)) != len(ids):
             raise ValueError("two kinds have the same id")
+        if not all(kind.is_sound for kind in self.kinds):
+            raise ValueError("a kind is not such as a module has")
         earlier = {edge.kind for kind in self.kinds for edge in kind.sources if edge.back > 0}
         if not earlier <= set(ids):
             raise ValueError("a kind is computed from one that there is not")

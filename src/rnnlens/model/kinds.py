@@ -3,15 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
 
-from annotated_types import Ge, Le, MaxLen
-
-from rnnlens.files import Name, Strict
+from rnnlens.files import Strict
 
 BELOW = "below"  # stands for the layer's input in a cell's declarations
 _ID = re.compile(r"(?:(.*)\.)?([a-z])\d*(<?)")  # f1, encoder.f1, f1<, x
 MOST_KINDS = 4096
+_LONGEST = 10_000  # letters of a name
 PREDICTION = "y"  # the id of the model's own prediction
 
 
@@ -19,8 +17,8 @@ PREDICTION = "y"  # the id of the model's own prediction
 class Edge(Strict):
     """A kind that another is computed from, `back` timesteps before it."""
 
-    kind: Name  #: Its id.
-    back: Annotated[int, Ge(-1), Le(1)] = 0  #: Timesteps; negative in a layer that reads backwards.
+    kind: str  #: Its id.
+    back: int = 0  #: Timesteps; negative in a layer that reads backwards.
 
 
 @dataclass(frozen=True)
@@ -30,16 +28,27 @@ class Kind(Strict):
     Cells declare their kinds by letter alone (`l`); `placed` gives them their place (`l2`).
     """
 
-    id: Name  #: Such as `l2`, or `encoder.l2<`.
-    name: Name  #: Such as long-term memory.
-    symbol: Name  #: As in an equation.
-    equation: Name  #: What it is computed by.
-    sources: Annotated[tuple[Edge, ...], MaxLen(MOST_KINDS)] = ()  #: What it is computed from.
-    #: In the whole model, from 1; 0: outside the recurrent layers.
-    layer: Annotated[int, Ge(0), Le(MOST_KINDS)] = 0
-    letter: Annotated[str, MaxLen(1)] = ""  #: Such as `l`; empty for a submodule's output.
-    part: Name = ""  #: The recurrent part of a module that it belongs to, where there are several.
+    id: str  #: Such as `l2`, or `encoder.l2<`.
+    name: str  #: Such as long-term memory.
+    symbol: str  #: As in an equation.
+    equation: str  #: What it is computed by.
+    sources: tuple[Edge, ...] = ()  #: What it is computed from.
+    layer: int = 0  #: In the whole model, from 1; 0: outside the recurrent layers.
+    letter: str = ""  #: Such as `l`; empty for a submodule's output.
+    part: str = ""  #: The recurrent part of a module that it belongs to, where there are several.
     reverse: bool = False  #: Whether its layer reads backwards.
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether its numbers and names are such as a cell or a module gives."""
+        texts = (self.id, self.name, self.symbol, self.equation, self.part)
+        return (
+            max(map(len, texts)) <= _LONGEST
+            and len(self.letter) <= 1
+            and 0 <= self.layer <= MOST_KINDS
+            and len(self.sources) <= MOST_KINDS
+            and all(edge.back in (-1, 0, 1) for edge in self.sources)
+        )
 
     def completed(self) -> "Kind":
         """Older files hold only the id, from which the rest follows."""

@@ -57,7 +57,7 @@ def question(run: Path, factory: str) -> str:
     return (
         f"this needs the code that {run} names, which is not run unasked: it would import "
         f"{package} ({_place(package)}) and call {name}; if you trust whoever made the run, give "
-        "--trust (--trust-always remembers it), in Python rnnlens.load(run, trust=True)"
+        "the command --trust (--trust-always remembers it), in Python rnnlens.load(run, trust=True)"
     )
 
 

@@ -31,7 +31,7 @@ def test_what_would_be_imported_is_told_and_kept_texts_are_shown(command, here, 
         assert told.code == 2
         (line,) = told.err.splitlines()
         assert f"it would import usermodels (from {here / 'usermodels.py'}) and call" in line
-        assert "--trust (--trust-always remembers it)" in line
+        assert "give the command --trust (--trust-always remembers it)" in line
     assert "usermodels" not in sys.modules
 
 

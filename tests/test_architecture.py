@@ -20,6 +20,7 @@ LAYERS = [
     "trust",
     "flags",
     "threads",
+    "progress",
     "corpus",
     "model",
     "adapter",

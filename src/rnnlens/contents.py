@@ -124,7 +124,7 @@ class UserFile(UserRecord, ModelFile):
 
 @dataclass(frozen=True)
 class ExamplesHeader(Strict):
-    """What examples.safetensors says beside the states of its texts."""
+    """What examples.safetensors says of its texts, beside the states that some have."""
 
     examples: Annotated[
         tuple[
@@ -132,7 +132,7 @@ class ExamplesHeader(Strict):
                   Annotated[tuple[Count, ...], MaxLen(2_000)]], ...
         ], MaxLen(100),
     ]  # fmt: skip
-    model: Annotated[str, MaxLen(64)] = ""  # the hash of the weights; older versions kept none
+    model: Annotated[str, MaxLen(64)] = ""  # the hash of the weights, where texts have states
 
 
 def read_network(path: Path, file: NetworkFile) -> Network:
@@ -142,8 +142,10 @@ def read_network(path: Path, file: NetworkFile) -> Network:
         wanted = {n: tuple(p.shape) for n, p in Network(config, file.labels).named_parameters()}
 
     def fits(layouts: Layouts) -> None:
-        if {name: layout.shape for name, layout in layouts.items()} != wanted:
-            raise ValueError("it does not fit model.json")
+        found = {name: layout.shape for name, layout in layouts.items()}
+        strange = (n for n in sorted(found | wanted) if found.get(n) != wanted.get(n))
+        if (name := next(strange, None)) is not None:
+            raise ValueError(f"its {name} does not fit model.json")
 
     weights = read_tensors(path, file.sha256, fits, "restore it and model.json, or train anew")
     if not in_range(weights):
@@ -154,7 +156,7 @@ def read_network(path: Path, file: NetworkFile) -> Network:
 
 
 def write_examples(path: Path, examples: Sequence[Example], model: str) -> None:
-    """Write the states of some texts; `model` is the hash of the weights that read them."""
+    """Write some texts; `model` is the hash of the weights that gave them states, if any did."""
     texts = tuple((e.text, e.words, e.ids) for e in examples)
     states = {f"{k}/{kind}": v for k, e in enumerate(examples) for kind, v in e.states.items()}
     write_tensors(path, states, ExamplesHeader(texts, model))
@@ -189,13 +191,14 @@ def _check_examples(
         raise ValueError("it is of another model")
     kinds = [kind.id for kind in model.kinds] if isinstance(model, UserFile) else []
     widths = {PREDICTION: model.labels}
-    wanted = {f"{k}/{kind}" for k in range(len(header.examples)) for kind in [*kinds, PREDICTION]}
+    read = [k for k in range(len(header.examples)) if f"{k}/{PREDICTION}" in tensors]
+    wanted = {f"{k}/{kind}" for k in read for kind in [*kinds, PREDICTION]} if kinds else set()
     if strange := sorted(wanted ^ tensors.keys()):
         raise ValueError(f"the tensor {strange[0]} is missing or too many")
     for k, (_, words, ids) in enumerate(header.examples):
         if len(words) != len(ids) or any(n >= len(vocabulary.inputs) for n in ids):
             raise ValueError("its words do not fit their numbers")
-        for kind in [*kinds, PREDICTION]:
+        for kind in [*kinds, PREDICTION] if k in read else []:
             states = tensors[f"{k}/{kind}"]
             width = widths.setdefault(kind, states.shape[-1] if states.dim() == 2 else -1)
             if states.dtype != torch.float32 or tuple(states.shape) != (len(ids), width):

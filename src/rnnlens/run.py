@@ -29,8 +29,8 @@ from rnnlens.lock import locked
 from rnnlens.model.network import Network
 from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
-from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Probes, ProbesFile, check_layouts
+from rnnlens.probe.recipe import FitConfig
 from rnnlens.tensors import packed, read_tensors, write_tensors
 from rnnlens.version import __version__
 
@@ -279,8 +279,9 @@ class Run:
         return user, adapter
 
     def write_examples(self, examples: Sequence[Example]) -> None:
-        """Write texts with their states, which can then be shown without the module's code."""
-        contents.write_examples(self.path / "examples.safetensors", examples, self.model_hash())
+        """Write some texts to begin with; those that have states are shown without any code."""
+        model = self.model_hash() if any(example.states for example in examples) else ""
+        contents.write_examples(self.path / "examples.safetensors", examples, model)
 
     def examples(self) -> list[Example] | None:
         """Read what `write_examples` has written; None where the run has no such file."""

@@ -138,6 +138,7 @@ def test_a_tagged_corpus_colours_the_words(command, here, tmp_path):
     assert groups["the"] == "DET"
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_goes_on(command, here, tmp_path, monkeypatch):
     flags = ("--checkpoint-seconds", "0", "--epochs", "2")
     assert fit(command, "language", tmp_path / "whole", *flags).code == 0

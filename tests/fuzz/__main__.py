@@ -1,4 +1,4 @@
-"""`make fuzz`: mutated runs, checkpoints and corpora, and commands that are killed.
+"""`make fuzz`: mutated runs, checkpoints and corpora, commands that are killed, random requests.
 
 python -m tests.fuzz                       everything, for at most --seconds each
 python -m tests.fuzz runs --count 500 --seed 7
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from tests.fuzz import harness
+from tests.fuzz import harness, requests
 from tests.fuzz.checkpoints import Checkpoints
 from tests.fuzz.corpora import Corpora
 from tests.fuzz.kills import Kills
@@ -27,12 +27,17 @@ SUBJECTS: dict[str, tuple[Callable[[Path], harness.Case], int]] = {  # and how m
 }
 
 
+REQUESTS = "requests"  # which are sent to a real server
+
+
 def main() -> int:
     """Try every subject; the exit code is 1 where anything failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
+    parser.add_argument(
+        "subjects", nargs="*", metavar="SUBJECT", help=", ".join([*SUBJECTS, REQUESTS])
+    )
     parser.add_argument("--count", type=int, help="cases of each (default: by subject)")
     parser.add_argument("--seed", default="0")
     parser.add_argument("--seconds", type=float, default=1800, help="for each subject, at most")
@@ -40,7 +45,11 @@ def main() -> int:
     args = parser.parse_args()
     torch.set_num_threads(1)
     failed = False
-    for name in args.subjects or SUBJECTS:
+    for name in args.subjects or [*SUBJECTS, REQUESTS]:
+        if name == REQUESTS:
+            count = args.count or requests.REQUESTS
+            failed = bool(requests.main(int(args.seed), args.seconds, count)) or failed
+            continue
         make, count = SUBJECTS[name]
         with tempfile.TemporaryDirectory() as folder:
             case = make(Path(folder))

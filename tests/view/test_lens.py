@@ -250,3 +250,11 @@ def test_shares_are_of_the_top_labels(formula):
     shares = np.array([state["share"] for row in grid["rows"] for state in row])
     assert ((shares > 0) & (shares <= 1)).all()
     assert len(set(shares.tolist())) > 10
+
+
+def test_rows_that_nobody_waits_for_come_in_brief_steps(formula):
+    text = "the dog " * 20
+    rows = [len(part["rows"]) for part, _ in formula.steps(text)]
+    assert rows == [24, 16]
+    rows = [len(part["rows"]) for part, _ in formula.steps(text, previous=text, have=10)]
+    assert rows == [8, 8, 8, 6]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rnnlens.cli.output import draw
 from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.errors import RnnlensError
 from rnnlens.run import run_at
@@ -83,6 +84,10 @@ def _add_look(look: Any) -> None:
                       "labels where they fit)")  # fmt: skip
     look.add_argument("--symbols", action="store_true",
                       help="head the columns with mathematical symbols only")  # fmt: skip
+    look.add_argument("--pins", default="", metavar="LIST",
+                      help="states to ring in a figure, such as l2:8,h2:8")  # fmt: skip
+    look.add_argument("--no-key", dest="key", action="store_false",
+                      help="draw no key of colours and marks below a figure")  # fmt: skip
     look.add_argument("--title", default="", metavar="TEXT", help="above a figure")
     look.add_argument("--width", type=float, metavar="X",
                       help="of a figure in inches, of the terminal in columns")  # fmt: skip
@@ -99,8 +104,9 @@ def run_show(args: argparse.Namespace) -> int:
             "--against names labels, and --follow none; give both, or --follow alone"
         )
     look = saving.Look(
-        args.kinds, bars, density, args.symbols, str(args.title), args.width, args.rows
-    )
+        args.kinds, bars, density, args.symbols, str(args.title), args.width, args.rows,
+        args.pins, args.key,
+    )  # fmt: skip
     if args.output:
         saving.check(args.output, look)
     else:
@@ -118,7 +124,7 @@ def run_show(args: argparse.Namespace) -> int:
     if args.output:
         saving.save(grid, args.output, look, followed)
     else:
-        sys.stdout.write(in_terminal(*saving.some_rows(grid, args.rows, followed), columns, args))
+        draw(in_terminal(*saving.some_rows(grid, args.rows, followed), columns, args))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 from starlette.exceptions import HTTPException
@@ -83,6 +84,20 @@ def test_short_work_does_not_wait_for_long_work():
 
     assert run(ask()) < 100
     assert len(done) == 251
+
+
+def test_long_work_is_answered_with_what_is_ready_after_a_while():
+    def steps():
+        for k in range(100):
+            time.sleep(0.02)
+            yield k, k < 99
+
+    async def ask():
+        return await Work(seconds=0.1).all_of(Client(), steps())
+
+    made = run(ask())
+    assert made == list(range(len(made)))
+    assert 1 <= len(made) < 20
 
 
 def test_long_work_stops_when_its_client_goes():

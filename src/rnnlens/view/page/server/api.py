@@ -18,12 +18,15 @@ from rnnlens.view.page.server.fields import (
     Colour,
     Count,
     DivergenceBits,
+    FollowedNumber,
     Limit,
     Name,
     Perplexity,
     Probability,
     Rank,
+    Ratio,
     Row,
+    Steps,
     Text,
 )
 
@@ -37,7 +40,7 @@ class GridRequest(Asked):
     palette: Name | None = Field(None, description="null: the run's first")
     previous: Text = Field("", description="the text whose grid's first rows are at hand")
     have: Row = Field(0, description="how many of them")
-    limit: Limit = Field(100, description="rows to answer with at most")
+    limit: Limit = Field(100, description="rows at most; fewer if they take long")
 
 
 class PairEnd(Asked):
@@ -83,7 +86,7 @@ class FollowRequest(Asked):
     labels: list[Name] = Field(max_length=MOST_LABELS)
     against: list[Name] = Field(default=[], max_length=MOST_LABELS)
     first: Row = Field(0, description="row to begin with")
-    limit: Limit = Field(100, description="rows to answer with at most")
+    limit: Limit = Field(100, description="rows at most; fewer if they take long")
 
 
 class TurnsRequest(Asked):
@@ -93,7 +96,7 @@ class TurnsRequest(Asked):
     text: Text
     semantic: Name | None = Field(None, description="null: the run's first")
     first: Row = Field(0, description="row to begin with")
-    limit: Limit = Field(100, description="rows to answer with at most")
+    limit: Limit = Field(100, description="rows at most; fewer if they take long")
 
 
 class Problem(Answer):
@@ -133,7 +136,7 @@ class Column(Answer):
     name: str
     symbol: str
     equation: str
-    sources: list[tuple[str, int]] = Field(
+    sources: list[tuple[str, Steps]] = Field(
         description="the kinds it is computed from, so many timesteps back"
     )
     shown: bool = Field(description="whether it is, unless somebody chooses")
@@ -193,14 +196,12 @@ class Divergences(Answer):
 
 
 class Followed(Answer):
-    """Labels that are followed: of each state their probability together, or where others stand
-    against them the natural logarithm of the odds.
-    """
+    """Of each state the probability of labels, or the logarithm of their odds against others."""
 
     labels: list[str]
     against: list[str]
     from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
-    rows: list[list[float]] = Field(description="a number for each column")
+    rows: list[list[FollowedNumber]] = Field(description="a number for each column")
 
 
 class TurnRow(Answer):
@@ -223,9 +224,9 @@ class Score(Answer):
 
     kind: str
     perplexity: Perplexity | None
-    ratio: float | None = Field(description="of its perplexity to the model's own")
+    ratio: Ratio | None = Field(description="of its perplexity to the model's own")
     accuracy: Probability | None
-    kl: float | None = Field(description="from the model's own prediction, in bits")
+    kl: Bits | None = Field(description="from the model's own prediction, in bits")
     calibration: Probability | None
 
 

@@ -110,7 +110,10 @@ def tensors_of(path: Path) -> tuple[dict[str, Tensor], Any]:
 
 
 def spoil_tensors(tensors: dict[str, Tensor], chance: random.Random) -> None:
-    """Change one tensor."""
+    """Change one tensor, or add one where there is none."""
+    if not tensors:
+        tensors["0/y"] = torch.zeros(2, 3)
+        return
     name = chance.choice(sorted(tensors))
     t = tensors[name]
     changes: list[Callable[[], Tensor | None]] = [

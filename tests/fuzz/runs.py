@@ -74,7 +74,7 @@ def make_runs(folder: Path) -> list[Path]:
 def reading(path: Path, *, measure: bool) -> dict[str, Any]:
     """All that a run shows of itself."""
     lens = opened(Run(path))
-    texts = TEXTS if lens.session.examples is None else lens.examples()
+    texts = [*(TEXTS if lens.model.causal else ()), *lens.examples()[:2]]
     grids = {
         f"{semantic} {palette} {text}": lens.grid(text, semantic, palette)
         for semantic in lens.semantics or (None,)

@@ -94,9 +94,9 @@ class EncodedCorpus:
         """A summary in a few lines."""
         labels = len(self.vocabulary)
         lines = [f"corpus      {self.name} ({self.format}), vocabulary of {labels:,}"]
-        for name, split in self.splits.items():
+        for name, part in self.splits.items():
             lines.append(
-                f"{name:<12}{len(split):>9,} sentences {len(split.ids):>12,} words"
+                f"{name:<12}{len(part):>9,} sentences {len(part.ids):>12,} words"
                 f"  {self.unknown[name]:6.1%} unknown"
             )
         if self.short:

@@ -123,3 +123,13 @@ def test_a_semantic_the_test_part_cannot_have_is_told(command, tmp_path, tiny):
     answer = command("eval", tmp_path / "run", "--device", "cpu")
     assert answer.code == 2
     assert "no test sentence is long enough" in answer.err
+
+
+def test_what_was_left_by_a_command_killed_in_its_last_moment_is_cleared(
+    command, corpus_file, tiny, run_copy
+):
+    names = {path.name for path in run_copy.iterdir()}
+    for name in ("checkpoint.safetensors", ".rnnlens.lock", ".run.json.rnnlens-1a"):
+        (run_copy / name).touch()
+    assert "is trained already" in command("train", corpus_file, "-o", run_copy, *tiny).out
+    assert {path.name for path in run_copy.iterdir()} == names

@@ -50,6 +50,7 @@ class Tally:
 
 @dataclass
 class _Worker:
+    case: Case
     process: int
     pipe: int
     cases: Iterator[int]
@@ -59,6 +60,10 @@ class _Worker:
     computed: float = 0.0  # seconds, before this case
 
 
+class Different(Exception):  # noqa: N818
+    """What came of a case is not what should have, and how."""
+
+
 def outcome_of(case: Case, seed: str, number: int, folder: Path) -> tuple[str, str]:
     """What comes of one case, in this process."""
     place = folder / f"case-{os.getpid()}"
@@ -66,6 +71,8 @@ def outcome_of(case: Case, seed: str, number: int, folder: Path) -> tuple[str, s
     place.mkdir(parents=True)
     try:
         return case(random.Random(f"{seed}/{number}"), place), ""
+    except Different as difference:
+        return "different", str(difference)
     except BaseException:  # noqa: BLE001 - that is what is looked for
         return "traceback", traceback.format_exc()
     finally:
@@ -73,7 +80,7 @@ def outcome_of(case: Case, seed: str, number: int, folder: Path) -> tuple[str, s
 
 
 def run(case: Case, count: int, seed: str = "0", seconds: float = 3600.0) -> Tally:
-    """All cases, or as many as there is time for."""
+    """All cases, or as many as there is time for; a case may say how long it may take."""
     tally, until = Tally(), time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -104,7 +111,7 @@ def _start(case: Case, seed: str, cases: Iterator[int], folder: Path) -> _Worker
     process = os.fork()
     if process:
         os.close(write)
-        return _Worker(process, read, iter(numbers), since=time.monotonic())
+        return _Worker(case, process, read, iter(numbers), since=time.monotonic())
     try:
         os.close(read)
         quiet = os.open(os.devnull, os.O_WRONLY)
@@ -142,8 +149,9 @@ def _problem(worker: _Worker) -> str:
     if _memory(worker.process) > MEMORY:
         return "memory"
     taken = time.monotonic() - worker.since
+    longest = getattr(worker.case, "longest", LONGEST)
     computed = _computed(worker.process) - worker.computed if taken > SECONDS else 0.0
-    return "hang" if max(taken / LONGEST, computed / SECONDS) > 1 else ""
+    return "hang" if max(taken / longest, computed / SECONDS) > 1 else ""
 
 
 def _memory(process: int) -> int:

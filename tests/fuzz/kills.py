@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests import grammar
 from tests.fuzz.checkpoints import FIT, TRAIN
+from tests.fuzz.harness import Different
 from tests.fuzz.runs import command
 
 from rnnlens.run import Run
@@ -22,6 +23,8 @@ RESULTS = ("model.json", "model.safetensors", "vocabulary.json", "colours.json",
 class Kills:
     """Training, fitting, fitting anew and measuring, each in a process that is killed."""
 
+    longest = 300.0  # seconds: several commands
+
     def __init__(self, folder: Path) -> None:
         self.corpus = folder / "corpus.conllu"
         self.corpus.write_text(grammar.conllu(60), encoding="utf-8")
@@ -31,19 +34,22 @@ class Kills:
         path = folder / "whole" / "run"
         for verb in ("train", "fit", "refit", "eval"):
             began = time.monotonic()
-            assert self._go(verb, path) == 0
+            assert not self._go(verb, path)
             self.seconds[verb] = time.monotonic() - began
             self.after[verb] = _results(path)
             following = {"train": "fit", "fit": "refit", "refit": "eval"}.get(verb)
             if following:
                 self.before[following] = Path(shutil.copytree(path, folder / following / "run"))
 
-    def _go(self, verb: str, path: Path) -> int:
+    def _go(self, verb: str, path: Path) -> str:
+        """Give the command; what it complains of where it fails."""
+        words: list[object] = ["fit", path, *(REFIT if verb == "refit" else FIT), *OFTEN]
         if verb == "train":
-            return command("train", self.corpus, "-o", path, *TRAIN, *OFTEN)[0]
+            words = ["train", self.corpus, "-o", path, *TRAIN, *OFTEN]
         if verb == "eval":
-            return command("eval", path, "--device", "cpu")[0]
-        return command("fit", path, *(REFIT if verb == "refit" else FIT), *OFTEN)[0]
+            words = ["eval", path, "--device", "cpu"]
+        code, complaint = command(*words)
+        return f"{code} {complaint}" if code else ""
 
     def __call__(self, chance: random.Random, folder: Path) -> str:
         verb = chance.choice(list(self.before))
@@ -54,10 +60,14 @@ class Kills:
             self._killed(verb, path, chance.random() * self.seconds[verb])
             if begun:  # what was there before stays readable
                 Run(path).probes() if verb != "fit" else Run(path).model()
-        if self._go(verb, path):
-            return "different"
+        if complaint := self._go(verb, path):
+            raise Different(f"{verb}: {complaint}")
+        found = _results(path)
+        others = [name for name, data in self.after[verb].items() if found.get(name) != data]
         scraps = [p.name for p in path.iterdir() if p.name.startswith(".")]
-        return "same" if _results(path) == self.after[verb] and not scraps else "different"
+        if others or scraps:
+            raise Different(f"{verb}: {others} {scraps}")
+        return "same"
 
     def _killed(self, verb: str, path: Path, seconds: float) -> None:
         process = os.fork()

@@ -145,9 +145,8 @@ def run_train(args: argparse.Namespace) -> int:
                 f"{args.corpus} has changed since {run.path} was begun; choose another folder"
             )
         if before and before.status == TRAINED:
-            if user_colours and group.first:
-                with run.writing():
-                    run.write_colours(user_colours)
+            if group.first:
+                _finish(run, user_colours)
             say(f"{run.path} is trained already; see it with: rnnlens eval {run.path}")
             return 0
         labels, counts = corpus.vocabulary.labels, corpus.vocabulary.counts
@@ -173,6 +172,18 @@ def run_train(args: argparse.Namespace) -> int:
                 run.write_examples(examples)
         shorter = _shorter(order, quick, len(corpus.vocabulary), device)
         return _train(run, record, order, corpus, device, group, args.checkpoint_seconds, shorter)
+
+
+def _finish(run: Run, colours: dict[str, Any] | None) -> None:
+    """Give a trained run other colours, and clear what a command that was killed has left."""
+    try:
+        with run.writing():
+            remove(run.checkpoint)
+            if colours:
+                run.write_colours(colours)
+    except RnnlensError:  # where nothing is asked for, the run need not be writable
+        if colours:
+            raise
 
 
 def _train(

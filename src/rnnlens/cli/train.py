@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,11 @@ def run_train(args: argparse.Namespace) -> int:
             )
         if before and before.status == TRAINED:
             if group.first:
-                _finish(run, user_colours)
+                # What is asked for has to be written; leftovers of a killed command may stay.
+                with suppress(*() if user_colours else (RnnlensError,)), run.writing():
+                    remove(run.checkpoint)
+                    if user_colours:
+                        run.write_colours(user_colours)
             say(f"{run.path} is trained already; see it with: rnnlens eval {run.path}")
             return 0
         labels, counts = corpus.vocabulary.labels, corpus.vocabulary.counts
@@ -172,18 +176,6 @@ def run_train(args: argparse.Namespace) -> int:
                 run.write_examples(examples)
         shorter = _shorter(order, quick, len(corpus.vocabulary), device)
         return _train(run, record, order, corpus, device, group, args.checkpoint_seconds, shorter)
-
-
-def _finish(run: Run, colours: dict[str, Any] | None) -> None:
-    """Give a trained run other colours, and clear what a command that was killed has left."""
-    try:
-        with run.writing():
-            remove(run.checkpoint)
-            if colours:
-                run.write_colours(colours)
-    except RnnlensError:  # where nothing is asked for, the run need not be writable
-        if colours:
-            raise
 
 
 def _train(

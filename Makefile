@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 TSC := node_modules/.bin/tsc
 
-.PHONY: demo test quick quick-tests lint types javascript pytest docs bench clean
+.PHONY: demo test quick quick-tests lint types javascript pytest fuzz docs bench clean
 
 demo: $(VENV)/installed
 	@$(BIN)/rnnlens demo $(ARGS)
@@ -33,6 +33,10 @@ javascript: $(TSC)
 pytest: $(VENV)/test-ready $(VENV)/browser $(TSC)
 	$(BIN)/python -m pytest --cov --cov-report= --numprocesses 2 --dist loadfile -m "not timing" $(ARGS)
 	$(BIN)/python -m pytest --cov --cov-append -m timing $(ARGS) || [ $$? = 5 ]  # 5: ARGS chose none
+
+# Half an hour at most for each subject; ARGS="runs --count 500 --seed 7" for a part.
+fuzz: $(VENV)/test-ready
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 docs: $(VENV)/docs-ready
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --nitpicky docs docs/_build/html

@@ -14,7 +14,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rnnlens.cli import main as rnnlens
-from rnnlens.run import TRAINED, Run
+from rnnlens.contents import TRAINED
+from rnnlens.run import Run
 
 SHIPPED = Path(__file__).parents[1] / "src/rnnlens/bundled/english-news"
 FILES = (
@@ -51,7 +52,7 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=SHIPPED, help="where to put what is shipped")
     args = parser.parse_args()
     full, half = Run(args.work / "full"), Run(args.work / "half")
-    if not (full.exists() and full.record()["status"] == TRAINED):
+    if not (full.exists() and full.record().status == TRAINED):
         command("train", args.corpus, "-o", full.path)
     if not (half.path / "model.json").exists():
         rounded(full, half)

@@ -48,6 +48,16 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def trusted(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The code of no run is trusted, and the user's own configuration is left alone."""
+    folder = tmp_path_factory.getbasetemp() / "configuration"
+    shutil.rmtree(folder, ignore_errors=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    monkeypatch.setattr("rnnlens.trust._allowed", set())
+    return folder / "rnnlens" / "trusted"
+
+
 @pytest.fixture(scope="session")
 def tiny() -> list[str]:
     """Flags of a training that takes a moment."""

@@ -2,18 +2,24 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from tests import runfiles
 
 import rnnlens
+from rnnlens import files as files_module
+from rnnlens.contents import FORMAT, TRAINED
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.files import read_tensors, sha256, write_tensors
+from rnnlens.files import sha256
 from rnnlens.model.network import Network, NetworkConfig
-from rnnlens.run import FORMAT, TRAINED, Run
+from rnnlens.probe.probes import Probes
+from rnnlens.run import Run
+from rnnlens.tensors import write_tensors
 
 RECORD: dict[str, Any] = {"corpus": {}, "network": {}, "training": {}, "status": TRAINED}
 
@@ -33,9 +39,7 @@ def change(run: Run) -> Callable[..., None]:
     """Change entries of model.json, or drop them where None is given."""
 
     def edit(**entries: Any) -> None:
-        path = run.path / "model.json"
-        changed = {**json.loads(path.read_text()), **entries}
-        path.write_text(json.dumps({k: v for k, v in changed.items() if v is not None}))
+        runfiles.edit(run.path / "model.json", **entries)
 
     return edit
 
@@ -53,15 +57,15 @@ def test_a_model_comes_back_ready_to_trace(run):
 
 
 def test_model_json_tells_the_shape_and_the_hash_of_the_weights(run):
-    told = json.loads((run.path / "model.json").read_text())
+    told = runfiles.contents(run.path / "model.json")
     assert told.pop("sha256") == sha256(run.path / "model.safetensors")
     shape = {"cell": "gru", "width": 3, "layers": 2, "embedding": 0, "tied": False}
-    assert told == {**shape, "labels": 6}
+    assert told == {**shape, "labels": 6, "vocabulary": None}
 
 
 def test_the_record_carries_format_and_version(run):
     expected = {**RECORD, "format": FORMAT, "version": rnnlens.__version__}
-    assert run.record() == expected
+    assert run.record().to_json() == {**expected, "command": ""}
 
 
 def test_a_vocabulary_comes_back_as_it_was(run):
@@ -135,18 +139,18 @@ def test_the_model_of_an_unfinished_run_is_not_handed_out(run):
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"sha256": "0" * 64}, "is damaged or of another model"),
-        ({"sha256": None}, "is damaged or of another model"),
-        ({"labels": None}, r"does not fit model\.json"),
+        ({"sha256": "0" * 64}, "its SHA-256 is not the recorded one"),
+        ({"sha256": None}, r"model\.json is damaged \(sha256: Field required"),
+        ({"labels": None}, r"model\.json is damaged \(labels: Field required"),
         ({"labels": 7}, r"does not fit model\.json"),
-        ({"labels": "six"}, r"does not fit model\.json"),
-        ({"labels": -6}, r"does not fit model\.json"),
+        ({"labels": "six"}, r"model\.json is damaged \(labels: Input should be a valid integer"),
+        ({"labels": -6}, r"model\.json is damaged"),
         ({"width": 4}, r"does not fit model\.json"),
         ({"layers": 1}, r"does not fit model\.json"),
-        ({"layers": "two"}, r"does not fit model\.json"),
+        ({"layers": "two"}, r"model\.json is damaged"),
         ({"cell": "lstm"}, r"does not fit model\.json"),
         ({"cell": "transformer"}, "no cell is called"),
-        ({"heads": 8}, r"does not fit model\.json"),
+        ({"heads": 8}, r"model\.json is damaged \(heads: Unexpected"),
     ],
 )
 def test_a_model_json_that_does_not_fit_is_refused(run, change, entries, message):
@@ -157,7 +161,7 @@ def test_a_model_json_that_does_not_fit_is_refused(run, change, entries, message
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_weights_that_are_no_numbers_are_refused(run, change, value):
-    weights, _ = read_tensors(run.path / "model.safetensors")
+    weights = runfiles.tensors_in(run.path / "model.safetensors")
     weights["bias"][2] = value
     change(sha256=write_tensors(run.path / "model.safetensors", weights))
     with pytest.raises(RnnlensError, match="weights that are not numbers"):
@@ -174,7 +178,7 @@ def test_a_missing_part_is_named(run, name):
 @pytest.mark.parametrize("value", [[], {}, {"labels": ["a"]}])
 def test_a_damaged_vocabulary_is_refused(run, value):
     (run.path / "vocabulary.json").write_text(json.dumps(value))
-    with pytest.raises(RnnlensError, match="vocabulary is damaged"):
+    with pytest.raises(RnnlensError, match=r"vocabulary\.json is damaged"):
         run.vocabulary()
 
 
@@ -182,6 +186,71 @@ def test_a_damaged_vocabulary_is_refused(run, value):
 def test_a_vocabulary_whose_labels_do_not_fit_its_counts_is_refused(run, labels):
     run.write_vocabulary(Vocabulary(("the", "UNK"), (5, 2)))
     path = run.path / "vocabulary.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "labels": labels}))
-    with pytest.raises(RnnlensError, match="vocabulary is damaged"):
+    runfiles.edit(path, labels=labels)
+    with pytest.raises(RnnlensError, match=r"vocabulary\.json is damaged"):
         run.vocabulary()
+
+
+def probes_of(run: Run, value: float) -> Probes:
+    """Probes of a single kind, all of whose weights are the same."""
+    tensors = {"output/x/weight": torch.full((6, 3), value), "output/x/bias": torch.zeros(6)}
+    return Probes.of("linear", ["x"], ["output"], 6, tensors)
+
+
+@pytest.mark.parametrize("files", range(4))
+def test_probes_that_replace_others_may_be_killed_at_any_file(run, monkeypatch, files):
+    """Whatever has been written by then, the old probes or the new are there."""
+    run.write_probes(probes_of(run, 1.0), {"seed": 1})
+    real, written = files_module.write_bytes, iter(range(files))
+
+    def killed(path: Path, data: bytes) -> None:
+        if next(written, None) is None:
+            raise KeyboardInterrupt
+        real(path, data)
+
+    with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+        patched.setattr("rnnlens.files.write_bytes", killed)
+        patched.setattr("rnnlens.run.write_bytes", killed)
+        run.write_probes(probes_of(run, 2.0), {"seed": 2})
+    state = torch.ones(3)
+    value = float(run.probes().logits("x", state)[0]) / 3
+    assert (value, run.fit_config().seed) == ((1.0, 1) if files < 2 else (2.0, 2))
+    run.write_probes(probes_of(run, 3.0), {"seed": 3})
+    assert float(run.probes().logits("x", state)[0]) == 9
+    assert "previous" not in runfiles.contents(run.path / "probes.json")
+
+
+def test_a_vocabulary_of_another_run_is_noticed(run):
+    labels = tuple("abcde")
+    run.write_vocabulary(Vocabulary((*labels, "UNK"), (1,) * 6))
+    run.write_model(Network(NetworkConfig("gru", width=3), 6).initialise(0))
+    run.text(run.model())
+    run.write_vocabulary(Vocabulary((*labels[::-1], "UNK"), (1,) * 6))
+    with pytest.raises(RnnlensError, match="is not its model's; restore both"):
+        run.text(run.model())
+
+
+@pytest.mark.parametrize("name", ["vocabulary.json", "colours.json", "model.json", "run.json"])
+def test_one_flipped_bit_is_noticed(run_copy, name):
+    path = run_copy / name
+    data = bytearray(path.read_bytes())
+    place = data.index(b"a", len(data) // 3)
+    data[place] ^= 1  # a letter for another
+    path.write_bytes(data)
+    run = Run(run_copy)
+    with pytest.raises(RnnlensError, match=f"{name} is damaged .its checksum differs"):
+        (run.record(), run.colours(), run.text(run.model()))
+
+
+def test_two_commands_do_not_write_to_one_run(command, corpus_file, tiny, run_copy, tmp_path):
+    mine = tmp_path / "mine.json"
+    mine.write_text('{"colours": {}, "groups": {}}')
+    train = ["train", corpus_file, "-o", run_copy, *tiny, "--colours", mine]
+    with Run(run_copy).writing():
+        for words in (["fit", run_copy, "--epochs", "0"], train):
+            told = command(*words)
+            assert told.code == 2
+            assert "is being written by process" in told.err
+        told = command("eval", run_copy, "--device", "cpu")
+        assert told.code == 0
+        assert told.err.startswith("rnnlens: not saved: ")

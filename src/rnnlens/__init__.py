@@ -30,20 +30,26 @@ _MODULES = {
 }  # fmt: skip
 
 
-def load(run: "str | Path", colours: "str | Path | None" = None, model: Any = None) -> "Lens":
+def load(
+    run: "str | Path", colours: "str | Path | None" = None, model: Any = None, trust: bool = False
+) -> "Lens":
     """The lens of a run folder, or of `english-news`, which comes with the package.
 
     `colours` is a JSON file with a grouping of your own, which then is the first of the palettes:
     `{"colours": {"ANIMAL": "#009e73"}, "groups": {"dog": "ANIMAL"}}`. A run of a module of your own
-    needs the module's code for new texts. If the run does not know where that is, give `model`: the
-    module, a `UserModel`, or `"package.module:factory"`.
+    needs the module's code for new texts: give `model`, which is the module, a `UserModel`, or
+    `"package.module:factory"`. With `trust`, the code that the run itself names is imported and
+    called then; do that only where you trust whoever made the run.
     """
     from pathlib import Path
 
     from rnnlens.run import run_at
     from rnnlens.view.opening import opened
 
-    return opened(run_at(str(run)), None if colours is None else Path(colours), model=model)
+    folder = run_at(str(run))
+    if trust:
+        folder.allow_code()
+    return opened(folder, None if colours is None else Path(colours), model=model)
 
 
 def __getattr__(name: str) -> Any:

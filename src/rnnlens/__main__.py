@@ -23,5 +23,10 @@ def _stop(number: int, _frame: object) -> NoReturn:
     os._exit(128 + number)
 
 
+# Python puts the current folder in front of all others, and what lies there, such as a run that
+# somebody else made, is not to be imported unasked. The command `rnnlens` never does.
+if __name__ == "__main__" and not sys.flags.safe_path:
+    del sys.path[0]
+
 if __name__ == "__main__":
     sys.exit(run())

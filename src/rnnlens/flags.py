@@ -27,9 +27,12 @@ class Options:
     """The base of configurations, whose fields are made by `option`."""
 
     def check(self) -> None:
-        """Refuse values outside their limits."""
+        """Refuse values of another type or outside their limits."""
         for one in fields(self):
             value, limits = getattr(self, one.name), one.metadata["limits"]
+            sort = type(one.default)
+            if type(value) is not sort and (sort, type(value)) != (float, int):
+                raise RnnlensError(f"{as_flag(one.name, value)}: give {sort.__name__}")
             if not all(_LIMITS[name][1](value, limit) for name, limit in limits.items()):
                 wanted = " and ".join(f"{_LIMITS[name][0]} {limits[name]}" for name in limits)
                 raise RnnlensError(f"{as_flag(one.name, value)}: give {wanted}")
@@ -86,9 +89,12 @@ def as_flag(name: str, value: object) -> str:
 
 
 def check_same(path: Path, before: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Refuse to continue the run at `path` with options other than those it was begun with."""
+    """Refuse to continue the run at `path` with options other than those it was begun with.
+
+    An option that an older version did not have is not compared.
+    """
     for name, value in asked.items():
-        if (was := before.get(name)) != value:
+        if (was := before.get(name, value)) != value:
             raise RnnlensError(
                 f"{path} holds another run, made with {as_flag(name, was)}, not "
                 f"{as_flag(name, value)}; give the same flags to continue it, or another folder "

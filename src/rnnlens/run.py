@@ -1,28 +1,39 @@
 """The run folder: a model, its vocabulary and colours, its probes and their evaluation."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from rnnlens import contents, trust
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.known import KnownModule, found_again
 from rnnlens.adapter.user_model import UserModel, UserRecord
-from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
 from rnnlens.errors import RnnlensError
-from rnnlens.files import read_json, read_tensors, sha256, write_json, write_tensors
-from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.files import (
+    add_line,
+    damaged,
+    is_present,
+    read_json,
+    sha256,
+    write_bytes,
+    write_json,
+)
+from rnnlens.lock import locked
+from rnnlens.model.network import Network
 from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
-from rnnlens.probe.probes import Probes
+from rnnlens.probe.probes import Probes, ProbesFile, check_layouts
 from rnnlens.probe.recipe import FitConfig
+from rnnlens.tensors import packed, read_tensors, write_tensors
 from rnnlens.version import __version__
 
-FORMAT = 1
-TRAINING, TRAINED, COPYING = "training", "trained", "copying"
 FILES = (  # what a finished run may hold, besides run.json
     "vocabulary.json", "colours.json", "evaluation.json", "model.json", "model.safetensors",
     "probes.json", "probes.safetensors", "examples.safetensors",
@@ -55,33 +66,26 @@ class Run:
                 f"{self.path} holds files that are no run; choose an empty or new folder with -o"
             )
 
-    def record(self) -> dict[str, Any]:
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Make the folder if need be, and be the only one who writes to it."""
+        self.create()
+        with locked(self.path):
+            yield
+
+    def record(self) -> contents.Record:
         """Read run.json, which says how this run is made."""
         if not self.path.exists():
             raise RnnlensError(
                 f"no run at {self.path}; make one with: rnnlens train CORPUS -o {self.path}"
             )
-        record = self._read("run.json")
-        if record.get("format") != FORMAT:
-            raise RnnlensError(
-                f"{self.path} was made by rnnlens {record.get('version', '?')} in a format that "
-                f"rnnlens {__version__} does not read; train it anew or use that version"
-            )
-        if "status" not in record or not isinstance(record.get("corpus"), dict):
-            raise RnnlensError(
-                f"{self.path / 'run.json'} is damaged (parts are missing); "
-                "restore it or make the run anew"
-            )
-        return record
-
-    def _read(self, name: str) -> dict[str, Any]:
-        """A JSON object of the run; an empty one if the file holds another value."""
-        value = read_json(self.path / name)
-        return value if isinstance(value, dict) else {}
+        return contents.read_record(self.path / "run.json")
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write run.json."""
-        write_json(self.path / "run.json", {"format": FORMAT, "version": __version__, **record})
+        write_json(
+            self.path / "run.json", {"format": contents.FORMAT, "version": __version__, **record}
+        )
 
     def write_vocabulary(self, vocabulary: Vocabulary) -> None:
         """Write vocabulary.json."""
@@ -89,7 +93,7 @@ class Run:
 
     def vocabulary(self) -> Vocabulary:
         """Read vocabulary.json."""
-        return Vocabulary.from_json(read_json(self.path / "vocabulary.json"))
+        return Vocabulary.of_file(read_json(self.path / "vocabulary.json", VocabularyFile))
 
     def write_colours(self, colours: Mapping[str, Any]) -> None:
         """Write colours.json."""
@@ -97,10 +101,7 @@ class Run:
 
     def colours(self) -> dict[str, Any]:
         """Read colours.json."""
-        colours = self._read("colours.json")
-        if not isinstance(colours.get("groupings"), dict) or not colours["groupings"]:
-            raise RnnlensError(f"{self.path / 'colours.json'} holds no grouping; restore it")
-        return colours
+        return read_json(self.path / "colours.json", contents.Colours).to_json()
 
     def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
         """Write evaluation.json."""
@@ -113,31 +114,45 @@ class Run:
 
     def log(self, line: str) -> None:
         """Add a line to training.log."""
-        try:
-            with (self.path / "training.log").open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
-        except OSError as error:
-            raise RnnlensError(
-                f"cannot write to {self.path}: {error.strerror}; mend that"
-            ) from error
+        add_line(self.path / "training.log", line)
 
     def write_probes(self, probes: Probes, made: Mapping[str, Any], *, half: bool = False) -> None:
-        """Write the probes, then probes.json with their hash, the model's, and how they were made.
+        """Write the probes, and probes.json with their hash, the model's, and how they were made.
 
         In half precision the file is half as large, and probabilities move in the fourth digit.
+        Whatever moment it is killed at, the run has the old probes or the new.
         """
         tensors = probes.tensors()
         if half:
             tensors = {
                 name: t if name.endswith(_EXACT) else t.half() for name, t in tensors.items()
             }
-        sha = write_tensors(self.path / "probes.safetensors", tensors)
-        described = {**probes.to_json(), "model": self.model_hash(), "sha256": sha, "made": made}
+        data = packed(tensors)
+        hashes = {"model": self.model_hash(), "sha256": hashlib.sha256(data).hexdigest()}
+        described = {**probes.to_json(), **hashes, "made": made}
+        others = None
+        with suppress(RnnlensError):  # there are none, or damaged ones
+            others = asdict(self._probes_file())
+        if others:
+            write_json(self.path / "probes.json", {**described, "previous": others})
+        write_bytes(self.path / "probes.safetensors", data)
         write_json(self.path / "probes.json", described)
+
+    @property
+    def _refit(self) -> str:
+        return f"fit anew: rnnlens fit {self.path}"
 
     def has_probes(self) -> bool:
         """Whether the run has fitted probes."""
-        return (self.path / "probes.json").exists()
+        return is_present(self.path / "probes.json")
+
+    def _probes_file(self) -> ProbesFile:
+        """Read probes.json; of two descriptions the one whose tensors are in place."""
+        file = read_json(self.path / "probes.json", ProbesFile, self._refit)
+        previous, path = file.previous, self.path / "probes.safetensors"
+        if previous and path.is_file() and sha256(path) == previous.sha256:
+            return previous
+        return replace(file, previous=None)
 
     def probes(self) -> Probes:
         """The fitted probes, checked against the model they were fitted to."""
@@ -145,25 +160,23 @@ class Run:
             raise RnnlensError(
                 f"{self.path} has no probes yet; fit them with: rnnlens fit {self.path}"
             )
-        described, path = self._read("probes.json"), self.path / "probes.safetensors"
-        if described.get("model") != self.model_hash():
-            raise RnnlensError(
-                f"the probes in {self.path} were fitted to another model; fit them anew: "
-                f"rnnlens fit {self.path}"
-            )
-        tensors, _ = read_tensors(path)
-        if sha256(path) != described.get("sha256"):
-            raise RnnlensError(f"{path} is damaged; fit anew: rnnlens fit {self.path}")
-        return Probes.from_json(described, tensors)
+        file = self._probes_file()
+        if file.model != self.model_hash():
+            raise RnnlensError(f"the probes in {self.path} are of another model; {self._refit}")
+        described = file.family, file.kinds, file.semantics, file.labels
+        path = self.path / "probes.safetensors"
+        fits = partial(check_layouts, probes=described)
+        tensors = read_tensors(path, file.sha256, fits, self._refit)
+        return Probes.of(*described, tensors)
 
     def fit_config(self) -> FitConfig:
         """How the probes were fitted."""
         try:
-            return FitConfig(**self._read("probes.json")["made"])
-        except (KeyError, TypeError) as error:
-            raise RnnlensError(
-                f"{self.path / 'probes.json'} is damaged ({error!r}); fit anew"
-            ) from error
+            config = FitConfig(**self._probes_file().made)  # type: ignore[arg-type]
+            config.check()
+        except (TypeError, RnnlensError) as error:
+            raise damaged(self.path / "probes.json", error, "fit anew") from error
+        return config
 
     @property
     def fit_checkpoint(self) -> Path:
@@ -172,7 +185,7 @@ class Run:
 
     def model_hash(self) -> str:
         """The SHA-256 of the model's weights, as model.json records it."""
-        return str(self._read("model.json").get("sha256", ""))
+        return self._model_file().sha256
 
     def write_model(self, model: Traceable) -> None:
         """Write the weights, then model.json with a description of the model and their hash."""
@@ -183,25 +196,27 @@ class Run:
             weights, described = model.user.weights(), asdict(model.record)
         else:
             raise RnnlensError(f"a {type(model).__name__} cannot be kept as a run")
-        sha = write_tensors(self.path / "model.safetensors", weights)
-        write_json(self.path / "model.json", {**described, "sha256": sha})
+        described["sha256"] = write_tensors(self.path / "model.safetensors", weights)
+        words = self.path / "vocabulary.json"
+        described["vocabulary"] = sha256(words) if words.exists() else None
+        write_json(self.path / "model.json", described)
 
     def check_finished(self) -> None:
         """Refuse a run whose training has not finished."""
-        if self.record()["status"] != TRAINED:
+        if self.record().status != contents.TRAINED:
             raise RnnlensError(
                 f"the training in {self.path} has not finished; "
                 "give the same command again to continue it"
             )
 
-    def _weights(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """The description in model.json and the weights, checked to belong together."""
-        self.check_finished()
-        described, path = self._read("model.json"), self.path / "model.safetensors"
-        weights, _ = read_tensors(path)
-        if sha256(path) != described.pop("sha256", None):
-            raise RnnlensError(f"{path} is damaged or of another model; restore it or train anew")
-        return described, weights
+    def _model_file(self) -> contents.NetworkFile | contents.UserFile:
+        """Read model.json."""
+        path = self.path / "model.json"
+        value: Any = read_json(path, object)
+        is_user = isinstance(value, dict) and "kinds" in value
+        return (
+            read_json(path, contents.UserFile) if is_user else read_json(path, contents.NetworkFile)
+        )
 
     def model(self, code: Any = None) -> Network | KnownModule:
         """The trained model, ready to trace.
@@ -210,7 +225,7 @@ class Run:
         in its place (a module, a UserModel, or its package.module:factory).
         """
         self.check_finished()
-        if "kinds" in self._read("model.json"):
+        if isinstance(self._model_file(), contents.UserFile):
             return self.module(code)
         if code is not None:
             raise RnnlensError(f"{self.path} holds its model itself; leave model= out")
@@ -219,12 +234,15 @@ class Run:
     def module(self, code: Any = None) -> KnownModule:
         """The model of a run that is of a user's module."""
         self.check_finished()
-        record = UserRecord.from_json(read_json(self.path / "model.json"), self.path)
-        return KnownModule(record, lambda: self._module(record, code))
+        file = read_json(self.path / "model.json", contents.UserFile)
+        record = file.record()
+        return KnownModule(record, lambda: self._module(record, file.sha256, code))
 
     def text(self, model: Network | KnownModule) -> TextSide:
         """How texts are given to the model of this run."""
-        vocabulary = self.vocabulary()
+        vocabulary, file = self.vocabulary(), self._model_file()
+        if file.vocabulary not in (None, sha256(self.path / "vocabulary.json")):
+            raise RnnlensError(f"the vocabulary in {self.path} is not its model's; restore both")
         if model.label_count != len(vocabulary):
             raise RnnlensError(
                 f"the model in {self.path} has {model.label_count} labels and its vocabulary "
@@ -234,26 +252,27 @@ class Run:
 
     def network(self) -> Network:
         """The model of a run that rnnlens has trained."""
-        described, weights = self._weights()
-        path = self.path / "model.safetensors"
-        try:
-            label_count = described.pop("labels")
-            network = Network(NetworkConfig(**described), label_count)
-            network.load_state_dict(weights)
-        except (KeyError, TypeError, RuntimeError) as error:
-            raise RnnlensError(f"{path} does not fit model.json ({error}); restore both") from error
-        if not all(torch.isfinite(w).all() for w in network.state_dict().values()):
-            raise RnnlensError(f"{path} holds weights that are not numbers; train anew")
-        return network.eval().requires_grad_(False)
+        self.check_finished()
+        file = read_json(self.path / "model.json", contents.NetworkFile)
+        return contents.read_network(self.path / "model.safetensors", file)
 
-    def _module(self, record: UserRecord, code: Any) -> tuple[UserModel, Adapter]:
+    def allow_code(self, *, always: bool = False) -> None:
+        """Let the code that this run names be imported, as its user trusts who made it."""
+        file = self._model_file()
+        if isinstance(file, contents.UserFile) and file.factory:
+            trust.allow(file.sha256, file.factory, always=always)
+
+    def _module(self, record: UserRecord, sha: str, code: Any) -> tuple[UserModel, Adapter]:
         """The user's module with the run's weights, checked to read a text as it did."""
         if code is None and not record.factory:
             raise RnnlensError(
                 f"{self.path} does not say where its model's code is, so that it cannot read a new "
                 "text; in Python, give it: rnnlens.load(run, model=...)"
             )
-        user = found_again(record, code or record.factory, self.model_hash(), self._weights()[1])
+        if code is None and not trust.is_allowed(sha, record.factory):
+            raise RnnlensError(trust.question(self.path, record.factory))
+        weights = read_tensors(self.path / "model.safetensors", sha)
+        user = found_again(record, code or record.factory, sha, weights)
         adapter = user.adapter()
         known, examples = KnownModule(record, lambda: (user, adapter)), self.examples() or []
         known.check_reading(self.vocabulary(), examples[:1], f"the code of {self.path}")
@@ -261,26 +280,15 @@ class Run:
 
     def write_examples(self, examples: Sequence[Example]) -> None:
         """Write some texts to begin with; those that have states are shown without any code."""
-        texts = [(e.text, e.words, e.ids) for e in examples]
-        states = {f"{k}/{kind}": v for k, e in enumerate(examples) for kind, v in e.states.items()}
-        write_tensors(self.path / "examples.safetensors", states, {"examples": texts})
+        model = self.model_hash() if any(example.states for example in examples) else ""
+        contents.write_examples(self.path / "examples.safetensors", examples, model)
 
     def examples(self) -> list[Example] | None:
         """Read what `write_examples` has written; None where the run has no such file."""
         path = self.path / "examples.safetensors"
-        if not path.exists():
+        if not is_present(path):
             return None
-        tensors, header = read_tensors(path)
-        try:
-            return [
-                Example(str(text), tuple(words), tuple(ids), {
-                    name.partition("/")[2]: t
-                    for name, t in tensors.items() if name.startswith(f"{k}/")
-                })
-                for k, (text, words, ids) in enumerate(header["examples"])
-            ]  # fmt: skip
-        except (KeyError, TypeError, ValueError) as error:
-            raise RnnlensError(f"{path} is damaged ({error!r}); delete it") from error
+        return contents.read_examples(path, self._model_file(), self.vocabulary())
 
 
 def run_at(name: str) -> Run:

@@ -23,6 +23,7 @@ from rnnlens.adapter.user_model import (
 )
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
+from rnnlens.files import parsed
 
 GIVEN = {
     "list": WORDS,
@@ -134,11 +135,11 @@ def test_a_record_is_read_back_and_damage_is_told():
     for fed in (None, (1, -1)):
         record = UserRecord("a.b:c", "LSTM 9 × 1", True, fed, adapter.kinds, 6, 1e-7)
         value = json.loads(json.dumps(asdict(record)))
-        assert UserRecord.from_json(value, Path("run")) == record
+        assert parsed(json.dumps(value), UserRecord, Path("run/model.json")) == record
     damage: list[dict[str, Any]] = [{"kinds": 3}, {"kinds": [{}]}, {"fed": "x"}, {"labels": None}]
     for change in damage:
         with pytest.raises(RnnlensError, match=r"run/model.json is damaged .*restore it"):
-            UserRecord.from_json({**value, **change}, Path("run"))
+            parsed(json.dumps({**value, **change}), UserRecord, Path("run/model.json"))
 
 
 def test_whatever_goes_wrong_in_somebodys_code_is_one_line():
@@ -206,7 +207,7 @@ def test_a_factory_is_found_by_its_name(code):
         (":right", "names no model"),
         ("{}:wrong", "has no wrong; name a function that is there"),
         ("{}:Inside.other", "has no Inside.other"),
-        ("{}_none:right", r"cannot import \w+ \(No module named .*PYTHONPATH"),
+        ("{}_none:right", r"cannot import \w+ \(No module named .*--path FOLDER"),
         ("{}_needy:right", "cannot import .*not_there_at_all"),
         ("{}_broken:right", r"_broken failed: ZeroDivisionError: .*_broken.py, line 1\)"),
         ("{}:broken", r":broken failed: KeyError: 'a' \(.*\.py, line 11\)"),

@@ -35,7 +35,8 @@ def here(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def kept(project: Path) -> Path:
     """A finished run, made by the real command in a process of its own; to be read only."""
-    words = ["fit", "--model", "usermodels:language", "--corpus", "plain.txt", "-o", "kept", *FIT]
+    words = ["fit", "--model", "usermodels:language", "--path", ".", "--corpus", "plain.txt"]
+    words += ["-o", "kept", *FIT]
     script = Path(sys.executable).with_name("rnnlens")
     done = subprocess.run(
         [script, *words, "--semantic", "output,input"], cwd=project, capture_output=True, text=True,

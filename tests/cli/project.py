@@ -10,6 +10,7 @@ DATA = list(sentences(60))
 WORDS = sorted({word for s in DATA for word in s.words})
 TAGS = sorted({tag for s in DATA for tag in s.tags or ()})
 FIT = ("--epochs", "1")
+TRUST = ("--trust", "--path", ".")  # what the code of a run in this folder takes
 
 
 def conllu(sentence: Sentence) -> str:
@@ -21,8 +22,9 @@ def conllu(sentence: Sentence) -> str:
 def fit(command, factory, output, *flags, corpus="plain.txt"):
     """`rnnlens fit --model`, in the project's folder."""
     return command(
-        "fit", "--model", f"usermodels:{factory}", "--corpus", corpus, "-o", output, *FIT, *flags
-    )
+        "fit", "--model", f"usermodels:{factory}", "--path", ".", "--corpus", corpus, "-o", output,
+        *FIT, *flags,
+    )  # fmt: skip
 
 
 def complaints(answer: Any) -> str:

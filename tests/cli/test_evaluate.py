@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests import grammar
+from tests.runfiles import contents, edit
 
 
 def evaluation(run: Path) -> dict[str, dict[str, float]]:
@@ -71,9 +72,7 @@ def test_another_corpus_is_refused_and_nothing_written(command, run_copy, tmp_pa
 @pytest.mark.parametrize("change", ["labels", "counts"])
 def test_another_vocabulary_is_refused(command, run_copy, change):
     path = run_copy / "vocabulary.json"
-    value = json.loads(path.read_text())
-    value[change] = value[change][::-1]
-    path.write_text(json.dumps(value))
+    edit(path, **{change: contents(path)[change][::-1]})
     answer = command("eval", run_copy, "--device", "cpu")
     assert answer.code == 2
     assert "is not what" in answer.err

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tests.runfiles import contents, edit
 
 from rnnlens.cli import main
 from rnnlens.cli.watch import Watch
@@ -52,7 +53,7 @@ def test_eval_shows_every_kind_and_agrees_with_its_json(command, fitted_copy):
     assert (shown.code, shown.err) == (0, "")
     assert shown.out.count("unigram perplexity") == 2
     found = json.loads(command("eval", fitted_copy, "--json", *CPU).out)
-    assert found == json.loads((fitted_copy / "evaluation.json").read_text())
+    assert found == contents(fitted_copy / "evaluation.json")
     for row in found["probes"]:
         assert f"{row['perplexity']:.2f}" in shown.out
         assert (row["ratio"] is None) == (row["semantic"] != "output")
@@ -185,7 +186,7 @@ def test_probes_of_another_model_are_refused(command, fitted_copy):
     weights["bias"] += 1
     network.load_state_dict(weights)
     run.write_model(network)
-    refused(command("eval", fitted_copy, *CPU), "fitted to another model")
+    refused(command("eval", fitted_copy, *CPU), "are of another model")
 
 
 def test_damaged_probes_are_refused(command, fitted_copy):
@@ -199,9 +200,7 @@ def test_probes_that_are_not_numbers_are_refused(command, fitted_copy):
     tensors = load_file(path)
     tensors["output/x/bias"][0] = float("nan")
     save_file(tensors, path)
-    described = json.loads((fitted_copy / "probes.json").read_text())
-    described["sha256"] = sha256(path)
-    (fitted_copy / "probes.json").write_text(json.dumps(described))
+    edit(fitted_copy / "probes.json", sha256=sha256(path))
     refused(command("eval", fitted_copy, *CPU), "not numbers")
 
 

@@ -99,10 +99,10 @@ def test_damaged_colours_are_one_line_in_view(command, run_copy, damage):
 
 
 def test_a_run_is_measured_even_where_it_cannot_be_written(command, run_copy, monkeypatch):
-    def fail(**_: object) -> None:
+    def fail(_: int) -> None:
         raise OSError(13, os.strerror(13))
 
-    monkeypatch.setattr("rnnlens.files.tempfile.mkstemp", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     answer = command("eval", run_copy, "--device", "cpu")
     assert answer.code == 0
     assert "unigram" in answer.out
@@ -123,3 +123,13 @@ def test_a_semantic_the_test_part_cannot_have_is_told(command, tmp_path, tiny):
     answer = command("eval", tmp_path / "run", "--device", "cpu")
     assert answer.code == 2
     assert "no test sentence is long enough" in answer.err
+
+
+def test_what_was_left_by_a_command_killed_in_its_last_moment_is_cleared(
+    command, corpus_file, tiny, run_copy
+):
+    names = {path.name for path in run_copy.iterdir()}
+    for name in ("checkpoint.safetensors", ".rnnlens.lock", ".run.json.rnnlens-1a"):
+        (run_copy / name).touch()
+    assert "is trained already" in command("train", corpus_file, "-o", run_copy, *tiny).out
+    assert {path.name for path in run_copy.iterdir()} == names

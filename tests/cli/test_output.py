@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.runfiles import contents, edit
 from tests.view.conftest import formula_run
 
 from rnnlens.cli import main
 from rnnlens.cli.output import LONGEST, Plain, draw, plain_output
-from rnnlens.files import write_json, write_tensors
+from rnnlens.tensors import write_tensors
 
 HOSTILE = "\x1b]0;mine\x07\x9b31m\u202e\u2028\r\x85\x00"
 
@@ -84,28 +85,23 @@ def test_all_that_is_written_meanwhile_is_plain(capsys):
     assert obeyed(said) == set()
 
 
-def spoil_json(run: Path, name: str, **changes: object) -> None:
-    path = run / name
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-
-
 def spoil_version(run: Path) -> None:
-    spoil_json(run, "run.json", format=99, version=HOSTILE)
+    edit(run / "run.json", format=99, version=HOSTILE)
 
 
 def spoil_palette(run: Path) -> None:
     groupings = json.loads((run / "colours.json").read_text())["groupings"]
-    spoil_json(run, "colours.json", groupings={HOSTILE: next(iter(groupings.values()))})
+    edit(run / "colours.json", groupings={HOSTILE: next(iter(groupings.values()))})
 
 
 def spoil_key(run: Path) -> None:
-    spoil_json(run, "model.json", **{HOSTILE: 1})
+    edit(run / "model.json", **{HOSTILE: 1})
 
 
 def spoil_tensor(run: Path) -> None:
     weights = load_file(run / "model.safetensors")
     sha = write_tensors(run / "model.safetensors", {**weights, HOSTILE: torch.ones(1)})
-    write_json(run / "model.json", {**json.loads((run / "model.json").read_text()), "sha256": sha})
+    edit(run / "model.json", sha256=sha)
 
 
 @pytest.mark.parametrize("spoil", [spoil_version, spoil_palette, spoil_key, spoil_tensor])
@@ -122,7 +118,7 @@ def test_errors_that_name_what_a_run_holds_are_plain(tmp_path, capsys, spoil):
 
 def test_groups_and_labels_are_drawn_plain(tmp_path, capsys):
     run = formula_run(tmp_path / "run")
-    colours = json.loads((run / "colours.json").read_text())
+    colours = contents(run / "colours.json")
     renamed = json.loads(json.dumps(colours).replace('"NOUN"', json.dumps(HOSTILE)))
     (run / "colours.json").write_text(json.dumps(renamed))
     for colour in ("never", "always"):

@@ -62,7 +62,7 @@ def test_the_same_command_again_continues_to_the_same_model(
     out, err = interrupt(process, run, number)
     assert (process.returncode, err) == (code, "")
     assert ("stopped; give the same command again to continue" in out) == (code > 0)
-    assert run.record()["status"] == "training"
+    assert run.record().status == "training"
     assert not (run.path / "model.safetensors").exists()
     with pytest.raises(RnnlensError, match="has not finished"):
         run.model()
@@ -76,7 +76,7 @@ def test_the_same_command_again_continues_to_the_same_model(
     assert not run.checkpoint.exists()
     for name in ("model.safetensors", "model.json", "evaluation.json", "vocabulary.json"):
         assert (run.path / name).read_bytes() == (uninterrupted / name).read_bytes()
-    assert run.record()["metrics"] == Run(uninterrupted).record()["metrics"]
+    assert run.record().metrics == Run(uninterrupted).record().metrics
 
 
 def nothing() -> None:

@@ -276,10 +276,10 @@ def test_without_probes_the_prediction_is_shown_and_said(command, trained_run, t
 def test_a_disk_that_refuses_leaves_the_old_file(command, run, tmp_path, monkeypatch):
     (tmp_path / "a.json").write_text("old")
 
-    def fail(**_: object) -> None:
+    def fail(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rnnlens.files.tempfile.mkstemp", fail)
+    monkeypatch.setattr("rnnlens.files.os.fsync", fail)
     answer = command("show", run, SENTENCE, "-o", tmp_path / "a.json")
     assert answer.code == 2
     assert "no space left" in answer.err

@@ -37,17 +37,20 @@ def test_a_finished_run_holds_its_files_and_nothing_else(trained_run):
 
 def test_the_record_tells_how_the_run_came_about(trained_run, corpus_file, tiny):
     record = Run(trained_run).record()
+    assert record.network
+    assert record.training
+    assert record.metrics
     words = ["rnnlens", "train", str(corpus_file), "-o", str(trained_run), *tiny]
-    assert shlex.split(record["command"]) == words
-    assert record["status"] == "trained"
-    assert record["corpus"]["source"] == str(corpus_file)
-    assert (record["corpus"]["min_count"], record["corpus"]["lowercase"]) == (1, True)
-    assert (record["network"]["cell"], record["network"]["width"]) == ("lstm", 8)
-    assert (record["training"]["epochs"], record["training"]["seed"]) == (2, 0)
-    assert record["metrics"]["epochs"] == 2
-    assert record["metrics"]["best_epoch"] in (1, 2)
+    assert shlex.split(record.command) == words
+    assert record.status == "trained"
+    assert record.corpus["source"] == str(corpus_file)
+    assert (record.corpus["min_count"], record.corpus["lowercase"]) == (1, True)
+    assert (record.network["cell"], record.network["width"]) == ("lstm", 8)
+    assert (record.training["epochs"], record.training["seed"]) == (2, 0)
+    assert record.metrics["epochs"] == 2
+    assert record.metrics["best_epoch"] in (1, 2)
     evaluation = read(trained_run / "evaluation.json")["model"]
-    assert record["metrics"]["perplexity"] == evaluation
+    assert record.metrics["perplexity"] == evaluation
 
 
 def test_its_examples_are_sentences_of_its_test_part(trained_run, corpus_file, tmp_path):

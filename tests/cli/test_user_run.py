@@ -8,30 +8,30 @@ from pathlib import Path
 import pytest
 import torch
 from tests.alike import alike
-from tests.cli.project import DATA, FIT, WORDS, complaints, fit
+from tests.cli.project import DATA, FIT, TRUST, WORDS, complaints, fit
+from tests.runfiles import edit, tensors_in
 
 from rnnlens.adapter.user_model import user_model_at
-from rnnlens.files import read_tensors
 from rnnlens.probe.fitting import Fitter
 from rnnlens.run import Run
 
 
 def test_every_command_works_on_such_a_run(command, here, kept, tmp_path):
     run = Path(shutil.copytree(kept, tmp_path / "run"))
-    shown = command("eval", run)
+    shown = command("eval", run, *TRUST)
     assert (shown.code, complaints(shown)) == (0, "")
     assert shown.out.count("unigram perplexity") == 2
     found = json.loads((run / "evaluation.json").read_text())
     assert {row["kind"] for row in found["probes"]} == {*"x f1 i1 o1 g1 l1 s1 c1 h1".split()}
-    assert "the" in command("show", run, " ".join(DATA[0].words)).out
-    again = command("fit", run, "--probe", "shared", *FIT)
+    assert "the" in command("show", run, " ".join(DATA[0].words), *TRUST).out
+    again = command("fit", run, "--probe", "shared", *FIT, *TRUST)
     assert (again.code, complaints(again)) == (0, "")
     assert Run(run).probes().family == "shared"
 
 
 def test_what_is_measured_is_the_modules_own_loss(command, here, kept, tmp_path):
     run = Path(shutil.copytree(kept, tmp_path / "run"))
-    found = json.loads(command("eval", run, "--json").out)
+    found = json.loads(command("eval", run, "--json", *TRUST).out)
     own, total, count = user_model_at("usermodels:language"), 0.0, 0
     number = {word: k for k, word in enumerate(WORDS)}
     with torch.no_grad():
@@ -49,7 +49,7 @@ def test_what_is_measured_is_the_modules_own_loss(command, here, kept, tmp_path)
 
 def test_a_control_of_such_a_run(command, here, kept, tmp_path):
     run = Path(shutil.copytree(kept, tmp_path / "run"))
-    found = json.loads(command("eval", run, "--control", "--json").out)
+    found = json.loads(command("eval", run, "--control", "--json", *TRUST).out)
     assert len(found["control"]) == len(found["probes"])
     for row, real in zip(found["control"], found["probes"], strict=True):
         assert row["perplexity"] > 0.9 * row["unigram"], row["kind"]
@@ -58,12 +58,12 @@ def test_a_control_of_such_a_run(command, here, kept, tmp_path):
 
 def test_a_label_of_no_probability_is_no_number(command, here, tmp_path):
     assert fit(command, "masked", tmp_path / "run").code == 0
-    shown = command("eval", tmp_path / "run")
+    shown = command("eval", tmp_path / "run", *TRUST)
     assert (shown.code, complaints(shown)) == (0, "")
     assert " - " in shown.out
     found = json.loads((tmp_path / "run" / "evaluation.json").read_text())
     assert [row["perplexity"] for row in found["model"].values()] == [None] * 3
-    assert command("show", tmp_path / "run", " ".join(DATA[0].words)).code == 0
+    assert command("show", tmp_path / "run", " ".join(DATA[0].words), *TRUST).code == 0
 
 
 def test_without_its_code_all_but_new_texts_can_be_shown(command, kept, tmp_path, monkeypatch):
@@ -74,10 +74,10 @@ def test_without_its_code_all_but_new_texts_can_be_shown(command, kept, tmp_path
     for text in examples:
         shown = command("show", kept, text, "-o", "grid.json")
         assert (shown.code, complaints(shown)) == (0, "")
-    told = command("show", kept, "the dogs see a bird")
+    told = command("show", kept, "the dogs see a bird", "--trust")
     assert told.code == 2
     assert told.err.startswith("rnnlens: cannot import usermodels")
-    assert "PYTHONPATH" in told.err
+    assert "--path FOLDER" in told.err
 
 
 def test_kept_texts_are_what_the_module_says(command, here, kept, tmp_path):
@@ -85,7 +85,7 @@ def test_kept_texts_are_what_the_module_says(command, here, kept, tmp_path):
     assert command("show", kept, text, "-o", tmp_path / "kept.json").code == 0
     without = Path(shutil.copytree(kept, tmp_path / "without"))
     (without / "examples.safetensors").unlink()
-    assert command("show", without, text, "-o", tmp_path / "live.json").code == 0
+    assert command("show", without, text, "-o", tmp_path / "live.json", *TRUST).code == 0
     a, b = (json.loads((tmp_path / f"{n}.json").read_text()) for n in ("kept", "live"))
     alike(a["rows"], b["rows"])
     assert "usermodels" in sys.modules
@@ -98,7 +98,7 @@ def test_modules_are_fed_as_they_want(command, here, tmp_path, factory, fed):
     done = fit(command, factory, tmp_path / "run")
     assert (done.code, complaints(done)) == (0, "")
     assert json.loads((tmp_path / "run" / "model.json").read_text())["fed"] == fed
-    assert command("show", tmp_path / "run", "the dogs see a bird").code == 0
+    assert command("show", tmp_path / "run", "the dogs see a bird", *TRUST).code == 0
 
 
 def test_kinds_that_are_read_in_another_order_are_left_out(command, here, tmp_path):
@@ -111,7 +111,7 @@ def test_kinds_that_are_read_in_another_order_are_left_out(command, here, tmp_pa
     kinds = Run(tmp_path / "run").probes().kinds
     assert "recurrence.h1" in kinds
     assert not any(kind.startswith("back") for kind in kinds)
-    assert command("show", tmp_path / "run", "the dogs see a bird").code == 0
+    assert command("show", tmp_path / "run", "the dogs see a bird", *TRUST).code == 0
 
 
 def test_a_tagger_is_asked_for_tags(command, here, tmp_path):
@@ -119,11 +119,11 @@ def test_a_tagger_is_asked_for_tags(command, here, tmp_path):
     assert (done.code, complaints(done)) == (0, "")
     run = Run(tmp_path / "run")
     words = sum(len(s.words) for s in DATA)
-    rows = json.loads(command("eval", run.path, "--json").out)["model"].values()
+    rows = json.loads(command("eval", run.path, "--json", *TRUST).out)["model"].values()
     assert sum(row["pairs"] for row in rows) == words
     assert "h1<" in run.probes().kinds
     assert run.colours()["groupings"]["labels"]["colours"]["NOUN"] == "#009e73"
-    assert command("show", run.path, "the dogs see a bird").code == 0
+    assert command("show", run.path, "the dogs see a bird", *TRUST).code == 0
 
 
 def test_tags_may_have_marks_beside_them(command, here, tmp_path):
@@ -155,18 +155,16 @@ def test_an_interrupted_fit_goes_on(command, here, tmp_path, monkeypatch):
         assert fit(command, "language", tmp_path / "run", *flags).code == 130
     assert Run(tmp_path / "run").fit_checkpoint.exists()
     assert fit(command, "language", tmp_path / "run", *flags).code == 0
-    a, b = (read_tensors(tmp_path / n / "probes.safetensors")[0] for n in ("whole", "run"))
+    a, b = (tensors_in(tmp_path / n / "probes.safetensors") for n in ("whole", "run"))
     assert all(torch.equal(a[name], b[name]) for name in a)
 
 
 def test_the_weights_of_the_run_are_put_into_what_the_factory_makes(command, here, kept, tmp_path):
     run = Path(shutil.copytree(kept, tmp_path / "run"))
-    described = json.loads((run / "model.json").read_text())
-    described["factory"] = "usermodels:other"  # the same shape, other weights
-    (run / "model.json").write_text(json.dumps(described))
+    edit(run / "model.json", factory="usermodels:other")  # the same shape, other weights
     text = "the dogs see a bird"
     for at, name in ((run, "other"), (kept, "kept")):
-        assert command("show", at, text, "-o", tmp_path / f"{name}.json").code == 0
+        assert command("show", at, text, "-o", tmp_path / f"{name}.json", *TRUST).code == 0
     a, b = (json.loads((tmp_path / f"{n}.json").read_text()) for n in ("other", "kept"))
     assert a["rows"] == b["rows"]
 
@@ -176,7 +174,7 @@ def test_sentences_of_two_words_are_enough_to_be_asked_for_either(command, here,
     (tmp_path / "two.txt").write_text("\n".join(f"{a} {b}" for a in WORDS[:8] for b in WORDS[:8]))
     flags = ("--semantic", "output,input")
     assert fit(command, "language", tmp_path / "run", *flags, corpus=tmp_path / "two.txt").code == 0
-    shown = command("eval", tmp_path / "run")
+    shown = command("eval", tmp_path / "run", *TRUST)
     assert (shown.code, complaints(shown)) == (0, "")
     assert shown.out.count("unigram perplexity") == 2
-    assert command("show", tmp_path / "run", f"{WORDS[0]} {WORDS[1]} {WORDS[2]}").code == 0
+    assert command("show", tmp_path / "run", f"{WORDS[0]} {WORDS[1]} {WORDS[2]}", *TRUST).code == 0

@@ -1,6 +1,5 @@
 """`rnnlens fit --model` and its runs, with models, flags and files that cannot work."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -12,8 +11,11 @@ from typing import Any
 import pytest
 import torch
 from tests.cli.project import fit
+from tests.runfiles import contents
 
-from rnnlens.files import write_tensors
+from rnnlens.contents import ExamplesHeader
+from rnnlens.files import write_json
+from rnnlens.tensors import write_tensors
 
 FACTORIES = [
     ("usermodels", "names no model; write package.module:factory"),
@@ -37,7 +39,8 @@ FACTORIES = [
 
 @pytest.mark.parametrize(("model", "message"), FACTORIES)
 def test_bad_models_are_told_in_one_line(command, here, tmp_path, model, message):
-    told = command("fit", "--model", model, "--corpus", "plain.txt", "-o", tmp_path / "run")
+    words = ["fit", "--model", model, "--path", ".", "--corpus", "plain.txt"]
+    told = command(*words, "-o", tmp_path / "run")
     assert told.code == 2
     assert message in told.err
     assert told.err.count("\n") == 1
@@ -80,9 +83,9 @@ def test_another_run_is_not_written_over(command, here, kept, tmp_path, trained_
 
 def damaged(name: str, change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
     def edit(run: Path) -> None:
-        value = json.loads((run / name).read_text())
+        value = contents(run / name)
         change(value)
-        (run / name).write_text(json.dumps(value))
+        write_json(run / name, value)
 
     return edit
 
@@ -93,7 +96,8 @@ def halved(run: Path) -> None:
 
 
 def strange(run: Path) -> None:
-    write_tensors(run / "examples.safetensors", {"0/x": torch.zeros(1)}, {"examples": [3]})
+    header = ExamplesHeader((("the", ("the",), (0,)),))
+    write_tensors(run / "examples.safetensors", {"0/x": torch.zeros(1)}, header)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +106,8 @@ def strange(run: Path) -> None:
         (damaged("model.json", lambda m: m.pop("factory")), "model.json is damaged"),
         (damaged("model.json", lambda m: m["kinds"][0].pop("id")), "model.json is damaged"),
         (damaged("model.json", lambda m: m.update(labels=3)), "has 3 labels and its vocabulary"),
-        (damaged("vocabulary.json", lambda m: m["counts"].pop()), "vocabulary is damaged"),
-        (damaged("vocabulary.json", lambda m: m.pop("inputs")), "vocabulary is damaged"),
+        (damaged("vocabulary.json", lambda m: m["counts"].pop()), "vocabulary.json is damaged"),
+        (damaged("vocabulary.json", lambda m: m.update(inputs=3)), "vocabulary.json is damaged"),
         (damaged("run.json", lambda m: m.update(status="training")), "has not finished"),
         (halved, "examples.safetensors is damaged"),
         (strange, "examples.safetensors is damaged"),
@@ -112,14 +116,14 @@ def strange(run: Path) -> None:
 def test_damaged_runs_are_told_in_one_line(command, here, kept, tmp_path, spoil, message):
     run = Path(shutil.copytree(kept, tmp_path / "run"))
     spoil(run)
-    told = command("show", run, "the dogs see a bird")
+    told = command("show", run, "the dogs see a bird", "--trust", "--path", ".")
     assert (told.code, told.err.count("\n")) == (2, 1)
     assert message in told.err
 
 
 @pytest.mark.slow
 def test_processes_that_are_given_different_weights_are_refused(here, tmp_path):
-    words = ["fit", "--model", "usermodels:of_each_process", "--corpus", "plain.txt"]
+    words = ["fit", "--model", "usermodels:of_each_process", "--path", ".", "--corpus", "plain.txt"]
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
          "-m", "rnnlens", *words, "-o", str(tmp_path / "run")],

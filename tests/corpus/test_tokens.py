@@ -15,6 +15,11 @@ from rnnlens.errors import RnnlensError
 TOKENS = collect([[Sentence(("The", "dog"), ("DET", "NOUN")), Sentence(("a", "cat"))]], False)
 
 
+def test_accents_that_stand_after_their_letters_are_put_onto_them():
+    both = [Sentence(("cafe\u0301", "noir")), Sentence(("caf\u00e9", "noir"))]
+    assert collect([both], lowercase=False).forms == ["caf\u00e9", "noir"]
+
+
 @pytest.mark.parametrize(
     "change",
     [

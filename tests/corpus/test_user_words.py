@@ -1,6 +1,5 @@
 """A corpus in the numbers of a user's module: names, sentences, groups of one length."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import grammar
+from tests.runfiles import vocabulary_in
 
 from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
@@ -53,7 +53,7 @@ names = st.lists(st.text('aé\n "', max_size=3), min_size=1, max_size=6, unique=
 def test_what_is_written_is_read_back(labels, others, how):
     inputs = {"same": labels, "none": (), "other": others}[how]
     made = Vocabulary.of_user(labels, tuple(range(len(labels))), inputs)
-    assert Vocabulary.from_json(json.loads(json.dumps(made.to_json()))) == made
+    assert vocabulary_in(made.to_json()) == made
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def test_what_is_written_is_read_back(labels, others, how):
 )  # fmt: skip
 def test_a_damaged_vocabulary_is_refused(change):
     whole = known("a").to_json()
-    Vocabulary.from_json(whole)
-    with pytest.raises(RnnlensError, match="the vocabulary is damaged"):
-        Vocabulary.from_json({**whole, **change})
+    vocabulary_in(whole)
+    with pytest.raises(RnnlensError, match=r"vocabulary\.json is damaged"):
+        vocabulary_in({**whole, **change})
     for name in ("labels", "counts"):
-        with pytest.raises(RnnlensError, match="the vocabulary is damaged"):
-            Vocabulary.from_json({k: v for k, v in whole.items() if k != name})
+        with pytest.raises(RnnlensError, match=r"vocabulary\.json is damaged"):
+            vocabulary_in({k: v for k, v in whole.items() if k != name})
 
 
 def test_a_corpus_is_split_and_otherwise_as_it_was_written(tmp_path: Path):

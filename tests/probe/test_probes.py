@@ -27,7 +27,7 @@ def test_logits_are_linear_in_the_state(family):
 @pytest.mark.parametrize("family", ["linear", "shared"])
 def test_a_round_trip_keeps_them(family):
     made = probes(family)
-    back = Probes.from_json(made.to_json(), made.tensors())
+    back = Probes.of(family, made.kinds, made.semantics, made.label_count, made.tensors())
     state = torch.randn(3)
     torch.testing.assert_close(back.logits("h", state), made.logits("h", state))
 
@@ -56,6 +56,8 @@ def test_one_kind_or_all_at_once_say_the_same(family):
         rows = 7 if family == "linear" else 4
         for name, shape in (("weight", (rows, width)), ("bias", (rows,)), ("mean", (width,)),
                             ("label_bias", (7,))):  # fmt: skip
+            if name == "label_bias" and family == "linear":
+                continue
             tensors[f"output/{kind}/{name}"] = torch.randn(shape, generator=generator)
         tensors[f"output/{kind}/scale"] = torch.rand(width, generator=generator) + 0.5
     if family == "shared":

@@ -23,10 +23,11 @@ from playwright.sync_api import (
 from tests.view.screen import Screen
 
 from rnnlens.cli import main
+from rnnlens.contents import TRAINED
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.probes import Probes
-from rnnlens.run import TRAINED, Run
+from rnnlens.run import Run
 from rnnlens.view.lens import Lens
 from rnnlens.view.opening import opened
 from rnnlens.view.palette import default_colours

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 from starlette.testclient import TestClient
+from tests.runfiles import edit, tensors_in
 from torch import nn
 
 import rnnlens
 from rnnlens import Lens, RnnlensError, UserModel
-from rnnlens.files import read_tensors, write_bytes
+from rnnlens.files import write_bytes
 from rnnlens.run import Run
 from rnnlens.view.page.server.app import application
 
@@ -88,6 +89,21 @@ def test_a_lens_comes_back_with_the_code_it_names(code, lens, tmp_path):
     torch.testing.assert_close(a, b)  # the module's own prediction is not halved
     assert again.labels == tuple(WORDS)
     assert again.palettes.keys() == lens.palettes.keys()
+
+
+def test_what_was_not_saved_here_is_not_run_unasked(code, lens, tmp_path, monkeypatch):
+    lens.save(tmp_path / "run", "keptcode:same")
+    monkeypatch.setattr("rnnlens.trust._allowed", set())  # as in another process
+    again = rnnlens.load(tmp_path / "run")
+    close(rows(again, lens.examples()[0]), rows(lens, lens.examples()[0]))
+    assert again.scores == lens.scores
+    sys.modules.pop("keptcode", None)
+    message = r"it would import keptcode \(from .*keptcode.py\) and call same; .* trust=True"
+    with pytest.raises(RnnlensError, match=message):
+        again(TEXT)
+    assert "keptcode" not in sys.modules
+    close(rows(rnnlens.load(tmp_path / "run", model="keptcode:same")), rows(lens))
+    close(rows(rnnlens.load(tmp_path / "run", trust=True)), rows(lens))
 
 
 def test_without_a_factory_the_module_is_handed_over(model, lens, tmp_path):
@@ -235,7 +251,7 @@ def test_a_copy_that_was_cut_off_can_be_made_again(probed_run, tmp_path, monkeyp
 
 def test_weights_that_are_shared_are_kept_once_and_for_all(lens, tmp_path):
     lens.save(tmp_path / "run")
-    kept, _ = read_tensors(tmp_path / "run" / "model.safetensors")
+    kept = tensors_in(tmp_path / "run" / "model.safetensors")
     assert torch.equal(kept["embedding.weight"], kept["readout.weight"])
     assert json.loads((tmp_path / "run" / "model.json").read_text())["factory"] == ""
 
@@ -265,10 +281,15 @@ def test_a_module_is_read_by_several_threads_at_once(code, lens, tmp_path):
 
 def test_without_the_code_a_server_tells_what_is_missing(lens, tmp_path, code):
     lens.save(tmp_path / "run", "keptcode:same")
-    path = tmp_path / "run" / "model.json"
-    path.write_text(path.read_text().replace("keptcode:same", "gonecode:same"))
-    client = served(rnnlens.load(tmp_path / "run"))
-    known, new = (client.post("/api/grid", json={"text": t}) for t in (lens.examples()[0], TEXT))
-    assert known.status_code == 200
-    assert new.status_code == 400
-    assert "cannot import gonecode" in new.json()["error"]
+    edit(tmp_path / "run" / "model.json", factory="gonecode:same")
+    for trust, message in (
+        (False, "it would import gonecode (not found: say where it is with --path FOLDER)"),
+        (True, "cannot import gonecode"),
+    ):
+        client = served(rnnlens.load(tmp_path / "run", trust=trust))
+        known, new = (
+            client.post("/api/grid", json={"text": t}) for t in (lens.examples()[0], TEXT)
+        )
+        assert known.status_code == 200
+        assert new.status_code == 400
+        assert message in new.json()["error"]

@@ -14,11 +14,11 @@ from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling
 from rnnlens.adapter.user_model import UserModel, UserRecord, user_model, user_model_at
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.files import digest
 from rnnlens.model.cells import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
 from rnnlens.model.traceable import Edit, Readout, Trace, Traceable
+from rnnlens.tensors import digest
 
 
 class KnownModule(Traceable):

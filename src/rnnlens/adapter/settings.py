@@ -1,33 +1,27 @@
 """How a user's module was read when probes were fitted: what a run keeps of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import MaxLen
 
 from rnnlens.adapter.axes.layout import is_whole, tensors
+from rnnlens.files import Count, Name, Strict
+from rnnlens.model.kinds import MOST_KINDS
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Strict):
     """What a user says of how a module is read, but for functions, which no file can hold."""
 
-    kinds: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    kinds: Annotated[tuple[Name, ...], MaxLen(MOST_KINDS)] = ()
+    exclude: Annotated[tuple[Name, ...], MaxLen(MOST_KINDS)] = ()
     batch_first: bool | None = None
-    functions: tuple[str, ...] = ()  # the names of the functions that were given
-    mark: int | None = None  # what `prepare` puts in front of a text, in place of its last word
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Settings":
-        """The inverse of `asdict`; runs of earlier versions hold none."""
-        kinds, exclude, functions = (
-            tuple(map(str, value.get(name, ()))) for name in ("kinds", "exclude", "functions")
-        )
-        first, mark = value.get("batch_first"), value.get("mark")
-        return cls(
-            kinds, exclude, None if first is None else bool(first), functions,
-            None if mark is None else int(mark),
-        )  # fmt: skip
+    #: The names of the functions that were given.
+    functions: Annotated[tuple[Name, ...], MaxLen(100)] = ()
+    #: What `prepare` puts in front of a text, in place of its last word.
+    mark: Count | None = None
 
 
 def mark_of(prepare: Callable[[list[int]], Any] | None, count: int) -> int | None:

@@ -8,18 +8,20 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from annotated_types import Ge, Le, Len
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter, modules
 from rnnlens.adapter.record.capture import Capture
 from rnnlens.adapter.settings import Settings
 from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.vocabulary import MOST_LABELS
 from rnnlens.errors import RnnlensError
-from rnnlens.model.kinds import Kind
+from rnnlens.files import Name, Strict
+from rnnlens.model.kinds import MOST_KINDS, Kind
 
 
 @dataclass(frozen=True)
@@ -141,36 +143,30 @@ class UserModel:
 
 
 @dataclass(frozen=True)
-class UserRecord:
+class UserRecord(Strict):
     """What model.json says of a user's module: all that can be known without its code."""
 
-    factory: str  # package.module:factory, which gives the module; may be empty
-    description: str  # such as LSTM 300 × 2
+    factory: Name  # package.module:factory, which gives the module; may be empty
+    description: Name  # such as LSTM 300 × 2
     follows: bool  # whether its labels are the words that follow
-    fed: tuple[int, ...] | None  # the shape of one text's numbers; None: the code prepares them
-    kinds: tuple[Kind, ...]
-    labels: int
-    difference: float  # the largest between recomputed and real outputs, in one batch
+    #: The shape of one text's numbers, -1 along the words; None: the code prepares them.
+    fed: Annotated[tuple[int, ...], Len(1, 8)] | None
+    kinds: Annotated[tuple[Kind, ...], Len(1, MOST_KINDS)]
+    labels: Annotated[int, Ge(1), Le(MOST_LABELS)]
+    difference: Annotated[float, Ge(0)]  # the largest between recomputed and real outputs
     settings: Settings = field(default_factory=Settings)  # how it is read
 
-    @classmethod
-    def from_json(cls, value: Any, path: Path) -> "UserRecord":
-        """The inverse of `asdict`."""
-        try:
-            return cls(
-                factory=str(value["factory"]),
-                description=str(value["description"]),
-                follows=bool(value["follows"]),
-                fed=None if value["fed"] is None else tuple(map(int, value["fed"])),
-                kinds=tuple(map(Kind.from_json, value["kinds"])),
-                labels=int(value["labels"]),
-                difference=float(value["difference"]),
-                settings=Settings.from_json(value.get("settings", {})),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RnnlensError(
-                f"{path / 'model.json'} is damaged ({error!r}); restore it or make the run anew"
-            ) from error
+    def __post_init__(self) -> None:
+        ids = [kind.id for kind in self.kinds]
+        if len(set(ids)) != len(ids):
+            raise ValueError("two kinds have the same id")
+        if not all(kind.is_sound for kind in self.kinds):
+            raise ValueError("a kind is not such as a module has")
+        earlier = {edge.kind for kind in self.kinds for edge in kind.sources if edge.back > 0}
+        if not earlier <= set(ids):
+            raise ValueError("a kind is computed from one that there is not")
+        if self.fed is not None and sorted(self.fed) != [-1] + [1] * (len(self.fed) - 1):
+            raise ValueError("a text's numbers lie along one axis")
 
 
 class _Guarded(Adapter):
@@ -240,8 +236,8 @@ def _imported(where: str) -> Any:
             value: Any = import_module(package)
     except ImportError as error:
         raise RnnlensError(
-            f"cannot import {package} ({error}); run this where it is, or put its folder on "
-            "PYTHONPATH"
+            f"cannot import {package} ({error}); install it, or say where it is: --path FOLDER "
+            "for a command, sys.path in Python"
         ) from error
     for part in name.split("."):
         if not hasattr(value, part):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rnnlens.adapter.batches import batches_of
-from rnnlens.cli.user_run import on_path
+from rnnlens.cli.trust import heed
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
@@ -29,7 +29,7 @@ def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
 def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
     """The model of a run, ready to trace, with the corpus that it was made with."""
     run.check_finished()
-    record = run.record()["corpus"]
+    record = run.record().corpus
     if not record:
         raise RnnlensError(
             f"the run.json of {run.path} names no corpus; of a run that was fitted in Python, "
@@ -59,26 +59,26 @@ def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:
 def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
     """For a user's module: its corpus as the batches that its code makes of it."""
     source, sha, config = _recorded(run, args, ReadingConfig)
+    heed(args, run)
+    module = run.module()
+    user, record = module.user, module.record  # before a large corpus is read in vain
     corpus = Corpus.read(source, config)
     if corpus.hash != sha:
         raise _another(run, source)
-    on_path()
-    module = run.module()
     if args.device != "auto":
         module.on(pick_device(args.device))
-    user, record = module.user, module.record
     batches = batches_of(user, run.vocabulary(), corpus, config.longest, record.fed)
     return study(user, batches, follows=record.follows).dataset
 
 
 def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:
     """The source of a run's corpus, its hash, and how it is read, from run.json and the flags."""
-    record: dict[str, Any] = dict(run.record()["corpus"])
+    record: dict[str, Any] = dict(run.record().corpus)
     try:
         source, sha = str(record.pop("source")), str(record.pop("hash"))
         config = sort(**record)
         config.check()
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, RnnlensError) as error:
         raise RnnlensError(
             f"{run.path / 'run.json'} is damaged ({error}); restore it or make the run anew"
         ) from error

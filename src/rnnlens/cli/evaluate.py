@@ -10,6 +10,7 @@ from typing import Any
 
 from rnnlens.cli.dataset import add_corpus_flags, dataset_of
 from rnnlens.cli.output import draw
+from rnnlens.cli.trust import add_trust_flags
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import evaluate
@@ -47,6 +48,7 @@ def add_to(verbs: Any) -> None:
                         help="draw perplexity per kind: .svg, .png or .pdf")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
+    add_trust_flags(parser.add_argument_group("a run of a module"))
     parser.set_defaults(run=run_eval)
 
 
@@ -66,7 +68,8 @@ def run_eval(args: argparse.Namespace) -> int:
         evaluation["control"] = control(run, probes.semantics, dataset, args.states)
     evaluation = finite(evaluation)
     try:
-        run.write_evaluation(evaluation)
+        with run.writing():
+            run.write_evaluation(evaluation)
     except RnnlensError as error:  # a run that one may not write to is still worth measuring
         print(f"rnnlens: not saved: {error}", file=sys.stderr)
     if args.figure:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+from contextlib import ExitStack
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,12 @@ from typing import Any
 from torch import Tensor
 
 from rnnlens.cli.dataset import dataset_of
+from rnnlens.cli.trust import add_trust_flags
 from rnnlens.cli.user_run import UserRun
 from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
-from rnnlens.files import digest
+from rnnlens.files import is_present, remove
 from rnnlens.flags import add_flags, add_preset, from_flags
 from rnnlens.model.train.distributed import Processes, processes
 from rnnlens.model.train.perplexity import perplexity
@@ -25,6 +27,8 @@ from rnnlens.probe.probes import Probes
 from rnnlens.probe.recipe import FitConfig
 from rnnlens.probe.semantics import parse
 from rnnlens.run import Run
+from rnnlens.tensors import digest
+from rnnlens.trust import search
 
 _HELP = """\
 Fit the probes of a trained run: for every kind of hidden state, what that state alone says about
@@ -43,7 +47,7 @@ examples:
   rnnlens fit runs/news --probe shared --semantic output,input,output+2
   rnnlens fit runs/news --preset quick        one epoch, in minutes without a GPU
   rnnlens fit runs/news --epochs 0            the closed form alone, in one pass
-  rnnlens fit --model mine:trained --corpus news.txt -o runs/mine
+  rnnlens fit --model mine:trained --path . --corpus news.txt -o runs/mine
 
 Ctrl-C stops; the same command continues where it stopped."""
 _PRESETS: dict[str, dict[str, Any]] = {"quick": {"epochs": 1}}
@@ -66,6 +70,7 @@ def add_to(verbs: Any) -> None:
     user = parser.add_argument_group("a module of your own")
     user.add_argument("--model", metavar="PACKAGE.MODULE:FACTORY",
                       help="a function that returns the module")  # fmt: skip
+    add_trust_flags(user)
     user.add_argument("-o", "--output", metavar="RUN", type=Path, help="the run folder to make")
     user.add_argument("--colours", type=Path, metavar="FILE",
                       help="JSON with your own groups of labels and their colours")  # fmt: skip
@@ -81,10 +86,13 @@ def run_fit(args: argparse.Namespace) -> int:
     check_seconds(args.checkpoint_seconds)
     _check_asked(args)
     run = Run(args.output if args.model else args.path)
+    search(args.folders)
     user_run = UserRun.asked_for(run, args) if args.model else None
     dataset = user_run.study.dataset if user_run else dataset_of(run, args)
-    with processes(dataset.device) as group:
+    with processes(dataset.device) as group, ExitStack() as lock:
         group.any(False)  # no process writes before all have looked at the folder
+        if group.first:
+            lock.enter_context(run.writing())
         if user_run and group.first:
             print(user_run.describe())
             user_run.write()
@@ -96,7 +104,7 @@ def run_fit(args: argparse.Namespace) -> int:
                 "loaded each time"
             )
         if args.anew and group.first:
-            run.fit_checkpoint.unlink(missing_ok=True)
+            remove(run.fit_checkpoint)
         group.any(False)  # no process reads what is dropped
         return _fit(run, dataset, config, group, args.checkpoint_seconds)
 
@@ -123,7 +131,7 @@ def _check_asked(args: argparse.Namespace) -> None:
 
 def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, seconds: float) -> int:
     identity = json.dumps([run.model_hash(), asdict(config)], sort_keys=True)
-    saved = SavedFit(run.fit_checkpoint, identity) if run.fit_checkpoint.exists() else None
+    saved = SavedFit(run.fit_checkpoint, identity) if is_present(run.fit_checkpoint) else None
     group.any(False)  # no process writes before all have read
     done = saved.done if saved else {}
     for semantic in parse(config.semantic):
@@ -141,7 +149,7 @@ def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, second
     probes = Probes.of(config.probe, dataset.kinds, semantics, dataset.label_count, done)
     if group.first:
         run.write_probes(probes, asdict(config))
-        run.fit_checkpoint.unlink(missing_ok=True)
+        remove(run.fit_checkpoint)
         print(f"{probes.parameters:,} parameters; see how good they are: rnnlens eval {run.path}")
     return 0
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.cli.output import draw
-from rnnlens.cli.user_run import lens_of
+from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.errors import RnnlensError
 from rnnlens.run import run_at
 from rnnlens.view import saving
 from rnnlens.view.draw import terminal
 from rnnlens.view.follow import listed
 from rnnlens.view.grid import Grid
+from rnnlens.view.opening import opened
 from rnnlens.view.source import LONGEST_TEXT
 
 _HELP = """\
@@ -65,6 +66,7 @@ def add_to(verbs: Any) -> None:
     asked.add_argument("--colours", type=Path, metavar="FILE",
                        help="your own groups and colours, as JSON")  # fmt: skip
     _add_look(parser.add_argument_group("how it looks"))
+    add_trust_flags(parser.add_argument_group("a run of a module"))
     parser.set_defaults(run=run_show)
 
 
@@ -110,7 +112,8 @@ def run_show(args: argparse.Namespace) -> int:
     else:
         _check_terminal(args, look)
     text = sentence(args.sentence)
-    lens = lens_of(args.at, args.colours)
+    heed(args, args.at)
+    lens = opened(args.at, args.colours)
     columns = saving.chosen([column.to_json(None) for column in lens.columns], args.kinds)
     grid = lens.grid(text, args.semantic, args.palette)
     followed = _followed(args, Grid(lens, grid))

@@ -2,9 +2,11 @@
 
 import argparse
 import json
+import math
 import os
 import shlex
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,11 @@ import torch
 from rnnlens.cli.dataset import sentence_dataset
 from rnnlens.cli.evaluate import measured, table
 from rnnlens.cli.watch import Watch, check_seconds
+from rnnlens.contents import TRAINED, TRAINING, Record
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
+from rnnlens.files import is_present, remove
 from rnnlens.flags import add_flags, add_preset, check_same, from_flags
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import TextSide
@@ -24,7 +28,7 @@ from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.training import Trainer, TrainingConfig
 from rnnlens.progress import Shorter
-from rnnlens.run import TRAINED, TRAINING, Run
+from rnnlens.run import Run
 from rnnlens.view.examples import TEXTS, chosen_examples
 from rnnlens.view.palette import default_colours, read_colours
 
@@ -91,14 +95,14 @@ class Order:
             "training": asdict(self.training),
         }
 
-    def refuse_other(self, run: Run, before: dict[str, Any]) -> None:
+    def refuse_other(self, run: Run, before: Record) -> None:
         """Refuse to continue a run that was begun with other options."""
-        if "network" not in before:
+        if before.network is None:
             raise RnnlensError(
                 f"{run.path} holds the run of a module of your own; choose another folder with -o"
             )
         for part in ("corpus", "network", "training"):
-            check_same(run.path, before.get(part, {}), asdict(getattr(self, part)))
+            check_same(run.path, getattr(before, part) or {}, asdict(getattr(self, part)))
 
 
 def add_to(verbs: Any) -> None:
@@ -125,34 +129,43 @@ def run_train(args: argparse.Namespace) -> int:
     order, quick = Order.of(args, args.preset), Order.of(args, _QUICK)
     check_seconds(args.checkpoint_seconds)
     run = Run(args.output)
-    before = run.record() if run.exists() else {}
+    before = run.record() if run.exists() else None
     if before:
         order.refuse_other(run, before)
     user_colours = read_colours(args.colours) if args.colours else None
     device = pick_device(args.device)
-    with processes(device) as group:
+    with processes(device) as group, ExitStack() as lock:
         say = print if group.first else _silence
         source = Corpus.read(args.corpus, order.corpus, lowercase=order.corpus.lowercase)
         corpus = encode(source, order.corpus)
-        if before and before["corpus"].get("hash") != corpus.hash:
+        if before and before.corpus.get("hash") != corpus.hash:
             raise RnnlensError(
                 f"{args.corpus} has changed since {run.path} was begun; choose another folder"
             )
-        if before.get("status") == TRAINED:
-            if user_colours and group.first:
-                run.write_colours(user_colours)
+        if before and before.status == TRAINED:
+            if group.first:
+                # What is asked for has to be written; leftovers of a killed command may stay.
+                with suppress(*() if user_colours else (RnnlensError,)), run.writing():
+                    remove(run.checkpoint)
+                    if user_colours:
+                        run.write_colours(user_colours)
             say(f"{run.path} is trained already; see it with: rnnlens eval {run.path}")
             return 0
         labels, counts = corpus.vocabulary.labels, corpus.vocabulary.counts
         colours = user_colours or default_colours(
             labels, *parts_of_speech(labels, counts, corpus.tag_counts), counts
         )
-        say(f"{describe(corpus)}\ncolours     {colours['source']}")
+        say(f"{corpus.describe()}\ncolours     {colours['source']}")
         _refuse_too_large(order.network, len(corpus.vocabulary))
         record = order.record(corpus, args.words)
         group.any(False)  # no process writes before all have looked at the folder
         if group.first:
-            run.create()
+            lock.enter_context(run.writing())
+            if (run.record() if run.exists() else None) != before:
+                raise RnnlensError(
+                    f"another command has written to {run.path} meanwhile; give this one again to "
+                    "continue, or choose another folder with -o"
+                )
             run.write_record({**record, "status": TRAINING})  # first: it marks the folder as a run
             run.write_vocabulary(corpus.vocabulary)
             run.write_colours(colours)
@@ -178,7 +191,7 @@ def _train(
     train, valid = corpus.splits["train"], corpus.splits["valid"]
     trainer = Trainer(network, train, valid, order.training, device, group)
     identity = json.dumps([corpus.hash, asdict(order)], sort_keys=True)
-    if run.checkpoint.exists():
+    if is_present(run.checkpoint):
         load_checkpoint(trainer, run.checkpoint, identity)
     group.any(False)  # no process writes a checkpoint before all have read the last
     code = _watch(trainer, run, identity, checkpoint_seconds, shorter)
@@ -194,7 +207,7 @@ def _train(
     run.write_record(
         {**record, "status": TRAINED, "metrics": {**history, "perplexity": perplexities}}
     )
-    run.checkpoint.unlink(missing_ok=True)
+    remove(run.checkpoint)
     print(table(perplexities))
     return 0
 
@@ -209,7 +222,7 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float, shorter: S
     def look() -> str:
         trainer.check_finite()
         seen = trainer.progress.seen
-        perplexity = trainer.training_perplexity() if seen else trainer.progress.best
+        perplexity = trainer.training_perplexity() if seen else trainer.progress.best or math.inf
         return f"{epoch(trainer.progress.epoch + 1)}, perplexity {perplexity:.1f}"
 
     def save() -> None:
@@ -256,22 +269,6 @@ def _shorter(order: Order, quick: Order, labels: int, device: torch.device) -> S
     epochs = order.training.epochs
     fewer = max(1, epochs // 3)
     return (f"--epochs {fewer}", fewer / epochs) if fewer < epochs else None
-
-
-def describe(corpus: EncodedCorpus) -> str:
-    """A summary of a corpus in a few lines."""
-    vocabulary = corpus.vocabulary
-    lines = [f"corpus      {corpus.name} ({corpus.format}), vocabulary of {len(vocabulary):,}"]
-    for name, split in corpus.splits.items():
-        lines.append(
-            f"{name:<12}{len(split):>9,} sentences {len(split.ids):>12,} words"
-            f"  {corpus.unknown[name]:6.1%} unknown"
-        )
-    if corpus.short:
-        lines.append(f"left out    {corpus.short:,} sentences of a single word")
-    if corpus.cut:
-        lines.append(f"cut         {corpus.cut:,} sentences that were too long (--longest)")
-    return "\n".join(lines)
 
 
 def _weights(network: NetworkConfig, labels: int) -> int:

@@ -1,45 +1,27 @@
 """A run for a user's module: the first part of `rnnlens fit --model`."""
 
 import argparse
-import os
 import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from rnnlens.adapter.batches import batches_of
 from rnnlens.adapter.user_model import UserModel, user_model_at
+from rnnlens.contents import TRAINED, TRAINING
 from rnnlens.corpus.corpus import Corpus, numbered, tag_counts_of
 from rnnlens.corpus.tokens import Ints, ReadingConfig
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.files import digest
 from rnnlens.flags import check_same, from_flags
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.study import Study, study
-from rnnlens.run import TRAINED, TRAINING, Run
+from rnnlens.run import Run
+from rnnlens.tensors import digest
 from rnnlens.view.examples import EXAMPLES, chosen_examples
-from rnnlens.view.lens import Lens
-from rnnlens.view.opening import opened
 from rnnlens.view.palette import colours_of, read_colours
 from rnnlens.view.session import Session
 from rnnlens.view.writing import keep
-
-
-def lens_of(run: Run, colours: Path | None, name: str = "") -> Lens:
-    """The lens of a run; if it needs a user's code, that may be in the working folder."""
-    lens = opened(run, colours, name)
-    if lens.model.code:
-        on_path()
-    return lens
-
-
-def on_path() -> None:
-    """Let modules of the working folder be imported; installed ones take precedence."""
-    if (here := os.getcwd()) not in sys.path:  # noqa: PTH109 - sys.path holds strings
-        sys.path.append(here)
 
 
 @dataclass(frozen=True)
@@ -59,7 +41,6 @@ class UserRun:
         """The run that the command line asks for; an error where the folder holds another run."""
         config = from_flags(ReadingConfig, args)
         colours = read_colours(args.colours) if args.colours else None
-        on_path()
         user = user_model_at(args.model)
         if args.device != "auto":
             user.module.to(pick_device(args.device))
@@ -74,7 +55,7 @@ class UserRun:
         words_follow = user.batches is None and vocabulary.inputs == vocabulary.labels
         batches = batches_of(user, vocabulary, corpus, config.longest)
         subject = study(user, batches, follows=words_follow)
-        if run.exists() and run.record()["status"] == TRAINED:
+        if run.exists() and run.record().status == TRAINED:
             _refuse_other_kinds(run, subject)
         size, tag_counts = _size_and_tags(user, vocabulary, corpus, config.longest)
         names = subject.vocabulary()
@@ -102,7 +83,7 @@ class UserRun:
 
     def write(self) -> None:
         """Make the folder, unless an earlier command has made it."""
-        if self.run.exists() and self.run.record()["status"] == TRAINED:
+        if self.run.exists() and self.run.record().status == TRAINED:
             if self.recoloured:
                 self.run.write_colours(self.colours)
             return
@@ -114,16 +95,16 @@ class UserRun:
 def _refuse_other(run: Run, corpus: Mapping[str, Any], user: UserModel) -> None:
     """Refuse to continue a run of another corpus, other options or other weights."""
     before = run.record()
-    if "network" in before:
+    if before.network is not None:
         raise RnnlensError(f"{run.path} holds a run that was trained; choose another with -o")
-    if before["corpus"].get("hash") != corpus["hash"]:
+    if before.corpus.get("hash") != corpus["hash"]:
         raise RnnlensError(
             f"{corpus['source']} is not the corpus that {run.path} was begun with; choose "
             "another folder with -o"
         )
     flags = {name: value for name, value in corpus.items() if name not in ("hash", "source")}
-    check_same(run.path, before["corpus"], flags)
-    if before["status"] == TRAINED and run.model_hash() != digest(user.weights()):
+    check_same(run.path, before.corpus, flags)
+    if before.status == TRAINED and run.model_hash() != digest(user.weights()):
         raise RnnlensError(
             f"{user.where} gives other weights than those {run.path} was made with; choose another "
             "folder with -o, or see to it that the same weights are loaded each time"

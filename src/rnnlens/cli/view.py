@@ -8,6 +8,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
 
+from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.run import BUNDLED, Run, run_at
 
 _DEMO = """\
@@ -31,12 +32,16 @@ does not list are in the group OTHER."""
 def add_to(verbs: Any) -> None:
     """Declare the verbs."""
     demo = verbs.add_parser("demo", help="the bundled model in the browser", description=_DEMO)
-    demo.set_defaults(run=run_view, runs=[run_at(BUNDLED)], colours=None)
+    demo.set_defaults(
+        run=run_view, runs=[run_at(BUNDLED)], colours=None, trust=False, trust_always=False,
+        folders=[],
+    )  # fmt: skip
     view = verbs.add_parser("view", help="open runs in the browser", description=_VIEW)
     view.add_argument("runs", metavar="RUN", type=run_at, nargs="+",
                       help="a run folder, or english-news, the bundled one")  # fmt: skip
     view.add_argument("--colours", metavar="FILE", type=Path,
                       help="your own groups of labels and their colours, as JSON")  # fmt: skip
+    add_trust_flags(view.add_argument_group("runs of modules"))
     view.set_defaults(run=run_view)
     for parser in (demo, view):
         parser.add_argument("--port", type=int, default=0, metavar="N",
@@ -48,7 +53,7 @@ def add_to(verbs: Any) -> None:
 
 def run_view(args: argparse.Namespace) -> int:
     """Serve runs until Ctrl-C."""
-    from rnnlens.cli.user_run import lens_of
+    from rnnlens.view.opening import opened
     from rnnlens.view.page.server.app import serve
     from rnnlens.view.page.server.token import forwarding
 
@@ -59,9 +64,10 @@ def run_view(args: argparse.Namespace) -> int:
             hidden = files.enter_context(forwarding(address)) if args.token else address
             webbrowser.open(hidden)
 
+    heed(args, *args.runs)
     names = unique_names(args.runs)
     lenses = {
-        name: lens_of(run, args.colours, name) for name, run in zip(names, args.runs, strict=True)
+        name: opened(run, args.colours, name) for name, run in zip(names, args.runs, strict=True)
     }
     with ExitStack() as files:
         token = token_urlsafe(24) if args.token else ""

@@ -90,6 +90,21 @@ class EncodedCorpus:
     short: int  # sentences left out because they have a single word
     cut: int  # sentences cut into pieces because they are too long
 
+    def describe(self) -> str:
+        """A summary in a few lines."""
+        labels = len(self.vocabulary)
+        lines = [f"corpus      {self.name} ({self.format}), vocabulary of {labels:,}"]
+        for name, part in self.splits.items():
+            lines.append(
+                f"{name:<12}{len(part):>9,} sentences {len(part.ids):>12,} words"
+                f"  {self.unknown[name]:6.1%} unknown"
+            )
+        if self.short:
+            lines.append(f"left out    {self.short:,} sentences of a single word")
+        if self.cut:
+            lines.append(f"cut         {self.cut:,} sentences that were too long (--longest)")
+        return "\n".join(lines)
+
 
 def load_corpus(source: str, config: CorpusConfig) -> EncodedCorpus:
     """Read, split, build the vocabulary from the training part, encode."""

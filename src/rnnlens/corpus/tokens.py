@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnlens.corpus.read.formats import FORMATS, number_mark_of, read, recognise
+from rnnlens.corpus.read.formats import FORMATS, SWELLING, number_mark_of, read, recognise
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
-from rnnlens.corpus.vocabulary import NUM, UNK
+from rnnlens.corpus.vocabulary import NUM, UNK, composed
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import Options, option
 
@@ -40,6 +40,9 @@ class ReadingConfig(Options):
     # Pieces of at most 2 words would leave single words, which predict nothing.
     longest: int = option(
         200, "cut longer sentences into pieces of this many words", least=3, below=2**31
+    )
+    swelling: int = option(
+        SWELLING, "times its size that a gzipped file may unzip to", least=1, below=2**31
     )
     numbers = False  # whether a sign for numbers is read as NUM
 
@@ -87,10 +90,9 @@ def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple
         format_, reason = recognise(source, config.encoding)
     is_text = format_ == "text" and config.numbers
     mark = number_mark_of(source, config.encoding) if is_text else ""
-    parts: list[Iterable[Sentence]] = [read(source, config.format, config.encoding)]
-    parts += [
-        read(s, config.format, config.encoding) if s else () for s in (config.valid, config.test)
-    ]
+    how = config.format, config.encoding, config.swelling
+    parts: list[Iterable[Sentence]] = [read(source, *how)]
+    parts += [read(s, *how) if s else () for s in (config.valid, config.test)]
     tokens = collect(parts, lowercase, mark)
     for which, corpus in ((1, config.valid), (2, config.test)):
         if corpus and not (tokens.part == which).any():
@@ -133,9 +135,13 @@ def collect(parts: list[Iterable[Sentence]], lowercase: bool, number: str = "") 
 
 
 def _form(word: str, lowercase: bool, number: str) -> str:
-    """A word in lower case where that is wanted, except NUM and UNK; the mark of numbers as NUM."""
+    """A word in lower case where that is wanted, except NUM and UNK; the mark of numbers as NUM.
+
+    Accents that stand after their letters are put onto them, as most texts have them.
+    """
     if word == number:
         return NUM
+    word = composed(word)
     return word.lower() if lowercase and word not in (NUM, UNK) else word
 
 

@@ -1,15 +1,20 @@
 """The names of what a model reads and of what it predicts, and how a word becomes one of them."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Len, MaxLen
 
 from rnnlens.errors import RnnlensError
+from rnnlens.files import Count, Name, Strict
 
 NUM = "NUM"
 UNK = "UNK"
+MOST_LABELS = 5_000_000
 UNKNOWN = (UNK, "<unk>", "<UNK>", "[UNK]", "unk")  # what a model may call unknown words
 
 _NUMERAL = re.compile(r"[+-]?[.,]?\d[\d.,:/-]*(?:st|nd|rd|th|%)?")
@@ -19,6 +24,11 @@ _SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")  # <eos>, [CLS]
 def is_numeral(word: str) -> bool:
     """Whether a word is a number in digits."""
     return _NUMERAL.fullmatch(word) is not None
+
+
+def composed(word: str) -> str:
+    """A word with every letter and its accents as one character, where there is one."""
+    return word if word.isascii() else unicodedata.normalize("NFC", word)
 
 
 def is_special(label: str) -> bool:
@@ -76,6 +86,8 @@ class Vocabulary:
         if self.numbers and folded in self.numerals:
             return self.index[NUM]
         number = self.index.get(folded)
+        if number is None and not folded.isascii():  # é may be typed as e and an accent
+            number = self.index.get(composed(folded))
         if number is None and self.numbers and is_numeral(folded):
             number = self.index.get(NUM)
         if number is None:
@@ -104,31 +116,32 @@ class Vocabulary:
         }
 
     @classmethod
-    def from_json(cls, value: Any) -> "Vocabulary":
+    def of_file(cls, file: "VocabularyFile") -> "Vocabulary":
         """The inverse of `to_json`."""
-        try:
-            if "lowercase" not in value:  # an older version wrote a user's vocabulary without it
-                value = {"numerals": (), "lowercase": False, "numbers": False, **value}
-            words = value.get("inputs")
-            vocabulary = cls(
-                labels=_names(value["labels"]),
-                counts=tuple(map(int, value["counts"])),
-                numerals=frozenset(value["numerals"]),
-                lowercase=bool(value["lowercase"]),
-                numbers=bool(value["numbers"]),
-                words=None if words is None else _names(words),
-            )
-            folds = vocabulary.lowercase or vocabulary.numbers
-            whole = UNK in vocabulary.labels or (not folds and "inputs" in value)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise RnnlensError(f"the vocabulary is damaged ({error!r}); restore it") from error
-        names = vocabulary.labels
-        if not (whole and names and len(names) == len(vocabulary.counts) == len(set(names))):
-            raise RnnlensError("the vocabulary is damaged (labels and counts differ); restore it")
-        return vocabulary
+        return cls(
+            file.labels, file.counts, frozenset(file.numerals), file.lowercase, file.numbers,
+            file.inputs,
+        )  # fmt: skip
 
 
-def _names(value: Any) -> tuple[str, ...]:
-    if strange := [name for name in value if not isinstance(name, str)]:
-        raise TypeError(f"{strange[0]!r} is no name")
-    return tuple(value)
+@dataclass(frozen=True)
+class VocabularyFile(Strict):
+    """What vocabulary.json holds; older versions wrote a user's vocabulary without the defaults."""
+
+    labels: Annotated[tuple[Name, ...], Len(1, MOST_LABELS)]
+    counts: tuple[Count, ...]
+    numerals: Annotated[tuple[Name, ...], MaxLen(MOST_LABELS)] = ()
+    lowercase: bool = False
+    numbers: bool = False
+    inputs: Annotated[tuple[Name, ...], MaxLen(MOST_LABELS)] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.labels) != len(self.counts):
+            raise ValueError("labels and counts differ in number")
+        for names in (self.labels, self.inputs or ()):
+            if len(set(names)) != len(names):
+                raise ValueError("two names are the same")
+        if (self.lowercase or self.numbers) and UNK not in self.labels:
+            raise ValueError(f"there is no label {UNK}")
+        if self.numbers and self.numerals and NUM not in self.labels:
+            raise ValueError(f"there is no label {NUM}")

@@ -1,17 +1,20 @@
 """Kinds: the named vectors of a recurrence, and which of them feed which."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+
+from rnnlens.files import Strict
 
 BELOW = "below"  # stands for the layer's input in a cell's declarations
 _ID = re.compile(r"(?:(.*)\.)?([a-z])\d*(<?)")  # f1, encoder.f1, f1<, x
+MOST_KINDS = 4096
+_LONGEST = 10_000  # letters of a name
 PREDICTION = "y"  # the id of the model's own prediction
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(Strict):
     """A kind that another is computed from, `back` timesteps before it."""
 
     kind: str  #: Its id.
@@ -19,7 +22,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Strict):
     """One named vector of the recurrence; the paper's gamma.
 
     Cells declare their kinds by letter alone (`l`); `placed` gives them their place (`l2`).
@@ -35,15 +38,24 @@ class Kind:
     part: str = ""  #: The recurrent part of a module that it belongs to, where there are several.
     reverse: bool = False  #: Whether its layer reads backwards.
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Kind":
-        """The inverse of `asdict`; older files hold only the id, from which the rest follows."""
-        sources = tuple(Edge(**edge) for edge in value["sources"])
-        older = {}
-        is_output = value["equation"].startswith("output of ")  # of a submodule
-        if "letter" not in value and not is_output and (form := _ID.fullmatch(value["id"])):
-            older = {"part": form[1] or "", "letter": form[2], "reverse": bool(form[3])}
-        return cls(**{**older, **value, "sources": sources})
+    @property
+    def is_sound(self) -> bool:
+        """Whether its numbers and names are such as a cell or a module gives."""
+        texts = (self.id, self.name, self.symbol, self.equation, self.part)
+        return (
+            max(map(len, texts)) <= _LONGEST
+            and len(self.letter) <= 1
+            and 0 <= self.layer <= MOST_KINDS
+            and len(self.sources) <= MOST_KINDS
+            and all(edge.back in (-1, 0, 1) for edge in self.sources)
+        )
+
+    def completed(self) -> "Kind":
+        """Older files hold only the id, from which the rest follows."""
+        is_output = self.equation.startswith("output of ")  # of a submodule
+        if self.letter or is_output or not (form := _ID.fullmatch(self.id)):
+            return self
+        return replace(self, part=form[1] or "", letter=form[2], reverse=bool(form[3]))
 
     @property
     def is_gate(self) -> bool:

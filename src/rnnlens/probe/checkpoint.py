@@ -1,40 +1,50 @@
 """A fit's whole state in one file: finished semantics, and the one that is being fitted."""
 
 import json
-import math
-from dataclasses import asdict
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.files import read_tensors, write_tensors
+from rnnlens.files import Count, Strict, damaged
 from rnnlens.flags import as_flag
 from rnnlens.probe.fitting import FitProgress, Fitter
+from rnnlens.tensors import check_same, in_range, read_sealed, write_tensors
+
+_REMEDY = "give --anew to fit anew"
 
 
-def _state(fitter: Fitter) -> dict[str, dict[str, Tensor]]:
-    return {
+@dataclass(frozen=True)
+class _Header(Strict):
+    """What a checkpoint says beside its tensors."""
+
+    identity: str  # tells fits apart
+    semantic: str = ""  # the one that is being fitted
+    progress: FitProgress = field(default_factory=FitProgress)  # of that one
+    seen: Count = 0
+
+
+def _state(fitter: Fitter) -> dict[str, Tensor]:
+    """Every tensor of a fitter by its name in the file."""
+    parts = {
         "weights": fitter.family.weights,
         "first": fitter.first,
         "second": fitter.second,
         "best": fitter.best,
     }
+    named = {f"{part}:{name}": t for part, some in parts.items() for name, t in some.items()}
+    return named | {"nll": fitter.nll}
 
 
 def save_fit(
     path: Path, identity: str, done: dict[str, Tensor], fitter: Fitter | None = None
 ) -> None:
     """Write the finished probes and the fitter that is at work; `identity` tells fits apart."""
-    tensors = {f"done:{name}": t for name, t in done.items()}
-    header: dict[str, Any] = {"identity": identity, "semantic": "", "progress": {"seen": 0}}
+    tensors, header = {f"done:{name}": t for name, t in done.items()}, _Header(identity)
     if fitter:
-        for part, named in _state(fitter).items():
-            tensors |= {f"{part}:{name}": t for name, t in named.items()}
-        tensors["nll"] = fitter.nll
-        header["progress"] = asdict(fitter.progress) | {"seen": fitter.seen}
-        header["semantic"] = fitter.semantic
+        tensors |= _state(fitter)
+        header = _Header(identity, fitter.semantic, fitter.progress, fitter.seen)
     write_tensors(path, tensors, header)
 
 
@@ -57,15 +67,20 @@ class SavedFit:
 
     def __init__(self, path: Path, identity: str) -> None:
         self.path = path
-        self.tensors, header = read_tensors(path)
-        try:
-            if header["identity"] != identity:
-                raise RnnlensError(_other_fit(path, header["identity"], identity))
-            self.semantic: str = header["semantic"]
-            self.progress = dict(header["progress"])
-            self.seen = int(self.progress.pop("seen"))
-        except (KeyError, TypeError, ValueError) as error:
-            raise RnnlensError(f"{path} is damaged ({error!r}); give --anew to fit anew") from error
+        self.tensors, self._header = read_sealed(path, _Header, _REMEDY)
+        if self._header.identity != identity:
+            try:
+                problem = _other_fit(path, self._header.identity, identity)
+            except (ValueError, TypeError, AttributeError, RecursionError) as error:
+                raise damaged(path, "identity", _REMEDY) from error
+            raise RnnlensError(problem)
+        if not in_range(self.tensors):
+            raise damaged(path, "it holds values that are no numbers", _REMEDY)
+
+    @property
+    def semantic(self) -> str:
+        """The semantic that is being fitted; empty between two."""
+        return self._header.semantic
 
     @property
     def done(self) -> dict[str, Tensor]:
@@ -76,17 +91,15 @@ class SavedFit:
 
     def restore(self, fitter: Fitter) -> None:
         """Give a fitter the state that was saved."""
-        try:
-            for part, named in _state(fitter).items():
-                for name, t in named.items():
-                    t.copy_(self.tensors[f"{part}:{name}"])
-            fitter.nll.copy_(self.tensors["nll"])
-            fitter.progress = FitProgress(**self.progress)
-        except (KeyError, TypeError, RuntimeError) as error:
-            raise RnnlensError(
-                f"{self.path} is damaged ({error}); give --anew to fit anew"
-            ) from error
-        if not all(math.isfinite(nll) for nll in fitter.progress.best):
-            raise RnnlensError(f"{self.path} is damaged (best); give --anew to fit anew")
-        fitter.seen = self.seen
+        progress = self._header.progress
+        if progress.epoch > fitter.epochs:
+            raise damaged(self.path, "it is beyond the end of the fit", _REMEDY)
+        if len(progress.best) != len(fitter.kinds):
+            raise damaged(self.path, "best", _REMEDY)
+        state = _state(fitter)
+        saved = {n: t for n, t in self.tensors.items() if not n.startswith("done:")}
+        check_same(self.path, saved, state, _REMEDY)
+        for name, values in state.items():
+            values.copy_(saved[name])
+        fitter.progress, fitter.seen = progress, self._header.seen
         fitter.family.refresh()

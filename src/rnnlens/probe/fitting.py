@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
+from rnnlens.files import Count, Strict
 from rnnlens.model.traceable import Readout
 from rnnlens.model.train.distributed import Processes
 from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
@@ -31,14 +32,14 @@ Result = TypeVar("Result")
 
 
 @dataclass
-class FitProgress:
+class FitProgress(Strict):
     """How far the fit of one semantic has come."""
 
-    epoch: int = 0  # epochs finished
-    chunk: int = 0  # chunks done in the epoch that has begun
-    step: int = 0  # of AdamW, in all
+    epoch: Count = 0  # epochs finished
+    chunk: Count = 0  # chunks done in the epoch that has begun
+    step: Count = 0  # of AdamW, in all
     best: list[float] = field(default_factory=list)  # validation NLL of each kind
-    waited: int = 0  # epochs in which no kind got better
+    waited: Count = 0  # epochs in which no kind got better
 
 
 class Fitter:

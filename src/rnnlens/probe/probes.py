@@ -3,15 +3,23 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
+from annotated_types import Ge, Le, Len
 from torch import Tensor
 
+from rnnlens.corpus.vocabulary import MOST_LABELS
 from rnnlens.errors import RnnlensError
+from rnnlens.files import Count, Name, Settings, Sha, Strict
+from rnnlens.model.kinds import MOST_KINDS
 from rnnlens.model.traceable import product
+from rnnlens.probe.semantics import parse
+from rnnlens.tensors import Layout, Layouts, in_range
 
 FAMILIES = ("linear", "shared")
+_FLOATS = ("F16", "BF16", "F32", "F64")
+_WIDEST = 1 << 20  # numbers of a state
 _ALIGN = 16  # columns are a multiple of this, so that rows of weights begin at aligned addresses
 
 
@@ -36,6 +44,11 @@ class Stack:
     def prepare(self, k: int, states: Tensor) -> Tensor:
         """States (N, H) of the k-th kind as the maps take them, (N, columns)."""
         width, columns = self.widths[k], self.map.shape[2]
+        if states.shape[-1] != width:
+            raise RnnlensError(
+                f"{self.kinds[k]} has {states.shape[-1]} numbers, and its probe reads {width}; fit "
+                "the probes anew"
+            )
         x = torch.zeros(len(states), columns, dtype=self.map.dtype, device=self.map.device)
         x[:, :width] = (states - self.mean[k, :width]) / self.scale[k, :width]
         x[:, width] = 1
@@ -188,25 +201,84 @@ class Probes:
         tensors: Mapping[str, Tensor],
     ) -> "Probes":  # fmt: skip
         """The inverse of `tensors`; an error where these do not fit together."""
+        layouts = {name: Layout(_dtype(t), tuple(t.shape)) for name, t in tensors.items()}
         try:
-            stacks = {semantic: Stack.of(tensors, semantic, kinds) for semantic in semantics}
-            for semantic, stack in stacks.items():
-                rows = stack.map.shape[1] if stack.labels is None else len(stack.labels)
-                if rows != label_count or (stack.labels is None) != (family == "linear"):
-                    raise ValueError(f"{semantic} gives {rows} labels")  # noqa: TRY301
-        except (KeyError, ValueError, RuntimeError, IndexError) as error:
+            check_layouts(layouts, (family, kinds, semantics, label_count))
+        except ValueError as error:
             raise RnnlensError(f"the probes are damaged ({error}); fit them anew") from error
-        if not all(torch.isfinite(t).all() for t in tensors.values()):
+        moving = all((t > 0).all() for name, t in tensors.items() if name.endswith("/scale"))
+        if not (in_range(tensors) and moving):
             raise RnnlensError("the probes hold weights that are not numbers; fit them anew")
+        stacks = {semantic: Stack.of(tensors, semantic, kinds) for semantic in semantics}
         counts = {s: tensors[f"{s}/counts"] for s in semantics if f"{s}/counts" in tensors}
         return cls(family, tuple(kinds), label_count, stacks, counts)
 
-    @classmethod
-    def from_json(cls, value: Any, tensors: Mapping[str, Tensor]) -> "Probes":
-        """The inverse of `to_json`, given the tensors too."""
+
+@dataclass(frozen=True)
+class ProbesFile(Strict):
+    """What probes.json holds."""
+
+    family: Literal["linear", "shared"]
+    kinds: Annotated[tuple[Name, ...], Len(1, MOST_KINDS)]
+    semantics: Annotated[tuple[Name, ...], Len(1, 100)]
+    labels: Annotated[int, Ge(1), Le(MOST_LABELS)]
+    parameters: Count
+    model: Sha  # of the weights that they were fitted to
+    sha256: Sha  # of probes.safetensors
+    made: Settings  # how they were fitted
+    #: While they replace others: what was here of those, whose tensors may still be in place.
+    previous: "ProbesFile | None" = None
+
+    def __post_init__(self) -> None:
+        for names in (self.kinds, self.semantics):
+            if len(set(names)) != len(names):
+                raise ValueError("two names are the same")
         try:
-            family, label_count = str(value["family"]), int(value["labels"])
-            kinds, semantics = ([*map(str, value[name])] for name in ("kinds", "semantics"))
-        except (KeyError, TypeError, ValueError) as error:
-            raise RnnlensError(f"the probes are damaged ({error}); fit them anew") from error
-        return cls.of(family, kinds, semantics, label_count, tensors)
+            parse(",".join(self.semantics))
+        except RnnlensError as error:
+            raise ValueError(str(error)) from error
+        if self.previous and self.previous.previous:
+            raise ValueError("there are several previous probes")
+
+
+def check_layouts(layouts: Layouts, probes: tuple[str, Sequence[str], Sequence[str], int]) -> None:
+    """Raise ValueError where the names, shapes or types of a file's tensors are not those of
+    probes with this family, these kinds and semantics, and so many labels.
+    """
+    family, kinds, semantics, label_count = probes
+    wanted: dict[str, tuple[int, ...]] = {}
+    for semantic in semantics:
+        rank = label_count
+        if family == "shared":
+            rank = _columns(layouts, f"{semantic}/labels")
+            wanted[f"{semantic}/labels"] = (label_count, rank)
+        if f"{semantic}/counts" in layouts:  # older files have none
+            wanted[f"{semantic}/counts"] = (label_count,)
+        for kind in kinds:
+            at = f"{semantic}/{kind}"
+            width = _columns(layouts, f"{at}/weight")
+            wanted |= {f"{at}/weight": (rank, width), f"{at}/bias": (rank,)}
+            if f"{at}/mean" in layouts or f"{at}/scale" in layouts:  # older files have neither
+                wanted |= {f"{at}/mean": (width,), f"{at}/scale": (width,)}
+            if family == "shared":
+                wanted[f"{at}/label_bias"] = (label_count,)
+    if strange := sorted(layouts.keys() ^ wanted.keys()):
+        raise ValueError(f"the tensor {strange[0]} is missing or too many")
+    for name, shape in wanted.items():
+        types = ("I64",) if name.endswith("/counts") else _FLOATS
+        if layouts[name].shape != shape or layouts[name].dtype not in types:
+            raise ValueError(f"{name} has another shape or type")
+
+
+def _columns(layouts: Layouts, name: str) -> int:
+    """The second axis of a matrix."""
+    shape = layouts[name].shape if name in layouts else ()
+    if len(shape) != 2 or not 0 < shape[1] <= _WIDEST:
+        raise ValueError(f"{name} is no matrix")
+    return shape[1]
+
+
+def _dtype(values: Tensor) -> str:
+    """The name of a tensor's type in a file."""
+    return {torch.float16: "F16", torch.bfloat16: "BF16", torch.float32: "F32",
+            torch.float64: "F64", torch.int64: "I64"}.get(values.dtype, "")  # fmt: skip

@@ -16,7 +16,11 @@ from rnnlens.view.session import Session
 
 
 def opened(run: Run, colours: Path | None = None, name: str = "", model: Any = None) -> Lens:
-    """Everything a run holds; `model` is the user's module, where the run cannot tell."""
+    """Everything a run holds; `model` is the user's module, where the run cannot tell.
+
+    Nothing of the run is executed: code that it names waits until a new text is read, and until
+    somebody has allowed it.
+    """
     traceable = run.model(model)
     text = run.text(traceable)
     labels = text.vocabulary.labels
@@ -25,6 +29,11 @@ def opened(run: Run, colours: Path | None = None, name: str = "", model: Any = N
         raise RnnlensError(
             f"the probes in {run.path} have {probes.label_count} labels and its model "
             f"{len(labels)}; fit them anew: rnnlens fit {run.path}"
+        )
+    if probes and (strange := {*probes.kinds} - {kind.id for kind in traceable.kinds}):
+        raise RnnlensError(
+            f"the probes in {run.path} are of a kind {min(strange)!r}, which its model has not; "
+            f"fit them anew: rnnlens fit {run.path}"
         )
     if probes and "output" not in probes.counts:  # fitted before these were kept with them
         counts = {"output": torch.tensor(text.vocabulary.counts), **probes.counts}

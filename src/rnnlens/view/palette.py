@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rnnlens.contents import MOST_GROUPS
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.corpus.tags import UNIVERSAL, coarse
 from rnnlens.corpus.tokens import Ints
@@ -107,7 +108,7 @@ def read_colours(path: Path) -> dict[str, Any]:
         raise RnnlensError(f"no colour mapping at {path}; give a JSON file")
     return {
         "source": f"{path.name}, given by the user",
-        "groupings": {"own": checked(read_json(path, "mend it"), path)},
+        "groupings": {"own": checked(read_json(path, object, "mend it"), path)},
     }
 
 
@@ -129,6 +130,11 @@ def checked(value: Any, path: Path) -> dict[str, dict[str, str]]:
             f'{path} is no colour mapping; give {{"colours": {{"GROUP": "#rrggbb"}}, '
             '"groups": {"word": "GROUP"}}'
         ) from error
+    if len(colours) > MOST_GROUPS:
+        raise RnnlensError(
+            f"{path} has {len(colours):,} groups, which nobody can tell apart; give at most "
+            f"{MOST_GROUPS:,}"
+        )
     for group, colour in colours.items():
         if not _HEX.fullmatch(colour):
             raise RnnlensError(f"{path}: the colour of {group} is {colour!r}; write it as #rrggbb")

@@ -1,19 +1,61 @@
 """How well each kind predicts: what a run's evaluation.json says."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from rnnlens.errors import RnnlensError
-from rnnlens.files import read_json
+from annotated_types import Ge, Le, MaxLen
+
+from rnnlens.files import Count, Name, Strict, is_present, read_json
 from rnnlens.probe.evaluation import Score
 
 _NUMBERS = {  # ours -> evaluation.json's
     "perplexity": "perplexity", "ratio": "ratio", "accuracy": "accuracy", "kl": "divergence",
     "calibration": "calibration",
 }  # fmt: skip
+_MOST = 100_000  # scores
+
+Number = Annotated[float, Ge(-1e300), Le(1e300)]
+
+
+@dataclass(frozen=True)
+class _Split(Strict):
+    """How well the model itself predicts a part of its corpus."""
+
+    perplexity: Number | None
+    unigram: Number | None
+    pairs: Count = 0
+    sentences: Count = 0
+    batches: Count = 0
+
+
+@dataclass(frozen=True)
+class _KindScore(Strict):
+    """A `Score`, with None for numbers that are infinite."""
+
+    semantic: Name
+    kind: Name
+    perplexity: Number | None
+    ratio: Number | None
+    accuracy: Number | None
+    divergence: Number | None
+    calibration: Number | None
+    unigram: Number
+    pairs: Count = 0
+
+
+@dataclass(frozen=True)
+class _File(Strict):
+    """evaluation.json: what was measured."""
+
+    model: Annotated[dict[Name, _Split], MaxLen(100)]
+    probes: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
+    control: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
+
+    def __post_init__(self) -> None:
+        if "test" not in self.model:
+            raise ValueError("there is nothing of the test part")
 
 
 @dataclass(frozen=True)
@@ -29,29 +71,16 @@ class Scores:
     def read(cls, folder: Path) -> "Scores":
         """What `rnnlens eval` left in a run folder."""
         path = folder / "evaluation.json"
-        if not path.exists():
+        if not is_present(path):
             return cls()
-        found = read_json(path)
-        try:
-            test = found["model"]["test"]
-            own, unigram = (
-                None if test[name] is None else _number(test[name])
-                for name in ("perplexity", "unigram")
-            )
-            semantics: dict[str, list[dict[str, Any]]] = {}
-            unigrams: dict[str, float] = {}
-            for score in found.get("probes", ()):
-                row: dict[str, Any] = {"kind": str(score["kind"])}
-                for ours, theirs in _NUMBERS.items():
-                    row[ours] = None if score[theirs] is None else _number(score[theirs])
-                semantic = str(score["semantic"])
-                semantics.setdefault(semantic, []).append(row)
-                unigrams[semantic] = _number(score["unigram"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RnnlensError(
-                f"{path} is damaged ({error!r}); measure again: rnnlens eval {folder}"
-            ) from error
-        return cls(own, unigram, semantics, unigrams)
+        file = read_json(path, _File, f"measure again: rnnlens eval {folder}")
+        semantics: dict[str, list[dict[str, Any]]] = {}
+        for score in file.probes:
+            row = {ours: getattr(score, theirs) for ours, theirs in _NUMBERS.items()}
+            semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
+        unigrams = {score.semantic: score.unigram for score in file.probes}
+        test = file.model["test"]
+        return cls(test.perplexity, test.unigram, semantics, unigrams)
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> "Scores":
@@ -98,9 +127,3 @@ class Scores:
             "unigrams": dict(self.unigrams),
             "semantics": semantics,
         }
-
-
-def _number(value: Any) -> float:
-    if not math.isfinite(number := float(value)):
-        raise ValueError(f"{value} is no number")
-    return number

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rnnlens.contents import COPYING, TRAINED
 from rnnlens.errors import RnnlensError
 from rnnlens.files import write_bytes
 from rnnlens.model.traceable import Traceable
-from rnnlens.run import COPYING, FILES, TRAINED, Run
+from rnnlens.run import FILES, Run
 from rnnlens.view.session import Session
 from rnnlens.view.source import GridSource
 
@@ -24,7 +25,7 @@ def written(
         raise RnnlensError(
             f"model= is {type(factory).__name__}; name what gives the module, such as mine:trained"
         )
-    if run.exists() and run.record()["status"] != COPYING:
+    if run.exists() and run.record().status != COPYING:
         raise RnnlensError(f"{path} holds a run already; choose another folder")
     if source is not None:
         if factory:
@@ -40,25 +41,28 @@ def written(
     colours = {name: palette.grouping(lens.labels) for name, palette in lens.palettes.items()}
     record = {"command": "rnnlens.fit", "corpus": {}}
     begun = {**record, "status": COPYING}
-    keep(run, begun, model, session, {"source": "", "groupings": colours})
-    run.write_probes(lens.probes, made)
-    if lens.scores.semantics:
-        run.write_evaluation(lens.scores.evaluation())
-    run.write_record({**record, "status": TRAINED})
+    with run.writing():
+        keep(run, begun, model, session, {"source": "", "groupings": colours})
+        run.write_probes(lens.probes, made)
+        if lens.scores.semantics:
+            run.write_evaluation(lens.scores.evaluation())
+        run.write_record({**record, "status": TRAINED})
+    if factory:  # whoever saves it here has named the code
+        run.allow_code()
     return run
 
 
 def _copied(lens: GridSource, old: Run, new: Run) -> Run:
     """The files of a run, and what was measured since where it holds nothing of that."""
-    record = old.record()
-    new.create()
-    new.write_record({**record, "status": COPYING})  # first: it marks the folder as ours
-    for name in FILES:
-        if (old.path / name).exists():
-            write_bytes(new.path / name, (old.path / name).read_bytes())
-    if lens.scores.semantics and not (old.path / "evaluation.json").exists():
-        new.write_evaluation(lens.scores.evaluation())
-    new.write_record(record)
+    record = old.record().to_json()
+    with new.writing():
+        new.write_record({**record, "status": COPYING})  # first: it marks the folder as ours
+        for name in FILES:
+            if (old.path / name).exists():
+                write_bytes(new.path / name, (old.path / name).read_bytes())
+        if lens.scores.semantics and not (old.path / "evaluation.json").exists():
+            new.write_evaluation(lens.scores.evaluation())
+        new.write_record(record)
     return new
 
 
@@ -71,7 +75,6 @@ def keep(
 ) -> None:
     """Write all that is known of a model without probes; the record says that more is to come."""
     examples = [session.example(text) for text in session.examples or ()]
-    run.create()
     run.write_record(record)  # first: it marks the folder as ours
     run.write_vocabulary(session.vocabulary)
     run.write_colours(colours)

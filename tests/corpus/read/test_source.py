@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnlens.corpus.read.source import files, head, lines
+from rnnlens.corpus.read.source import check_swelling, codec, files, head, lines
 from rnnlens.errors import RnnlensError
 
 
@@ -133,3 +133,25 @@ def test_a_damaged_gzip_is_refused(tmp_path, place):
 
 def test_what_the_system_cannot_open_is_refused(tmp_path):
     assert "Is a directory" in failure(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["undefined", "punycode", "idna", "unicode_escape", "raw_unicode_escape", "a\0b"]
+)
+def test_encodings_that_no_file_has_are_refused(tmp_path, encoding):
+    with pytest.raises(RnnlensError, match="try utf-8"):
+        codec(encoding)
+    with pytest.raises(RnnlensError, match="try utf-8"):
+        list(lines(written(tmp_path, b"the dog"), encoding))
+
+
+def test_a_gzipped_file_that_swells_too_much_is_refused(tmp_path):
+    path = written(tmp_path, gzip.compress(b"a dog\n" * 13_000_000), "bomb.txt.gz")
+    with pytest.raises(RnnlensError, match=r"unzips to more than 67 MB, 100 times its size"):
+        check_swelling(path, 100)
+    check_swelling(path, 1000)
+
+
+def test_small_files_may_swell_and_plain_ones_do_not(tmp_path):
+    check_swelling(written(tmp_path, gzip.compress(b"a dog\n" * 10_000), "a.gz"), 1)
+    check_swelling(written(tmp_path, b"a dog\n" * 20_000), 1)

@@ -5,6 +5,7 @@ import pytest
 from rnnlens.corpus.read import text
 from rnnlens.corpus.read.text import number_mark, read_raw, read_tokenised, tokenised, words_of
 from rnnlens.corpus.sentence import Sentence
+from rnnlens.errors import RnnlensError
 
 
 def written(folder: Path, text: str) -> Path:
@@ -171,3 +172,19 @@ def test_words_the_vocabulary_knows_are_never_taken_apart():
         "U.S.",
     )
     assert words_of("don't", set().__contains__) == ("do", "n't")
+
+
+def test_what_nltk_gives_up_on_is_told_in_one_line(tmp_path, monkeypatch):
+    def slow(*_):
+        raise TimeoutError("regular-expression match exceeded its 5.0s time limit")
+
+    monkeypatch.setattr("nltk.tokenize.punkt.PunktSentenceTokenizer.tokenize", slow)
+    with pytest.raises(RnnlensError, match="not split into sentences in reasonable time"):
+        raw(tmp_path, ". " * 100)
+
+
+def test_a_paragraph_of_many_letters_is_cut_after_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("rnnlens.corpus.read.text._LONGEST", 60)
+    text = "The dog barks. The cat sleeps. " * 6
+    assert raw(tmp_path, text) == ["The dog barks .", "The cat sleeps ."] * 6
+    assert len(raw(tmp_path, "a" * 200)) == 4

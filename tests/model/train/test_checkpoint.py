@@ -9,10 +9,10 @@ import torch
 
 from rnnlens.corpus.batches import Split
 from rnnlens.errors import RnnlensError
-from rnnlens.files import read_tensors, write_tensors
 from rnnlens.model.network import Network, NetworkConfig
-from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
+from rnnlens.model.train.checkpoint import _Header, load_checkpoint, save_checkpoint
 from rnnlens.model.train.training import Trainer, TrainingConfig
+from rnnlens.tensors import read_sealed, write_tensors
 
 
 def never() -> bool:
@@ -69,7 +69,7 @@ def test_a_checkpoint_before_the_first_step_continues_from_the_start(trainer, tm
     whole, continued = trainer(), trainer()
     save_checkpoint(whole, tmp_path / "c", "this")
     load_checkpoint(continued, tmp_path / "c", "this")
-    assert continued.progress.best == math.inf
+    assert continued.progress.best is None
     whole.run(never, nothing)
     continued.run(never, nothing)
     assert all(torch.equal(continued.best[name], p) for name, p in whole.best.items())
@@ -90,17 +90,26 @@ def test_the_checkpoint_of_another_training_is_refused(trainer, saved):
 
 
 def spoil(path: Path, how: str) -> None:
-    tensors, header = read_tensors(path)
+    tensors, header = read_sealed(path, _Header)
     if how == "truncated":
         path.write_bytes(path.read_bytes()[:-40])
     elif how == "empty":
         path.write_bytes(b"")
     elif how == "no metadata":
         write_tensors(path, tensors)
-    elif how == "no progress":
-        write_tensors(path, tensors, {"identity": "this"})
+    elif how == "a flipped bit":
+        data = bytearray(path.read_bytes())
+        data[-100] ^= 1
+        path.write_bytes(data)
     elif how == "odd progress":
-        write_tensors(path, tensors, {**header, "progress": {"epochs": 1}})
+        header.progress.epoch = "one"  # type: ignore[assignment]
+        write_tensors(path, tensors, header)
+    elif how == "beyond the end":
+        header.progress.epoch = 10**6
+        write_tensors(path, tensors, header)
+    elif how == "no number":
+        tensors["best.bias"][0] = math.nan
+        write_tensors(path, tensors, header)
     elif how == "a tensor less":
         del tensors["best.bias"]
         write_tensors(path, tensors, header)
@@ -114,8 +123,10 @@ def spoil(path: Path, how: str) -> None:
         "truncated",
         "empty",
         "no metadata",
-        "no progress",
+        "a flipped bit",
         "odd progress",
+        "beyond the end",
+        "no number",
         "a tensor less",
         "missing",
     ],

@@ -70,6 +70,7 @@ def test_a_grammar_is_learnt_far_better_than_by_counting_words(cell, corpus):
     assert made.run(never, nothing)
     prior = log_prior(torch.tensor(corpus.vocabulary.counts))
     unigram = math.exp(-prior[corpus.splits["valid"].targets()].mean())
+    assert made.progress.best is not None
     assert made.progress.best < unigram / 3
 
 

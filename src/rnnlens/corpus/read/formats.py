@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rnnlens.corpus.read.brackets import read_brackets
 from rnnlens.corpus.read.conllu import FIELDS, read_conllu
 from rnnlens.corpus.read.nltk import read_nltk
-from rnnlens.corpus.read.source import codec, files, head
+from rnnlens.corpus.read.source import check_swelling, codec, files, head
 from rnnlens.corpus.read.text import number_mark, read_raw, read_tokenised, tokenised
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
@@ -22,6 +22,7 @@ READERS: dict[str, Reader] = {
     "brackets": read_brackets,
 }
 FORMATS = ("auto", *READERS)
+SWELLING = 100  # text swells to three to ten times its size
 
 
 class Recognition(NamedTuple):
@@ -36,8 +37,13 @@ _NLTK = "nltk:"
 _TREE = re.compile(r"\s*\(\s*($|\(|[A-Z][^()\s]*\s*($|\())")  # ( (S ... or (S (NP ..., not (CNN)
 
 
-def read(source: str, format: str = "auto", encoding: str = "utf-8") -> Iterator[Sentence]:
-    """Every sentence of a file, a folder or `nltk:NAME`, as a stream."""
+def read(
+    source: str, format: str = "auto", encoding: str = "utf-8", swelling: int = SWELLING
+) -> Iterator[Sentence]:
+    """Every sentence of a file, a folder or `nltk:NAME`, as a stream.
+
+    A gzipped file may be `swelling` times as large unzipped.
+    """
     if source.startswith(_NLTK):
         yield from read_nltk(source.removeprefix(_NLTK))
         return
@@ -45,6 +51,7 @@ def read(source: str, format: str = "auto", encoding: str = "utf-8") -> Iterator
     paths = files(Path(source))
     # A treebank folder often holds a README beside the trees; a text folder's files are all text.
     for path in _with_ending(paths, name) or paths:
+        check_swelling(path, swelling)
         yield from READERS[name](path, encoding)
 
 

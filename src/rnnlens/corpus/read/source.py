@@ -11,6 +11,9 @@ from typing import IO
 from rnnlens.errors import RnnlensError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_DEFLATE = 1032  # times that anything can swell
+_SMALL = 64 << 20  # bytes that may be made of any file
+_NOT_OF_FILES = ("idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape")
 
 
 def files(source: Path) -> list[Path]:
@@ -62,9 +65,34 @@ def codec(encoding: str) -> str:
     """The name that Python prefers for an encoding of text, which may have several."""
     try:
         "".encode(encoding)  # refuses codecs such as hex, which are not of text
-        return codecs.lookup(encoding).name
-    except (LookupError, UnicodeError) as error:
+        name = codecs.lookup(encoding).name
+    except (LookupError, UnicodeError, ValueError) as error:
         raise RnnlensError(f"no encoding is called {encoding!r}; try utf-8") from error
+    if name in _NOT_OF_FILES:
+        raise RnnlensError(f"{encoding!r} is no encoding of text files; try utf-8")
+    return name
+
+
+def check_swelling(path: Path, most: int) -> None:
+    """Refuse a gzipped file that is more than `most` times as large unzipped, and not small."""
+    size = path.stat().st_size
+    limit = max(_SMALL, most * size)
+    if size * _DEFLATE <= limit:
+        return
+    try:
+        with _open(path) as file:
+            if not isinstance(file, io.BufferedReader) or not isinstance(file.raw, gzip.GzipFile):
+                return
+            unzipped = 0
+            while block := file.read(1 << 20):
+                unzipped += len(block)
+                if unzipped > limit:
+                    raise RnnlensError(
+                        f"{path} unzips to more than {limit / 1e6:,.0f} MB, {most} times its size, "
+                        "as hardly any text does; if it is to be read all the same, give --swelling"
+                    )
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from error
 
 
 def _open(path: Path) -> IO[bytes]:

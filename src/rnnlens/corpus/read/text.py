@@ -7,12 +7,14 @@ from pathlib import Path
 
 from rnnlens.corpus.read.source import lines
 from rnnlens.corpus.sentence import Sentence
+from rnnlens.errors import RnnlensError
 
 # Abbreviations that rarely end an English sentence; Punkt learns further ones from the text.
 _ABBREVIATIONS = (
     "mr mrs ms dr prof sen rep gov gen col lt capt sgt st jr sr rev hon vs etc inc corp co ltd "
     "no vol fig e.g i.e u.s u.k u.n a.m p.m jan feb mar apr jun jul aug sep sept oct nov dec"
 ).split()
+_LONGEST = 50_000  # letters of a paragraph: what takes seconds to split, NLTK refuses
 _SAMPLE = 1 << 20  # letters that Punkt learns from; all of a long text would take minutes
 
 # What well-known corpora write: the unknown word, the end of a sentence, and WikiText's
@@ -45,10 +47,20 @@ def read_tokenised(path: Path, encoding: str) -> Iterator[Sentence]:
 
 def read_raw(path: Path, encoding: str) -> Iterator[Sentence]:
     """Running text: sentences by NLTK's Punkt, learnt from this very text; words as in Penn."""
+    paragraphs = list(_paragraphs(path, encoding))
+    try:
+        yield from _sentences(paragraphs)
+    except TimeoutError as error:  # NLTK gives up on what is no language
+        raise RnnlensError(
+            f"{path} is not split into sentences in reasonable time; is it text? Where it has a "
+            "sentence a line, give --format text"
+        ) from error
+
+
+def _sentences(paragraphs: list[str]) -> Iterator[Sentence]:
     from nltk.tokenize import NLTKWordTokenizer
     from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
 
-    paragraphs = list(_paragraphs(path, encoding))
     trainer = PunktTrainer()
     # Spread over the text, so that abbreviations of all its parts are met.
     for paragraph in paragraphs[:: 1 + sum(map(len, paragraphs)) // _SAMPLE]:
@@ -103,4 +115,14 @@ def number_mark(text: str) -> str:
 def _paragraphs(path: Path, encoding: str) -> Iterator[str]:
     for is_filled, group in groupby(lines(path, encoding), lambda line: bool(line.strip())):
         if is_filled:
-            yield "\n".join(group)
+            yield from _cut("\n".join(group))
+
+
+def _cut(paragraph: str) -> Iterator[str]:
+    """A paragraph that is too long in pieces, where they can be after a full stop."""
+    while len(paragraph) > _LONGEST:
+        ends = (paragraph.rfind(mark, 0, _LONGEST) + len(mark) for mark in (". ", ".\n", " "))
+        end = next((end for end in ends if end > _LONGEST // 2), _LONGEST)
+        yield paragraph[:end]
+        paragraph = paragraph[end:]
+    yield paragraph

@@ -4,14 +4,17 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
+from annotated_types import Ge
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from rnnlens.corpus.batches import Batch, Split
 from rnnlens.errors import RnnlensError
+from rnnlens.files import Count, Strict
 from rnnlens.flags import option
 from rnnlens.model.network import Network
 from rnnlens.model.train.distributed import Processes
@@ -41,15 +44,15 @@ class TrainingConfig(DropoutConfig):
 
 
 @dataclass
-class Progress:
+class Progress(Strict):
     """How far training has come."""
 
-    epoch: int = 0  # epochs finished
-    step: int = 0  # steps done in the epoch that has begun
-    seen: int = 0  # tokens predicted in it
-    best: float = math.inf  # validation perplexity
-    best_epoch: int = 0
-    history: list[dict[str, float]] = field(default_factory=list)
+    epoch: Count = 0  # epochs finished
+    step: Count = 0  # steps done in the epoch that has begun
+    seen: Count = 0  # tokens predicted in it
+    best: Annotated[float, Ge(0)] | None = None  # validation perplexity, once there is one
+    best_epoch: Count = 0
+    history: list[dict[Literal["epoch", "train", "valid"], float]] = field(default_factory=list)
 
 
 class Trainer:
@@ -179,11 +182,12 @@ class Trainer:
         progress = self.progress
         valid = model_perplexity(self.average, self.valid, self.device)
         self._refuse_unless(math.isfinite(valid), f"the validation perplexity is {valid}")
-        record = {"epoch": progress.epoch + 1, "train": self.training_perplexity(), "valid": valid}
-        progress.history.append(record)
+        progress.history.append(
+            {"epoch": progress.epoch + 1, "train": self.training_perplexity(), "valid": valid}
+        )
         progress.epoch, progress.step, progress.seen = progress.epoch + 1, 0, 0
         self.nll.zero_()
-        if valid < progress.best:
+        if progress.best is None or valid < progress.best:
             progress.best, progress.best_epoch = valid, progress.epoch
             self.best = {name: p.clone() for name, p in self.average.named_parameters()}
 

@@ -1,0 +1,48 @@
+"""A short slice of `make fuzz`, and that it notices what it looks for."""
+
+import os
+import random
+import time
+
+import pytest
+from tests.fuzz import harness
+from tests.fuzz.checkpoints import Checkpoints
+from tests.fuzz.corpora import Corpora
+from tests.fuzz.runs import Runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("subject", "count"), [(Runs, 30), (Checkpoints, 20), (Corpora, 40)])
+def test_a_slice_of_all_mutations_is_refused_or_harmless(tmp_path, subject, count):
+    case, outcomes = subject(tmp_path), []
+    for number in range(count):
+        outcome, detail = harness.outcome_of(case, "slice", number, tmp_path / "cases")
+        assert outcome in ("refused", "same", "other"), f"case {number}: {outcome} {detail}"
+        outcomes.append(outcome)
+    assert {"refused", "same"} <= set(outcomes)
+
+
+def test_what_goes_wrong_is_counted(monkeypatch):
+    monkeypatch.setattr(harness, "SECONDS", 0.2)
+    monkeypatch.setattr(harness, "LONGEST", 4.0)
+    monkeypatch.setattr(harness, "MEMORY", harness._memory(os.getpid()) + (64 << 20))
+    outcomes = ["same", "traceback", "hang", "crash", "different", "memory", "refused"]
+    numbers = [random.Random(f"s/{k}").random() for k in range(len(outcomes))]
+
+    def case(chance, folder):
+        outcome = outcomes[numbers.index(chance.random())]
+        if outcome == "traceback":
+            raise ValueError("a problem")
+        if outcome == "hang":
+            time.sleep(60)
+        if outcome == "crash":
+            os._exit(3)
+        if outcome == "memory":
+            held = b"x" * (256 << 20)
+            time.sleep(3)
+            del held
+        return outcome
+
+    tally = harness.run(case, len(outcomes), "s")
+    assert dict(tally.counts) == dict.fromkeys(outcomes, 1)
+    assert "ValueError: a problem" in "".join(tally.failures)

@@ -26,9 +26,9 @@ from rnnlens.adapter.record.parts import Part
 from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.untouched import untouched
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
+from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
-from rnnlens.model.traceable import Edit, Readout, Trace, Traceable
+from rnnlens.model.traceable import Readout, StateEdit, Trace, Traceable
 
 Feed = Callable[[nn.Module, Any], Any]
 
@@ -156,7 +156,9 @@ class Adapter(Traceable):
             return readout(self.module, kinds, trace)
 
     @torch.no_grad()
-    def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
+    def trace(
+        self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
+    ) -> Trace:
         """Read a batch, in evaluation mode and without gradients."""
         if start:
             raise RnnlensError("a user's module takes no start=; put states into its batch")

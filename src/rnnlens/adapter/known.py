@@ -15,10 +15,10 @@ from rnnlens.adapter.user_model import UserModel, UserRecord, user_model, user_m
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.files import digest
-from rnnlens.model.cells import States
+from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
-from rnnlens.model.traceable import Edit, Readout, Trace, Traceable
+from rnnlens.model.traceable import Readout, StateEdit, Trace, Traceable
 
 
 class KnownModule(Traceable):
@@ -78,7 +78,9 @@ class KnownModule(Traceable):
     def predict(self, y: Tensor) -> Tensor:
         return y.contiguous()
 
-    def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
+    def trace(
+        self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
+    ) -> Trace:
         with self._lock:
             trace = self.adapter.trace(batch, start, edits)
         if missing := [kind.id for kind in self.kinds if kind.id not in trace.states]:

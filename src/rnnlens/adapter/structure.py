@@ -14,10 +14,9 @@ from torch import Tensor
 from rnnlens.adapter.axes.layout import assembled, close
 from rnnlens.adapter.record.part_trace import PartTrace, PartTraces
 from rnnlens.adapter.record.parts import Part, local
-from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import Change, States
+from rnnlens.model.cell import Change, States
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
-from rnnlens.model.traceable import Edit, changes
+from rnnlens.model.traceable import StateEdit, changes, check_edited_kinds
 
 
 @dataclass(frozen=True)
@@ -28,21 +27,18 @@ class Structure:
     ids: dict[str, dict[str, str]]  # part -> the id within it -> the kind's id
     order: tuple[str, ...]  # parts and named submodules as they are called
 
-    def changes(self, edits: Sequence[Edit]) -> dict[str, list[dict[int, Change]]]:
+    def changes(self, edits: Sequence[StateEdit]) -> dict[str, list[dict[int, Change]]]:
         """The edits of every part, per layer and direction, by timestep."""
+        check_edited_kinds(edits, self.kinds)
         by_id = {kind.id: kind for kind in self.kinds if kind.letter not in ("", "x")}
-        for edit in edits:
-            if edit.kind not in by_id:
-                raise RnnlensError(
-                    f"{edit.kind!r} is no kind of a recurrent part that could be edited; there is "
-                    + ", ".join(by_id)
-                )
         by_part: dict[str, list[dict[int, Change]]] = {}
         for part, ids in self.ids.items():
             layers: dict[tuple[int, bool], dict[str, str]] = {}
             for kind in (by_id[id_] for id_ in ids.values() if id_ in by_id):
                 layers.setdefault((kind.layer, kind.reverse), {})[kind.letter] = kind.id
-            by_part[part] = [changes(edits, layer) for layer in layers.values()]
+            letters = list(layers.values())
+            letters[0] |= {"x": ids["x"]} if "x" in ids else {}  # what the first layer reads
+            by_part[part] = [changes(edits, layer) for layer in letters]
         return by_part
 
     def states(self, traces: PartTraces, named: States) -> States:

@@ -10,7 +10,7 @@ from torch import Tensor
 from rnnlens.corpus.read.text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
+from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Traceable
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rnnlens.corpus.batches import Split
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
+from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
 from rnnlens.model.traceable import Traceable

@@ -27,7 +27,12 @@ FILES = (  # what a finished run may hold, besides run.json
     "vocabulary.json", "colours.json", "evaluation.json", "model.json", "model.safetensors",
     "probes.json", "probes.safetensors", "examples.safetensors",
 )  # fmt: skip
-_EXACT = ("/counts", "/mean", "/scale")  # tensors for which half precision is too coarse
+_EXACT = (
+    "/counts",
+    "/mean",
+    "/scale",
+    "/deviation",
+)  # tensors for which half precision is too coarse
 BUNDLED = "english-news"  # the name of the run that comes with the package
 
 

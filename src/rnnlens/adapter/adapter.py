@@ -28,7 +28,7 @@ from rnnlens.adapter.untouched import untouched
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
-from rnnlens.model.traceable import Readout, StateEdit, Trace, Traceable
+from rnnlens.model.traceable import Readout, RecurrentLayer, StateEdit, Trace, Traceable
 
 Feed = Callable[[nn.Module, Any], Any]
 
@@ -144,6 +144,10 @@ class Adapter(Traceable):
     def difference(self) -> float:
         """The largest between recomputed and real outputs, at the last check."""
         return self._difference
+
+    @property
+    def recurrence(self) -> tuple[RecurrentLayer, ...]:
+        return self._structure.layers if self._structure else ()
 
     def predict(self, y: Tensor) -> Tensor:
         return y  # the `y` of a trace is the module's logits already

@@ -18,7 +18,7 @@ from rnnlens.files import digest
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
-from rnnlens.model.traceable import Readout, StateEdit, Trace, Traceable
+from rnnlens.model.traceable import Readout, RecurrentLayer, StateEdit, Trace, Traceable
 
 
 class KnownModule(Traceable):
@@ -74,6 +74,10 @@ class KnownModule(Traceable):
     def classifier(self) -> Readout | None:
         with self._lock:
             return self.adapter.classifier()
+
+    @property
+    def recurrence(self) -> tuple[RecurrentLayer, ...]:
+        return self.adapter.recurrence
 
     def predict(self, y: Tensor) -> Tensor:
         return y.contiguous()

@@ -35,6 +35,15 @@ class Weights(NamedTuple):
         """The sum of both biases, for cells that need nothing else of them."""
         return None if self.b_x is None or self.b_h is None else self.b_x + self.b_h
 
+    def exact(self) -> "Weights":
+        """The same in double precision, on the CPU and without gradients."""
+
+        def double(w: Tensor) -> Tensor:
+            return w.detach().double().cpu()
+
+        rest = (None if w is None else double(w) for w in self[2:])
+        return Weights(double(self.w_x), double(self.w_h), *rest)
+
     def projected(self, h: Tensor) -> Tensor:
         """The output (..., H), or its projection (..., P)."""
         return h if self.w_p is None else F.linear(h, self.w_p)
@@ -129,6 +138,15 @@ class Cell(ABC):
             prev = self.step(a, prev, w, edits.get(t, unchanged))
             steps.append(prev)
         return {kind.id: torch.stack([step[kind.id] for step in steps]) for kind in self.kinds}
+
+    @abstractmethod
+    def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:
+        """The states (T, B, H) for inputs x, from zero, with gates held at what they really were.
+
+        `real` are the states for the inputs `read` (T, B, I). Every tanh is taken as the line from
+        zero to where it really is, so that all of it is linear in x, and for `read` the same as
+        `real`.
+        """
 
     def described(self, kind: Kind, w: Weights) -> Kind:
         """A kind of this cell; its equation has the projection and biases that the weights have."""

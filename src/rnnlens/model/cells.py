@@ -97,6 +97,22 @@ class _LSTM(Cell):
         a[..., 2 * width : 3 * width].tanh_()
         a[..., 3 * width :].sigmoid_()
 
+    def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:
+        h, c = (torch.zeros_like(real[kind][0]) for kind in ("h", "c"))
+        a_real = F.linear(read, w.w_x, w.bias) + F.linear(_before(real["h"], h), w.w_h)
+        bend_g = _secant(real["g"], a_real.chunk(4, -1)[2])
+        bend_c = _secant(real["c"].tanh(), real["c"])
+        w_g, b_g = w.w_h.chunk(4)[2], F.linear(x, w.w_x, w.bias).chunk(4, -1)[2]
+        ls, cs, hs = [], [], []
+        for t, a in enumerate(b_g):
+            g = bend_g[t] * (a + F.linear(h, w_g))
+            ls.append(real["f"][t] * c)
+            c = ls[t] + real["i"][t] * g
+            h = w.projected(real["o"][t] * bend_c[t] * c)
+            cs.append(c)
+            hs.append(h)
+        return {"l": torch.stack(ls), "c": torch.stack(cs), "h": torch.stack(hs)}
+
 
 class _GRU(Cell):
     """Gated recurrent unit, with the two terms of its output by name."""
@@ -171,6 +187,20 @@ class _GRU(Cell):
         r, z = gates.chunk(2, -1)
         return r, z, a[..., 2 * width :].addcmul_(r, u[..., 2 * width :]).tanh_()
 
+    def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:
+        h = torch.zeros_like(real["h"][0])
+        u_real = F.linear(_before(real["h"], h), w.w_h, w.b_h).chunk(3, -1)[2]
+        a_real = F.linear(read, w.w_x, w.b_x).chunk(3, -1)[2] + real["r"] * u_real
+        bend = _secant(real["n"], a_real)
+        w_n, d_n = w.w_h.chunk(3)[2], None if w.b_h is None else w.b_h.chunk(3)[2]
+        ks, hs = [], []
+        for t, a in enumerate(F.linear(x, w.w_x, w.b_x).chunk(3, -1)[2]):
+            n = bend[t] * (a + real["r"][t] * F.linear(h, w_n, d_n))
+            ks.append(real["z"][t] * h)
+            h = ks[t] + (1 - real["z"][t]) * n
+            hs.append(h)
+        return {"k": torch.stack(ks), "h": torch.stack(hs)}
+
 
 class _Elman(Cell):
     """The simple recurrent network."""
@@ -203,6 +233,15 @@ class _Elman(Cell):
                 h = step.copy_(edits[t]("h", h.clone()))
         return {"h": hs}
 
+    def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:
+        h = torch.zeros_like(real["h"][0])
+        a_real = F.linear(read, w.w_x, w.bias) + F.linear(_before(real["h"], h), w.w_h)
+        bend, hs = _secant(real["h"], a_real), []
+        for t, a in enumerate(F.linear(x, w.w_x, w.bias)):
+            h = bend[t] * (a + F.linear(h, w.w_h))
+            hs.append(h)
+        return {"h": torch.stack(hs)}
+
 
 class _Rectified(_Elman):
     """The simple recurrent network with rectified units."""
@@ -219,6 +258,12 @@ class _Rectified(_Elman):
 def _before(values: Tensor, start: Tensor) -> Tensor:
     """The values (T, B, H) one timestep earlier; `start` is what precedes the first."""
     return torch.cat([start[None], values[:-1]])
+
+
+def _secant(y: Tensor, x: Tensor) -> Tensor:
+    """Y / x, the line from zero to a point of a tanh; where x is nearly zero its slope is 1."""
+    near = x.abs() < 1e-6
+    return torch.where(near, torch.ones_like(x), y / torch.where(near, torch.ones_like(x), x))
 
 
 def _put(edited: dict[int, States], states: States) -> States:

@@ -19,6 +19,7 @@ from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import (
     Readout,
+    RecurrentLayer,
     StateEdit,
     Trace,
     Traceable,
@@ -153,6 +154,12 @@ class Network(nn.Module, Traceable):
                 share = dropout.config.dropout_output if last else dropout.config.dropout_hidden
                 x = dropout.locked(x, share)
         return x
+
+    @property
+    def recurrence(self) -> tuple[RecurrentLayer, ...]:
+        below = [EMBEDDING.id, *(ids["h"] for ids in self._ids)]
+        layers = zip(self.recurrent, self._ids, below, strict=False)
+        return tuple(RecurrentLayer(la.cell, la.weights(), ids, (b,)) for la, ids, b in layers)
 
     def predict(self, y: Tensor) -> Tensor:
         """The paper's F before the softmax: labels (..., V) from the last layer's output."""

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cell import Change, States
+from rnnlens.model.cell import Cell, Change, States, Weights
 from rnnlens.model.kinds import Kind, prediction
 
 _FEW = 4  # states that are too few for F.linear to be quick
@@ -88,6 +88,16 @@ class Readout(NamedTuple):
     bias: Tensor  #: (V,)
 
 
+class RecurrentLayer(NamedTuple):
+    """One layer and direction of a model, as far as its equations are known."""
+
+    cell: Cell
+    weights: Weights
+    ids: dict[str, str]  #: Its kinds by letter.
+    below: tuple[str, ...]  #: The kinds that are its input, side by side.
+    reverse: bool = False  #: Whether it reads backwards.
+
+
 def _as_is(y: Tensor) -> Tensor:
     return y
 
@@ -160,6 +170,11 @@ class Traceable(ABC):
     @abstractmethod
     def classifier(self) -> Readout | None:
         """The linear map from a kind to the prediction, or None where there is no such map."""
+
+    @property
+    def recurrence(self) -> tuple[RecurrentLayer, ...]:
+        """The recurrent layers from input to output, known once a batch is traced."""
+        return ()
 
     @abstractmethod
     def predict(self, y: Tensor) -> Tensor:

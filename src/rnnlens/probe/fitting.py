@@ -23,6 +23,7 @@ from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.moments import Moments, measure
 from rnnlens.probe.prior import log_prior
 from rnnlens.probe.probes import FAMILIES, Probes, Stack
+from rnnlens.probe.spread import Spread
 
 _CHUNK_ON_CUDA = 65536  # states of every kind that are held at once
 _STEPS = 64  # that an epoch has at least
@@ -121,6 +122,7 @@ class Fitter:
         moments = measure(self.train.chunks(self._seed(-1)), last, self.train.label_count)
         moments.standardise = config.standardise
         self.counts = dataset.note_counts(semantic, moments.label_counts)
+        self.spreads = {kind: Spread.of(moments.covariance(kind)) for kind in self.kinds}
         self.family = self._family(moments, readout)
         self.first = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
         self.second = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
@@ -262,13 +264,15 @@ def fit_quietly(
 ) -> Probes:
     """Fit probes for every semantic to the end, showing nothing but a progress bar."""
     stacks, counts = {}, {}
+    spreads: dict[str, Spread] = {}
     for semantic in semantics.parse(config.semantic):
         fitter = Fitter(dataset, semantic, config, closed_form=closed_form)
         chunks, title = fitter.epochs * len(fitter.train.plan(None)), f"{name}{semantic}"
         with tqdm(total=chunks, unit="chunk", desc=title, disable=None, leave=False) as bar:
             fitter.run(partial(_advance, bar), lambda: None)
         stacks[semantic], counts[semantic] = fitter.result(), fitter.counts
-    return Probes(config.probe, dataset.kinds, dataset.label_count, stacks, counts)
+        spreads = spreads or fitter.spreads
+    return Probes(config.probe, dataset.kinds, dataset.label_count, stacks, counts, spreads)
 
 
 def _advance(bar: "tqdm[Any]") -> bool:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.traceable import product
+from rnnlens.probe.spread import Spread
 
 FAMILIES = ("linear", "shared")
 _ALIGN = 16  # columns are a multiple of this, so that rows of weights begin at aligned addresses
@@ -45,6 +46,12 @@ class Stack:
         """The paper's G before the softmax: of the k-th kind, (N, V), from prepared states."""
         z = product(x, self.map[k])
         return z if self.labels is None else product(z, self.labels)
+
+    def rows(self, k: int, labels: Sequence[int]) -> Tensor:
+        """What prepared states of the k-th kind are multiplied by for some labels, (N, columns)."""
+        if self.labels is None:
+            return self.map[k, list(labels)]
+        return self.labels[list(labels)] @ self.map[k]
 
     def pieces(self, states: Mapping[str, Tensor], size: int) -> list["Piece"]:
         """All kinds at once, in their order: pieces of at most `size` states, whose logits are
@@ -138,6 +145,7 @@ class Probes:
     label_count: int
     stacks: Mapping[str, Stack]  # by semantic
     counts: Mapping[str, Tensor] = field(default_factory=dict)  # (V,) of labels in training
+    spreads: Mapping[str, Spread] = field(default_factory=dict)  # by kind; older probes have none
 
     @property
     def semantics(self) -> tuple[str, ...]:
@@ -146,19 +154,35 @@ class Probes:
 
     def logits(self, kind: str, states: Tensor, semantic: str = "output") -> Tensor:
         """The paper's G before the softmax: (..., H) -> (..., labels)."""
+        self._check(kind, semantic)
+        stack, k = self.stacks[semantic], self.kinds.index(kind)
+        rows = stack.logits(k, stack.prepare(k, states.reshape(-1, states.shape[-1])))
+        return rows.view(*states.shape[:-1], -1)
+
+    def _check(self, kind: str, semantic: str) -> None:
         if kind not in self.kinds or semantic not in self.stacks:
             raise RnnlensError(
                 f"no probe for kind {kind!r} and semantic {semantic!r}; there are kinds "
                 f"{', '.join(self.kinds)} and semantics {', '.join(self.semantics)}"
             )
+
+    def rows(
+        self, kind: str, labels: Sequence[int], semantic: str = "output"
+    ) -> tuple[Tensor, Tensor]:
+        """What the logits of some labels are of a state: weights (N, H) and constants (N,), so that
+        a logit is weights @ state + constant.
+        """
+        self._check(kind, semantic)
         stack, k = self.stacks[semantic], self.kinds.index(kind)
-        rows = stack.logits(k, stack.prepare(k, states.reshape(-1, states.shape[-1])))
-        return rows.view(*states.shape[:-1], -1)
+        rows = stack.rows(k, list(labels)).double()  # (N, columns)
+        width = stack.widths[k]
+        weights = rows[:, :width] / stack.scale[k, :width]
+        return weights, rows[:, width] - weights @ stack.mean[k, :width].double()
 
     @property
     def parameters(self) -> int:
         """How many numbers fitting has chosen."""
-        fixed = ("/counts", "/mean", "/scale")
+        fixed = ("/counts", "/mean", "/scale", "/deviation", "/packed")
         return sum(t.numel() for name, t in self.tensors().items() if not name.endswith(fixed))
 
     def to(self, device: torch.device) -> "Probes":
@@ -170,6 +194,8 @@ class Probes:
         named = {f"{semantic}/counts": counts for semantic, counts in self.counts.items()}
         for semantic, stack in self.stacks.items():
             named |= stack.tensors(semantic)
+        for kind, spread in self.spreads.items():
+            named |= spread.tensors(kind)
         return named
 
     def to_json(self) -> dict[str, Any]:
@@ -199,7 +225,9 @@ class Probes:
         if not all(torch.isfinite(t).all() for t in tensors.values()):
             raise RnnlensError("the probes hold weights that are not numbers; fit them anew")
         counts = {s: tensors[f"{s}/counts"] for s in semantics if f"{s}/counts" in tensors}
-        return cls(family, tuple(kinds), label_count, stacks, counts)
+        read = {kind: Spread.read(tensors, kind) for kind in kinds}
+        spreads = {kind: spread for kind, spread in read.items() if spread is not None}
+        return cls(family, tuple(kinds), label_count, stacks, counts, spreads)
 
     @classmethod
     def from_json(cls, value: Any, tensors: Mapping[str, Tensor]) -> "Probes":

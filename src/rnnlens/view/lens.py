@@ -1,6 +1,6 @@
 """A lens: a model seen through its probes. Call it with a text to get a grid."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rnnlens.view.grid import Grid
 from rnnlens.view.scores import Scores
 from rnnlens.view.session import Session
 from rnnlens.view.source import GridSource
+from rnnlens.view.why.edits import Edit, parsed
 from rnnlens.view.writing import written
 
 
@@ -51,12 +52,20 @@ class Lens(GridSource):
         """Of a module of your own, the largest between its outputs and what was recomputed."""
         return self.model.difference
 
-    def __call__(self, text: str, semantic: str | None = None, palette: str | None = None) -> Grid:
+    def __call__(
+        self,
+        text: str,
+        semantic: str | None = None,
+        palette: str | None = None,
+        edits: Sequence[Edit | str] = (),
+    ) -> Grid:
         """What every state says while the network reads a text.
 
-        `semantic` and `palette` are names; without them, the first of each that there is.
+        `semantic` and `palette` are names; without them, the first of each that there is. `edits`
+        change states on the way: `lens(text, edits=[rnnlens.Edit("l2", step=3, zero=True)])`.
         """
-        return Grid(self, self.grid(text, semantic, palette))
+        some = parsed(edits)
+        return Grid(self, self.grid(text, semantic, palette, some), some)
 
     def __repr__(self) -> str:
         return f"<lens {self.title}>"

@@ -6,6 +6,7 @@ from typing import Any
 
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import TextSide
+from rnnlens.view.difference import Difference
 from rnnlens.view.encoding import Encodings, Integers, Palette, significant
 from rnnlens.view.palette import OTHER
 
@@ -125,6 +126,18 @@ def states_json(
             outcomes,
             strict=True,
         )
+    ]
+
+
+def changes_json(change: Difference, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """What an edit has changed in each state: how far its prediction moved, and what had been the
+    most probable label with its probability before and after.
+    """
+    numbers = zip(change.label.tolist(), significant(change.was), significant(change.now),
+                  strict=True)  # fmt: skip
+    return [
+        {"bits": round(bits, 4), "before": (labels[label], was), "now": now}
+        for bits, (label, was, now) in zip(change.bits.tolist(), numbers, strict=True)
     ]
 
 

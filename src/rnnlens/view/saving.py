@@ -103,6 +103,7 @@ def some_rows(
         **grid,
         "words": [{**grid["words"][row], "number": row + 1} for row in taken],
         "rows": [grid["rows"][row] for row in taken],
+        "changes": [grid["changes"][row] for row in taken] if grid.get("changes") else [],
     }
     if followed:
         followed = {**followed, "rows": [followed["rows"][row] for row in taken]}
@@ -161,9 +162,15 @@ def style(
         look.density == "compact",
         look.symbols,
         look.width,
-        look.title,
+        look.title or _edited(grid),
         followed,
     )
+
+
+def _edited(grid: Mapping[str, Any]) -> str:
+    """What a figure of a text with edits is headed with: none is to be taken for one without."""
+    edits = ", ".join(grid.get("edits", ()))
+    return f"edited: {edits[:120]}" if edits else ""
 
 
 def _view(grid: Mapping[str, Any], columns: Sequence[int], look: Look) -> dict[str, Any]:

@@ -18,6 +18,8 @@ QUESTIONS = [
     ("GET", "/api/standalone"),
     ("POST", "/api/follow"),
     ("POST", "/api/turns"),
+    ("POST", "/api/written"),
+    ("POST", "/api/continue"),
 ]
 
 load_all_checks()

@@ -35,6 +35,16 @@ export interface Accuracy {
   semantics: Record<string, Score[]>;
 }
 
+/** What edits have changed in a state. */
+export interface Change {
+  /** between what it says and what it said before */
+  bits: DivergenceBits;
+  /** the most probable label before */
+  before: [string, Probability];
+  /** the probability of that label now */
+  now: Probability;
+}
+
 /** A kind as it is drawn. */
 export interface Column {
   id: string;
@@ -59,6 +69,26 @@ export interface Column {
   shown: boolean;
   /** null: not measured */
   perplexity: Perplexity | null;
+}
+
+/** A text that the model is to go on with by itself. */
+export interface ContinueRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
+  /** how many to go on with; 1 to 200 */
+  words?: number;
+}
+
+/** The model's own likeliest words after a text, each read before the next is asked for. */
+export interface Continued {
+  /** without the edits */
+  before: string[];
+  /** with them */
+  after: string[];
 }
 
 /** States to compare, two by two. */
@@ -100,6 +130,8 @@ export interface FollowRequest {
   first?: number;
   /** rows to answer with at most; 1 to 200 */
   limit?: number;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
 }
 
 /** Labels that are followed: of each state their probability together, or where others stand
@@ -139,6 +171,10 @@ export interface Grid {
   from: Count;
   /** a state for each column */
   rows: State[][];
+  /** what was changed while it was read, such as l2@4=0 */
+  edits: string[];
+  /** where there are edits, what they change in each state of the rows; else none */
+  changes: Change[][];
 }
 
 /** A text, and the rows that whoever asks already has. */
@@ -157,6 +193,10 @@ export interface GridRequest {
   have?: number;
   /** rows to answer with at most; 1 to 200 */
   limit?: number;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
+  /** those of the grid whose rows are at hand; at most 64 */
+  previous_edits?: string[];
 }
 
 /** What a view in a notebook begins with. */
@@ -183,6 +223,8 @@ export interface PairEnd {
   text?: string | null;
   /** null: the request's; at most 200 characters */
   semantic?: string | null;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
 }
 
 /** A state that is kept in view; null: of the view's own run, text or semantic. */
@@ -287,6 +329,8 @@ export interface TurnsRequest {
   first?: number;
   /** rows to answer with at most; 1 to 200 */
   limit?: number;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
 }
 
 /** Everything that is chosen on the page; null: what is usual. */
@@ -316,6 +360,49 @@ export interface Word {
   group: string;
 }
 
+/** Which words have made a state say some labels rather than others, in logits, for each word of
+the text up to there; null: the model has no such reading. */
+export interface Written {
+  labels: string[];
+  against: string[];
+  /** how far the labels are ahead */
+  difference: number;
+  /** the word that is read in a word's place; empty: left out */
+  instead: string;
+  /** the exact split of the memory */
+  stored: (number | null)[] | null;
+  /** which with all of `stored` makes the difference */
+  stored_rest: number;
+  /** down to the words, with gates held */
+  path: (number | null)[] | null;
+  /** which with all of `path` makes the difference */
+  path_rest: number;
+  /** what goes without the word, all read again: the truth */
+  without: (number | null)[];
+  /** what of `without` runs through gates */
+  gates: (number | null)[] | null;
+  /** why a reading is missing; empty: none is */
+  note: string;
+}
+
+/** A state, and the labels whose difference is to be told by the words. */
+export interface WrittenRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** at most 200 characters */
+  column: string;
+  /** 0 to 1,000,000 */
+  row: number;
+  /** none: the most probable; at most 64 */
+  labels?: string[];
+  /** none: the most probable other; at most 64 */
+  against?: string[];
+}
+
 /** What is got from a path, by a query. */
 export interface Gets {
   "api/runs": { asked: Record<string, never>; answer: Runs };
@@ -328,4 +415,6 @@ export interface Posts {
   "api/divergence": { asked: DivergenceRequest; answer: Divergences };
   "api/follow": { asked: FollowRequest; answer: Followed };
   "api/turns": { asked: TurnsRequest; answer: Turns };
+  "api/written": { asked: WrittenRequest; answer: Written };
+  "api/continue": { asked: ContinueRequest; answer: Continued };
 }

@@ -95,7 +95,9 @@ def path(
     with torch.enable_grad():
         inputs = {kind: x.clone().requires_grad_() for kind, x in base.items()}
         number = _held(layers, states, leaves, inputs, direction)
-        slopes = torch.autograd.grad(number, list(inputs.values()), allow_unused=True)
+        slopes: Sequence[Tensor | None] = [None] * len(inputs)
+        if number.requires_grad:  # what was kept of nothing depends on no word
+            slopes = torch.autograd.grad(number, list(inputs.values()), allow_unused=True)
     parts = torch.zeros(len(next(iter(states.values()))), dtype=torch.float64)
     for (kind, x), slope in zip(leaves.items(), slopes, strict=True):
         if slope is not None:

@@ -24,7 +24,7 @@ from rnnlens.adapter.record.part_trace import (
 )
 from rnnlens.adapter.record.parts import Part
 from rnnlens.adapter.structure import Structure, structure_of
-from rnnlens.adapter.untouched import untouched
+from rnnlens.adapter.untouched import untouched, without_gradients
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
@@ -159,7 +159,7 @@ class Adapter(Traceable):
         with untouched(self.module, modules.devices(self.module)):
             return readout(self.module, kinds, trace)
 
-    @torch.no_grad()
+    @without_gradients
     def trace(
         self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
     ) -> Trace:

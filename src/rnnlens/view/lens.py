@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.errors import RnnlensError
-from rnnlens.probe.evaluation import Score, evaluate
+from rnnlens.probe.evaluation import Score, evaluate, with_use
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.used import used as measured_use
 from rnnlens.run import Run
 from rnnlens.view.encoding import Palette
 from rnnlens.view.grid import Grid
@@ -76,16 +77,20 @@ class Lens(GridSource):
 
         return shown_lens(self)
 
-    def evaluate(self, data: Iterable[Any]) -> list[Score]:
+    def evaluate(self, data: Iterable[Any], used: bool = False) -> list[Score]:
         """How well each kind predicts on data of your own.
 
         `data` are sentences, as texts or as lists of words, or batches as for `fit`. Where nothing
-        was measured before, grids tell these perplexities from then on.
+        was measured before, grids tell these perplexities from then on. With `used`, each score
+        also says how much of what is read the model uses.
         """
         if self.probes is None:
             raise RnnlensError(f"{self.name} has no probes; fit them with: rnnlens fit RUN")
         dataset = self.session.dataset(list(data))
-        scores = list(evaluate(self.probes.to(dataset.device), dataset))
+        probes = self.probes.to(dataset.device)
+        scores = list(evaluate(probes, dataset))
+        if used:
+            scores = with_use(scores, measured_use(probes, dataset))
         if not self.scores.semantics:
             self.scores = Scores.of(scores)
         return scores

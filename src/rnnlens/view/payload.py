@@ -26,7 +26,7 @@ class Column:
         """Also the name of an edge's source."""
         return f"{self.kind.id}@-{self.back}" if self.back else self.kind.id
 
-    def to_json(self, perplexity: float | None) -> dict[str, Any]:
+    def to_json(self, perplexity: float | None, used: float | None = None) -> dict[str, Any]:
         """What the grid says of it."""
         kind = self.kind
         return {
@@ -43,6 +43,7 @@ class Column:
             "sources": [(source.kind, source.back) for source in kind.sources],
             "shown": not kind.is_gate,
             "perplexity": perplexity,
+            "used": None if used is None else round(used, 4),
         }
 
 

@@ -14,6 +14,7 @@ _NUMBERS = {  # ours -> evaluation.json's
     "perplexity": "perplexity", "ratio": "ratio", "accuracy": "accuracy", "kl": "divergence",
     "calibration": "calibration",
 }  # fmt: skip
+USES = ("used", "read", "most", "random", "shaped", "swap")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Scores:
                 row: dict[str, Any] = {"kind": str(score["kind"])}
                 for ours, theirs in _NUMBERS.items():
                     row[ours] = None if score[theirs] is None else _number(score[theirs])
+                row["used"] = _use(score.get("used"))
                 semantic = str(score["semantic"])
                 semantics.setdefault(semantic, []).append(row)
                 unigrams[semantic] = _number(score["unigram"])
@@ -59,6 +61,7 @@ class Scores:
         semantics: dict[str, list[dict[str, Any]]] = {}
         for score in scores:
             row = {ours: getattr(score, theirs) for ours, theirs in _NUMBERS.items()}
+            row["used"] = None if score.used is None else score.used.to_json()
             semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
         own = next((s.perplexity / s.ratio for s in scores if s.ratio), None)
         unigrams = {score.semantic: score.unigram for score in scores}
@@ -69,6 +72,7 @@ class Scores:
         theirs = [
             {"semantic": semantic, "kind": row["kind"], "unigram": self.unigrams[semantic]}
             | {name: row[ours] for ours, name in _NUMBERS.items()}
+            | {"used": row["used"]}
             for semantic, rows in self.semantics.items()
             for row in rows
         ]
@@ -76,6 +80,12 @@ class Scores:
             "model": {"test": {"perplexity": self.own, "unigram": self.unigram}},
             "probes": theirs,
         }
+
+    def used(self, semantic: str, kind: str) -> float | None:
+        """How much of what a kind's probe reads the model uses; None: not measured."""
+        rows = self.semantics.get(semantic, [])
+        use = next((row["used"] for row in rows if row["kind"] == kind), None)
+        return None if use is None else float(use["used"])
 
     def perplexity(self, semantic: str, kind: str) -> float | None:
         """The perplexity of a kind under a semantic, or of the model itself."""
@@ -92,6 +102,13 @@ class Scores:
             "unigrams": dict(self.unigrams),
             "semantics": dict(self.semantics),
         }
+
+
+def _use(value: Any) -> dict[str, float] | None:
+    """What was measured of a kind's use; older evaluations have none."""
+    if value is None:
+        return None
+    return {name: _number(value[name]) for name in USES}
 
 
 def _number(value: Any) -> float:

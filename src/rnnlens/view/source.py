@@ -196,7 +196,10 @@ class GridSource:
             "palettes": list(self.palettes),
             "groups": dict(zip(palette.groups, palette.colours, strict=True)),
             "columns": [
-                column.to_json(self.scores.perplexity(asked.semantic, column.kind.id))
+                column.to_json(
+                    self.scores.perplexity(asked.semantic, column.kind.id),
+                    self.scores.used(asked.semantic, column.kind.id),
+                )
                 for column in self.columns
             ],
             "edges": self.edges,

@@ -62,6 +62,9 @@ class Column(Answer):
     )
     shown: bool = Field(description="whether it is, unless somebody chooses")
     perplexity: Perplexity | None = Field(description="null: not measured")
+    used: float | None = Field(
+        description="how much of what its probe reads the model uses; null: not measured"
+    )
 
 
 class Word(Answer):
@@ -181,6 +184,17 @@ class Turns(Answer):
     rows: list[TurnRow]
 
 
+class Use(Answer):
+    """How much of what a kind's probe reads the model uses; effects of pushes are in nats."""
+
+    used: float = Field(description="read / most")
+    read: float = Field(description="along the probe's row")
+    most: float = Field(description="along the gradient")
+    random: float = Field(description="in a random direction")
+    shaped: float = Field(description="in a random direction in which states do vary")
+    swap: float = Field(description="correlation of changes where states are swapped")
+
+
 class Score(Answer):
     """How well the states of a kind predict, on the test split; null: not measured."""
 
@@ -190,6 +204,7 @@ class Score(Answer):
     accuracy: Probability | None
     kl: float | None = Field(description="from the model's own prediction, in bits")
     calibration: Probability | None
+    used: Use | None
 
 
 class Accuracy(Answer):

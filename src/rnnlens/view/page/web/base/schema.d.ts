@@ -69,6 +69,8 @@ export interface Column {
   shown: boolean;
   /** null: not measured */
   perplexity: Perplexity | null;
+  /** how much of what its probe reads the model uses; null: not measured */
+  used: number | null;
 }
 
 /** A text that the model is to go on with by itself. */
@@ -283,6 +285,7 @@ export interface Score {
   /** from the model's own prediction, in bits */
   kl: number | null;
   calibration: Probability | null;
+  used: Use | null;
 }
 
 /** The encoding of one state. */
@@ -331,6 +334,22 @@ export interface TurnsRequest {
   limit?: number;
   /** what is changed on the way, such as l2@4=0; at most 64 */
   edits?: string[];
+}
+
+/** How much of what a kind's probe reads the model uses; effects of pushes are in nats. */
+export interface Use {
+  /** read / most */
+  used: number;
+  /** along the probe's row */
+  read: number;
+  /** along the gradient */
+  most: number;
+  /** in a random direction */
+  random: number;
+  /** in a random direction in which states do vary */
+  shaped: number;
+  /** correlation of changes where states are swapped */
+  swap: number;
 }
 
 /** Everything that is chosen on the page; null: what is usual. */

@@ -19,7 +19,7 @@ def test_every_table_is_up_to_date(tables):
         number = r"[+-]\d+\.\d\d"
         assert re.sub(number, "#", made) == re.sub(number, "#", there), "run: scripts/why.py"
         values = [[float(v) for v in re.findall(number, text)] for text in (made, there)]
-        np.testing.assert_allclose(*np.array(values), rtol=0, atol=0.02)
+        np.testing.assert_allclose(values[0], values[1], rtol=0, atol=0.02)
 
 
 def test_what_the_page_tells_of_them(tables):

@@ -17,7 +17,7 @@ quick: $(VENV)/test-ready $(TSC)
 
 quick-tests: $(VENV)/test-ready
 	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile --ignore-glob "*notebook*" \
-	  -m "not slow and not timing" $(ARGS)
+	  -m "not slow and not timing" --hypothesis-profile quick $(ARGS)
 
 lint: $(VENV)/test-ready
 	$(BIN)/ruff check .
@@ -46,6 +46,7 @@ bench: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/adapting.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/fitting.py
+	$(BIN)/python benchmarks/waits.py $(if $(CORPUS),--corpus $(CORPUS))
 	$(BIN)/python benchmarks/encoding.py
 	$(BIN)/python benchmarks/busy.py
 	$(BIN)/python benchmarks/load.py

@@ -7,6 +7,7 @@ fraction of it on the CPU. The plain loop is full softmax under autograd, kind a
 import argparse
 import resource
 import time
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -17,7 +18,8 @@ from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.fitting import FitConfig, Fitter
+from rnnlens.probe.fitting import Fitter
+from rnnlens.probe.recipe import FitConfig
 
 LABELS = 14_787
 
@@ -96,7 +98,7 @@ def main() -> None:
     pairs = fitter.pairs * len(fitter.kinds)
     ours_seconds = whole - extraction
     ours = pairs / ours_seconds
-    bare = plain(fitter, 65536 if cuda else 2048, fitter.batch, device)
+    bare = plain(fitter, 65536 if cuda else 2048, fitter.recipe.batch, device)
     print(f"{pairs:,} pairs on {device}: {ours / bare:.2f} times the plain loop's pairs a second")
     if cuda:
         print(
@@ -122,7 +124,8 @@ def grow(network: Network, train: Split, config: FitConfig, device: torch.device
             network, {"train": Sentences(part), "valid": Sentences(part)}, network.label_count
         )
         fitter = Fitter(dataset, "output", config)
-        fitter.batch = min(config.batch, 1024 if device.type == "cpu" else config.batch)
+        batch = min(config.batch, 1024 if device.type == "cpu" else config.batch)
+        fitter.recipe = replace(fitter.recipe, batch=batch)
         seconds, _ = epoch(fitter, device)
         each = seconds / fitter.pairs
         base = base or each

@@ -1,4 +1,5 @@
-"""The picture in the README: the real page, the bundled model, a state in view and two pinned.
+"""The pictures of the page, with the bundled model: in the README, a state in view and two pinned;
+in the quick start, figure mode.
 
 .venv/bin/python scripts/screenshot.py        after `make test`, which brings a browser
 """
@@ -12,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
-PICTURE = Path(__file__).parents[1] / "docs/screenshot.png"
+DOCS = Path(__file__).parents[1] / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("--disable-background-networking", "--disable-component-update", "--no-first-run")
 COLOURS = 256
@@ -22,7 +23,7 @@ VIEW = "pin=l2:8&pin=s2:8&at=c2:8"  # the memories after `she`, and the cell the
 
 
 def take(address: str) -> None:
-    """Open the page and photograph it."""
+    """Open the page and photograph it, as it is and in figure mode."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     flags = [*QUIET, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
@@ -32,9 +33,20 @@ def take(address: str) -> None:
         )
         page.goto(f"{address}#{VIEW}")
         page.locator(".comparison tfoot tr:last-child td", has_text="bits").last.wait_for()
-        picture = Image.open(io.BytesIO(page.screenshot()))
+        keep(page, "screenshot.png")
+        page.get_by_role("button", name="figure").click()
+        page.get_by_label("rows", exact=True).fill("7-9")
+        page.get_by_label("kinds", exact=True).fill("c2@-1,l2,s2,c2,h2")
+        page.wait_for_timeout(1000)
+        page.locator(".figure[aria-busy=false] img").wait_for()
+        keep(page, "figure-mode.png")
         browser.close()
-    fewer_colours(picture.convert("RGB")).save(PICTURE, optimize=True)
+
+
+def keep(page: Page, name: str) -> None:
+    """Write what is on the screen."""
+    picture = Image.open(io.BytesIO(page.screenshot()))
+    fewer_colours(picture.convert("RGB")).save(DOCS / name, optimize=True)
 
 
 def fewer_colours(picture: Image.Image) -> Image.Image:

@@ -17,6 +17,7 @@ LAYERS = [
     "files",
     "flags",
     "threads",
+    "progress",
     "corpus",
     "model",
     "adapter",

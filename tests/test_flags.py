@@ -7,7 +7,7 @@ import pytest
 
 from rnnlens.corpus.corpus import CorpusConfig
 from rnnlens.errors import RnnlensError
-from rnnlens.flags import Options, add_flags, from_flags, option
+from rnnlens.flags import Options, add_flags, add_preset, from_flags, option
 from rnnlens.model.network import NetworkConfig
 from rnnlens.model.train.training import TrainingConfig
 
@@ -42,6 +42,30 @@ def parser(config: type) -> argparse.ArgumentParser:
 )
 def test_flags_become_a_configuration(line, expected):
     assert from_flags(Tea, parser(Tea).parse_args(line.split())) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", Tea(cups=3, milk=True)),
+        ("--cups 2", Tea(cups=2, milk=True)),  # the default, but asked for
+        ("--no-milk --sugar brown", Tea(cups=3, sugar="brown")),
+    ],
+)
+def test_a_preset_fills_in_what_no_flag_gives(line, expected):
+    preset = {"cups": 3, "milk": True, "of_another_verb": 1}
+    assert from_flags(Tea, parser(Tea).parse_args(line.split()), preset) == expected
+
+
+def test_a_preset_is_a_flag_that_says_what_it_stands_for(capsys):
+    flags = parser(Tea)
+    add_preset(flags, {"strong": {"cups": 3, "milk": False}})
+    assert flags.parse_args([]).preset is None
+    assert flags.parse_args(["--preset", "strong"]).preset == "strong"
+    assert "strong: --cups 3 --no-milk" in " ".join(flags.format_help().split())
+    with pytest.raises(SystemExit):
+        flags.parse_args(["--preset", "weak"])
+    assert "invalid choice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("line", ["--cups 1.5", "--cups x", "--minutes soon", "--leaf_kind black"])

@@ -11,6 +11,8 @@ from tests.shown import ROOT
 import rnnlens
 from rnnlens.view.lens import Lens
 
+pytestmark = pytest.mark.slow
+
 PAGE = gallery.PAGE.read_text(encoding="utf-8")
 PROSE = " ".join(re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE).split())
 LARGEST = 1_500_000  # bytes, all pictures

@@ -82,6 +82,7 @@ def test_a_fork_has_threads_of_its_own():
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize(("labels", "threads"), [(50, 1), (5000, 2)])
 def test_a_small_module_is_fitted_on_one_thread(labels, threads, monkeypatch):

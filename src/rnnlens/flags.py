@@ -39,27 +39,42 @@ Config = TypeVar("Config", bound=Options)
 
 
 def add_flags(parser: argparse.ArgumentParser, config: type[Any], title: str) -> None:
-    """One flag for each field: `dropout_words: float = 0.1` is `--dropout-words 0.1`."""
+    """One flag for each field: `dropout_words: float = 0.1` is `--dropout-words 0.1`.
+
+    A flag that is not given is None, so that a preset can say what it is instead.
+    """
     group = parser.add_argument_group(title)
     for one in fields(config):
         flag, default = f"--{one.name.replace('_', '-')}", one.default
         text = one.metadata["help"]
+        if default != "":
+            text += f" (default: {default})".replace("%", "%%")
         if isinstance(default, bool):
-            group.add_argument(
-                flag, default=default, action=argparse.BooleanOptionalAction, help=text
-            )
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
         else:
-            shown = f"{text} (default: %(default)s)" if default != "" else text
-            group.add_argument(
-                flag, default=default, type=type(default), help=shown, metavar=_metavar(default)
-            )
+            group.add_argument(flag, type=type(default), help=text, metavar=_metavar(default))
 
 
-def from_flags(config: type[Config], args: argparse.Namespace) -> Config:
-    """The configuration that the flags ask for, checked."""
-    options = config(**{one.name: getattr(args, one.name) for one in fields(config)})
+def from_flags(
+    config: type[Config], args: argparse.Namespace, preset: Mapping[str, Any] | None = None
+) -> Config:
+    """The configuration that the flags ask for, checked; the preset fills in what none gives."""
+    values = dict(preset or {})
+    values |= {name: value for name, value in vars(args).items() if value is not None}
+    names = [one.name for one in fields(config)]
+    options = config(**{name: values[name] for name in names if name in values})
     options.check()
     return options
+
+
+def add_preset(parser: argparse.ArgumentParser, presets: Mapping[str, Mapping[str, Any]]) -> None:
+    """Declare `--preset`, a name for settings that belong together."""
+    each = (
+        f"{name}: {' '.join(as_flag(*one) for one in values.items())}"
+        for name, values in presets.items()
+    )
+    help_ = f"settings that flags of their own can change: {'; '.join(each)}"
+    parser.add_argument("--preset", choices=tuple(presets), help=help_.replace("%", "%%"))
 
 
 def as_flag(name: str, value: object) -> str:

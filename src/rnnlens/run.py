@@ -17,8 +17,8 @@ from rnnlens.files import read_json, read_tensors, sha256, write_json, write_ten
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
-from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.recipe import FitConfig
 from rnnlens.version import __version__
 
 FORMAT = 1
@@ -265,7 +265,7 @@ class Run:
         return user, adapter
 
     def write_examples(self, examples: Sequence[Example]) -> None:
-        """Write the states of some texts, which can then be shown without the module's code."""
+        """Write some texts to begin with; those that have states are shown without any code."""
         texts = [(e.text, e.words, e.ids) for e in examples]
         states = {f"{k}/{kind}": v for k, e in enumerate(examples) for kind, v in e.states.items()}
         write_tensors(self.path / "examples.safetensors", states, {"examples": texts})

@@ -12,6 +12,7 @@ from rnnlens import cli
 from rnnlens.run import Run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "held"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
 def test_threads_sleep_while_they_wait_unless_told_otherwise(given, held):
     """OpenMP reads the policy when torch is loaded, so that it must be set before."""
@@ -44,10 +45,10 @@ def test_a_name_the_system_refuses_is_one_line(command):
     "error", [MemoryError(), torch.OutOfMemoryError("CUDA"), RuntimeError("can't allocate memory")]
 )
 def test_running_out_of_memory_is_one_line(command, monkeypatch, error, tmp_path):
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("rnnlens.cli.train.load_corpus", fail)
+    monkeypatch.setattr("rnnlens.cli.train.Corpus.read", fail)
     answer = command("train", "a.txt", "-o", tmp_path / "run")
     assert (answer.code, answer.err) == (
         2, "rnnlens: out of memory; give a smaller --batch or --width\n",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from rnnlens.cli.watch import Watch
 from rnnlens.errors import RnnlensError
@@ -94,13 +95,16 @@ def watch(tmp_path: Path) -> Callable[..., Watch]:
     ) -> Watch:
         run, alone = Run(tmp_path), processes or Processes()
         return Watch(
-            run, alone, total=5, done=0, unit="step", seconds=seconds, look=look, save=save
-        )
+            run, alone, total=5, done=0, unit="step", device=torch.device("cpu"),
+            shorter=("--epochs 1", 0.5), seconds=seconds, look=look, save=save,
+        )  # fmt: skip
 
     return make
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_signal_lets_the_step_end_and_saves(watch, tmp_path, capsys, number, code):
     before, saved = signal.getsignal(number), []
     with watch(save=lambda: saved.append(True)) as made:
@@ -123,6 +127,23 @@ def test_a_second_ctrl_c_stops_at_once(watch):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_terminal_that_closes_is_told_of_twice_and_the_work_is_saved(watch):
+    with watch() as made:
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)  # by the shell, after the kernel
+        assert made.stop()
+
+
+def test_under_nohup_a_closed_terminal_stops_nothing(watch):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with watch() as made:
+            signal.raise_signal(signal.SIGHUP)
+            assert not made.stop()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize(("seconds", "saves"), [(0, 5), (1e9, 0)])
@@ -166,10 +187,10 @@ def test_only_the_first_process_speaks_logs_and_saves(watch, tmp_path, capsys, m
 
 
 def test_ctrl_c_outside_training_is_one_line_too(command, corpus_file, tiny, tmp_path, monkeypatch):
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rnnlens.cli.train.load_corpus", interrupted)
+    monkeypatch.setattr("rnnlens.cli.train.Corpus.read", interrupted)
     answer = command("train", corpus_file, "-o", tmp_path / "run", *tiny)
     assert answer == (130, "", "rnnlens: stopped\n")
 
@@ -203,3 +224,19 @@ def test_a_foreign_or_damaged_checkpoint_stops_training(
     answer = command("train", corpus_file, "-o", run_copy, *tiny)
     assert answer.code == 2
     assert "checkpoint.safetensors is damaged" in answer.err
+
+
+def test_how_far_the_work_is_is_told_only_where_nothing_else_was(watch, monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr("rnnlens.progress.time.monotonic", lambda: now[0])
+    with watch(1e9, look=lambda: "epoch 1") as made:
+        made.progress.announced = True
+        for seconds in (50, 50, 70):
+            now[0] += seconds
+            made.stop()
+            if now[0] == 50:
+                made.say("epoch 1 is done")
+    assert capsys.readouterr().out.splitlines() == [
+        "epoch 1 is done",
+        "epoch 1: 60% done, about 2 min left",
+    ]

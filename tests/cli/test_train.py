@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 from tests import grammar
 
+import rnnlens
+from rnnlens.corpus.corpus import Corpus, CorpusConfig
 from rnnlens.files import sha256
 from rnnlens.model.train import training
 from rnnlens.run import Run
+from rnnlens.view.examples import TEXTS
 
 FILES = {
     "run.json", "vocabulary.json", "colours.json", "model.json", "model.safetensors",
-    "evaluation.json", "training.log",
+    "evaluation.json", "training.log", "examples.safetensors",
 }  # fmt: skip
 OWN = {"colours": {"PET": "#ff0000", "REST": "#00ff00"}, "groups": {"dog": "PET", "the": "REST"}}
 
@@ -45,6 +48,19 @@ def test_the_record_tells_how_the_run_came_about(trained_run, corpus_file, tiny)
     assert record["metrics"]["best_epoch"] in (1, 2)
     evaluation = read(trained_run / "evaluation.json")["model"]
     assert record["metrics"]["perplexity"] == evaluation
+
+
+def test_its_examples_are_sentences_of_its_test_part(trained_run, corpus_file, tmp_path):
+    lens = rnnlens.load(trained_run)
+    test = Corpus.read(str(corpus_file), CorpusConfig(min_count=1), lowercase=True)
+    texts = [" ".join(sentence.words) for sentence in test.sentences("test")]
+    examples = lens.examples()
+    assert 1 < len(examples) <= TEXTS
+    assert set(examples) <= set(texts)
+    assert all(4 <= len(example.split()) <= 12 for example in examples)
+    assert lens(examples[0]).words == examples[0].split()
+    copy = lens.save(tmp_path / "copied")
+    assert rnnlens.load(copy).examples() == examples
 
 
 def test_the_parts_of_a_run_fit_each_other(trained_run):

@@ -53,7 +53,7 @@ IN_BACKGROUND = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]  # SIGINT is igno
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_server_in_the_background_ends_as_soon_as_it_has_said_its_address(trained_run, number):
     command = [sys.executable, "-m", "rnnlens", "view", str(trained_run), "--no-browser"]
     with subprocess.Popen(

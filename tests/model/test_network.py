@@ -241,3 +241,15 @@ def test_two_edits_of_one_state_are_made_one_after_the_other():
     twice = [StateEdit("h1", 1, lambda v: v + 1), StateEdit("h1", 1, lambda v: 2 * v)]
     once = [StateEdit("h1", 1, lambda v: 2 * (v + 1))]
     same(*(net.trace(words(4, 2, 0), edits=edits) for edits in (twice, once)))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_single_state_is_predicted_as_many_are_also_after_the_weights_change(tied):
+    network = Network(NetworkConfig(width=4, embedding=3, tied=tied), 12).initialise(0)
+    network.eval().requires_grad_(False)
+    states = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+    for _ in range(2):
+        every = network.predict(states)
+        torch.testing.assert_close(network.predict(states[2:3]), every[2:3])
+        torch.testing.assert_close(network.predict(states[2:4]), every[2:4])
+        (network.embedding if tied else network.readout).mul_(2)

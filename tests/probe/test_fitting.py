@@ -8,9 +8,10 @@ from tests.probe.conftest import dataset_of
 
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.checkpoint import SavedFit, save_fit
-from rnnlens.probe.fitting import FitConfig, Fitter
+from rnnlens.probe.fitting import Fitter
 from rnnlens.probe.prior import log_prior
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.recipe import FitConfig
 
 
 def never() -> bool:
@@ -80,6 +81,23 @@ def test_the_embedding_knows_its_own_word_and_nothing_far_ahead(network, train, 
     far = best(fitted(network, train, valid, "output+4", epochs=4))
     assert now["x"] < 1.1
     assert far["x"] > 10
+
+
+def test_kinds_in_threads_of_our_own_come_to_the_same_probes(network, train, valid, monkeypatch):
+    one = fitted(network, train, valid, epochs=2)
+    monkeypatch.setattr("rnnlens.probe.fitting._WORTH", 0)
+    other = fitted(network, train, valid, epochs=2)
+    assert (one.in_threads, other.in_threads) == (False, True)
+    assert not fitted(network, train, valid, epochs=0, probe="shared").in_threads
+    for name, tensor in one.result().tensors("").items():
+        torch.testing.assert_close(other.result().tensors("")[name], tensor, rtol=1e-4, atol=1e-5)
+
+
+def test_a_shorter_fit_is_known(network, train, valid):
+    fitter = fitted(network, train, valid, epochs=0)
+    assert fitter.shorter("--{} {}") == (f"--states {fitter.pairs // 4}", 1 / 4)
+    fitter.epochs = 8
+    assert fitter.shorter("{}={}") == ("epochs=1", 1 / 8)
 
 
 def test_the_same_seed_gives_the_same_probes(network, train, valid):

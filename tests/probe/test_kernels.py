@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -25,6 +27,14 @@ def test_the_softmax_gradient_is_autograds(device, rows, labels, padded):
     torch.testing.assert_close(nll.double(), losses.detach(), rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(logits[:, :labels].double(), reference.grad, rtol=1e-4, atol=1e-6)
     assert not logits[:, labels:].any()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_label_that_seems_impossible_has_a_likelihood_yet(device):
+    logits = torch.tensor([[200.0, 0.0, -300.0], [1e4, 1e4, 0.0]], device=device)
+    nll = softmax_gradient_(logits, torch.tensor([2, 2], device=device), 3, 1.0)
+    torch.testing.assert_close(nll.cpu(), torch.tensor([500.0, 1e4 + math.log(2)]))
+    torch.testing.assert_close(logits.cpu(), torch.tensor([[1.0, 0.0, -1.0], [0.5, 0.5, -1.0]]))
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -12,6 +12,8 @@ import rnnlens
 from rnnlens.adapter.settings import mark_of
 from rnnlens.errors import RnnlensError
 
+pytestmark = pytest.mark.slow
+
 
 class Several(nn.Module):
     """Two parts, a layer of its own kind, and a second tensor as wide as the logits."""

@@ -24,6 +24,8 @@ from torch import Tensor
 import rnnlens
 from rnnlens.errors import RnnlensError, RnnlensWarning
 
+pytestmark = pytest.mark.slow
+
 
 def said(grid: Any, kind: str) -> list[str]:
     """The likeliest label of each state."""

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.alike import alike
 from tests.models import fresh
 
 from rnnlens.errors import RnnlensError
@@ -20,29 +21,6 @@ from rnnlens.view.opening import opened
 from rnnlens.view.source import LONGEST, LONGEST_TEXT
 
 WORDS = ["the", "dog", "sees", "she", ".", "zyzzyva", "3", "<b>"]
-
-
-def assert_same_top(ours, theirs):
-    """Equal probabilities in turn; labels that are as likely may stand either way round."""
-    assert [p for _, p in ours] == pytest.approx([p for _, p in theirs], rel=1e-4)
-    elsewhere, last = dict(theirs), theirs[-1][1]
-    for label, p in ours:
-        assert p == pytest.approx(elsewhere.get(label, last), rel=1e-4)
-
-
-def alike(ours, theirs):
-    """Rows are the same but for the last digit, which the size of a product decides."""
-    assert len(ours) == len(theirs)
-    for row, other in zip(ours, theirs, strict=True):
-        for a, b in zip(row, other, strict=True):
-            assert a["group"] == b["group"]
-            assert a["wanted"] == b["wanted"] or (
-                a["wanted"][0] == b["wanted"][0]
-                and a["wanted"][1:] == pytest.approx(b["wanted"][1:], rel=1e-4)
-            )
-            assert_same_top(a["top"], b["top"])
-            numbers = ((s["share"], s["entropy"]) for s in (a, b))
-            assert next(numbers) == pytest.approx(next(numbers), rel=1e-3, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ["formula", "linear", "gru", "rnn"])
@@ -250,3 +228,11 @@ def test_shares_are_of_the_top_labels(formula):
     shares = np.array([state["share"] for row in grid["rows"] for state in row])
     assert ((shares > 0) & (shares <= 1)).all()
     assert len(set(shares.tolist())) > 10
+
+
+def test_rows_that_nobody_waits_for_come_in_brief_steps(formula):
+    text = "the dog " * 20
+    rows = [len(part["rows"]) for part, _ in formula.steps(text)]
+    assert rows == [24, 16]
+    rows = [len(part["rows"]) for part, _ in formula.steps(text, previous=text, have=10)]
+    assert rows == [8, 8, 8, 6]

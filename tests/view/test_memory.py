@@ -1,5 +1,7 @@
 """Prefixes that were read before are not read again."""
 
+import gc
+
 import torch
 
 from rnnlens.view.memory import Memory
@@ -49,6 +51,34 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes(formula):
         assert 2 <= len(memory._known) < 10
     assert_reads(memory, formula, [5, 19], 1, 2, 1)  # just read
     assert_reads(memory, formula, [0, 0], 1, 2, 2)  # long forgotten
+
+
+def test_prefixes_share_one_tensor_however_many_are_kept_and_forgotten(formula):
+    """Thousands of small ones, kept and freed in turn, would leave the heap full of holes."""
+    memory = Memory(formula.model, room=30_000)
+
+    def tensors_after(first, last):
+        with torch.inference_mode():
+            for word in range(first, last):
+                memory.read([word % 23, word // 23], 0, 2)
+        gc.collect()
+        return sum(type(one) is torch.Tensor for one in gc.get_objects())
+
+    before = tensors_after(0, 1)
+    assert tensors_after(1, 300) - before < 20
+    assert 10 < len(memory._known) < 150
+    assert_reads(memory, formula, [299 % 23, 299 // 23], 1, 2, 1)
+
+
+def test_what_is_continued_from_stays_as_it_was_when_its_place_is_taken(formula):
+    memory = Memory(formula.model, room=1)  # two prefixes
+    with torch.inference_mode():
+        memory.read([1, 2], 0, 2)
+        _, carried = memory.read([1, 2, 3], 2, 3)
+        before = {kind: value.clone() for kind, value in carried.items()}
+        memory.read([4, 5, 6], 0, 3)
+    for kind, value in carried.items():
+        torch.testing.assert_close(value, before[kind], rtol=0, atol=0)
 
 
 def test_a_text_longer_than_the_room_is_read_all_the_same(formula):

@@ -15,6 +15,8 @@ from rnnlens.cli import main
 from rnnlens.cli.dataset import encoded_corpus
 from rnnlens.run import Run
 
+pytestmark = pytest.mark.slow
+
 
 class Shifted(LanguageModel):
     """A language model with a submodule whose units are all far from zero, or very small."""

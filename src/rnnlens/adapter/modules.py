@@ -56,13 +56,20 @@ def call(module: nn.Module, batch: Any) -> Any:
     elif isinstance(batch, Mapping):
         args, kwargs = (), dict(batch)
     try:
+        return module(*args, **kwargs)
+    except TypeError:
+        _check_arguments(module, args, kwargs)  # only now, since a signature takes long to read
+        raise
+
+
+def _check_arguments(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    try:
         inspect.signature(module.forward).bind(*args, **kwargs)
     except TypeError as error:
         raise RnnlensError(
             f"{type(module).__name__} cannot be called so ({error}); give feed=, a function from "
             "the module and a batch to what it returns"
         ) from error
-    return module(*args, **kwargs)
 
 
 def submodules(module: nn.Module) -> dict[str, nn.Module]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
+from rnnlens.cli.output import plain_output
 from rnnlens.errors import RnnlensError, RnnlensWarning
 from rnnlens.version import __version__
 
@@ -43,6 +44,11 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; an error that a user can mend is one line and exit code 2."""
+    with plain_output():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     # Torch's threads would spin while they wait for each other, and so take the core from the one
     # that they wait for. OpenMP reads this when torch is loaded, which is below.
@@ -55,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args.words = words
             return int(args.run(args))
     except RnnlensError as error:
-        print("rnnlens:", *str(error).splitlines(), file=sys.stderr)
+        print("rnnlens:", " ".join(str(error).splitlines()), file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("rnnlens: stopped", file=sys.stderr)

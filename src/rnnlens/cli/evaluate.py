@@ -8,15 +8,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from rnnlens.cli.dataset import add_corpus_flags, dataset_of
+from rnnlens.cli.output import draw
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import evaluate
-from rnnlens.probe.fitting import fit_quietly
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.used import used
+from rnnlens.probe.quietly import fit_quietly
+from rnnlens.probe.used import SENTENCES, used
+from rnnlens.progress import Progress
 from rnnlens.run import Run
 from rnnlens.view.draw.accuracy import check_figure, write_figure
 
@@ -69,7 +69,7 @@ def run_eval(args: argparse.Namespace) -> int:
     run = Run(args.path)
     dataset = dataset_of(run, args)
     probes = run.probes().to(dataset.device) if run.has_probes() else None
-    evaluation: dict[str, Any] = {"model": dataset.measured()}
+    evaluation: dict[str, Any] = {"model": measured(dataset)}
     if probes:
         evaluation["probes"] = scores(probes, dataset, args.states)
     if probes and args.used:
@@ -83,23 +83,40 @@ def run_eval(args: argparse.Namespace) -> int:
         print(f"rnnlens: not saved: {error}", file=sys.stderr)
     if args.figure:
         write_figure(evaluation, args.figure)
-    print(json.dumps(evaluation, indent=1) if args.json else "\n\n".join(tables(evaluation)))
+    if args.json:
+        draw(json.dumps(evaluation, indent=1) + "\n")
+    else:
+        print("\n\n".join(tables(evaluation)))
     return 0
+
+
+def measured(dataset: Dataset) -> dict[str, dict[str, float]]:
+    """Perplexity of the model itself and of the unigram baseline on each split."""
+    pairs = sum(dataset.stream(name, "output").pairs for name in dataset.splits)
+    with Progress(pairs, unit="state", device=dataset.device, title="the model itself") as progress:
+        return dataset.measured(progress.advance)
 
 
 def scores(probes: Probes, dataset: Dataset, states: int) -> list[dict[str, Any]]:
     """The score of every kind and semantic on the test split."""
     pairs = dataset.stream("test", probes.semantics[0]).pairs
     size = min(states or pairs, pairs) * len(probes.semantics)
-    with tqdm(total=size, unit="state", disable=None, leave=False) as bar:
-        found = evaluate(probes, dataset, states, bar.update)
-        return [{**asdict(score), "used": None} for score in found]
+    fewer = max(1, min(states or pairs, pairs) // 4)
+    with Progress(
+        size,
+        unit="state",
+        device=dataset.device,
+        title="probes",
+        shorter=(f"--states {fewer}", 1 / 4),
+    ) as progress:
+        return [asdict(score) for score in evaluate(probes, dataset, states, progress.advance)]
 
 
 def add_use(rows: list[dict[str, Any]], probes: Probes, dataset: Dataset) -> None:
     """Say of every kind how much of what its probe reads the model uses."""
-    with tqdm(unit="kind", disable=None, leave=False, desc="used") as bar:
-        uses = {use.kind: use.to_json() for use in used(probes, dataset, advance=bar.update)}
+    size = SENTENCES * len(probes.kinds)
+    with Progress(size, unit="state", device=dataset.device, title="used") as progress:
+        uses = {use.kind: use.to_json() for use in used(probes, dataset, advance=progress.advance)}
     for row in rows:
         row["used"] = uses.get(row["kind"]) if row["semantic"] == "output" else None
 

@@ -15,13 +15,14 @@ from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
 from rnnlens.files import digest
-from rnnlens.flags import add_flags, from_flags
+from rnnlens.flags import add_flags, add_preset, from_flags
 from rnnlens.model.train.distributed import Processes, processes
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.checkpoint import SavedFit, save_fit
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.fitting import FitConfig, Fitter
+from rnnlens.probe.fitting import Fitter
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.recipe import FitConfig
 from rnnlens.probe.semantics import parse
 from rnnlens.run import Run
 
@@ -40,10 +41,12 @@ says more). Its weights are kept in the run; its code is needed again only for n
 examples:
   rnnlens fit runs/news
   rnnlens fit runs/news --probe shared --semantic output,input,output+2
+  rnnlens fit runs/news --preset quick        one epoch, in minutes without a GPU
   rnnlens fit runs/news --epochs 0            the closed form alone, in one pass
   rnnlens fit --model mine:trained --corpus news.txt -o runs/mine
 
 Ctrl-C stops; the same command continues where it stopped."""
+_PRESETS: dict[str, dict[str, Any]] = {"quick": {"epochs": 1}}
 _LINES = 12  # of output about epochs, at most about
 
 
@@ -56,6 +59,7 @@ def add_to(verbs: Any) -> None:
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
     parser.add_argument("--checkpoint-seconds", type=float, default=300.0, metavar="X",
                          help="save this often, in case of a crash (default: 300)")  # fmt: skip
+    add_preset(parser, _PRESETS)
     add_flags(parser, FitConfig, "fit")
     parser.add_argument("--anew", action="store_true",
                         help="drop an unfinished fit instead of continuing it")  # fmt: skip
@@ -73,7 +77,7 @@ def add_to(verbs: Any) -> None:
 
 def run_fit(args: argparse.Namespace) -> int:
     """Carry out the verb."""
-    config = from_flags(FitConfig, args)
+    config = from_flags(FitConfig, args, _PRESETS[args.preset] if args.preset else None)
     check_seconds(args.checkpoint_seconds)
     _check_asked(args)
     run = Run(args.output if args.model else args.path)
@@ -108,8 +112,8 @@ def _check_asked(args: argparse.Namespace) -> None:
         return
     if not args.path:
         raise RnnlensError("give a run folder to fit, or a module of your own with --model")
-    changed = {f.name for f in fields(ReadingConfig) if getattr(args, f.name) != f.default}
-    for name in ("output", "colours", *sorted(changed - {"valid", "test"})):
+    reading = {f.name for f in fields(ReadingConfig)} - {"valid", "test"}
+    for name in ("output", "colours", *sorted(reading)):
         if getattr(args, name) is not None:
             raise RnnlensError(
                 f"--{name.replace('_', '-')} goes with --model; a run's corpus is read as it was "
@@ -146,7 +150,7 @@ def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, second
 
 def _watch(run: Run, fitter: Fitter, identity: str, done: dict[str, Tensor], seconds: float) -> int:
     """Fit one semantic with progress and checkpoints; the exit code, 0 unless a signal stops it."""
-    chunks = len(fitter.train.plan(None))
+    chunks = fitter.chunks
 
     def look() -> str:
         nll = float(fitter.nll.mean())
@@ -175,6 +179,8 @@ def _watch(run: Run, fitter: Fitter, identity: str, done: dict[str, Tensor], sec
         total=fitter.epochs * chunks,
         done=fitter.progress.epoch * chunks + fitter.progress.chunk,
         unit="chunk",
+        device=fitter.device,
+        shorter=fitter.shorter("--{} {}"),
         seconds=seconds,
         look=look,
         save=lambda: save_fit(run.fit_checkpoint, identity, done, fitter),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rnnlens.cli.output import draw
 from rnnlens.cli.user_run import lens_of
 from rnnlens.errors import RnnlensError
 from rnnlens.run import run_at
@@ -103,6 +104,10 @@ def _add_look(look: Any) -> None:
                       "labels where they fit)")  # fmt: skip
     look.add_argument("--symbols", action="store_true",
                       help="head the columns with mathematical symbols only")  # fmt: skip
+    look.add_argument("--pins", default="", metavar="LIST",
+                      help="states to ring in a figure, such as l2:8,h2:8")  # fmt: skip
+    look.add_argument("--no-key", dest="key", action="store_false",
+                      help="draw no key of colours and marks below a figure")  # fmt: skip
     look.add_argument("--title", default="", metavar="TEXT", help="above a figure")
     look.add_argument("--width", type=float, metavar="X",
                       help="of a figure in inches, of the terminal in columns")  # fmt: skip
@@ -119,8 +124,9 @@ def run_show(args: argparse.Namespace) -> int:
             "--against names labels, and --follow none; give both, or --follow alone"
         )
     look = saving.Look(
-        args.kinds, bars, density, args.symbols, str(args.title), args.width, args.rows
-    )
+        args.kinds, bars, density, args.symbols, str(args.title), args.width, args.rows,
+        args.pins, args.key,
+    )  # fmt: skip
     if args.output:
         saving.check(args.output, look)
     else:
@@ -141,10 +147,11 @@ def run_show(args: argparse.Namespace) -> int:
         saving.save(grid, args.output, look, followed)
     else:
         drawn = in_terminal(*saving.some_rows(grid, args.rows, followed), columns, args)
-        sys.stdout.write(drawn)
         more = [*changed_lines(grid), *more]
+        draw(drawn + (in_encoding("\n".join(["", *more, ""])) if more else ""))
+        return 0
     if more:
-        sys.stdout.write(in_encoding("\n".join(["", *more, ""])))
+        draw(in_encoding("\n".join([*more, ""])))
     return 0
 
 

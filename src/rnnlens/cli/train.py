@@ -12,17 +12,20 @@ from typing import Any
 import torch
 
 from rnnlens.cli.dataset import sentence_dataset
-from rnnlens.cli.evaluate import table
+from rnnlens.cli.evaluate import measured, table
 from rnnlens.cli.watch import Watch, check_seconds
-from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
-from rnnlens.flags import add_flags, check_same, from_flags
+from rnnlens.flags import add_flags, add_preset, check_same, from_flags
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.text import TextSide
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.training import Trainer, TrainingConfig
+from rnnlens.progress import Shorter
 from rnnlens.run import TRAINED, TRAINING, Run
+from rnnlens.view.examples import TEXTS, chosen_examples
 from rnnlens.view.palette import default_colours, read_colours
 
 _HELP = """\
@@ -36,12 +39,24 @@ times as UNK, 80/10/10 of the sentences for training, validation and testing, an
 
 examples:
   rnnlens train news.conllu.gz -o runs/news
+  rnnlens train news.conllu.gz -o runs/small --preset quick      in minutes without a GPU
   rnnlens train nltk:brown -o runs/brown --cell gru --width 200
   rnnlens train train.txt --valid valid.txt --test test.txt -o runs/ptb --min-count 1
   torchrun --nproc-per-node 2 -m rnnlens train news.conllu.gz -o runs/news
 
 Ctrl-C stops; the same command continues where it stopped, to the same result."""
 
+# A smaller network, chosen by what two CPU cores reach in minutes (docs/results.md).
+_QUICK = "quick"
+_PRESETS: dict[str, dict[str, Any]] = {
+    _QUICK: {
+        "width": 128,
+        "epochs": 12,
+        "batch": 32,
+        "dropout_input": 0.2,
+        "dropout_hidden": 0.15,
+    }
+}
 _COPIES = 8  # of the weights that training holds, at most: optimiser, averages, gradients, ...
 
 
@@ -52,6 +67,20 @@ class Order:
     corpus: CorpusConfig
     network: NetworkConfig
     training: TrainingConfig
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, preset: str | None) -> "Order":
+        """What the flags ask for, with a preset where they say nothing."""
+        values = _PRESETS[preset] if preset else {}
+        return cls(
+            corpus=from_flags(CorpusConfig, args, values),
+            network=from_flags(NetworkConfig, args, values),
+            training=from_flags(TrainingConfig, args, values),
+        )
+
+    def work(self, labels: int) -> int:
+        """What training computes, up to a factor that is the same for all on one corpus."""
+        return _weights(self.network, labels) * self.training.epochs
 
     def record(self, corpus: EncodedCorpus, words: Sequence[str]) -> dict[str, Any]:
         """What run.json says of how a run is made."""
@@ -84,6 +113,7 @@ def add_to(verbs: Any) -> None:
                         help="JSON with your own groups of words and their colours")  # fmt: skip
     parser.add_argument("--checkpoint-seconds", type=float, default=60.0, metavar="X",
                         help="save this often, in case of a crash (default: 60)")  # fmt: skip
+    add_preset(parser, _PRESETS)
     add_flags(parser, CorpusConfig, "corpus")
     add_flags(parser, NetworkConfig, "network")
     add_flags(parser, TrainingConfig, "training")
@@ -92,11 +122,7 @@ def add_to(verbs: Any) -> None:
 
 def run_train(args: argparse.Namespace) -> int:
     """Carry out the verb."""
-    order = Order(
-        corpus=from_flags(CorpusConfig, args),
-        network=from_flags(NetworkConfig, args),
-        training=from_flags(TrainingConfig, args),
-    )
+    order, quick = Order.of(args, args.preset), Order.of(args, _QUICK)
     check_seconds(args.checkpoint_seconds)
     run = Run(args.output)
     before = run.record() if run.exists() else {}
@@ -106,7 +132,8 @@ def run_train(args: argparse.Namespace) -> int:
     device = pick_device(args.device)
     with processes(device) as group:
         say = print if group.first else _silence
-        corpus = load_corpus(args.corpus, order.corpus)
+        source = Corpus.read(args.corpus, order.corpus, lowercase=order.corpus.lowercase)
+        corpus = encode(source, order.corpus)
         if before and before["corpus"].get("hash") != corpus.hash:
             raise RnnlensError(
                 f"{args.corpus} has changed since {run.path} was begun; choose another folder"
@@ -129,7 +156,11 @@ def run_train(args: argparse.Namespace) -> int:
             run.write_record({**record, "status": TRAINING})  # first: it marks the folder as a run
             run.write_vocabulary(corpus.vocabulary)
             run.write_colours(colours)
-        return _train(run, record, order, corpus, device, group, args.checkpoint_seconds)
+            text = TextSide.of_words(corpus.vocabulary)
+            if examples := chosen_examples(source.sentences("test"), text, TEXTS):
+                run.write_examples(examples)
+        shorter = _shorter(order, quick, len(corpus.vocabulary), device)
+        return _train(run, record, order, corpus, device, group, args.checkpoint_seconds, shorter)
 
 
 def _train(
@@ -140,6 +171,7 @@ def _train(
     device: torch.device,
     group: Processes,
     checkpoint_seconds: float,
+    shorter: Shorter,
 ) -> int:
     """Train to the end, from the checkpoint where there is one; returns the exit code."""
     network = Network(order.network, len(corpus.vocabulary)).initialise(order.training.seed)
@@ -149,23 +181,25 @@ def _train(
     if run.checkpoint.exists():
         load_checkpoint(trainer, run.checkpoint, identity)
     group.any(False)  # no process writes a checkpoint before all have read the last
-    code = _watch(trainer, run, identity, checkpoint_seconds)
+    code = _watch(trainer, run, identity, checkpoint_seconds, shorter)
     if code or not group.first:
         return code
     with torch.no_grad():
         for name, p in trainer.average.named_parameters():
             p.copy_(trainer.best[name])
     run.write_model(trainer.average)
-    measured = sentence_dataset(trainer.average, corpus).measured()
-    run.write_evaluation({"model": measured})
+    perplexities = measured(sentence_dataset(trainer.average, corpus))
+    run.write_evaluation({"model": perplexities})
     history = {"epochs": trainer.progress.epoch, "best_epoch": trainer.progress.best_epoch}
-    run.write_record({**record, "status": TRAINED, "metrics": {**history, "perplexity": measured}})
+    run.write_record(
+        {**record, "status": TRAINED, "metrics": {**history, "perplexity": perplexities}}
+    )
     run.checkpoint.unlink(missing_ok=True)
-    print(table(measured))
+    print(table(perplexities))
     return 0
 
 
-def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
+def _watch(trainer: Trainer, run: Run, identity: str, seconds: float, shorter: Shorter) -> int:
     """Train with progress and checkpoints; the exit code, 0 unless a signal stops it."""
     progress, epochs = trainer.progress, trainer.config.epochs
 
@@ -197,6 +231,8 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
         total=epochs * trainer.steps,
         done=progress.epoch * trainer.steps + progress.step,
         unit="step",
+        device=trainer.device,
+        shorter=shorter,
         seconds=seconds,
         look=look,
         save=save,
@@ -208,6 +244,18 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float) -> int:
         if trainer.progress.epoch < epochs:
             watch.say(f"no better validation for {trainer.config.patience} epochs: done")
     return 0
+
+
+def _shorter(order: Order, quick: Order, labels: int, device: torch.device) -> Shorter:
+    """What makes a training shorter, and the share of the time that it takes then: without a GPU
+    the preset, where it saves half or more, else fewer epochs.
+    """
+    share = quick.work(labels) / order.work(labels)
+    if device.type == "cpu" and share <= 1 / 2:
+        return f"--preset {_QUICK}", share
+    epochs = order.training.epochs
+    fewer = max(1, epochs // 3)
+    return (f"--epochs {fewer}", fewer / epochs) if fewer < epochs else None
 
 
 def describe(corpus: EncodedCorpus) -> str:
@@ -226,10 +274,15 @@ def describe(corpus: EncodedCorpus) -> str:
     return "\n".join(lines)
 
 
+def _weights(network: NetworkConfig, labels: int) -> int:
+    """How many weights a network has."""
+    with torch.device("meta"):
+        return sum(p.numel() for p in Network(network, labels).parameters())
+
+
 def _refuse_too_large(network: NetworkConfig, labels: int) -> None:
     """Refuse a network that needs more memory than this machine has."""
-    with torch.device("meta"):
-        size = sum(p.numel() for p in Network(network, labels).parameters()) * 4 * _COPIES
+    size = _weights(network, labels) * 4 * _COPIES
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if size > memory:
         raise RnnlensError(

@@ -1,7 +1,6 @@
 """A run for a user's module: the first part of `rnnlens fit --model`."""
 
 import argparse
-import contextlib
 import os
 import shlex
 import sys
@@ -21,7 +20,7 @@ from rnnlens.flags import check_same, from_flags
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.study import Study, study
 from rnnlens.run import TRAINED, TRAINING, Run
-from rnnlens.view.examples import EXAMPLES, LONG, SHORT
+from rnnlens.view.examples import EXAMPLES, chosen_examples
 from rnnlens.view.lens import Lens
 from rnnlens.view.opening import opened
 from rnnlens.view.palette import colours_of, read_colours
@@ -80,7 +79,8 @@ class UserRun:
         size, tag_counts = _size_and_tags(user, vocabulary, corpus, config.longest)
         names = subject.vocabulary()
         text = subject.model.text(names)
-        examples = _examples(corpus, Session(subject.model, text)) if subject.is_readable else []
+        test = corpus.sentences("test") if subject.is_readable else ()
+        examples = [example.text for example in chosen_examples(test, text, EXAMPLES)]
         session = Session(subject.model, text, examples)
         all_colours = colours or colours_of(names.labels, names.counts, tag_counts)
         description = f"{corpus.name} ({corpus.format}){size}"
@@ -155,21 +155,6 @@ def _size_and_tags(
     if vocabulary.inputs != vocabulary.labels:
         return size, None
     return size, tag_counts_of(train.ids, tags, len(vocabulary.labels))
-
-
-def _examples(corpus: Corpus, session: Session) -> list[str]:
-    """Some test sentences that the model can read, neither short nor long if there are any."""
-    sentences = [sentence.words for sentence in corpus.sentences("test")]
-    middling = [words for words in sentences if SHORT <= len(words) <= LONG]
-    texts: list[str] = []
-    for words in middling or sorted(sentences, key=len):
-        text = " ".join(words[:LONG])
-        with contextlib.suppress(RnnlensError):
-            if text not in texts and session.vocabulary.encode(session.words(text)):
-                texts.append(text)
-        if len(texts) == EXAMPLES:
-            break
-    return texts
 
 
 def _refuse_other_kinds(run: Run, subject: Study) -> None:

@@ -3,7 +3,9 @@
 import argparse
 import webbrowser
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any
 
 from rnnlens.run import BUNDLED, Run, run_at
@@ -13,12 +15,14 @@ Show rnnlens at work: the bundled model, an LSTM trained on a million words of E
 browser. The same as: rnnlens view english-news"""
 _VIEW = """\
 Open trained runs in the browser: type a sentence and see what every hidden state predicts after
-each word. The server answers to this machine only.
+each word. The server answers to this machine only; where others use the machine too, --token puts a
+secret into the address, without which nobody is answered.
 
 examples:
   rnnlens view runs/news
   rnnlens view runs/lstm runs/gru
   rnnlens view runs/news --colours mine.json
+  rnnlens view runs/news --token --no-browser --port 8000
 
 A file for --colours: {"colours": {"ANIMAL": "#009e73"}, "groups": {"dog": "ANIMAL"}}; words that it
 does not list are in the group OTHER."""
@@ -38,24 +42,30 @@ def add_to(verbs: Any) -> None:
         parser.add_argument("--port", type=int, default=0, metavar="N",
                             help="default: any that is free")  # fmt: skip
         parser.add_argument("--no-browser", action="store_true", help="only print the address")
+        parser.add_argument("--token", action="store_true",
+                            help="answer only those who have the address's secret")  # fmt: skip
 
 
 def run_view(args: argparse.Namespace) -> int:
     """Serve runs until Ctrl-C."""
     from rnnlens.cli.user_run import lens_of
     from rnnlens.view.page.server.app import serve
+    from rnnlens.view.page.server.token import forwarding
 
     def ready(address: str) -> None:
         titles = ", ".join(lens.title for lens in lenses.values())
         print(f"{titles} at {address} (Ctrl-C ends it)", flush=True)
         if not args.no_browser:
-            webbrowser.open(address)
+            hidden = files.enter_context(forwarding(address)) if args.token else address
+            webbrowser.open(hidden)
 
     names = unique_names(args.runs)
     lenses = {
         name: lens_of(run, args.colours, name) for name, run in zip(names, args.runs, strict=True)
     }
-    serve(lenses, args.port, ready)
+    with ExitStack() as files:
+        token = token_urlsafe(24) if args.token else ""
+        serve(lenses, args.port, ready, token, files.close)
     return 0
 
 

@@ -7,15 +7,19 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Self
 
+import torch
 from tqdm import tqdm
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.train.distributed import Processes
+from rnnlens.progress import Progress, Shorter
 from rnnlens.run import Run
+from rnnlens.view.draw.visible import shown
 
 _LOOK = 0.5  # seconds between looks at the loss, each of which waits for the GPU
 _OFTEN = 10.0  # seconds that are at least between saves at landmarks
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_HANG_UP = getattr(signal, "SIGHUP", None)  # the terminal was closed; Windows has no such signal
 
 
 def check_seconds(seconds: float) -> None:
@@ -28,7 +32,8 @@ class Watch:
     """A context for work that calls `stop()` after each step.
 
     `look` gives the text beside the bar and raises an error if the work goes wrong; `save` writes
-    the state. Ctrl-C and SIGTERM stop the work after the step; a second one stops it at once.
+    the state; `shorter` is what makes the work shorter (see `Progress`). Ctrl-C, SIGTERM and a
+    closed terminal stop the work after the step; a second Ctrl-C or SIGTERM stops it at once.
     """
 
     def __init__(
@@ -39,6 +44,8 @@ class Watch:
         total: int,
         done: int,
         unit: str,
+        device: torch.device,
+        shorter: Shorter,
         seconds: float,
         look: Callable[[], str],
         save: Callable[[], None],
@@ -47,30 +54,30 @@ class Watch:
         self.look, self.save = look, save
         self.signal = 0
         self.looked = self.saved = self.began = time.monotonic()
-        self.bar = tqdm(
-            total=total,
-            initial=done,
-            unit=unit,
-            dynamic_ncols=True,
-            disable=None if processes.first else True,  # None: there is a bar in terminals only
-        )
+        self.progress = Progress(
+            total, done=done, unit=unit, device=device, shorter=shorter, say=self.say,
+            quiet=not processes.first, leave=True,
+        )  # fmt: skip
 
     def __enter__(self) -> Self:
-        self.before = {number: signal.signal(number, self._note) for number in _SIGNALS}
+        numbers = [*_SIGNALS]
+        if _HANG_UP and signal.getsignal(_HANG_UP) is not signal.SIG_IGN:  # as nohup sets it
+            numbers.append(_HANG_UP)
+        self.before = {number: signal.signal(number, self._note) for number in numbers}
         return self
 
     def __exit__(self, *_error: object) -> None:
         for number, handler in self.before.items():
             signal.signal(number, handler)
-        self.bar.close()
+        self.progress.__exit__()
 
     def stop(self) -> bool:
         """Show progress, save when it is time, and say whether to stop."""
-        self.bar.update()
         now = time.monotonic()
         if now - self.looked >= _LOOK:
             self.looked = now
-            self.bar.set_description(self.look(), refresh=False)
+            self.progress.describe(self.look())
+        self.progress.advance()
         if now - self.saved >= self.seconds:
             self._save()
         return self.processes.any(self.signal != 0)
@@ -90,7 +97,8 @@ class Watch:
         """Print a line, and add it to the run's log."""
         if self.processes.first:
             tqdm.write(line)
-            self.run.log(line)
+            self.run.log(shown(line))
+            self.progress.said = time.monotonic()  # nobody needs a second line soon
 
     @property
     def elapsed(self) -> float:
@@ -104,6 +112,7 @@ class Watch:
         self.saved = time.monotonic()
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
-        if self.signal:
+        if not self.signal:
+            self.signal = number
+        elif number != _HANG_UP:  # which shells send again after the kernel
             raise KeyboardInterrupt
-        self.signal = number

@@ -30,6 +30,8 @@ from rnnlens.model.traceable import (
 )
 from rnnlens.model.train.dropout import Dropout
 
+_SINGLE = 2  # states whose prediction is all reading of weights
+
 
 @dataclass(frozen=True)
 class NetworkConfig(Options):
@@ -86,6 +88,7 @@ class Network(nn.Module, Traceable):
         rows = (inputs, config.width) if config.tied else (label_count, config.width)
         self.readout = nn.Parameter(torch.empty(rows))
         self.bias = nn.Parameter(torch.zeros(label_count))
+        self._copy: tuple[tuple[int, int], Tensor] | None = None
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -164,8 +167,22 @@ class Network(nn.Module, Traceable):
     def predict(self, y: Tensor) -> Tensor:
         """The paper's F before the softmax: labels (..., V) from the last layer's output."""
         if self.config.tied:
-            return product(F.linear(y, self.readout), self.embedding, self.bias)
-        return product(y, self.readout, self.bias)
+            y, weight = F.linear(y, self.readout), self.embedding
+        else:
+            weight = self.readout
+        if y.dim() != 2 or len(y) > _SINGLE or weight.requires_grad:
+            return product(y, weight, self.bias)
+        return (y @ self._transposed(weight)).add_(self.bias)
+
+    def _transposed(self, weight: Tensor) -> Tensor:
+        """The weights (V, H) as (H, V), which a single state is multiplied with four times as fast.
+
+        The copy is kept as long as they stay the same.
+        """
+        same = (weight.data_ptr(), weight._version)  # noqa: SLF001 - counts changes in place
+        if self._copy is None or self._copy[0] != same:
+            self._copy = same, weight.T.contiguous()
+        return self._copy[1]
 
     def classifier(self) -> Readout:
         weight = self.embedding @ self.readout if self.config.tied else self.readout

@@ -17,7 +17,7 @@ from rnnlens.model.traceable import StateEdit, Traceable
 
 @dataclass(frozen=True)
 class Example:
-    """A text with its states."""
+    """A text with its states, if they were kept."""
 
     text: str
     words: tuple[str, ...]

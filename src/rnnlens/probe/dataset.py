@@ -102,8 +102,11 @@ class Dataset:
         )  # fmt: skip
 
     @torch.no_grad()
-    def measured(self) -> dict[str, dict[str, float]]:
-        """Perplexity of the model itself and of the unigram baseline on each split."""
+    def measured(self, advance: Callable[[int], object] = int) -> dict[str, dict[str, float]]:
+        """Perplexity of the model itself and of the unigram baseline on each split.
+
+        `advance` is told the number of states after each chunk.
+        """
         prior, table = log_prior(self.counts("output")), {}
         for name, data in self.splits.items():
             model_nll = unigram_nll = 0.0
@@ -113,6 +116,7 @@ class Dataset:
                 model_nll += float(F.cross_entropy(logits, chunk.labels, reduction="sum"))
                 unigram_nll -= float(prior[chunk.labels.cpu()].sum())
                 pairs += len(chunk.labels)
+                advance(len(chunk.labels))
             table[name] = {
                 data.unit: len(data.counts),
                 "pairs": pairs,

@@ -1,8 +1,8 @@
 """The parameters of each family of probes while it is fitted, and their gradients.
 
-The probes are a `Stack`, padded to multiples of 64, which is what tensor cores want. Parameters are
-float32; on CUDA, products run on bfloat16 copies. Gradients are written out, since autograd would
-also compute those of the states.
+The probes are a `Stack`. Parameters are float32; on CUDA, products run on bfloat16 copies, and
+sizes are padded to multiples of 64, which is what tensor cores want. Gradients are written out,
+since autograd would also compute those of the states.
 """
 
 from abc import ABC, abstractmethod
@@ -18,6 +18,7 @@ from rnnlens.probe.moments import Moments
 from rnnlens.probe.probes import Stack
 
 ALIGN = 64
+_ALIGN_ON_CPU = 16  # columns, so that rows of weights begin at aligned addresses
 
 
 def padded(size: int, align: int = ALIGN) -> int:
@@ -35,10 +36,11 @@ class Family(ABC):
     ) -> None:
         self.moments, self.kinds, self.label_count = moments, tuple(kinds), label_count
         self.device = device
-        half = torch.bfloat16 if device.type == "cuda" else torch.float32
-        self.rows = padded(label_count)
+        is_cuda = device.type == "cuda"
+        half = torch.bfloat16 if is_cuda else torch.float32
+        self.rows = padded(label_count) if is_cuda else label_count
         widths = [len(moments.mean(kind)) for kind in kinds]
-        self.columns = padded(1 + max(widths))
+        self.columns = padded(1 + max(widths), ALIGN if is_cuda else _ALIGN_ON_CPU)
         mean = torch.zeros(len(kinds), self.columns, dtype=torch.float32, device=device)
         scale = torch.ones_like(mean)
         for k, kind in enumerate(kinds):
@@ -96,7 +98,7 @@ class Family(ABC):
 
 
 class Linear(Family):
-    """The paper's probes: one matrix a kind, together (K, padded V, columns)."""
+    """The paper's probes: one matrix a kind, together (K, rows, columns)."""
 
     def _start_at_zero(self) -> dict[str, Tensor]:
         shape = (len(self.kinds), self.rows, self.columns)
@@ -122,7 +124,7 @@ class Linear(Family):
 
 
 class Shared(Family):
-    """One label matrix (padded V, inner) for all kinds and a map (inner, columns) for each.
+    """One label matrix (rows, inner) for all kinds and a map (inner, columns) for each.
 
     Of the inner coordinates the first `rank` are learnt. Behind them each kind has one of its own
     that is always 1, so that these columns of the label matrix are the kinds' biases; the rest are

@@ -20,11 +20,10 @@ def softmax_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float
         nll = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
         _triton().softmax_gradient(logits, targets, nll, labels, scale)
         return nll
-    real = logits[:, :labels]
-    total = real.float().logsumexp(-1)
-    at = targets[:, None]
-    nll = total - real.gather(1, at)[:, 0].float()
-    real.sub_(total[:, None]).exp_()
+    real, at = logits[:, :labels], targets[:, None]
+    largest, wanted = real.amax(-1), real.gather(1, at)[:, 0]
+    torch.softmax(real, -1, out=real)
+    nll = largest - real.amax(-1).log() - wanted  # the largest has a logarithm, whatever is wanted
     real.scatter_add_(1, at, real.new_full((1, 1), -1.0).expand_as(at))
     logits.mul_(scale)
     logits[:, labels:] = 0

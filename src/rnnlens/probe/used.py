@@ -115,7 +115,7 @@ def used(
 ) -> list[Used]:
     """How much of what every kind's probe reads is used, on some of the test data.
 
-    `advance` is told a 1 after each kind of each group of sequences.
+    `advance` is told the number of states after each kind of each group of sequences.
     """
     if "output" not in probes.stacks:
         raise RnnlensError("there are no probes of the semantic output; fit them to see its use")
@@ -131,7 +131,7 @@ def used(
     for place in _places(dataset, sentences, seed):
         for along in directions:
             sums[along.kind] += _Pushes(along, place, generator).measured()
-            advance(1)
+            advance(len(place.columns))
     if not all(total[-2] for total in sums.values()):
         raise RnnlensError("no test sequence is long enough to push a state of it; give more data")
     return [_mean(kind, total.tolist()) for kind, total in sums.items()]

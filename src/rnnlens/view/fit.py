@@ -12,7 +12,8 @@ from rnnlens.adapter.axes.parting import is_part, some_sequences
 from rnnlens.adapter.axes.targets import Batch, check_batches, words_of
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.errors import RnnlensError
-from rnnlens.probe.fitting import FitConfig, fit_quietly
+from rnnlens.probe.quietly import fit_quietly
+from rnnlens.probe.recipe import FitConfig
 from rnnlens.probe.study import Study, study
 from rnnlens.threads import threads_for
 from rnnlens.view.encoding import Palette

@@ -27,7 +27,8 @@ class Memory:
         """`batch` makes numbers of words into what the model is given."""
         self.model, self.batch, self.room = model, batch, room
         self.steps = 0  # words read so far, for those who measure
-        self._known: OrderedDict[bytes, Tensor] = OrderedDict()  # prefix -> (width,)
+        self._known: OrderedDict[bytes, int] = OrderedDict()  # prefix -> its row of `_rows`
+        self._rows: Tensor | None = None  # (entries, width) what is carried after each prefix
         self._start: States = {}  # what is carried before the first word, (1, H) each
         self._lock = Lock()
 
@@ -52,6 +53,7 @@ class Memory:
         """Know no prefix any more."""
         with self._lock:
             self._known.clear()
+            self._rows = None
 
     def _before(self, trace: Trace) -> States:
         """What is carried before the first word: nothing has been read, so that all is zero."""
@@ -63,22 +65,40 @@ class Memory:
         """The longest known prefix among these, and what is carried after it."""
         with self._lock:
             for length in range(len(keys) - 1, 0, -1):
-                if (held := self._known.get(keys[length])) is not None:
+                if self._rows is not None and (row := self._known.get(keys[length])) is not None:
                     self._known.move_to_end(keys[length])
+                    held = self._rows[row].clone()  # the row is another prefix's before long
                     widths = [self._start[kind].shape[1] for kind in self.model.carried]
                     parts = zip(self.model.carried, held.split(widths), strict=True)
                     return length, {kind: part[None] for kind, part in parts}
         return 0, {}
 
     def _keep(self, keys: list[bytes], states: States) -> None:
-        rows = torch.cat([states[kind] for kind in self.model.carried], 1)
-        most = max(2, self.room // (4 * rows.shape[1] + _ENTRY))  # entries
+        """Remember what is carried after each prefix; those not used for longest are forgotten."""
+        if not keys:
+            return
+        carried = torch.cat([states[kind] for kind in self.model.carried], 1)
         with self._lock:
-            for key, row in zip(keys[-most:], rows[-most:], strict=True):
-                self._known[key] = row.clone()  # a view would hold all rows
-                self._known.move_to_end(key)
-            while len(self._known) > most:
-                self._known.popitem(last=False)
+            rows = self._room_for(carried)
+            for key, values in zip(keys[-len(rows) :], carried[-len(rows) :], strict=True):
+                row = self._known.pop(key, None)
+                if row is None:
+                    full = len(self._known) == len(rows)
+                    row = self._known.popitem(last=False)[1] if full else len(self._known)
+                rows[row] = values
+                self._known[key] = row
+
+    def _room_for(self, carried: Tensor) -> Tensor:
+        """All rows in one tensor, whose pages are taken as they are first written.
+
+        A small tensor for each prefix would, once old ones go, leave the heap full of holes.
+        """
+        if self._rows is None:
+            width = carried.shape[1]
+            entries = max(2, self.room // (carried.element_size() * width + _ENTRY))
+            with torch.inference_mode(False):  # so that it can be written in either mode
+                self._rows = carried.new_empty(entries, width)
+        return self._rows
 
 
 def _with_prediction(trace: Trace) -> States:

@@ -1,7 +1,7 @@
 """A grid to a file, whose ending says what is written: a figure, the page, or every number."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from rnnlens.errors import RnnlensError
 from rnnlens.files import write_bytes
 from rnnlens.view.draw import figure
+from rnnlens.view.draw.style import Style
 from rnnlens.view.page.bundle import readable, standalone
 
 ENDINGS = (*figure.ENDINGS, ".html", ".json")
@@ -30,6 +31,8 @@ class Look:
     title: str = ""  #: Above a figure.
     width: float | None = None  #: Of a figure, in inches.
     rows: str = ""  #: Such as "7-8" or "2,5-": by the numbers that are drawn; all without it.
+    pins: str | Sequence[str] = ""  #: States to ring in a figure, such as "l2:8,h2:8".
+    key: bool = True  #: Below a figure: what colours and marks mean.
 
 
 def check(path: Path, look: Look) -> None:
@@ -95,19 +98,19 @@ def _layers(columns: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
 def some_rows(
     grid: dict[str, Any], rows: str, followed: dict[str, Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """A grid with some of its rows, and what is followed in them."""
+    """A grid with some of its rows, and what is followed in them; others may be missing in both."""
     if not rows:
         return grid, followed
     taken = row_numbers(rows, len(grid["words"]))
-    part = {
-        **grid,
-        "words": [{**grid["words"][row], "number": row + 1} for row in taken],
-        "rows": [grid["rows"][row] for row in taken],
-        "changes": [grid["changes"][row] for row in taken] if grid.get("changes") else [],
-    }
+
+    def chosen_of(part: Mapping[str, Any], name: str = "rows") -> list[Any]:
+        return [part[name][row - part.get("from", 0)] for row in taken]
+
+    words = [{**grid["words"][row], "number": row + 1} for row in taken]
     if followed:
-        followed = {**followed, "rows": [followed["rows"][row] for row in taken]}
-    return part, followed
+        followed = {**followed, "rows": chosen_of(followed)}
+    changes = chosen_of(grid, "changes") if grid.get("changes") else []
+    return {**grid, "words": words, "rows": chosen_of(grid), "changes": changes}, followed
 
 
 def row_numbers(rows: str, count: int) -> list[int]:
@@ -149,14 +152,12 @@ def drawn(
     if ending == ".html":
         return standalone({"grid": grid, "view": _view(grid, columns, look), "bits": []}).encode()
     grid, followed = some_rows(grid, look.rows, followed)
-    return figure.draw(grid, ending, style(grid, look, followed))
+    return figure.draw(grid, ending, style(grid, look, followed)).data
 
 
-def style(
-    grid: Mapping[str, Any], look: Look, followed: Mapping[str, Any] | None = None
-) -> figure.Style:
+def style(grid: Mapping[str, Any], look: Look, followed: Mapping[str, Any] | None = None) -> Style:
     """How a figure is to look: the columns, bars and sizes that a look asks for."""
-    return figure.Style(
+    return Style(
         chosen(grid["columns"], look.kinds),
         look.bars,
         look.density == "compact",
@@ -164,6 +165,8 @@ def style(
         look.width,
         look.title or _edited(grid),
         followed,
+        frozenset(pinned(grid, look.pins)),
+        look.key,
     )
 
 
@@ -171,6 +174,23 @@ def _edited(grid: Mapping[str, Any]) -> str:
     """What a figure of a text with edits is headed with: none is to be taken for one without."""
     edits = ", ".join(grid.get("edits", ()))
     return f"edited: {edits[:120]}" if edits else ""
+
+
+def pinned(grid: Mapping[str, Any], pins: str | Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The row and column of each state that is named as `l2:8`, by its kind and row's number."""
+    columns = {column["id"]: k for k, column in enumerate(grid["columns"])}
+    rows = {word.get("number", k + 1): k for k, word in enumerate(grid["words"])}
+    for pin in pins.split(",") if isinstance(pins, str) else pins:
+        kind, _, number = pin.strip().rpartition(":")
+        if not pin.strip():
+            continue
+        if kind not in columns or not number.isascii() or not number.isdecimal():
+            raise RnnlensError(
+                f"pin {pin.strip()!r}: give a kind of {', '.join(columns)} and the number of a "
+                f"row, such as {next(reversed(columns))}:1"
+            )
+        if int(number) in rows:  # others are of rows that are not drawn
+            yield rows[int(number)], columns[kind]
 
 
 def _view(grid: Mapping[str, Any], columns: Sequence[int], look: Look) -> dict[str, Any]:

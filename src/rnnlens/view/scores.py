@@ -96,11 +96,17 @@ class Scores:
 
     def to_json(self) -> dict[str, Any]:
         """What the accuracy page draws."""
+        semantics = {
+            name: [
+                {**row, "kl": None if row["kl"] is None else max(0.0, row["kl"])} for row in rows
+            ]
+            for name, rows in self.semantics.items()
+        }  # a sum of rounded numbers may lie a little below 0
         return {
             "own": self.own,
             "unigram": self.unigram,
             "unigrams": dict(self.unigrams),
-            "semantics": dict(self.semantics),
+            "semantics": semantics,
         }
 
 

@@ -51,7 +51,7 @@ class Session:
         )
         kept = [one for one in examples or () if isinstance(one, Example)]
         self._split = {example.text: example.words for example in kept}
-        self._kept = {example.ids: example.states for example in kept}
+        self._kept = {example.ids: example.states for example in kept if example.states}
         self._last: tuple[tuple[int, ...], States] | None = None
         self._changed: tuple[tuple[bytes, tuple[int, ...]], States] | None = None  # with edits
         self._lock = Lock()

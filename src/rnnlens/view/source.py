@@ -35,6 +35,7 @@ from rnnlens.view.why.edits import Edit, parsed
 LONGEST_TEXT, LONGEST = 20_000, 2_000  # characters, words
 Edits = Sequence[Edit | str]
 _STEP = 24  # rows at once: memory stays bounded, and others get their turn
+_BRIEF = 8  # where nobody waits for them: a key that is pressed meanwhile gets its turn sooner
 
 
 class GridSource:
@@ -175,8 +176,9 @@ class GridSource:
         first = min(first, have, len(asked.ids))
         last = min(len(asked.ids), first + limit) if limit else len(asked.ids)
         head = {**self._head(asked), "from": first}
-        for start in range(first, max(last, first + 1), _STEP):
-            end = min(start + _STEP, last)
+        size = _BRIEF if text == previous else _STEP
+        for start in range(first, max(last, first + 1), size):
+            end = min(start + size, last)
             yield {**head, **self._rows(asked, start, end)}, end < last
             head = {}
 

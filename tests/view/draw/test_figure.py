@@ -13,8 +13,8 @@ import pytest
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.draw import figure
-from rnnlens.view.draw.figure import Style
 from rnnlens.view.draw.pen import Pen, fonts
+from rnnlens.view.draw.style import Style
 
 GROUPS = {"NOUN": "#009e73", "VERB": "#cc79a7", "OTHER": "#f0e442"}
 KINDS = [
@@ -60,7 +60,7 @@ PLAIN = grid(["we", "stand", "."])
 
 
 def svg(found: dict[str, Any] = PLAIN, **how: Any) -> str:
-    return figure.draw(found, ".svg", Style(how.pop("columns", ALL), **how)).decode()
+    return figure.draw(found, ".svg", Style(how.pop("columns", ALL), **how)).data.decode()
 
 
 def said(text: str) -> list[str]:
@@ -141,7 +141,7 @@ def test_a_title_only_if_asked():
 @pytest.mark.parametrize("compact", [False, True])
 def test_odd_words_and_labels_are_drawn_without_a_warning(ending, compact):
     found = grid(ODD, tuple(ODD))
-    assert figure.draw(found, ending, Style(ALL, compact=compact, title=ODD[0]))
+    assert figure.draw(found, ending, Style(ALL, compact=compact, title=ODD[0])).data
     assert "italic = unknown word" in said(svg(found))
     ET.fromstring(svg(found))
     assert "$x^2$" in said(svg(found))  # as it is, not as mathematics
@@ -171,7 +171,7 @@ def test_labels_never_reach_the_next_column(monkeypatch):
 
 @pytest.mark.parametrize("width", [3.0, 7.5, 20.0])
 def test_a_png_is_as_wide_as_asked(width):
-    made = figure.draw(PLAIN, ".png", Style(ALL, width=width))
+    made = figure.draw(PLAIN, ".png", Style(ALL, width=width)).data
     wide, high = struct.unpack(">II", made[16:24])
     assert wide == round(width * figure.DOTS)
     assert 0 < high < wide
@@ -200,7 +200,7 @@ def test_a_figure_that_no_page_holds_is_refused(ending, words, width, instead):
 
 
 def test_a_pdf_embeds_its_fonts():
-    made = figure.draw(PLAIN, ".pdf", Style(ALL, symbols=True))
+    made = figure.draw(PLAIN, ".pdf", Style(ALL, symbols=True)).data
     assert made.startswith(b"%PDF-")
     assert b"/FontFile2" in made  # TrueType, embedded
     assert b"/Type3" not in made
@@ -210,7 +210,7 @@ def test_a_pdf_embeds_its_fonts():
 
 
 def test_a_png_says_nothing_of_the_day_or_the_machine():
-    made = figure.draw(PLAIN, ".png", Style(ALL))
+    made = figure.draw(PLAIN, ".png", Style(ALL)).data
     assert made.startswith(b"\x89PNG")
     assert made.count(b"tEXt") == 1
     assert b"Software\x00rnnlens" in made

@@ -55,8 +55,10 @@ def test_a_link_to_a_state_brings_it_into_view(look):
     assert screen.rings("focus")[0][0] == 249
     screen.settled()
     screen.find(".scroller").evaluate("one => { one.scrollTop = 0; }")
-    screen.write("dog " * 299 + "sees", words=300)  # the view stays where the user put it
+    screen.write("sees " + "dog " * 299, words=300)  # the view stays where the user put it
     assert screen.find(".scroller").evaluate("one => one.scrollTop") == 0
+    screen.write("sees " + "dog " * 298 + "sees", words=300)  # and goes where the text is edited
+    expect(screen.find(".row[aria-rowindex='301']")).to_be_in_viewport()
 
 
 def test_back_and_forward_undo_and_redo(look):

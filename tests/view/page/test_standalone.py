@@ -118,3 +118,16 @@ def test_paths_of_submodules_are_cut_in_front_wherever_they_stand(browser, formu
         room = page.locator(outer).first.evaluate("one => one.clientWidth")
         assert page.locator(f"{outer} .path").evaluate_all(width) <= room
     page.close()
+
+
+def test_figure_mode_says_what_a_file_cannot_do_and_the_command_that_can(page):
+    page.get_by_role("button", name="figure").click()
+    figure = page.get_by_role("region", name="figure for print")
+    expect(figure).to_contain_text("it cannot preview one")
+    expect(figure.get_by_role("button", name="PDF")).to_have_count(0)
+    page.get_by_label("rows", exact=True).fill("2-3")
+    expect(figure.locator("code")).to_contain_text("--rows 2-3 --kinds x,h1,y --bars 2 --width 3.3")
+    assert "\x1b" not in figure.locator("code").inner_text()  # it is to be pasted into a terminal
+    expect(page.locator(".picked > div")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(figure).to_be_hidden()

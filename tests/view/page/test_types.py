@@ -59,6 +59,7 @@ READS = {  # what a module may write, and what tsc says of it
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not TSC.exists() or not shutil.which("node"), reason="needs tsc: make test")
 def test_a_field_that_is_not_sent_cannot_be_read(tmp_path):
     web = ROOT / "src/rnnlens/view/page/web"

@@ -7,7 +7,10 @@ import {
 test("labels are typed with spaces between, and a slash before those they stand against", () => {
   assert.deepEqual(parseFollow(" are  were "), { labels: ["are", "were"], against: [] });
   assert.deepEqual(parseFollow("are were / is was"), { labels: ["are", "were"], against: ["is", "was"] });
-  assert.deepEqual(parseFollow("and/or"), { labels: ["and/or"], against: [] });
+  assert.deepEqual(parseFollow("and/or", (label) => label === "and/or"), { labels: ["and/or"], against: [] });
+  assert.deepEqual(parseFollow("she her/he him"), { labels: ["she", "her"], against: ["he", "him"] });
+  assert.deepEqual(parseFollow("1/2 / 3/4"), { labels: ["1/2"], against: ["3/4"] });
+  assert.deepEqual(parseFollow("1/2 3/4"), { labels: ["1/2", "3/4"], against: [] });
   assert.deepEqual(parseFollow("/ / ,"), { labels: ["/"], against: [","] });
   assert.deepEqual(parseFollow("are are"), { labels: ["are"], against: [] });
   assert.deepEqual(parseFollow("\u2423"), { labels: [" "], against: [] });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client } from "../../../src/rnnlens/view/page/web/net/client.js";
+import { Client, editedRow } from "../../../src/rnnlens/view/page/web/net/client.js";
 import { grid } from "../sample.js";
 
 const FOUND = { fetch: globalThis.fetch, reportError: globalThis.reportError };
@@ -21,7 +21,7 @@ beforeEach(() => {
 
 afterEach(() => Object.assign(globalThis, FOUND));
 
-const LULL = 220; // ms after which the rest of a text is surely asked for
+const LULL = 340; // ms after which the rest of a text is surely asked for
 
 const made = (more = {}) => new Client({
   onGrid: (held) => told.grids.push(held), onProblem: (text) => told.problems.push(text),
@@ -109,8 +109,8 @@ test("whoever types does not wait for the rest of a text", async () => {
   assert.equal(told.busy.at(-1), false);
 });
 
-test("an edit asks first for the rows in view from it on, a dozen at least", async () => {
-  const edits = [], client = made({ inView: (row) => { edits.push(row); return 17 - row; } });
+test("an edit asks first for the rows in view from it on, a few at least", async () => {
+  const edits = [], client = made({ inView: (row) => { edits.push(row); return 7 - row; } });
   client.want(wish("we said so we said so"));
   await answer(0);
   client.want(wish("we said so he said so"));
@@ -119,7 +119,13 @@ test("an edit asks first for the rows in view from it on, a dozen at least", asy
   await answer(2);
   client.want({ ...wish("we said so he said so we"), semantic: "input" });
   assert.deepEqual(edits, [0, 3, 6, 0]);
-  assert.deepEqual(asked.map((one) => one.limit), [17, 14, 12, 17]);
+  assert.deepEqual(asked.map((one) => one.limit), [7, 4, 3, 7]);
+});
+
+test("the row of an edit is that of the first word that is another", () => {
+  const rows = [["we said", "we sad"], ["we said", "we said so"], ["we said ", "we said s"], ["we said", "we sai"], ["we said", "wesaid"],
+    ["", "we"], ["we said so", "so"], ["we said", "we said"]].map(([before, text]) => editedRow(before, text));
+  assert.deepEqual(rows, [1, 2, 2, 1, 0, 0, 0, 2]);
 });
 
 test("after a refusal no more of the old text is loaded, and going back to it goes on", async () => {

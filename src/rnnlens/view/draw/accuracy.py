@@ -18,7 +18,7 @@ def check_figure(path: Path) -> None:
         raise RnnlensError(f"cannot draw {path.name}; give a name ending in {endings}")
 
 
-def write_figure(found: dict[str, Any], path: Path) -> None:
+def write_figure(evaluation: dict[str, Any], path: Path) -> None:
     """Bars for each kind, lines for the model's own and for the unigram baseline."""
     try:
         import matplotlib as mpl
@@ -27,7 +27,7 @@ def write_figure(found: dict[str, Any], path: Path) -> None:
         raise RnnlensError(
             "figures need matplotlib; install it: pip install 'rnnlens[figure]'"
         ) from error
-    rows = [score for score in found.get("probes", ()) if score["semantic"] == "output"]
+    rows = [score for score in evaluation.get("probes", ()) if score["semantic"] == "output"]
     if not rows:
         raise RnnlensError("there are no probes of the semantic output to draw; rnnlens fit RUN")
     own, unigram = rows[-1]["perplexity"] / rows[-1]["ratio"], rows[0]["unigram"]

@@ -5,15 +5,17 @@ in every viewer and typesetting program; a PDF embeds its fonts and its text can
 """
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import groupby
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.draw.followed import Scale
+from rnnlens.view.draw.key import draw_key
 from rnnlens.view.draw.pen import SMALL, Pen, fonts, mixed
+from rnnlens.view.draw.style import Drawing, Style
 from rnnlens.view.draw.symbols import mathematical
 from rnnlens.view.draw.visible import printable
 
@@ -33,24 +35,13 @@ _METADATA: dict[str, dict[str, Any]] = {  # no dates: the same grid gives the sa
     ".pdf": {"CreationDate": None, "Creator": "rnnlens", "Producer": "rnnlens"},
     ".png": {"Software": "rnnlens"},
 }
+_LOCK = Lock()
 _GREY, _RULE, _TRACK = "#77777f", "#d6d6dc", "#efeff0"
-_EDGE, _GAP, _SIZE = 8.0, 9.0, 8.6  # margins, between layers, text
+_EDGE, _GAP = 8.0, 9.0  # margins, between layers
+_SIZE, _NUMBER = 8.6, 6.0  # of the words, of their numbers
 _LINE, _BASE, _UNDER, _THICK = 9.8, 6.3, 7.2, 1.7  # a label, its baseline, and the bar under it
 _BLOCK, _LONGEST_WORD, _WIDEST_LABEL, _NARROWEST_LABEL = 12.0, 110.0, 52.0, 26.0
 _WIDEST_NUMBER = ">99.9%"
-
-
-@dataclass(frozen=True)
-class Style:
-    """What is asked of a figure."""
-
-    columns: Sequence[int]
-    bars: int = 3
-    compact: bool = False
-    symbols: bool = False
-    width: float | None = None  # inches; without it, what the grid takes
-    title: str = ""
-    followed: Mapping[str, Any] | None = None  # labels that take the place of the bars
 
 
 def check_matplotlib() -> None:
@@ -65,11 +56,11 @@ def check_matplotlib() -> None:
 
 @contextmanager
 def _settings() -> Iterator[None]:
-    """Ours, whatever the user's own settings say."""
+    """Ours, whatever the user's own settings say; one thread at a time, since all share them."""
     check_matplotlib()
     import matplotlib as mpl
 
-    with mpl.rc_context():
+    with _LOCK, mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_RC)
         yield
@@ -78,22 +69,27 @@ def _settings() -> Iterator[None]:
 def build(grid: Mapping[str, Any], style: Style, ending: str = ".pdf") -> "Figure":
     """The figure, refused where a file of this ending could not hold it."""
     with _settings():
-        layout = _Layout(grid, style, Pen(fonts(_characters(grid, style))))
-        layout.check(ending)
-        layout.place()
-        return layout.pen.figure(layout.width, layout.height, layout.scale)
+        return _build(grid, style, ending)[0]
 
 
-def draw(grid: Mapping[str, Any], ending: str, style: Style) -> bytes:
-    """The figure's bytes."""
-    figure = build(grid, style, ending)
+def draw(grid: Mapping[str, Any], ending: str, style: Style) -> Drawing:
+    """The figure's bytes, and how large it is in print."""
     with _settings():
+        figure, scale = _build(grid, style, ending)
         metadata = dict(_METADATA[ending])
         if ending != ".png":
             metadata["Title"] = printable(style.title or grid["text"])
-        made = io.BytesIO()
-        figure.savefig(made, format=ending[1:], dpi=DOTS, metadata=metadata)
-        return made.getvalue()
+        file = io.BytesIO()
+        figure.savefig(file, format=ending[1:], dpi=DOTS, metadata=metadata)
+        width, height = figure.get_size_inches()
+        return Drawing(file.getvalue(), float(width), float(height), _NUMBER * scale)
+
+
+def _build(grid: Mapping[str, Any], style: Style, ending: str) -> tuple["Figure", float]:
+    layout = _Layout(grid, style, Pen(fonts(_characters(grid, style))))
+    layout.check(ending)
+    layout.place()
+    return layout.pen.figure(layout.width, layout.height, layout.scale), layout.scale
 
 
 class _Layout:
@@ -159,12 +155,16 @@ class _Layout:
             self._word(y, row, word)
             for x, k in zip(self._lefts(), self.style.columns, strict=True):
                 self._state(x, y, row, k)
+                if (row, k) in self.style.pins:
+                    self._ring(x, y)
             y += self.pitch
         pairs = zip(self._lefts(), [None, *self.described], self.described, strict=False)
         for x, last, column in pairs:
             if last and last["layer"] != column["layer"]:
                 self.pen.box(x - _GAP / 2 - 1.5, top, 0.01, y - top - 2, _RULE)
-        self.height = self._legend(y + 6) + _EDGE
+        if self.style.key:
+            y = draw_key(self.pen, self.grid, y + 6, (_EDGE, self.width - _EDGE), self.style.pins)
+        self.height = y + _EDGE
 
     def _lefts(self) -> Iterable[float]:
         """The left edges of the columns."""
@@ -229,12 +229,19 @@ class _Layout:
         """The word read, underlined in its group's colour."""
         pen, right = self.pen, self.left - 8
         base = y + (self.pitch - 6 if not self.style.compact else 10) / 2 + _SIZE * 0.32
-        pen.text(_EDGE, base, str(word.get("number", row + 1)), color=_GREY, size=6)
+        pen.text(_EDGE, base, str(word.get("number", row + 1)), color=_GREY, size=_NUMBER)
         shown, face = self._shown(word["text"], word["unknown"]), _face(word["unknown"])
         pen.text(right, base, shown, _SIZE, ha="right", **face)
         wide = pen.width(shown, _SIZE, **face)
         under = 1.6 if self.style.compact else 2.6
         pen.box(right - wide, base + under, wide, 1.1, self.grid["groups"][word["group"]])
+
+    def _ring(self, x: float, y: float) -> None:
+        """Around a whole state."""
+        if self.style.compact:
+            self.pen.ring(x - 0.5, y - 0.5, 17.0, 11.0)
+        else:
+            self.pen.ring(x - 2.2, y - 2.2, self.cell - 1.6, self.pitch - 1.6)
 
     def _state(self, x: float, y: float, row: int, column: int) -> None:
         """The rectangle, and beside it labels over bars on tracks, or what is followed."""
@@ -261,24 +268,6 @@ class _Layout:
             self.pen.box(left, top + _UNDER, room, _THICK, _TRACK)  # 100%
             self.pen.box(left, top + _UNDER, max(probability * room, 0.4), _THICK, full)
             self.pen.text(left, top + _BASE, self.pen.clipped(label, room))
-
-    def _legend(self, y: float) -> float:
-        """Groups and their colours, as many to a line as fit."""
-        entries = [(group.lower(), colour) for group, colour in self.grid["groups"].items()]
-        entries.append(("faded = groups mixed", ""))
-        if any(word["unknown"] for word in self.grid["words"]):
-            entries.append(("italic = unknown word", ""))
-        x = _EDGE
-        for text, colour in entries:
-            shown = self.pen.clipped(text, self.width - 2 * _EDGE - 10)
-            wide = self.pen.width(shown) + (10 if colour else 0)
-            if x > _EDGE and x + wide > self.width - _EDGE:
-                x, y = _EDGE, y + 11
-            if colour:
-                self.pen.box(x, y, 7, 7, colour)
-            self.pen.text(x + (10 if colour else 0), y + 6.2, shown, color=_GREY)
-            x += wide + 11
-        return y + 8
 
 
 def _face(unknown: bool) -> dict[str, str]:

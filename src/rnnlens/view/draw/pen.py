@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SMALL = 6.8  # the size of most text
-INK, RULE = "#1c1c22", "#9a9aa3"
+INK, RULE, RING = "#1c1c22", "#9a9aa3", "#0072b2"
 _HATCH = 3.2  # from one slanted line to the next
 _FONT = "DejaVu Sans"  # comes with matplotlib, so figures are the same everywhere
 _LONGEST = 200  # characters of a text that are looked at; far more than any page has room for
@@ -24,12 +24,17 @@ class Pen:
     boxes: list[tuple[float, float, float, float, str, str]] = field(default_factory=list)
     texts: list[tuple[float, float, str, dict[str, Any]]] = field(default_factory=list)
     strokes: list[list[tuple[float, float]]] = field(default_factory=list)
+    rings: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     def box(
         self, x: float, y: float, width: float, height: float, colour: str, edge: str = ""
     ) -> None:
         """A rectangle, edged in its own colour unless said otherwise."""
         self.boxes.append((x, y, width, height, colour, edge or colour))
+
+    def ring(self, x: float, y: float, width: float, height: float) -> None:
+        """An outline that stands out, over everything else."""
+        self.rings.append((x, y, width, height))
 
     def hatch(self, x: float, y: float, width: float, height: float, colour: str) -> None:
         """An empty rectangle with slanted lines in it."""
@@ -89,9 +94,7 @@ class Pen:
         figure = Figure(figsize=(width * scale / 72, height * scale / 72))
         axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
         axes.set_axis_off()
-        corners = [
-            [(x, y), (x + w, y), (x + w, y + h), (x, y + h)] for x, y, w, h, _, _ in self.boxes
-        ]
+        corners = [_corners(*box[:4]) for box in self.boxes]
         fills, edges = [box[4] for box in self.boxes], [box[5] for box in self.boxes]
         axes.add_collection(
             PolyCollection(corners, facecolors=fills, edgecolors=edges, linewidths=0.3 * scale),
@@ -100,9 +103,18 @@ class Pen:
         axes.add_collection(
             LineCollection(self.strokes, colors=RULE, linewidths=0.5 * scale), autolim=False
         )
+        rings = [_corners(*ring) for ring in self.rings]
+        axes.add_collection(
+            PolyCollection(rings, facecolors="none", edgecolors=RING, linewidths=scale),
+            autolim=False,
+        )
         for x, y, text, how in self.texts:
             axes.text(x, y, text, family=self.fonts, **{**how, "size": how["size"] * scale})
         return figure
+
+
+def _corners(x: float, y: float, width: float, height: float) -> list[tuple[float, float]]:
+    return [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
 
 
 def fonts(characters: set[str]) -> list[str]:
@@ -110,15 +122,15 @@ def fonts(characters: set[str]) -> list[str]:
     from matplotlib.font_manager import fontManager, get_font
 
     missing = {ord(c) for c in characters} - _known(_FONT)
-    found = [_FONT]
+    names = [_FONT]
     for entry in sorted(fontManager.ttflist, key=lambda e: (e.name, e.fname)) if missing else ():
         ordinary = entry.style == "normal" and entry.weight in (400, "normal", "regular")
         if not ordinary or "Last Resort" in entry.name or "Color" in entry.name:
             continue
         if has := missing & set(get_font(entry.fname).get_charmap()):
-            found.append(entry.name)
+            names.append(entry.name)
             missing -= has
-    return found
+    return names
 
 
 @cache

@@ -11,8 +11,8 @@ def mathematical(column: Mapping[str, Any], layered: bool) -> str:
     drawable = letter.isascii() and letter.isalpha() and accent in ("", "\u0303")
     if not (column["letter"] and drawable):
         return ""
-    made = rf"\tilde{{{letter}}}" if accent else letter
+    base = rf"\tilde{{{letter}}}" if accent else letter
     inner = layered and column["layer"] and column["letter"] != "y"
     above = f"^{{{column['layer']}}}" if inner else ""
     below = "_{t{-}1}" if column["back"] else "_{t}" if layered else ""
-    return f"${made}{above}{below}$"
+    return f"${base}{above}{below}$"

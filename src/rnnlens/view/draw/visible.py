@@ -3,24 +3,36 @@
 import unicodedata
 from collections.abc import Callable
 
+_HIDDEN = {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}  # categories of what is not to be seen
+
+
+def shown(text: str) -> str:
+    """The text with everything made visible that a terminal would obey rather than show."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_sign, text))
+
+
+def _sign(character: str) -> str:
+    """A character that can be seen: itself, or one in its place."""
+    code = ord(character)
+    if code < 0x20 or code == 0x7F:
+        return chr(0x2400 + code) if code < 0x20 else "\u2421"  # ␛ for escape
+    return "\ufffd" if unicodedata.category(character) in _HIDDEN else character
+
 
 def printable(text: str) -> str:
-    """The text with everything made visible that a terminal would obey rather than show."""
+    """A label or a word as it is shown, so wide as `width_of` says."""
     if text and not text.strip(" "):
         return "␣" * len(text)  # a character model's most frequent label
-    made = []
-    for character in unicodedata.normalize("NFC", text):
-        code, category = ord(character), unicodedata.category(character)
-        if code in (0x200C, 0x200D) or 0xFE00 <= code <= 0xFE0F:  # joiners change widths, unevenly
-            continue
-        if code < 0x20 or code == 0x7F:
-            made.append(chr(0x2400 + code) if code < 0x20 else "\u2421")  # ␛ for escape
-        elif category in {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}:
-            made.append("\ufffd")
-        else:
-            made.append(character)
-    shown = "".join(made)
-    return f"\u25cc{shown}" if shown and not width_of(shown[0]) else shown
+    normal = unicodedata.normalize("NFC", text)
+    made = shown("".join(c for c in normal if not _is_joiner(ord(c))))
+    return f"\u25cc{made}" if made and not width_of(made[0]) else made
+
+
+def _is_joiner(code: int) -> bool:
+    """Whether a character changes the width of others, in ways terminals do not agree about."""
+    return code in (0x200C, 0x200D) or 0xFE00 <= code <= 0xFE0F
 
 
 def width_of(text: str) -> int:
@@ -34,11 +46,11 @@ def width_of(text: str) -> int:
 
 def clip(text: str, width: int) -> str:
     """Printable text of at most `width` columns, with an ellipsis where something is left out."""
-    shown = printable(text)
-    if width_of(shown) <= width:
-        return shown
+    whole = printable(text)
+    if width_of(whole) <= width:
+        return whole
     kept, room = [], width - 1
-    for character in shown:
+    for character in whole:
         room -= width_of(character)
         if room < 0:
             break

@@ -107,27 +107,27 @@ def _hash(text: str) -> str:
 @cache
 def bundle(entry: str, web: Traversable = WEB) -> str:
     """One script that does what the module `entry` does, each module in a function of its own."""
-    made: dict[str, _Module] = {}
-    _collect(entry, web, made, ())
-    parts = [_inlined(module) for module in made.values()]
+    modules: dict[str, _Module] = {}
+    _collect(entry, web, modules, ())
+    parts = [_inlined(module) for module in modules.values()]
     return "".join(['(() => {\n"use strict";\nconst bundled$ = {};\n', *parts, "})();\n"])
 
 
 def compact(script: str) -> str:
     """The same script without its comments and indents."""
-    made = [""]
+    kept = [""]
     for start, end, is_code in _pieces(script):
         piece = script[start:end]
         if piece.isspace() or (not is_code and piece.startswith(("//", "/*"))):
             piece = "\n" if "\n" in piece else " "  # the end of a line can end a statement
-            if made[-1] in {" ", "\n"}:
-                piece = "\n" if "\n" in (piece, made.pop()) else " "
-        made.append(piece)
-    return "".join(made)
+            if kept[-1] in {" ", "\n"}:
+                piece = "\n" if "\n" in (piece, kept.pop()) else " "
+        kept.append(piece)
+    return "".join(kept)
 
 
 def _collect(
-    name: str, web: Traversable, made: dict[str, _Module], path: tuple[str, ...]
+    name: str, web: Traversable, modules: dict[str, _Module], path: tuple[str, ...]
 ) -> _Module:
     """Read a module and, before it, what it imports."""
     module = _read(name, web)
@@ -138,10 +138,10 @@ def _collect(
             raise RnnlensError(f"{where}: imports go in a circle: {circle}; break it")
         if not (web / source).is_file():
             raise RnnlensError(f"{where}: there is no {source}; mend the import")
-        found = made.get(source) or _collect(source, web, made, (*path, name))
-        if absent := [wanted for wanted in names if wanted not in found.exports]:
+        imported = modules.get(source) or _collect(source, web, modules, (*path, name))
+        if absent := [wanted for wanted in names if wanted not in imported.exports]:
             raise RnnlensError(f"{where}: {source} exports no {absent[0]}; mend the import")
-    made[name] = module
+    modules[name] = module
     return module
 
 
@@ -157,20 +157,20 @@ def _read(name: str, web: Traversable) -> _Module:
         source = (web / name).read_text(encoding="utf-8")
     except OSError as error:
         raise RnnlensError(f"cannot read the module {name}: {error.strerror}") from error
-    made, parts, at = _Module(name), [], 0
-    for found in _KEYWORD.finditer(_code(source, name)):
-        line = source.count("\n", 0, found.start()) + 1
-        parts.append(source[at : found.start()])
-        if taken := _IMPORT.match(source, found.start()):
+    module, parts, at = _Module(name), [], 0
+    for keyword in _KEYWORD.finditer(_code(source, name)):
+        line = source.count("\n", 0, keyword.start()) + 1
+        parts.append(source[at : keyword.start()])
+        if taken := _IMPORT.match(source, keyword.start()):
             names = [word.strip() for word in taken[1].split(",") if word.strip()]
             imported = posixpath.normpath(posixpath.join(posixpath.dirname(name), taken[2]))
-            made.imports.append((line, imported, names))
+            module.imports.append((line, imported, names))
             inside = not imported.startswith("../")
             understood = inside and all(_NAME.fullmatch(word) for word in names)
             # One line for each, so that an error's line is easily found again.
             parts.append(f'const {{ {", ".join(names)} }} = bundled$["{imported}"];')
-        elif taken := _EXPORT.match(source, found.start()):
-            made.exports.append(taken[2])
+        elif taken := _EXPORT.match(source, keyword.start()):
+            module.exports.append(taken[2])
             understood = True
             parts.append(taken[1])
         else:
@@ -179,45 +179,45 @@ def _read(name: str, web: Traversable) -> _Module:
             text = source.splitlines()[line - 1].strip()
             raise RnnlensError(f"{name} line {line}: cannot inline {text!r}; {_FORMS}")
         at = taken.end()
-    made.body = "".join([*parts, source[at:]])
-    return made
+    module.body = "".join([*parts, source[at:]])
+    return module
 
 
 def _code(source: str, name: str) -> str:
     """The source with comments, strings, templates and patterns blanked; as long as before."""
-    made = []
+    parts = []
     for start, end, is_code in _pieces(source):
         if end < 0:
             line = source.count("\n", 0, start) + 1
             raise RnnlensError(f"{name} line {line}: a template never ends; close it with `")
-        made.append(source[start:end] if is_code else " " * (end - start))
-    return "".join(made)
+        parts.append(source[start:end] if is_code else " " * (end - start))
+    return "".join(parts)
 
 
 def _pieces(source: str) -> Iterator[tuple[int, int, bool]]:
     """Cut a source: (start, end, whether it is code); an end of -1: a template that never ends."""
     at, before, braces = 0, "", [""]  # braces: "`" where one opened inside a template
     while at < len(source):
-        first, found = source[at], None
+        first, match = source[at], None
         in_template = first == "`" or (first == "}" and braces[-1] == "`")
         if first == "}" and len(braces) > 1:
             braces.pop()
         if in_template:
-            found = _TEMPLATE.match(source, at + 1)
-            inner = found is not None and found[1] == "${"
+            match = _TEMPLATE.match(source, at + 1)
+            inner = match is not None and match[1] == "${"
             braces += ["`"] if inner else []
             before = "" if inner else "`"
-            if not found:
+            if not match:
                 yield at, -1, False
                 return
-        elif found := _ASIDE.match(source, at):
+        elif match := _ASIDE.match(source, at):
             before = first if first in "'\"" else before
         elif first == "/" and before in _BEFORE_PATTERN:
-            found, before = _PATTERN.match(source, at), first
-        if is_code := not found:
-            found = _TOKEN.match(source, at)
+            match, before = _PATTERN.match(source, at), first
+        if is_code := not match:
+            match = _TOKEN.match(source, at)
             braces += ["{"] if first == "{" else []
-            before = before if first.isspace() else found[0] if found else ""
-        end = found.end() if found else at + 1
+            before = before if first.isspace() else match[0] if match else ""
+        end = match.end() if match else at + 1
         yield at, end, is_code
         at = end

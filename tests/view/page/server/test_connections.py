@@ -26,11 +26,12 @@ SOON = 5.0  # seconds: what an honest client may be kept waiting on a busy machi
 
 
 @contextmanager
-def served(lens, arrival=10.0) -> Iterator[tuple[str, int]]:
-    """A server in a thread."""
+def served(lens, arrival=10.0, buffer=2**20) -> Iterator[tuple[str, int]]:
+    """A server in a thread; `buffer` bytes of an answer leave though nobody reads them."""
     app = application({"served": lens})
     app.arrival = arrival
     listener = listen(0)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
     server = over_http(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
@@ -41,6 +42,11 @@ def served(lens, arrival=10.0) -> Iterator[tuple[str, int]]:
         thread.join(10)
         listener.close()
         assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm(formula):
+    formula.grid("the dog sees .")  # the first of a process takes longest
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +152,33 @@ def test_many_connections_leave_room_for_others(formula, monkeypatch):
         assert ask(address) < SOON
 
 
+@pytest.mark.parametrize("part", [HEAD % len(BODY) + BODY[:1], HEAD[:40]])
+def test_requests_that_stay_partial_make_room_for_whole_ones(formula, part):
+    """More of them than there are places lock nobody out, and nobody is sent away for them."""
+    with served(formula) as address, connected(address, 1) as [kept], ExitStack() as stack:
+        kept.sendall(REQUEST)
+        assert answer(kept)[0] == 200
+        for _ in range(connections.MOST + 40):
+            partial = stack.enter_context(closing(connect(address)))
+            partial.sendall(part)
+        for _ in range(3):
+            assert ask(address) < SOON
+        kept.sendall(REQUEST)
+        assert answer(kept)[0] == 200
+
+
+def test_answers_that_nobody_reads_make_room_too(formula, monkeypatch):
+    monkeypatch.setattr(connections, "MOST", 10)
+    with served(formula, buffer=4096) as address, ExitStack() as stack:
+        for _ in range(connections.MOST):
+            deaf = stack.enter_context(closing(socket.socket()))
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.connect(address)
+            deaf.sendall(b"GET /api/standalone HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert deaf.recv(9) == b"HTTP/1.1 "  # and no more
+        assert ask(address) < SOON
+
+
 def test_those_who_hang_up_are_not_computed_for(formula, monkeypatch):
     """Fifty ask and go; whoever asks then is answered as if they had never been there."""
     lens = Lens(
@@ -194,6 +227,18 @@ def test_what_is_not_http_is_said_so(address):
         status, body = answer(connection)
     assert status == 400
     assert "HTTP" in json.loads(body)["error"]
+
+
+@pytest.mark.parametrize("host", [b"127.0.0.1", b"evil.example"])
+def test_what_ceases_to_be_http_is_refused_once(address, host, complaints):
+    head = b"POST /api/grid HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: chunked\r\n\r\n" % host
+    with closing(connect(address)) as connection:
+        connection.sendall(head + b"no\r\n")
+        assert answer(connection)[0] == 400
+        with suppress(ConnectionResetError):
+            assert connection.recv(100) == b""
+    ask(address)
+    assert complaints == []
 
 
 def test_a_websocket_is_no_question(address):

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 from starlette.exceptions import HTTPException
@@ -85,6 +86,20 @@ def test_short_work_does_not_wait_for_long_work():
     assert len(done) == 251
 
 
+def test_long_work_is_answered_with_what_is_ready_after_a_while():
+    def steps():
+        for k in range(100):
+            time.sleep(0.02)
+            yield k, k < 99
+
+    async def ask():
+        return await Work(seconds=0.1).all_of(Client(), steps())
+
+    made = run(ask())
+    assert made == list(range(len(made)))
+    assert 1 <= len(made) < 20
+
+
 def test_long_work_stops_when_its_client_goes():
     client, seen = Client(), []
 
@@ -113,3 +128,16 @@ def test_a_failure_leaves_room_for_the_next():
         return await work.do(Client(), lambda: "done")
 
     assert run(ask()) == "done"
+
+
+def test_work_whose_parts_are_no_answer_is_done_to_its_end():
+    def steps():
+        yield "a part", True
+        yield "another", True
+        yield "the whole", False
+
+    work = Work(seconds=0)
+    assert run(work.last_of(Client(), steps())) == "the whole"
+    assert work.free == 2
+    with pytest.raises(HTTPException):
+        run(work.last_of(Client(gone=True), steps()))

@@ -14,9 +14,12 @@ from rnnlens.view.page.server.fields import (
     Colour,
     Count,
     DivergenceBits,
+    FollowedNumber,
     Perplexity,
     Probability,
     Rank,
+    Ratio,
+    Steps,
 )
 
 
@@ -57,7 +60,7 @@ class Column(Answer):
     name: str
     symbol: str
     equation: str
-    sources: list[tuple[str, int]] = Field(
+    sources: list[tuple[str, Steps]] = Field(
         description="the kinds it is computed from, so many timesteps back"
     )
     shown: bool = Field(description="whether it is, unless somebody chooses")
@@ -132,14 +135,12 @@ class Divergences(Answer):
 
 
 class Followed(Answer):
-    """Labels that are followed: of each state their probability together, or where others stand
-    against them the natural logarithm of the odds.
-    """
+    """Of each state the probability of labels, or the logarithm of their odds against others."""
 
     labels: list[str]
     against: list[str]
     from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
-    rows: list[list[float]] = Field(description="a number for each column")
+    rows: list[list[FollowedNumber]] = Field(description="a number for each column")
 
 
 class Written(Answer):
@@ -200,9 +201,9 @@ class Score(Answer):
 
     kind: str
     perplexity: Perplexity | None
-    ratio: float | None = Field(description="of its perplexity to the model's own")
+    ratio: Ratio | None = Field(description="of its perplexity to the model's own")
     accuracy: Probability | None
-    kl: float | None = Field(description="from the model's own prediction, in bits")
+    kl: Bits | None = Field(description="from the model's own prediction, in bits")
     calibration: Probability | None
     used: Use | None
 

@@ -20,7 +20,9 @@ from rnnlens.view.page import bundle
 from rnnlens.view.page.server import api, questions
 from rnnlens.view.page.server.connections import Announced, Impatient, listen
 from rnnlens.view.page.server.fields import Name
+from rnnlens.view.page.server.figures import Figure, FigureRequest, figured
 from rnnlens.view.page.server.guard import Application, Guard
+from rnnlens.view.page.server.token import Locked
 from rnnlens.view.page.server.work import Work
 from rnnlens.view.source import GridSource
 from rnnlens.view.turns import turning
@@ -45,8 +47,11 @@ _PAGE: dict[int | str, dict[str, Any]] = {
 }
 
 
-def application(lenses: Mapping[str, GridSource]) -> Guard:
-    """The page and what it asks for; `lenses` by the ids they are asked for with."""
+def application(lenses: Mapping[str, GridSource], token: str = "") -> Guard:
+    """The page and what it asks for; `lenses` by the ids they are asked for with.
+
+    With a token, nothing is answered to those who do not have it.
+    """
     app = FastAPI(
         title="rnnlens", version=__version__, docs_url=None, redoc_url=None,
         openapi_url="/api/openapi.json", description="What every hidden state predicts.",
@@ -64,7 +69,7 @@ def application(lenses: Mapping[str, GridSource]) -> Guard:
     _add_readings(app, chosen, work)
     _add_reasons(app, chosen, work)
     _add_files(app)
-    return Guard(app)
+    return Guard(Locked(app, token) if token else app)
 
 
 def _add_questions(
@@ -116,6 +121,11 @@ def _add_readings(app: FastAPI, chosen: _Chosen, work: Work) -> None:
         """How far the states of some rows lie from those that feed them and from the row above."""
         steps = turning(chosen(asked.run), **asked.model_dump(exclude={"run"}))
         return _json(joined(await work.all_of(request, steps)))
+
+    @app.post("/api/figure", responses=_answers(Figure))
+    async def figure(request: Request, asked: FigureRequest) -> Response:
+        """A part of a grid as a figure for print."""
+        return _json(await work.last_of(request, figured(chosen(asked.run), asked)))
 
 
 def _add_reasons(app: FastAPI, chosen: _Chosen, work: Work) -> None:
@@ -221,21 +231,34 @@ def _joined(steps: Sequence[_Written]) -> str:
     return f'{{{head},"rows":[{rows}],"changes":[{changes}]}}'
 
 
-def serve(lenses: Mapping[str, GridSource], port: int, ready: Callable[[str], None]) -> None:
-    """Serve until interrupted; `ready` is given the address once it answers."""
+def serve(
+    lenses: Mapping[str, GridSource],
+    port: int,
+    ready: Callable[[str], None],
+    token: str = "",
+    ended: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until interrupted; `ready` is given the address once it answers.
+
+    `ended` is called when it ends, by a signal too.
+    """
     listener = listen(port)
-    address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-    server = over_http(application(lenses), lambda: ready(address))
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}/" + (f"?token={token}" * bool(token))
+    server = over_http(application(lenses, token), lambda: ready(address), ended)
     # The first grid takes longest; made now, it is over before the page asks for it.
     first = next(iter(lenses.values()))
     Thread(target=lambda: first.grid(first.examples()[0]), daemon=True).start()
     server.run(sockets=[listener])
 
 
-def over_http(app: Application, ready: Callable[[], None] = lambda: None) -> uvicorn.Server:
+def over_http(
+    app: Application,
+    ready: Callable[[], None] = lambda: None,
+    ended: Callable[[], None] = lambda: None,
+) -> uvicorn.Server:
     """A server that waits for nobody long, and calls `ready` once it answers."""
     config = uvicorn.Config(
         app, http=Impatient, ws="none", lifespan="off", server_header=False,
         log_level="error", access_log=False, timeout_graceful_shutdown=2,
     )  # fmt: skip
-    return Announced(config, ready)
+    return Announced(config, ready, ended)

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from rnnlens.view.source import LONGEST_TEXT, too_many
+from rnnlens.view.source import LONGEST, LONGEST_TEXT, too_many
 from rnnlens.view.why.continuation import MOST
 
 MOST_ROWS, MOST_PAIRS, MOST_LABELS, MOST_EDITS = 200, 64, 64, 64
+_FLOAT = 3.5e38  # beyond what 32 bits hold
 
 
 def _whole(value: Any) -> Any:
@@ -60,6 +61,9 @@ Probability = Annotated[float, _named("Probability", ge=0, le=1)]
 Bits = Annotated[float, _named("Bits", ge=0)]
 DivergenceBits = Annotated[float, _named("DivergenceBits", ge=0, le=1)]
 Perplexity = Annotated[float, _named("Perplexity", gt=0)]
+Ratio = Annotated[float, _named("Ratio", gt=0)]
+Steps = Annotated[int, _named("Steps", ge=-LONGEST, le=LONGEST)]
+FollowedNumber = Annotated[float, _named("FollowedNumber", ge=-_FLOAT, le=_FLOAT)]
 Colour = Annotated[str, _named("Colour", pattern="^#[0-9a-f]{6}$")]
 
 

@@ -1,6 +1,7 @@
 """Computations off the event loop: a few at once, a bounded number waiting, short ones first."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from heapq import heappop, heappush
@@ -11,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 AT_ONCE, WAITING = 2, 64
+SECONDS = 1.5  # after which no further step of longer work is begun
 Result = TypeVar("Result")
 
 
@@ -24,8 +26,10 @@ class Client(Protocol):
 class Work:
     """Turns at computing. Whoever has had fewest goes first, so long work delays no short work."""
 
-    def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
-        self.free, self.most, self.waiting = at_once, waiting, 0
+    def __init__(
+        self, at_once: int = AT_ONCE, waiting: int = WAITING, seconds: float = SECONDS
+    ) -> None:
+        self.free, self.most, self.waiting, self.seconds = at_once, waiting, 0, seconds
         self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
         self._numbers = count()
 
@@ -35,14 +39,25 @@ class Work:
             return await self._run(client, function)
 
     async def all_of(self, client: Client, steps: Iterator[tuple[Result, bool]]) -> list[Result]:
-        """The results of a longer one, a turn for each; each says whether there is another."""
+        """The results of a longer one, a turn for each; each says whether there is another.
+
+        After a while there is none: whoever wants more than what is ready asks again.
+        """
         results: list[Result] = []
-        more = True
-        while more:
+        more, began = True, time.monotonic()
+        while more and (not results or time.monotonic() - began < self.seconds):
             async with self._turn(len(results)):
                 result, more = await self._run(client, lambda: next(steps))
             results.append(result)
         return results
+
+    async def last_of(self, client: Client, steps: Iterator[tuple[Result, bool]]) -> Result:
+        """The last result of work whose parts are no answer, however long it takes."""
+        turns, more = count(), True
+        while more:
+            async with self._turn(next(turns)):
+                result, more = await self._run(client, lambda: next(steps))
+        return result
 
     async def _run(self, client: Client, function: Callable[[], Result]) -> Result:
         if await client.is_disconnected():

@@ -31,6 +31,7 @@ class Notebook {
     this.place = skeleton(root);
     this.root = root;
     this.gone = new AbortController();
+    this.typing = false; // whether the text is being typed, at its end
     /** @type {Held} */ this.grid = hold(start.grid, null);
     /** @type {View} */ this.view = { ...plainView(), text: this.grid.text };
     this.kernel = new Kernel(model, (silent) => this.say("server", silent ? GONE : ""));
@@ -43,7 +44,7 @@ class Notebook {
       onUnread: (error) => this.say("unread", error === null ? "" : String(error instanceof Error ? error.message : error)),
     }, root);
     this.client = new Client({
-      onGrid: (grid) => this.draw(grid),
+      onGrid: (grid) => this.draw({ ...grid, typing: this.typing }),
       onProblem: (told) => this.say("problem", told),
       onServer: () => {}, // the kernel's silence is told of above
       onDiffer: (wish) => this.lens.differ(wish ? stillShown(this.grid, wish) : ""),
@@ -79,7 +80,13 @@ class Notebook {
       return;
     }
     place.title.append(visible(this.grid.title));
-    const text = growing(place.text, (typed) => this.change({ text: typed }), this.gone.signal);
+    const text = growing(place.text, (typed) => {
+      this.typing = place.text.selectionEnd === typed.length;
+      this.change({ text: typed });
+    }, this.gone.signal);
+    place.text.addEventListener("blur", () => {
+      if (this.typing) this.draw({ ...this.grid, typing: this.typing = false });
+    });
     text.set(this.grid.text);
     const examples = start.examples.map((example) => action(visible(example), () => {
       text.set(example);

@@ -1,17 +1,19 @@
 // The page: a text, the grid of it, and everything that can be asked of both.
 
-import { leftOut, quote, readHelp, stillShown, thousands, visible } from "./base/format.js";
-import { hold } from "./base/held.js";
+import { leftOut, readHelp, stillShown, thousands, visible } from "./base/format.js";
 import { html } from "./base/markup.js";
 import { accuracyPage } from "./frame/accuracy.js";
 import { Controls, legend } from "./frame/controls.js";
+import { FigureMode } from "./frame/figure.js";
 import { Lens } from "./frame/lens.js";
 import { action, list, menu } from "./frame/menus.js";
 import { growing, skeleton } from "./frame/places.js";
+import { revealRow } from "./grid/reveal.js";
 import { decode, encode, fitGrid, fitRun, plainView } from "./net/address.js";
-import { ask, Client, get, reason, Refusal } from "./net/client.js";
-import { savePng, saveSvg, saveHtml, standalonePage } from "./net/save.js";
-import { comparison, keep } from "./panel/pins.js";
+import { ask, Client, editedRow, get, reason, Refusal } from "./net/client.js";
+import { lookUp } from "./net/lookup.js";
+import { savePng, saveSvg, saveHtml } from "./net/save.js";
+import { comparison } from "./panel/pins.js";
 
 /** @typedef {import("./base/held.js").Held} Held */
 /** @typedef {import("./base/schema.d.ts").Pin} Pin */
@@ -62,10 +64,15 @@ class Page {
       action("HTML, a page of its own", () => this.save("html"))));
     this.toAccuracy = html("button", { type: "button", class: "plain page", click: () =>
       this.change({ page: this.view.page === "grid" ? "accuracy" : "grid" }) }, "accuracy");
-    place.controls.append(this.toAccuracy);
+    this.figure = new FigureMode(place.stage, this.lens.gridView, (asked, signal) => ask("api/figure", asked, signal));
+    root.addEventListener("keydown", (event) => this.figure.escape(event), true);
+    place.controls.append(this.figure.button, this.toAccuracy);
     this.typing = false; // whether the text is being typed, at its end
+    /** @type {number | null} */ this.edited = null; // the row of an edit, until it is drawn
     this.text = growing(place.text, (text) => {
       this.typing = place.text.selectionEnd === text.length;
+      this.edited = editedRow(this.view.text ?? "", text);
+      revealRow(this.lens.gridView, this.edited); // before rows are asked for, so that it is these that are in view
       this.change({ text });
     });
     place.text.addEventListener("blur", () => {
@@ -171,6 +178,8 @@ class Page {
     }
     const first = this.grid?.run !== grid.run;
     this.draw({ ...grid, typing: this.typing });
+    if (answered && this.edited !== null) revealRow(this.lens.gridView, this.edited); // it may be a new row
+    if (answered) this.edited = null;
     if (first && this.view.page === "accuracy") this.turn();
     const { focus } = this.view;
     if (this.unseen && focus && grid.rows[focus.row]) this.lens.gridView.reveal(focus);
@@ -190,6 +199,7 @@ class Page {
     this.place.read.textContent = readHelp(grid);
     this.lens.show(grid, this.view);
     this.controls.show(grid, this.view);
+    this.figure.show(grid, this.view);
     this.root.classList.toggle("compact", this.view.density === "compact");
     if (!grid.words.length) this.say("empty", "type a sentence, or take one of the examples");
     else if (!this.lens.gridView.layout?.slots.length) this.say("empty", "no kind is chosen; take some from the menu");
@@ -258,21 +268,9 @@ class Page {
   }
 
   /** @param {Pin} pin */
-  async lookUp(pin) {
-    const { semantic, row } = pin, text = pin.text ?? "";
-    const word = `the link pins word ${thousands(row + 1)} of “${quote(text)}”`;
-    const found = await ask("api/grid", { run: pin.run ?? this.run().id, text, semantic,
-      palette: pin.run === this.run().id ? this.view.palette : null, previous: text, have: row, limit: 1 }).catch((error) => {
-      if (!(error instanceof Refusal) || error.status === 503) throw error;
-      this.add([`${word}: ${error.message}`]);
-    });
-    if (!found) return null;
-    if (row >= found.words.length) {
-      this.add([`${word}, which that text has not`]);
-      return null;
-    }
-    const rows = [...Array(found.from), ...found.rows];
-    return keep(pin, { ...hold({ ...found, rows: [] }, null), rows });
+  lookUp(pin) {
+    return lookUp({ ...pin, run: pin.run ?? this.run().id }, pin.run === this.run().id ? this.view.palette : null,
+      (problem) => this.add([problem]));
   }
 
   /** @param {"svg" | "png" | "html"} as */
@@ -283,11 +281,7 @@ class Page {
       }), { measure, over } = this.lens.gridView;
       if (as === "svg") saveSvg(grid, this.view, measure, over.of);
       else if (as === "png") await savePng(grid, this.view, measure, over.of);
-      else {
-        const answer = await fetch("api/standalone");
-        if (!answer.ok) throw new Error(`the server answered ${answer.status}; the page could not be saved`);
-        saveHtml(standalonePage(await answer.text(), grid, { ...this.view, follow: null, turns: false }, this.lens.knownBits()), grid);
-      }
+      else await saveHtml(grid, { ...this.view, follow: null, turns: false }, this.lens.knownBits());
       this.say("problem", "");
     } catch (error) {
       const told = error instanceof Error ? error.message : String(error);

@@ -4,6 +4,7 @@ import { leftOut, readHelp, semanticName, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
 import { html } from "./base/markup.js";
 import { Controls, legend } from "./frame/controls.js";
+import { FigureMode } from "./frame/figure.js";
 import { Lens } from "./frame/lens.js";
 import { action, menu } from "./frame/menus.js";
 import { skeleton } from "./frame/places.js";
@@ -54,9 +55,12 @@ function showEmbedded(root, embedded) {
   const show = () => {
     lens.show(grid, view);
     controls.show(grid, view);
+    figure.show(grid, view);
   };
+  const figure = new FigureMode(place.stage, lens.gridView, null);
+  root.addEventListener("keydown", (event) => figure.escape(event), true);
   const drawing = action("SVG, a drawing", () => saveSvg(grid, view, lens.gridView.measure));
-  place.controls.append(menu("save", "save", drawing));
+  place.controls.append(menu("save", "save", drawing), figure.button);
   place.title.append(`${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}`);
   place.text.replaceWith(html("p", { class: "sentence", dir: "auto" }, visible(grid.text)));
   place.legend.replaceChildren(...legend(grid));

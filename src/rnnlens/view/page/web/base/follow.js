@@ -14,12 +14,14 @@ function meant(typed) {
 }
 
 /**
- * What somebody typed: labels, or labels / those they stand against.
- * @param {string} typed
+ * What somebody typed: labels, or labels / those they stand against; she/he too, unless that is a label.
+ * @param {string} typed @param {(label: string) => boolean} isLabel as far as that is known
  * @returns {Follow | null} null: nothing
  */
-export function parseFollow(typed) {
-  const words = typed.split(/\s+/).filter(Boolean);
+export function parseFollow(typed, isLabel = () => false) {
+  const given = typed.split(/\s+/).filter(Boolean), joined = given.filter((word) => /^[^/]+\/[^/]+$/.test(word) && !isLabel(word));
+  const apart = !given.includes("/", 1) && joined.length === 1;
+  const words = apart ? given.flatMap((word) => (word === joined[0] ? word.split(/(\/)/) : [word])) : given;
   const bar = words.indexOf("/", 1); // a slash in front is a label
   const [labels, against] = bar < 0 ? [words, []] : [words.slice(0, bar), words.slice(bar + 1)];
   if (!labels.length) return null;

@@ -13,6 +13,9 @@ export type Count = number;
 /** 0 to 1 */
 export type DivergenceBits = number;
 
+/** -3.5e+38 to 3.5e+38 */
+export type FollowedNumber = number;
+
 /** more than 0 */
 export type Perplexity = number;
 
@@ -21,6 +24,12 @@ export type Probability = number;
 
 /** 1: the most probable; at least 1 */
 export type Rank = number;
+
+/** more than 0 */
+export type Ratio = number;
+
+/** -2,000 to 2,000 */
+export type Steps = number;
 
 /** The evaluation of a run. */
 export interface Accuracy {
@@ -64,7 +73,7 @@ export interface Column {
   symbol: string;
   equation: string;
   /** the kinds it is computed from, so many timesteps back */
-  sources: [string, number][];
+  sources: [string, Steps][];
   /** whether it is, unless somebody chooses */
   shown: boolean;
   /** null: not measured */
@@ -110,6 +119,52 @@ export interface Divergences {
   bits: DivergenceBits[];
 }
 
+/** A figure, and how large it is in print. */
+export interface Figure {
+  ending: "svg" | "pdf" | "png";
+  /** inches; more than 0 */
+  width: number;
+  /** inches; more than 0 */
+  height: number;
+  /** of the smallest text, in points; more than 0 */
+  type: number;
+  /** the file: an SVG as it is, others in base64 */
+  data: string;
+}
+
+/** A part of a text's grid to be drawn for print; names and numbers as `rnnlens show` takes
+them. */
+export interface FigureRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** such as 7-8 or 1,4-; empty: all; at most 2,000 characters */
+  rows?: string;
+  /** columns or layers; null: the usual; at most 2,000 */
+  kinds?: string[] | null;
+  /** 1 to 20 */
+  bars?: number;
+  density?: "bars" | "compact";
+  /** head columns with symbols only */
+  symbols?: boolean;
+  /** inches; null: as it comes */
+  width?: number | null;
+  /** to follow; at most 64 */
+  labels?: string[];
+  /** at most 64 */
+  against?: string[];
+  /** such as l2:8; at most 2,000 */
+  pins?: string[];
+  /** whether colours and marks are explained below */
+  key?: boolean;
+  ending?: "svg" | "pdf" | "png";
+}
+
 /** Labels to follow, and those they stand against. */
 export interface Follow {
   labels: string[];
@@ -136,15 +191,14 @@ export interface FollowRequest {
   edits?: string[];
 }
 
-/** Labels that are followed: of each state their probability together, or where others stand
-against them the natural logarithm of the odds. */
+/** Of each state the probability of labels, or the logarithm of their odds against others. */
 export interface Followed {
   labels: string[];
   against: string[];
   /** rows[0] is this row of the grid */
   from: Count;
   /** a number for each column */
-  rows: number[][];
+  rows: FollowedNumber[][];
 }
 
 /** The encodings of a text: all of its words and columns, and the rows that were asked for. */
@@ -280,10 +334,10 @@ export interface Score {
   kind: string;
   perplexity: Perplexity | null;
   /** of its perplexity to the model's own */
-  ratio: number | null;
+  ratio: Ratio | null;
   accuracy: Probability | null;
   /** from the model's own prediction, in bits */
-  kl: number | null;
+  kl: Bits | null;
   calibration: Probability | null;
   used: Use | null;
 }
@@ -434,6 +488,7 @@ export interface Posts {
   "api/divergence": { asked: DivergenceRequest; answer: Divergences };
   "api/follow": { asked: FollowRequest; answer: Followed };
   "api/turns": { asked: TurnsRequest; answer: Turns };
+  "api/figure": { asked: FigureRequest; answer: Figure };
   "api/written": { asked: WrittenRequest; answer: Written };
   "api/continue": { asked: ContinueRequest; answer: Continued };
 }

@@ -19,6 +19,7 @@ export class Strip {
     this.onView = onView;
     this.timer = 0; // set while what was typed is not taken yet
     this.shown = "";
+    /** @type {Held["labels"]} */ this.labels = new Map(); // those that are known
     this.keys = html("ul", { class: "key", "aria-label": "marks" });
     this.said = html("span", { class: "said", role: "status" });
     this.field = html("input", { type: "text", class: "follow", placeholder: "follow: are were / is was",
@@ -41,18 +42,23 @@ export class Strip {
     root.append(this.keys, ...(can ? [following, this.turns] : []));
   }
 
+  typed() {
+    return parseFollow(this.field.value, (label) => this.labels.has(label));
+  }
+
   take() {
     this.timer = 0;
-    this.onView({ follow: parseFollow(this.field.value) });
+    this.onView({ follow: this.typed() });
   }
 
   /** @param {Held} grid @param {View} view @param {Scale | null} scale of what is followed */
   show(grid, view, scale) {
+    this.labels = grid.labels;
     const seen = JSON.stringify([view.turns, grid.words.some((word) => word.unknown), grid.follows]);
     if (seen !== this.shown) this.keys.replaceChildren(...markKey(grid, view));
     this.shown = seen;
     this.turns.setAttribute("aria-pressed", String(view.turns));
-    const text = followText(view.follow), typed = followText(parseFollow(this.field.value));
+    const text = followText(view.follow), typed = followText(this.typed());
     if (text !== typed && !this.timer) this.field.value = text;
     this.end.hidden = !view.follow;
     this.said.textContent = view.follow && scale

@@ -10,6 +10,7 @@ import { layOut, overhang, placeAt, rowsBetween, rowsFrom } from "./layout.js";
 import { mark, noMarks, unmark } from "./marks.js";
 import { moved } from "./movement.js";
 import { labelAt } from "./over.js";
+import { reveal } from "./reveal.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").View} View */
@@ -38,6 +39,8 @@ export class GridView {
     this.marks = noMarks();
     /** @type {Element[]} */ this.marked = [];
     this.waiting = 0;
+    /** Called once everything has another place. @type {() => void} */ this.onLayout = () => {};
+    this.picking = false; // whether pointer and keys choose a part, rather than states to look at
     // Sizes are kept: to ask for them in the midst of drawing would lay the page out twice.
     this.room = { width: 0, height: 0 };
     this.top = this.overhang = 0;
@@ -57,7 +60,7 @@ export class GridView {
       this.later();
     }, { passive: true });
     body.addEventListener("pointermove", (event) => {
-      if (event.pointerType !== "touch") this.point(event, "pointer");
+      if (event.pointerType !== "touch" && !this.picking) this.point(event, "pointer");
     });
     body.addEventListener("pointerleave", () => {
       this.dim(false);
@@ -96,6 +99,7 @@ export class GridView {
       const wide = `${layout.words + layout.width}px`;
       this.head.style.minWidth = this.body.style.minWidth = wide;
       scroller.dataset.density = layout.density;
+      this.onLayout();
     }
     this.body.style.height = `${grid.words.length * layout.row + 6}px`;
     this.keepInSight();
@@ -105,7 +109,7 @@ export class GridView {
 
   /** Keep the prediction's column in sight where there are more columns than fit. */
   keepInSight() {
-    this.overhang = this.layout ? overhang(this.layout, this.room.width, this.scroller.scrollLeft) : 0;
+    this.overhang = this.layout && !this.picking ? overhang(this.layout, this.room.width, this.scroller.scrollLeft) : 0;
     this.scroller.style.setProperty("--over", `${-this.overhang}px`);
     this.scroller.classList.toggle("over", this.overhang > 0);
   }
@@ -244,7 +248,7 @@ export class GridView {
   /** @param {MouseEvent} event */
   click(event) {
     const place = this.at(event), name = labelAt(event);
-    if (!place) return;
+    if (!place || this.picking) return;
     if (name !== null && this.callbacks.onLabel) return this.callbacks.onLabel(name);
     const { focus } = this.marks;
     const same = focus !== null && focus.column === place.column && focus.row === place.row;
@@ -257,7 +261,7 @@ export class GridView {
   key(event) {
     const { grid, layout, marks } = this;
     if (!grid || !layout || !layout.slots.length || !grid.rows.length || event.altKey || event.metaKey) return;
-    if ((event.key === "Enter" || event.key === " ") && marks.focus && !event.ctrlKey) {
+    if ((event.key === "Enter" || event.key === " ") && marks.focus && !event.ctrlKey && !this.picking) {
       event.preventDefault();
       this.callbacks.onPin(marks.focus);
       return;
@@ -275,19 +279,7 @@ export class GridView {
 
   /** Scroll so that a state can be seen. @param {Place} place */
   reveal(place) {
-    const { layout, scroller } = this;
-    const slot = layout?.slots.find((one) => one.column.id === place.column);
-    if (!layout || !slot) return;
-    const top = place.row * layout.row, bottom = top + layout.row + layout.header + 8;
-    if (scroller.scrollTop > top) scroller.scrollTop = top;
-    else if (scroller.scrollTop + scroller.clientHeight < bottom) scroller.scrollTop = bottom - scroller.clientHeight;
-    if (slot === layout.own) return this.draw();
-    const right = slot.x + slot.width + layout.words + 6 + (this.overhang && layout.own ? layout.width - layout.own.x + 6 : 0);
-    if (scroller.scrollLeft > slot.x - 6) scroller.scrollLeft = slot.x - 6;
-    else if (scroller.scrollLeft + scroller.clientWidth < right) scroller.scrollLeft = right - scroller.clientWidth;
-    this.top = scroller.scrollTop;
-    this.keepInSight();
-    this.draw();
+    reveal(this, place);
   }
 
   /** How many rows are in view from one on. @param {number} from */

@@ -16,8 +16,8 @@ import { hold } from "../base/held.js";
  */
 
 const BLOCK = 100; // rows in one answer while more is loaded
-const FEWEST = 12; // rows in the first answer to a wish, which is what a key press waits for
-const LULL = 200; // ms after it before more is asked for: whoever types is not to wait for that
+const FEWEST = 3; // rows in the first answer to a wish, which is what a key press waits for; as many as are in view
+const LULL = 300; // ms after it before more is asked for: longer than from key to key, so that none waits for that
 const UNSEEN = 160; // ms that a grid may differ from what is wished for before that is said: most answers are here
 const LATE = 250; // ms after which an answer to an older text is no longer waited for
 const PAUSES = [400, 800, 1600, 3200, 6400]; // ms before a silent server is asked again
@@ -67,14 +67,15 @@ function alike(a, b) {
 }
 
 /**
- * The first row that an edit may have changed, at a guess: words are separated at more than spaces.
- * @param {Held | null} known @param {string} text
+ * The row of the first word that an edit changed, at a guess: words are separated at more than spaces.
+ * @param {string} before @param {string} text
  */
-function edited(known, text) {
-  if (!known) return 0;
+export function editedRow(before, text) {
   let same = 0;
-  while (same < text.length && text[same] === known.text[same]) same++;
-  return text.slice(0, same).split(/\s+/).filter(Boolean).length;
+  while (same < text.length && text[same] === before[same]) same++;
+  const start = text.slice(0, same), words = start.split(/\s+/).filter(Boolean).length;
+  const inside = /\S$/.test(start) && /\S/.test((text[same] ?? "") + (before[same] ?? ""));
+  return inside ? words - 1 : words;
 }
 
 export class Client {
@@ -168,7 +169,7 @@ export class Client {
     this.flight = flight;
     if (!more) this.next = null;
     const known = this.held && alike(this.held.wish, wish) ? this.held.grid : null;
-    const first = () => Math.max(FEWEST, Math.min(BLOCK, this.callbacks.inView(edited(known, wish.text))));
+    const first = () => Math.max(FEWEST, Math.min(BLOCK, this.callbacks.inView(editedRow(known?.text ?? "", wish.text))));
     const body = { ...wish, previous: known?.text ?? "", have: known?.rows.length ?? 0,
       limit: more ? BLOCK : first() };
     let pause = 0;

@@ -17,7 +17,7 @@ export function fileName(text, ending) {
 }
 
 /** @param {Blob} blob @param {string} name */
-function download(blob, name) {
+export function download(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
@@ -84,7 +84,13 @@ export function standalonePage(empty, grid, view, bits) {
   return empty.replace(place, (_, before, after) => before + held + after);
 }
 
-/** @param {string} page @param {Held} grid */
-export function saveHtml(page, grid) {
+/**
+ * A page of its own, made with the server's empty one.
+ * @param {Held} grid @param {View} view @param {[string, number, string, number, number][]} bits
+ */
+export async function saveHtml(grid, view, bits) {
+  const answer = await fetch("api/standalone");
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}; the page could not be saved`);
+  const page = standalonePage(await answer.text(), grid, view, bits);
   download(new Blob([page], { type: "text/html" }), fileName(grid.text, "html"));
 }

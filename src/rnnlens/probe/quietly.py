@@ -1,0 +1,35 @@
+"""Fitting to the end, with nothing to show but its progress."""
+
+from rnnlens.probe import semantics
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.fitting import Fitter
+from rnnlens.probe.probes import Probes
+from rnnlens.probe.recipe import FitConfig
+from rnnlens.probe.spread import Spread
+from rnnlens.progress import Progress
+
+
+def fit_quietly(
+    dataset: Dataset, config: FitConfig, name: str = "", *, closed_form: bool = True
+) -> Probes:
+    """Fit probes for every semantic to the end."""
+    stacks, counts = {}, {}
+    spreads: dict[str, Spread] = {}
+    for semantic in semantics.parse(config.semantic):
+        fitter = Fitter(dataset, semantic, config, closed_form=closed_form)
+        with Progress(
+            fitter.epochs * fitter.chunks,
+            unit="chunk",
+            device=dataset.device,
+            title=f"{name}{semantic}",
+            shorter=fitter.shorter("{}={}"),
+        ) as progress:
+
+            def advance(progress: Progress = progress) -> bool:
+                progress.advance()
+                return False
+
+            fitter.run(advance, lambda: None)
+        stacks[semantic], counts[semantic] = fitter.result(), fitter.counts
+        spreads = spreads or fitter.spreads
+    return Probes(config.probe, dataset.kinds, dataset.label_count, stacks, counts, spreads)

@@ -1,0 +1,39 @@
+"""The key of a figure: groups and their colours, and what marks mean."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from rnnlens.view.draw.pen import Pen
+
+_GREY, _LINE, _SAMPLE = "#77777f", 11.0, 10.0
+
+
+def draw_key(
+    pen: Pen,
+    grid: Mapping[str, Any],
+    y: float,
+    between: tuple[float, float],
+    pins: Collection[tuple[int, int]] = (),
+) -> float:
+    """As many entries to a line as fit between two edges; where the last line ends."""
+    entries = [(group.lower(), colour) for group, colour in grid["groups"].items()]
+    entries.append(("faded = groups mixed", ""))
+    if any(word["unknown"] for word in grid["words"]):
+        entries.append(("italic = unknown word", ""))
+    if pins:
+        entries.append(("pinned", "ring"))
+    left, right = between
+    x = left
+    for text, sample in entries:
+        room = _SAMPLE if sample else 0.0
+        shown = pen.clipped(text, right - left - _SAMPLE)
+        wide = pen.width(shown) + room
+        if x > left and x + wide > right:
+            x, y = left, y + _LINE
+        if sample == "ring":
+            pen.ring(x, y, 7, 7)
+        elif sample:
+            pen.box(x, y, 7, 7, sample)
+        pen.text(x + room, y + 6.2, shown, color=_GREY)
+        x += wide + 11
+    return y + 8

@@ -1,0 +1,88 @@
+"""Figures for print, as the page asks for them: drawn by what `rnnlens show -o` draws with."""
+
+import base64
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import Field
+
+from rnnlens.errors import RnnlensError
+from rnnlens.view import saving
+from rnnlens.view.draw import figure
+from rnnlens.view.follow import following, joined
+from rnnlens.view.page.server.fields import MOST_LABELS, MOST_ROWS, Answer, Asked, Name, Text
+from rnnlens.view.saving import Look
+from rnnlens.view.source import GridSource
+
+
+class FigureRequest(Asked):
+    """A part of a text's grid to be drawn for print; names and numbers as `rnnlens show` takes
+    them.
+    """
+
+    run: Name | None = Field(None, description="null: the first")
+    text: Text
+    semantic: Name | None = Field(None, description="null: the run's first")
+    palette: Name | None = Field(None, description="null: the run's first")
+    rows: str = Field("", max_length=2000, description="such as 7-8 or 1,4-; empty: all")
+    kinds: list[Name] | None = Field(
+        None, max_length=2000, description="columns or layers; null: the usual"
+    )
+    bars: int = Field(3, ge=1, le=20)
+    density: Literal["bars", "compact"] = "bars"
+    symbols: bool = Field(False, description="head columns with symbols only")
+    width: float | None = Field(None, ge=1, le=100, description="inches; null: as it comes")
+    labels: list[Name] = Field(default=[], max_length=MOST_LABELS, description="to follow")
+    against: list[Name] = Field(default=[], max_length=MOST_LABELS)
+    pins: list[Name] = Field(default=[], max_length=2000, description="such as l2:8")
+    key: bool = Field(True, description="whether colours and marks are explained below")
+    ending: Literal["svg", "pdf", "png"] = "svg"
+
+    def look(self) -> Look:
+        """The same, as figures are asked for in Python."""
+        return Look(
+            self.kinds, self.bars, self.density, self.symbols, "", self.width, self.rows,
+            self.pins, self.key,
+        )  # fmt: skip
+
+
+class Figure(Answer):
+    """A figure, and how large it is in print."""
+
+    ending: Literal["svg", "pdf", "png"]
+    width: float = Field(gt=0, description="inches")
+    height: float = Field(gt=0, description="inches")
+    type: float = Field(gt=0, description="of the smallest text, in points")
+    data: str = Field(description="the file: an SVG as it is, others in base64")
+
+
+def figured(lens: GridSource, asked: FigureRequest) -> Iterator[tuple[dict[str, Any], bool]]:
+    """The figure in turns, of which the last gives it; only rows that are drawn are computed."""
+    figure.check_matplotlib()
+    look, words = asked.look(), lens.request(asked.text, asked.semantic, asked.palette).words
+    if not words:
+        raise RnnlensError("there is nothing to draw; give words to read")
+    taken = saving.row_numbers(look.rows or f"1-{len(words)}", len(words))
+    first, count = taken[0], taken[-1] + 1 - taken[0]
+    if count > MOST_ROWS:
+        raise RnnlensError(
+            f"{count:,} rows are too many for a figure; give at most {MOST_ROWS}, such as 1-20"
+        )
+    parts, numbers = [], []
+    for part, _ in lens.steps(asked.text, asked.semantic, asked.palette, asked.text, first, count):
+        parts.append(part)
+        yield {}, True
+    if asked.labels:
+        for some, _ in following(
+            lens, asked.text, asked.semantic, asked.labels, asked.against, first, count
+        ):
+            numbers.append(some)
+            yield {}, True
+    labels = {label: group for part in parts for label, group in part["labels"].items()}
+    followed = joined(numbers) if numbers else None
+    grid, followed = saving.some_rows({**joined(parts), "labels": labels}, look.rows, followed)
+    drawing = figure.draw(grid, f".{asked.ending}", saving.style(grid, look, followed))
+    data = drawing.data
+    written = data.decode() if asked.ending == "svg" else base64.b64encode(data).decode()
+    size = {"width": drawing.width, "height": drawing.height, "type": drawing.type}
+    yield {"ending": asked.ending, **size, "data": written}, False

@@ -1,0 +1,65 @@
+// A part of a grid: rows and kinds as they are typed, as the command line takes them, and where they lie.
+
+import { lastLayer } from "../base/format.js";
+
+/** @typedef {import("../base/schema.d.ts").Column} Column */
+/** @typedef {import("./layout.js").Layout} Layout */
+
+/** Rows from 0 as people count and type them: 7-8. @param {number} first @param {number} last */
+export function spanText(first, last) {
+  return first === last ? `${first + 1}` : `${first + 1}-${last + 1}`;
+}
+
+/** The first and last of each run of numbers that follow each other. @param {number[]} numbers in order */
+function runs(numbers) {
+  /** @type {[number, number][]} */ const found = [];
+  for (const number of numbers) {
+    const last = found[found.length - 1];
+    if (last && last[1] === number - 1) last[1] = number;
+    else found.push([number, number]);
+  }
+  return found;
+}
+
+/**
+ * Rows from 0 of what is typed, such as 7-8 or 1,4-; null where it means none of them.
+ * @param {string} typed @param {number} count
+ */
+export function parseRows(typed, count) {
+  if (!typed.trim()) return Array.from({ length: count }, (_, row) => row);
+  /** @type {Set<number>} */ const rows = new Set();
+  for (const part of typed.split(",")) {
+    const span = /^(\d{1,6})(-(\d{1,6})?)?$/.exec(part.trim());
+    const first = Number(span?.[1] ?? 0), last = !span ? 0 : !span[2] ? first : Number(span[3] ?? count);
+    if (first < 1 || last < first || last > count) return null;
+    for (let row = first - 1; row < last; row++) rows.add(row);
+  }
+  return [...rows].sort((a, b) => a - b);
+}
+
+/**
+ * The columns of what is typed, ids or layers with commas between; null where one is neither.
+ * @param {string} typed @param {Column[]} columns @param {Column[]} usual where nothing is typed
+ */
+export function parseKinds(typed, columns, usual) {
+  const words = typed.split(",").map((word) => word.trim()).filter(Boolean), last = lastLayer(columns);
+  if (!words.length) return usual;
+  /** @param {string} word @param {Column} column */
+  const names = (word, column) => column.id === word
+    || (column.layer > 0 && column.layer < last && `layer${column.layer}` === word);
+  if (!words.every((word) => columns.some((column) => names(word, column)))) return null;
+  return columns.filter((column) => words.some((word) => names(word, column)));
+}
+
+/**
+ * Boxes around what is chosen, one for each run of rows and of columns that stand side by side.
+ * @param {Layout} layout @param {number[]} rows @param {Set<string>} ids
+ */
+export function boxes(layout, rows, ids) {
+  const slots = layout.slots.flatMap((slot, k) => (ids.has(slot.column.id) ? [k] : []));
+  return runs(rows).flatMap(([top, bottom]) => runs(slots).map(([first, last]) => {
+    const left = layout.words + layout.slots[first].x - 5, end = layout.slots[last];
+    return { left, top: top * layout.row - 1, width: layout.words + end.x + end.width - 5 - left,
+      height: (bottom - top + 1) * layout.row - 1 };
+  }));
+}

@@ -1,0 +1,215 @@
+"""Random requests to a server: whatever is sent, it answers in time and does not break.
+
+`python -m tests.fuzz.requests --seed 1 --seconds 600` asks the bundled run's server.
+"""
+
+import argparse
+import json
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+REQUESTS, CLIENTS = 10_000, 4
+PATIENCE = 5.0  # seconds within which every request is answered
+MOST_MEMORY = 1024  # MB
+WORDS = """the dog sees a bird . , `` '' NUM UNK <b> \x1b[31m \u202e \u0301 \u2028 \ud800 \x00 %s {}
+    ../.. -1 1e400 null true \\ " &amp; Ω 日本語""".split(" ")
+TEXTS: list[Callable[[random.Random], str]] = [
+    lambda r: " ".join(r.choices(WORDS, k=r.randrange(12))),
+    lambda r: "".join(chr(r.randrange(0x11000)) for _ in range(r.randrange(60))),
+    lambda r: r.choice(WORDS) * r.choice([1, 100, 9_000]),
+    lambda r: "the dog " * r.choice([50, 999, 1_001, 2_400, 9_000]),
+]
+NAMES = ["output", "input", "output+1", "output-9", "coarse", "h1", "c1@-1", "y", "", "\0"]
+PATHS = ["/api/grid", "/api/divergence", "/api/follow", "/api/turns", "/api/runs", "/api/accuracy",
+         "/api/standalone", "/api/openapi.json", "/", "/page.js", "/../../etc/passwd", "*",
+         "/%2e%2e/%00", "//evil.example/", "/api/grid/", "/" + "a" * 3_000,
+         "/api/accuracy?run=%ff&run=2"]  # fmt: skip
+METHODS = ["GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "get", "X" * 50]
+HEADERS = ["Origin: http://evil.example", "Origin: null", "Host: evil.example", "Accept: text/html",
+           "Content-Type: text/plain", "Content-Length: -1", "Content-Length: 9999999999999",
+           "Content-Length: x", "Transfer-Encoding: chunked", "Expect: 100-continue",
+           "Connection: close", "Upgrade: websocket", "Cookie: " + "a=b; " * 500, "X: \x00",
+           "Authorization: Bearer \xe9", "Accept-Encoding: br;q=x"]  # fmt: skip
+
+
+def text(r: random.Random) -> str:
+    """What somebody might type, or would not."""
+    return r.choice(TEXTS)(r)
+
+
+def value(r: random.Random, depth: int = 0) -> Any:
+    """Any JSON."""
+    plain: list[Any] = [None, True, 0, -1, 3.0, 1.5, 10**400, 1e308, text(r), r.choice(NAMES)]
+    kind = r.randrange(4 if depth < 4 else 2)
+    if kind == 2:
+        return [value(r, depth + 1) for _ in range(r.randrange(4))]
+    return {r.choice(NAMES): value(r, depth + 1)} if kind == 3 else r.choice(plain)
+
+
+def end(r: random.Random) -> dict[str, Any]:
+    """One of two states to compare."""
+    return {"column": r.choice(NAMES), "row": r.choice([0, 1, 5, 2_000]), "text": text(r)}
+
+
+def question(r: random.Random, path: str) -> dict[str, Any]:
+    """A question as it should be, or nearly."""
+    asked: dict[str, Any] = {"text": text(r), "limit": r.choice([1, 12, 100, 200])}
+    if path == "/api/grid":
+        asked |= {"previous": text(r), "have": r.choice([0, 1, 7, 1_000_000])}
+    elif path == "/api/divergence":
+        pairs = [{"a": end(r), "b": end(r)} for _ in range(r.choice([0, 1, 2, 64]))]
+        asked = {"text": text(r), "pairs": pairs}
+    else:
+        asked["first"] = r.choice([0, 1, 500, 1_999])
+    if path == "/api/follow":
+        asked |= {"labels": r.choices(WORDS, k=r.randrange(4)), "against": r.choices(WORDS, k=1)}
+    if r.random() < 0.3:
+        asked["semantic"] = r.choice(NAMES)
+    if r.random() < 0.4:
+        asked[r.choice([*asked, "run", "palette", "more"])] = value(r)
+    return asked
+
+
+def body_of(r: random.Random, path: str) -> bytes:
+    """The bytes of a question, often broken ones."""
+    kind = r.random()
+    if kind < 0.05:
+        return b"[" * r.choice([10, 100_000])
+    if kind < 0.1:
+        return r.randbytes(r.choice([0, 1, 100, 300_000]))
+    asked = question(r, path) if kind < 0.8 else value(r)
+    body = bytearray(json.dumps(asked).encode())
+    if kind > 0.9:
+        for _ in range(r.randrange(1, 5)):
+            body[r.randrange(len(body))] = r.randrange(256)
+    return bytes(body)
+
+
+def request(r: random.Random) -> tuple[bytes, bool]:
+    """The bytes of a request, and whether it is whole, so that an answer is due."""
+    posted = r.random() < 0.7
+    path = r.choice(PATHS[:4] if posted else PATHS)
+    method = "POST" if posted else r.choice(METHODS)
+    body = body_of(r, path) if posted or r.random() < 0.3 else b""
+    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json",
+             f"Content-Length: {len(body)}"]  # fmt: skip
+    if r.random() < 0.15:
+        lines.insert(r.randrange(1, 4), r.choice(HEADERS))
+    sent = bytearray("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body)
+    odd = len(lines) > 4
+    if r.random() < 0.05:
+        sent[r.randrange(min(len(sent), 100))] = r.randrange(256)
+        odd = True
+    if r.random() < 0.05:
+        return bytes(sent[: r.randrange(len(sent))]), False
+    return bytes(sent), not odd
+
+
+@dataclass
+class Report:
+    """What came of it."""
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+    slowest: float = 0.0
+
+
+def ask(address: tuple[str, int], seed: int, number: int, report: Report) -> None:
+    """Send one request on a connection of its own, and judge the answer."""
+    sent, whole = request(random.Random(f"{seed}/{number}"))
+    began, status = time.monotonic(), "closed"
+    try:
+        with closing(socket.create_connection(address, PATIENCE)) as connection:
+            connection.sendall(sent)
+            if not whole:  # the server need not wait for more
+                connection.shutdown(socket.SHUT_WR)
+            answer = received(connection, head=sent.startswith(b"HEAD"))
+            status = answer.split(b" ", 2)[1].decode() if answer else "closed"
+    except TimeoutError:
+        status = "unanswered"
+    except OSError:
+        status = "reset"
+    took = time.monotonic() - began
+    report.statuses[status] += 1
+    report.slowest = max(report.slowest, took)
+    refused = status == "503" and b"Retry-After".lower() in answer.lower()
+    broken = status.startswith("5") and not refused
+    if broken or status == "unanswered" or (whole and status in ("closed", "reset")):
+        report.problems.append(f"{status} after {took:.1f} s to {number}: {sent[:300]!r}")
+
+
+def received(connection: socket.socket, *, head: bool) -> bytes:
+    """One answer; empty where the connection was closed without."""
+    read = b""
+    while b"\r\n\r\n" not in read:
+        if not (more := connection.recv(1 << 16)):
+            return read
+        read += more
+    start = read.index(b"\r\n\r\n") + 4
+    lines = read[:start].lower().split(b"\r\n")
+    lengths = [int(line[15:]) for line in lines if line.startswith(b"content-length:")]
+    due = 0 if head or not lengths else lengths[0]
+    while len(read) - start < due and (more := connection.recv(1 << 20)):
+        read += more
+    return read
+
+
+def fuzz(address: tuple[str, int], seed: int, count: int, seconds: float) -> Report:
+    """So many requests, a few at once, or as many as there is time for."""
+    report, last = Report(), time.monotonic() + seconds
+
+    def one(number: int) -> None:
+        if time.monotonic() < last:
+            ask(address, seed, number, report)
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        list(pool.map(one, range(count)))
+    return report
+
+
+def main(seed: int = 0, seconds: float = 600, count: int = REQUESTS) -> int:
+    """Ask the real server of the bundled run; 1 where anything went wrong."""
+    command = [sys.executable, "-m", "rnnlens", "view", "english-news", "--no-browser"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout
+        assert server.stderr
+        port = int(server.stdout.readline().split("http://127.0.0.1:")[1].split("/")[0])
+        try:
+            headers = {"Content-Type": "application/json"}
+            first = Request(f"http://127.0.0.1:{port}/api/grid", b'{"text": "the"}', headers)
+            with urlopen(first, timeout=60) as answer:  # the first grid of a process takes longest
+                assert answer.status == 200
+            report = fuzz(("127.0.0.1", port), seed, count, seconds)
+            status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
+        finally:
+            server.terminate()
+        said = server.stderr.read()
+    memory = int(status.split("VmHWM:")[1].split()[0]) // 1024
+    if said or memory > MOST_MEMORY:
+        report.problems.append(f"the server took {memory} MB and said: {said[:2_000]}")
+    total = sum(report.statuses.values())
+    print(f"{total:,} requests with seed {seed}: {dict(report.statuses.most_common())}")
+    print(f"  slowest {report.slowest:.1f} s, {memory} MB; {len(report.problems)} problems")
+    print(*report.problems[:20], sep="\n")
+    return bool(report.problems)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--count", type=int, default=REQUESTS)
+    sys.exit(main(**vars(parser.parse_args())))

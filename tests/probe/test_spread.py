@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from rnnlens.errors import RnnlensError
+from rnnlens.probe.probes import Probes
 from rnnlens.probe.spread import Spread
 
 
@@ -31,8 +32,14 @@ def test_a_unit_that_never_moves_has_no_correlation():
     assert spread.covariance.tolist() == [[4, 0], [0, 0]]
 
 
-def test_a_damaged_triangle_is_refused():
-    tensors = Spread.of(torch.eye(3)).tensors("l2")
-    tensors["spread/l2/packed"] = tensors["spread/l2/packed"][:-1]
-    with pytest.raises(RnnlensError, match="the spread of l2"):
-        Spread.read(tensors, "l2")
+@pytest.mark.parametrize("damage", ["cut", "alone"])
+def test_a_damaged_triangle_is_refused(damage):
+    tensors = {"output/l2/weight": torch.randn(4, 3), "output/l2/bias": torch.zeros(4)}
+    tensors |= Spread.of(torch.eye(3)).tensors("l2")
+    assert Probes.of("linear", ["l2"], ["output"], 4, tensors).spreads["l2"].size > 0
+    if damage == "cut":
+        tensors["spread/l2/packed"] = tensors["spread/l2/packed"][:-1]
+    else:
+        del tensors["spread/l2/deviation"]
+    with pytest.raises(RnnlensError, match=r"damaged \(.*spread/l2"):
+        Probes.of("linear", ["l2"], ["output"], 4, tensors)

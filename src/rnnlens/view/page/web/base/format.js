@@ -59,13 +59,14 @@ export function leftOut({ words, left_out: more }, text) {
 
 /**
  * What a grid shows where that is not what is wished for.
- * @param {{text: string, run: string, title: string, semantic: string, follows: boolean}} grid
- * @param {{text: string, run: string | null}} wish
+ * @param {{text: string, run: string, title: string, semantic: string, follows: boolean, edits: string[]}} grid
+ * @param {{text: string, run: string | null, edits: string[]}} wish
  */
 export function stillShown(grid, wish) {
   const parts = [
     grid.text === wish.text ? "" : `“${quote(grid.text)}”`,
     wish.run === null || grid.run === wish.run ? "" : `by ${visible(grid.title)}`,
+    grid.edits.join() === wish.edits.join() ? "" : grid.edits.length ? "with the edits before" : "without edits",
   ].filter(Boolean);
   return `Still shown: ${parts.join(", ") || `what was asked before, ${semanticName(grid.semantic, grid.follows)}`}`;
 }

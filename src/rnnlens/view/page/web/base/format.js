@@ -84,6 +84,12 @@ export function perplexity(value) {
   return value >= 9.95 ? thousands(Math.round(value)) : value.toFixed(2);
 }
 
+/** How much of what a kind's probe reads the model uses, in plain words. @param {number} used */
+export function usedWords(used) {
+  const words = /** @type {[number, string][]} */ ([[0.15, "hardly used"], [0.4, "little used"], [0.7, "partly used"]]);
+  return words.find(([most]) => used < most)?.[1] ?? "used";
+}
+
 /** @param {import("../panel/divergence.js").Divergence} divergence */
 export function apart(divergence) {
   const { bits, exact } = divergence;

@@ -12,6 +12,7 @@ import { foldButton } from "./fold.js";
 import { KindSheet } from "./kindsheet.js";
 import { Overlay } from "./overlay.js";
 import { focusedIn, WhatIf } from "./whatif.js";
+import { WrittenBy } from "./writtenby.js";
 
 /** @typedef {import("../panel/divergence.js").Divergence} Divergence */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -67,6 +68,8 @@ export class Lens {
     this.whatIf = new WhatIf(place, this.gridView, callbacks.read ? { edits: (edits) => this.change({ edits }),
       focus: (at) => this.focus(at, false) } : null);
     drawn.insertBefore(this.whatIf.line, place);
+    this.writtenBy = callbacks.read ? new WrittenBy(this.gridView, callbacks.read) : null;
+    if (this.writtenBy) this.panel.insertBefore(this.writtenBy.root, this.pinned);
     this.panel.insertBefore(this.overlay.list, this.pinned);
     for (const beside of [this.panel, this.comparison]) beside.addEventListener("click", (event) => this.overlay.click(event));
     new ResizeObserver(() => {
@@ -214,6 +217,7 @@ export class Lens {
     else if (this.hinted !== grid.run + grid.semantic) this.detail.replaceChildren(...drawHint(grid));
     if (had) this.detail.focus(); // what had the keys is drawn anew
     this.hinted = focus ? "" : grid.run + grid.semantic;
+    this.writtenBy?.show(grid, view);
     this.refreshPins();
     this.ask();
   }

@@ -124,15 +124,19 @@ export function drawWord(grid, row, layout) {
 
 /**
  * The same as an element of its row, for the screen.
- * @param {Held} grid @param {number} row @param {Layout} layout
+ * @typedef {{share: number, said: string}} Part of a word in what a state says: -1 to 1, and in words
+ * @param {Held} grid @param {number} row @param {Layout} layout @param {Part | null} part
  */
-export function drawRowHead(grid, row, layout) {
+export function drawRowHead(grid, row, layout, part = null) {
   const word = grid.words[row], name = visible(word.text), half = isUnfinished(grid, row);
   const read = word.unknown ? `, unknown: read as ${visible(word.label)}` : "";
   const title = half ? `${name}…, not finished yet` : `${name}, ${groupName(word.group)}${read}`;
   const said = name + (half ? ", not finished" : word.unknown ? ", unknown word" : "");
-  return drawing(layout.words, layout.row, { class: "word", role: "rowheader", "aria-label": said },
-    shape("title", {}, title), drawWord(grid, row, layout));
+  const shade = !part ? [] : [shape("rect", { class: `part ${part.share < 0 ? "against" : "for"}`, width: layout.words - 6,
+    height: layout.state, rx: 4, "fill-opacity": round(0.35 * Math.abs(part.share)) })];
+  const told = part ? `, ${part.said}` : "";
+  return drawing(layout.words, layout.row, { class: "word", role: "rowheader", "aria-label": said + told },
+    shape("title", {}, title + told), ...shade, drawWord(grid, row, layout));
 }
 
 /**

@@ -3,6 +3,7 @@
 import re
 
 from playwright.sync_api import expect
+from tests.view.page.test_page_access import findings
 
 import rnnlens
 
@@ -21,10 +22,12 @@ def test_a_state_is_edited_by_keyboard_marked_linked_and_undone(look, probed_run
     screen.drawn(6)
     lens = rnnlens.load(probed_run)
     plain, edited = lens(TEXT), lens(TEXT, edits=["c2@2=0"])
+    expect(screen.find(".number")).to_have_count(6 * 12 - 2)
     before = screen.states()
     screen.find(".scroller").focus()
     screen.page.keyboard.press("e")
     expect(screen.find(".sheet.whatif")).to_be_visible()
+    assert findings(screen) == []
     screen.page.keyboard.press("Enter")  # the first way: zero
     expect(screen.find(".editline li")).to_have_text(re.compile("c2 after dogs: zero"))
     screen.settled()
@@ -43,6 +46,7 @@ def test_a_state_is_edited_by_keyboard_marked_linked_and_undone(look, probed_run
     last = screen.find(".row[aria-rowindex='3'] .state").last
     told = re.compile(rf"{sign}{abs(points):.1f}$") if abs(points) >= 0.05 else re.compile("%")
     expect(last.locator(".number")).to_have_text(told)
+    assert findings(screen) == []
     screen.page.reload()
     expect(screen.find("rect.edited")).to_have_count(2)
     screen.find(".editline li button").click()
@@ -102,7 +106,7 @@ def test_a_state_is_swapped_with_a_pinned_one_and_pushed_towards_a_label(look, p
 
 
 def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probed_run):
-    screen = look(f"{VIEW}&at=y:6")
+    screen = look(f"{VIEW}&at=y:6", color_scheme="dark")
     screen.drawn(6)
     section = screen.find(".writtenby")
     assert section.locator("table").count() == 0, "only on demand"
@@ -128,6 +132,7 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     section.locator("input").fill("see / sees")
     other = state.written_by("see", against="sees")
     expect(section).to_contain_text(f"see against sees: {signed(other.difference)}")
+    assert findings(screen) == []
     screen.point(2, "short-term memory, layer 2")
     expect(section).to_be_hidden()
     assert screen.find(".word .part").count() == 0

@@ -113,6 +113,7 @@ class Page {
     this.unchecked = this.unseen = true;
     this.say("link", [...problems, ...fitted.problems].join("; "));
     this.say("problem", "");
+    this.say("edits", "");
     this.view.text ??= run.examples[0] ?? "";
     this.text.set(this.view.text);
     this.offer();

@@ -239,7 +239,8 @@ export class Lens {
     const single = pins.length === 1 ? drawPin(grid, pins[0], kept(pins[0]), focus ? this.distance(pins[0], focus) : undefined, how) : [];
     const table = pins.length < 2 ? [] : drawComparison(grid, pins.map((pin) => ({ pin, kept: kept(pin) })),
       (a, b) => this.distance(a, b), focus, how);
-    this.pinned.replaceChildren(...single);
+    const apart = pins[0] && focus && pinKey(pins[0]) !== pinKey(focus) && lives(pins[0], grid); // else it is in view
+    this.pinned.replaceChildren(...single, ...(single.length && apart ? this.whatIf.buttons(pins[0]) : []));
     const opened = this.comparison.hidden && table.length > 0;
     this.comparison.hidden = !table.length;
     this.comparison.replaceChildren(...table);

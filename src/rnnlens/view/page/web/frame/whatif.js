@@ -86,6 +86,7 @@ export class WhatIf {
     const target = this.grid && targetOf(this.grid, place);
     if (!target || !this.view || !this.on) return;
     this.close();
+    this.gridView.scroller.focus({ preventScroll: true }); // what was clicked is drawn anew
     this.on.edits(withEdit(this.view.edits, { kind: target.kind, units: "", row: target.row, what }));
   }
 

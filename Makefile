@@ -54,6 +54,7 @@ bench: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/encoding.py
 	$(BIN)/python benchmarks/busy.py
 	$(BIN)/python benchmarks/load.py
+	$(BIN)/python benchmarks/attribution.py $(if $(CORPUS),--corpus $(CORPUS))
 	$(if $(CORPUS),$(BIN)/python benchmarks/probes.py --corpus $(CORPUS))
 
 clean:

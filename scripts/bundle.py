@@ -60,7 +60,7 @@ def main() -> None:
     if not half.has_probes():
         command("fit", half.path, *corpus, "--probe", "shared", "--semantic", "output,input")
         half.write_probes(half.probes(), asdict(half.fit_config()), half=True)
-    command("eval", half.path, *corpus)
+    command("eval", half.path, *corpus, "--used")
     args.to.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         shutil.copy(half.path / name, args.to)

@@ -18,13 +18,27 @@ if TYPE_CHECKING:
     from rnnlens.adapter.user_model import UserModel
     from rnnlens.errors import RnnlensError
     from rnnlens.view.fit import fit
-    from rnnlens.view.grid import Grid, State, States
+    from rnnlens.view.grid import Grid
     from rnnlens.view.lens import Lens
+    from rnnlens.view.state import State, States
+    from rnnlens.view.why.edits import Edit
 
-__all__ = ["Adapter", "Grid", "Lens", "RnnlensError", "State", "States", "UserModel", "fit", "load"]
+__all__ = [
+    "Adapter",
+    "Edit",
+    "Grid",
+    "Lens",
+    "RnnlensError",
+    "State",
+    "States",
+    "UserModel",
+    "fit",
+    "load",
+]
 
 _MODULES = {
-    "Grid": "rnnlens.view.grid", "State": "rnnlens.view.grid", "States": "rnnlens.view.grid",
+    "Grid": "rnnlens.view.grid", "State": "rnnlens.view.state", "States": "rnnlens.view.state",
+    "Edit": "rnnlens.view.why.edits",
     "Lens": "rnnlens.view.lens", "RnnlensError": "rnnlens.errors", "fit": "rnnlens.view.fit",
     "Adapter": "rnnlens.adapter", "UserModel": "rnnlens.adapter.user_model",
 }  # fmt: skip

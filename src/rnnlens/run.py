@@ -29,8 +29,9 @@ from rnnlens.lock import locked
 from rnnlens.model.network import Network
 from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
-from rnnlens.probe.probes import Probes, ProbesFile, check_layouts
+from rnnlens.probe.probes import Probes
 from rnnlens.probe.recipe import FitConfig
+from rnnlens.probe.stored import ProbesFile, check_layouts
 from rnnlens.tensors import packed, read_tensors, write_tensors
 from rnnlens.version import __version__
 
@@ -38,7 +39,7 @@ FILES = (  # what a finished run may hold, besides run.json
     "vocabulary.json", "colours.json", "evaluation.json", "model.json", "model.safetensors",
     "probes.json", "probes.safetensors", "examples.safetensors",
 )  # fmt: skip
-_EXACT = ("/counts", "/mean", "/scale")  # tensors for which half precision is too coarse
+_EXACT = ("/counts", "/mean", "/scale", "/deviation")  # for which half precision is too coarse
 BUNDLED = "english-news"  # the name of the run that comes with the package
 
 

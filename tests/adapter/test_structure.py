@@ -6,7 +6,8 @@ from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import LSTM, TORCHS, Weights
+from rnnlens.model.cell import Weights
+from rnnlens.model.cells import LSTM, TORCHS
 from rnnlens.model.kinds import EMBEDDING, Edge
 from rnnlens.model.network import Network, NetworkConfig
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn, sigmoid, tanh
 
-from rnnlens.model.cells import CELLS, TORCHS, Weights
+from rnnlens.model.cell import Weights
+from rnnlens.model.cells import CELLS, TORCHS
 from rnnlens.model.network import Layer
 
 REFERENCES: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
@@ -199,7 +200,7 @@ def test_quick_fused_and_stepwise_ways_agree(mode, inputs, width, steps, batch, 
     projection = tensors.pop() if flags.get("proj_size") else None
     b_x, b_h = tensors[2:] or (None, None)
     weights, cell = Weights(tensors[0], tensors[1], b_x, b_h, projection), TORCHS[mode]
-    ways = [cell._states(x, start, weights, fused) for fused in (False, True)]
+    ways = [cell._states(x, start, weights, {}, fused) for fused in (False, True)]
     ways.append(cell._stepwise(x, start, weights, {}))
     assert list(ways[0]) == list(ways[1]) == [kind.id for kind in cell.kinds]
     for way in ways[1:]:

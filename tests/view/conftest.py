@@ -27,6 +27,7 @@ from rnnlens.contents import TRAINED
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.spread import Spread
 from rnnlens.run import Run
 from rnnlens.view.lens import Lens
 from rnnlens.view.opening import opened
@@ -90,6 +91,10 @@ def formula_probes(network: Network, family: str, semantics: tuple[str, ...]) ->
             if family == "shared":
                 over = wave((labels,), SCALES["bias"], 0.23 + s / 7 + k / 19)
                 tensors[f"{semantic}/{kind}/label_bias"] = over
+    for k, kind in enumerate(kinds):
+        width = tensors[f"{semantics[0]}/{kind}/weight"].shape[1]
+        states = wave((40, width), 0.5, k / 23).double()
+        tensors |= Spread.of(states.T @ states / 40).tensors(kind)
     return Probes.of(family, kinds, semantics, labels, tensors)
 
 

@@ -24,6 +24,7 @@ def test_what_was_measured_is_found(formula):
     assert row == {
         "kind": "x", "perplexity": 20.0, "ratio": 2.0, "accuracy": 0.25, "kl": 0.5,
         "calibration": 0.01,
+        "used": None,
     }  # fmt: skip
 
 
@@ -57,7 +58,7 @@ def test_what_was_just_measured_is_as_if_it_was_read(tmp_path):
     assert found.perplexity("input", "x") == 2.0
     assert found.perplexity("input", "h1") is None
     row = {"kind": "x", "perplexity": 2.0, "ratio": None, "accuracy": 0.75, "kl": None}
-    assert found.semantics["input"] == [{**row, "calibration": 0.03}]
+    assert found.semantics["input"] == [{**row, "calibration": 0.03, "used": None}]
     (tmp_path / "evaluation.json").write_text(json.dumps(found.evaluation()))
     assert Scores.read(tmp_path) == found
 

@@ -24,11 +24,11 @@ from rnnlens.adapter.record.part_trace import (
 )
 from rnnlens.adapter.record.parts import Part
 from rnnlens.adapter.structure import Structure, structure_of
-from rnnlens.adapter.untouched import untouched
+from rnnlens.adapter.untouched import untouched, without_gradients
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
+from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
-from rnnlens.model.traceable import Edit, Readout, Trace, Traceable
+from rnnlens.model.traceable import Readout, RecurrentLayer, StateEdit, Trace, Traceable
 
 Feed = Callable[[nn.Module, Any], Any]
 
@@ -145,6 +145,10 @@ class Adapter(Traceable):
         """The largest between recomputed and real outputs, at the last check."""
         return self._difference
 
+    @property
+    def recurrence(self) -> tuple[RecurrentLayer, ...]:
+        return self._structure.layers if self._structure else ()
+
     def predict(self, y: Tensor) -> Tensor:
         return y  # the `y` of a trace is the module's logits already
 
@@ -155,8 +159,10 @@ class Adapter(Traceable):
         with untouched(self.module, modules.devices(self.module)):
             return readout(self.module, kinds, trace)
 
-    @torch.no_grad()
-    def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
+    @without_gradients
+    def trace(
+        self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
+    ) -> Trace:
         """Read a batch, in evaluation mode and without gradients."""
         if start:
             raise RnnlensError("a user's module takes no start=; put states into its batch")

@@ -9,8 +9,8 @@ from rnnlens.adapter.record.part_trace import PartTraces
 from rnnlens.adapter.record.parts import Part
 from rnnlens.adapter.structure import Structure
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
-from rnnlens.model.traceable import Edit
+from rnnlens.model.cell import States
+from rnnlens.model.traceable import StateEdit
 
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
@@ -44,7 +44,7 @@ def check_order(now: set[str], first: Structure) -> None:
         )
 
 
-def check_edits(edits: Sequence[Edit], states: States) -> None:
+def check_edits(edits: Sequence[StateEdit], states: States) -> None:
     """Refuse edits of timesteps that there are not."""
     for edit in edits:
         if not 0 <= edit.step < len(states[edit.kind]):

@@ -14,10 +14,10 @@ from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling
 from rnnlens.adapter.user_model import UserModel, UserRecord, user_model, user_model_at
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
+from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
-from rnnlens.model.traceable import Edit, Readout, Trace, Traceable
+from rnnlens.model.traceable import Readout, RecurrentLayer, StateEdit, Trace, Traceable
 from rnnlens.tensors import digest
 
 
@@ -75,10 +75,16 @@ class KnownModule(Traceable):
         with self._lock:
             return self.adapter.classifier()
 
+    @property
+    def recurrence(self) -> tuple[RecurrentLayer, ...]:
+        return self.adapter.recurrence
+
     def predict(self, y: Tensor) -> Tensor:
         return y.contiguous()
 
-    def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
+    def trace(
+        self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
+    ) -> Trace:
         with self._lock:
             trace = self.adapter.trace(batch, start, edits)
         if missing := [kind.id for kind in self.kinds if kind.id not in trace.states]:

@@ -14,7 +14,8 @@ from torch.nn.parameter import is_lazy
 from torch.nn.utils.rnn import PackedSequence
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import GRU, LSTM, TORCHS, Cell
+from rnnlens.model.cell import Cell
+from rnnlens.model.cells import GRU, LSTM, TORCHS
 
 _PARTS = (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)
 FORWARDS = tuple(part.forward for part in _PARTS)

@@ -14,10 +14,9 @@ from torch import Tensor
 from rnnlens.adapter.axes.layout import assembled, close
 from rnnlens.adapter.record.part_trace import PartTrace, PartTraces
 from rnnlens.adapter.record.parts import Part, local
-from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import Change, States
+from rnnlens.model.cell import Change, States
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
-from rnnlens.model.traceable import Edit, changes
+from rnnlens.model.traceable import RecurrentLayer, StateEdit, changes, check_edited_kinds
 
 
 @dataclass(frozen=True)
@@ -27,22 +26,20 @@ class Structure:
     kinds: tuple[Kind, ...]
     ids: dict[str, dict[str, str]]  # part -> the id within it -> the kind's id
     order: tuple[str, ...]  # parts and named submodules as they are called
+    layers: tuple[RecurrentLayer, ...] = ()  # of all parts, as they are called
 
-    def changes(self, edits: Sequence[Edit]) -> dict[str, list[dict[int, Change]]]:
+    def changes(self, edits: Sequence[StateEdit]) -> dict[str, list[dict[int, Change]]]:
         """The edits of every part, per layer and direction, by timestep."""
+        check_edited_kinds(edits, self.kinds)
         by_id = {kind.id: kind for kind in self.kinds if kind.letter not in ("", "x")}
-        for edit in edits:
-            if edit.kind not in by_id:
-                raise RnnlensError(
-                    f"{edit.kind!r} is no kind of a recurrent part that could be edited; there is "
-                    + ", ".join(by_id)
-                )
         by_part: dict[str, list[dict[int, Change]]] = {}
         for part, ids in self.ids.items():
             layers: dict[tuple[int, bool], dict[str, str]] = {}
             for kind in (by_id[id_] for id_ in ids.values() if id_ in by_id):
                 layers.setdefault((kind.layer, kind.reverse), {})[kind.letter] = kind.id
-            by_part[part] = [changes(edits, layer) for layer in layers.values()]
+            letters = list(layers.values())
+            letters[0] |= {"x": ids["x"]} if "x" in ids else {}  # what the first layer reads
+            by_part[part] = [changes(edits, layer) for layer in letters]
         return by_part
 
     def states(self, traces: PartTraces, named: States) -> States:
@@ -62,6 +59,7 @@ def structure_of(order: list[PartTrace | str], several: bool, embedded: list[Ten
     kinds: list[Kind] = []
     ids: dict[str, dict[str, str]] = {}
     earlier: list[PartTrace] = []
+    layers: list[RecurrentLayer] = []
     layer = 0
     recurrent = any(isinstance(item, PartTrace) for item in order)
     for item in order:
@@ -76,15 +74,16 @@ def structure_of(order: list[PartTrace | str], several: bool, embedded: list[Ten
             kind = _input(item, part, layer, embedded if not earlier else None)
             kinds.append(kind)
             below, inputs = (kind.id,), {"x": kind.id}
-        part_kinds, part_ids = _kinds(item.part, part, layer, below)
+        part_kinds, part_ids, part_layers = _kinds(item.part, part, layer, below)
         kinds += part_kinds
+        layers += part_layers
         ids[item.name] = inputs | part_ids
         layer = max(kind.layer for kind in part_kinds)
         earlier.append(item)
     # The input comes first, whatever is named before the first recurrent part.
     kinds.sort(key=lambda kind: kind.id != EMBEDDING.id)
     names = (item if isinstance(item, str) else f"{item.name}()" for item in order)
-    return Structure(tuple(kinds), ids, tuple(names))
+    return Structure(tuple(kinds), ids, tuple(names), tuple(layers))
 
 
 def _source(
@@ -124,10 +123,13 @@ def _is_embedding(item: PartTrace, embedded: list[Tensor]) -> bool:
 
 def _kinds(
     part: Part, name: str, layer: int, below: tuple[str, ...]
-) -> tuple[list[Kind], dict[str, str]]:
-    """A part's kinds, layer by layer, forwards before reverse; and id within the part -> id."""
+) -> tuple[list[Kind], dict[str, str], list[RecurrentLayer]]:
+    """A part's kinds, layer by layer, forwards before reverse; id within the part -> id; and its
+    layers.
+    """
     kinds: list[Kind] = []
     ids: dict[str, str] = {}
+    layers: list[RecurrentLayer] = []
     for first in range(0, len(part.weights), part.directions):
         number, tops = first // part.directions + 1, list[str]()
         for way in range(part.directions):
@@ -136,6 +138,9 @@ def _kinds(
                 described = part.cell.described(kind, part.weights[first + way])
                 kinds.append(placed(described, place))
                 ids[local(kind.id, number, bool(way))] = kinds[-1].id
+            letters = {kind.id: place.id(kind.id) for kind in part.cell.kinds}
+            weights = part.weights[first + way]
+            layers.append(RecurrentLayer(part.cell, weights, letters, below, bool(way)))
             tops.append(place.id("h"))
         below = tuple(tops)
-    return kinds, ids
+    return kinds, ids, layers

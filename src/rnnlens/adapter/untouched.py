@@ -1,10 +1,11 @@
 """Puts a user's module into evaluation mode for a while, and afterwards back exactly as it was."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -12,6 +13,18 @@ from torch import Tensor, nn
 
 _FORKED = ("cuda", "xpu")  # devices that have random states
 _SMALL = 1000
+Trace = TypeVar("Trace", bound=Callable[..., Any])
+
+
+def without_gradients(trace: Trace) -> Trace:
+    """A trace without gradients, unless there are edits whose effect is differentiated."""
+
+    @wraps(trace)
+    def traced(self: Any, batch: Any, start: Any = None, edits: Any = ()) -> Any:
+        with torch.set_grad_enabled(bool(edits) and torch.is_grad_enabled()):
+            return trace(self, batch, start, edits)
+
+    return cast("Trace", traced)
 
 
 @contextmanager
@@ -28,7 +41,6 @@ def untouched(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
     gradients = [(p, p.requires_grad, p.grad) for p in module.parameters()]
     try:
         with ExitStack() as stack:
-            stack.enter_context(torch.no_grad())
             stack.enter_context(_full_precision(devices))
             _fork_random_states(stack, devices)
             stack.callback(random.setstate, random.getstate())

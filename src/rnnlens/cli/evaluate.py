@@ -16,6 +16,7 @@ from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import evaluate
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.quietly import fit_quietly
+from rnnlens.probe.used import SENTENCES, used
 from rnnlens.progress import Progress
 from rnnlens.run import Run
 from rnnlens.view.draw.accuracy import check_figure, write_figure
@@ -27,11 +28,18 @@ are fitted, every kind's on the test sentences: perplexity, its ratio to the mod
 the most probable label is right, how far it is from the model's own prediction, and how far its
 confidence is from the truth.
 
+With --used it is also asked whether the model uses what a probe reads: a state is pushed along the
+probe's row for a label, and the model's own log-probability of that label is looked at. `used` is
+what it gains over the most that a push of equal size can do, `swap` how well the change of what the
+probe says agrees with that of the prediction where states are swapped between texts, `random` what
+a push in a random direction does, in nats.
+
 The corpus is read again from where training found it; if it has moved, say where with --corpus.
 
 examples:
   rnnlens eval runs/news
   rnnlens eval runs/news --figure accuracy.svg
+  rnnlens eval runs/news --used
   rnnlens eval runs/news --json"""
 
 
@@ -44,6 +52,8 @@ def add_to(verbs: Any) -> None:
                         help="look at so many test states only (default: all)")  # fmt: skip
     parser.add_argument("--control", action="store_true",
                         help="also fit to shuffled labels: what a probe memorises")  # fmt: skip
+    parser.add_argument("--used", action="store_true",
+                        help="also measure whether the model uses what is read")  # fmt: skip
     parser.add_argument("--figure", type=Path, metavar="FILE",
                         help="draw perplexity per kind: .svg, .png or .pdf")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -64,6 +74,8 @@ def run_eval(args: argparse.Namespace) -> int:
     evaluation: dict[str, Any] = {"model": measured(dataset)}
     if probes:
         evaluation["probes"] = scores(probes, dataset, args.states)
+    if probes and args.used:
+        add_use(evaluation["probes"], probes, dataset)
     if probes and args.control:
         evaluation["control"] = control(run, probes.semantics, dataset, args.states)
     evaluation = finite(evaluation)
@@ -103,6 +115,15 @@ def scores(probes: Probes, dataset: Dataset, states: int) -> list[dict[str, Any]
         return [asdict(score) for score in evaluate(probes, dataset, states, progress.advance)]
 
 
+def add_use(rows: list[dict[str, Any]], probes: Probes, dataset: Dataset) -> None:
+    """Say of every kind how much of what its probe reads the model uses."""
+    size = SENTENCES * len(probes.kinds)
+    with Progress(size, unit="state", device=dataset.device, title="used") as progress:
+        uses = {use.kind: use.to_json() for use in used(probes, dataset, advance=progress.advance)}
+    for row in rows:
+        row["used"] = uses.get(row["kind"]) if row["semantic"] == "output" else None
+
+
 def control(
     run: Run, semantics: tuple[str, ...], dataset: Dataset, states: int
 ) -> list[dict[str, Any]]:
@@ -136,16 +157,26 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
         pairs, unigram = rows[0]["pairs"], rows[0]["unigram"]
         head = f"{'kind':<6}{'perplexity':>12}{'of own':>9}{'top-1':>9}{'KL bits':>10}"
         head += f"{'calibration':>13}" + (f"{'shuffled':>12}" if control else "")
+        use = any(row.get("used") for row in rows)
+        head += f"{'used':>8}{'swap':>8}{'random':>9}" if use else ""
         lines = [f"{semantic}, on {pairs:,} test states; unigram perplexity {unigram:.2f}", head]
         for row in rows:
             shuffled = _cell(control[semantic, row["kind"]], 12) if control else ""
             lines.append(
                 f"{row['kind']:<6}{_cell(row['perplexity'], 12)}{_cell(row['ratio'], 9, 3)}"
                 f"{row['accuracy']:>9.2%}{_cell(row['divergence'], 10, 3)}"
-                f"{row['calibration']:>13.4f}{shuffled}"
+                f"{row['calibration']:>13.4f}{shuffled}{_use(row.get('used')) if use else ''}"
             )
         texts.append("\n".join(lines))
     return texts
+
+
+def _use(measured: dict[str, float] | None) -> str:
+    """What is used of a kind, as cells of a table."""
+    found = measured or {}
+    return "".join(
+        _cell(found.get(name), width) for name, width in (("used", 8), ("swap", 8), ("random", 9))
+    )
 
 
 def table(model: dict[str, dict[str, float]]) -> str:

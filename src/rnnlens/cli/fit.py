@@ -143,6 +143,8 @@ def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, second
         if code := _watch(run, fitter, identity, done, seconds):
             return code
         done |= fitter.result().tensors(semantic) | {f"{semantic}/counts": fitter.counts}
+        for kind, spread in fitter.spreads.items():
+            done = spread.tensors(kind) | done  # the first semantic's is as good as any
         if group.first:
             save_fit(run.fit_checkpoint, identity, done)
     semantics = parse(config.semantic)

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -14,15 +15,27 @@ from rnnlens.errors import RnnlensError
 from rnnlens.run import run_at
 from rnnlens.view import saving
 from rnnlens.view.draw import terminal
+from rnnlens.view.draw.reasons import changed_lines, goes_on_lines
+from rnnlens.view.draw.visible import printable
 from rnnlens.view.follow import listed
 from rnnlens.view.grid import Grid
 from rnnlens.view.opening import opened
 from rnnlens.view.source import LONGEST_TEXT
+from rnnlens.view.why.edits import parsed
+from rnnlens.view.why.result import Written
 
 _HELP = """\
 Show what every hidden state of a run's network says while it reads a sentence: a row for each word,
 a column for each kind, and for each state a rectangle in the colour of the group it expects, the
 whiter the less decided, with its most probable labels.
+
+An edit changes a kind after a word, by the row's number, and the network goes on from there:
+  l2@4=0  l2@4=0.5         every unit is put to a number; l2[0,5-9]@4=0: some of them
+  l2@4*0.5                 is multiplied by one
+  l2@4=freeze              stays what it was one word before
+  l2@4+said  l2@4-said     is pushed towards a label, or away from it, by the kind's deviation;
+  l2@4+0.5:said            by half of that
+  l2@4=@2  l2@4=@2:we ran  is that of row 2, or of row 2 of another text
 
 Without -o it is drawn in the terminal. With -o the file's ending says what is written:
   .svg .pdf .png   a figure for print
@@ -38,6 +51,8 @@ examples:
   rnnlens show runs/news "we stand in solidarity" -o figure.svg --density compact --symbols
   rnnlens show runs/news "we stand in solidarity" --semantic input --palette universal
   rnnlens show runs/news "the dogs near the house" --follow are,were --against is,was
+  rnnlens show runs/news "the dogs near the house" --edit c2@2=0 --continue 8
+  rnnlens show runs/news "the dogs near the house" --written-by y@5 --follow were --against was
   rnnlens show runs/news "we stand in solidarity" --rows 3-4 --kinds layer2 -o teaser.pdf
   head -1 sentences.txt | rnnlens show runs/news - -o figure.png --width 7"""
 
@@ -61,6 +76,13 @@ def add_to(verbs: Any) -> None:
                        help="the probability of these in every state, comma between")  # fmt: skip
     asked.add_argument("--against", default="", metavar="LABELS",
                        help="with --follow: the odds against these")  # fmt: skip
+    asked.add_argument("--edit", action="append", default=[], metavar="EDIT",
+                       help="change a state, such as l2@4=0; may be given again")  # fmt: skip
+    asked.add_argument("--continue", type=int, dest="go_on", metavar="N",
+                       help="let the model go on by itself for so many words")  # fmt: skip
+    asked.add_argument("--written-by", metavar="KIND@ROW",
+                       help="which words made a state say --follow rather than --against (default: "
+                       "its most probable label rather than the next)")  # fmt: skip
     asked.add_argument("--palette", metavar="NAME",
                        help="how labels are grouped (default: the run's first)")  # fmt: skip
     asked.add_argument("--colours", type=Path, metavar="FILE",
@@ -115,8 +137,11 @@ def run_show(args: argparse.Namespace) -> int:
     heed(args, args.at)
     lens = opened(args.at, args.colours)
     columns = saving.chosen([column.to_json(None) for column in lens.columns], args.kinds)
-    grid = lens.grid(text, args.semantic, args.palette)
-    followed = _followed(args, Grid(lens, grid))
+    edits = parsed(args.edit)
+    grid = lens.grid(text, args.semantic, args.palette, edits)
+    whole = Grid(lens, grid, edits)
+    followed = _followed(args, whole)
+    more = reasons(args, whole)
     if not grid["semantics"]:
         path = args.at.path
         print(f"rnnlens: {path} has no probes, so only its own prediction is shown; fit them: "
@@ -124,8 +149,38 @@ def run_show(args: argparse.Namespace) -> int:
     if args.output:
         saving.save(grid, args.output, look, followed)
     else:
-        draw(in_terminal(*saving.some_rows(grid, args.rows, followed), columns, args))
+        drawn = in_terminal(*saving.some_rows(grid, args.rows, followed), columns, args)
+        more = [*changed_lines(grid), *more]
+        draw(drawn + (in_encoding("\n".join(["", *more, ""])) if more else ""))
+        return 0
+    if more:
+        draw(in_encoding("\n".join([*more, ""])))
     return 0
+
+
+def reasons(args: argparse.Namespace, grid: Grid) -> list[str]:
+    """What is asked about a text beside its grid, as lines."""
+    lines: list[str] = []
+    if args.written_by is not None:
+        lines += [*_written(args, grid).lines(), ""]
+    if args.go_on is not None:
+        lines += [*goes_on_lines(grid.continuation(args.go_on)), ""]
+    return [printable(line) for line in lines[:-1]]
+
+
+def _written(args: argparse.Namespace, grid: Grid) -> Written:
+    """Who wrote the state that is asked about."""
+    form = re.fullmatch(r"(.+)@(\d{1,6})", args.written_by)
+    row = int(form[2]) if form else 0
+    if not form or not 1 <= row <= len(grid):
+        raise RnnlensError(
+            f"--written-by {args.written_by}: give a column and a row from 1 to {len(grid)}, such "
+            f"as c2@{len(grid)}"
+        )
+    labels, against = (
+        listed(given, grid.labels) if given else () for given in (args.follow, args.against)
+    )
+    return grid[form[1]][row - 1].written_by(*labels, against=against)
 
 
 def _followed(args: argparse.Namespace, grid: Grid) -> dict[str, Any] | None:
@@ -177,6 +232,11 @@ def in_terminal(
         grid, columns, width=width, colours=colours(args.colour, os.environ, sys.stdout.isatty()),
         bars=args.bars or 1, density=args.density, symbols=args.symbols, followed=followed,
     )  # fmt: skip
+    return in_encoding(text)
+
+
+def in_encoding(text: str) -> str:
+    """A text in the characters that the terminal has."""
     encoding = sys.stdout.encoding or "utf-8"
     return text.encode(encoding, "replace").decode(encoding)
 

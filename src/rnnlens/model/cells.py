@@ -1,128 +1,21 @@
 """Recurrent cells, written like the appendix of the paper.
 
 `step` is the definition: one timestep, every kind by name. `_states` computes the same kinds for a
-whole sequence quickly, and `outputs` is torch's fused recurrence, for training. Weights are laid
-out as in torch.nn.LSTM, GRU and RNN, projections and missing biases included, so that the same
+whole sequence quickly, and `outputs` is torch's fused recurrence, for training. The same
 cells serve the networks of rnnlens and users' modules.
 """
 
-import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, sigmoid, tanh
 
+from rnnlens.model.cell import Cell, Change, Equations, States, Weights, unchanged
 from rnnlens.model.kinds import BELOW, Edge, Kind
 
 _BELOW, _H_PREV = Edge(BELOW), Edge("h", 1)
-
-States = dict[str, Tensor]  # kind -> (B, H) at one timestep, or (T, B, H)
-Change = Callable[[str, Tensor], Tensor]  # a kind's letter and its value -> the value to go on with
-
-
-class Weights(NamedTuple):
-    """The weights of one layer and direction, in torch's layout."""
-
-    w_x: Tensor  # (gates * H, I)
-    w_h: Tensor  # (gates * H, H), or (4 * H, P) with a projection
-    b_x: Tensor | None = None
-    b_h: Tensor | None = None
-    w_p: Tensor | None = None  # (P, H), an LSTM's projection of its output
-
-    @property
-    def bias(self) -> Tensor | None:
-        """The sum of both biases, for cells that need nothing else of them."""
-        return None if self.b_x is None or self.b_h is None else self.b_x + self.b_h
-
-    def projected(self, h: Tensor) -> Tensor:
-        """The output (..., H), or its projection (..., P)."""
-        return h if self.w_p is None else F.linear(h, self.w_p)
-
-    def flat(self) -> list[Tensor]:
-        """The weights as torch's fused recurrences take them; cuDNN wants them in one piece."""
-        weights = [w for w in self if w is not None]
-        if not self.w_x.is_cuda:
-            return weights
-        parts = torch.cat([w.flatten() for w in weights]).split([w.numel() for w in weights])
-        return [part.view_as(w) for part, w in zip(parts, weights, strict=True)]
-
-
-def unchanged(_letter: str, value: Tensor) -> Tensor:
-    """The change that changes nothing."""
-    return value
-
-
-class Cell(ABC):
-    """One sort of recurrence: its kinds, and how they follow from weights and input."""
-
-    name: ClassVar[str]
-    gates: ClassVar[int]  # how many blocks of H rows the weights have
-    kinds: ClassVar[tuple[Kind, ...]]  # in the order of the equations
-    carried: ClassVar[tuple[str, ...]]  # the kinds that the next timestep needs
-    recurrence: ClassVar[Any]  # the function by which torch computes it
-
-    @abstractmethod
-    def step(self, a: Tensor, prev: States, w: Weights, edit: Change = unchanged) -> States:
-        """Every kind at one timestep, from a = W_x x + b_x (B, gates * H) and the step before.
-
-        `edit` may put another value in the place of any kind; what follows goes on from that.
-        """
-
-    @abstractmethod
-    def _states(self, x: Tensor, start: States, w: Weights, fused: bool) -> States:
-        """Every kind at every timestep, quickly.
-
-        On a CPU, where arithmetic is dear, each timestep is one product and every number is
-        computed once. Elsewhere, where starting a kernel is dear, torch's `fused` recurrence gives
-        the outputs, and one product the gates of all timesteps.
-        """
-
-    def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:
-        """Outputs h (T, B, H) for inputs x (T, B, I), by torch's fused recurrence."""
-        states = [start[kind][None].contiguous() for kind in self.carried]
-        flags = (w.b_x is not None, 1, 0.0, training, False, False)
-        state = states if len(states) > 1 else states[0]
-        h: Tensor = self.recurrence(x, state, w.flat(), *flags)[0]
-        return h
-
-    def states(
-        self, x: Tensor, start: States, w: Weights, edits: dict[int, Change] | None = None
-    ) -> States:
-        """Every kind (T, B, H) for inputs x (T, B, I), starting from the carried states (B, H).
-
-        Computed in the weights' precision, even within an autocast. `edits` are changes by
-        timestep.
-        """
-        start = {kind: values.to(w.w_x.dtype) for kind, values in start.items()}
-        with torch.autocast(x.device.type, enabled=False):
-            x = x.to(w.w_x.dtype)
-            learning = torch.is_grad_enabled() and any(
-                t.requires_grad for t in (x, w.w_x, w.w_h, *start.values())
-            )
-            if not edits and not learning:
-                return self._states(x, start, w, x.device.type != "cpu" and len(x) > 1)
-            return self._stepwise(x, start, w, edits or {})
-
-    def _stepwise(self, x: Tensor, start: States, w: Weights, edits: dict[int, Change]) -> States:
-        """The states by `step`, which can be edited and differentiated."""
-        steps, prev = list[States](), start
-        for t, a in enumerate(F.linear(x, w.w_x, w.b_x)):
-            prev = self.step(a, prev, w, edits.get(t, unchanged))
-            steps.append(prev)
-        return {kind.id: torch.stack([step[kind.id] for step in steps]) for kind in self.kinds}
-
-    def described(self, kind: Kind, w: Weights) -> Kind:
-        """A kind of this cell; its equation has the projection and biases that the weights have."""
-        equation = kind.equation
-        if w.w_p is not None and kind.id == "h":
-            equation = "h = W_p (o ∘ tanh(c))"
-        if w.b_x is None:
-            equation = re.sub(r" \+ [bd](_\w)?(?=\))", "", equation.replace(" + b_n", ""))
-        return replace(kind, equation=equation)
 
 
 class _LSTM(Cell):
@@ -155,11 +48,14 @@ class _LSTM(Cell):
         h = edit("h", w.projected(o * tanh(c)))
         return {"f": f, "i": i, "o": o, "g": g, "l": l, "s": s, "c": c, "h": h}
 
-    def _states(self, x: Tensor, start: States, w: Weights, fused: bool) -> States:
+    def _states(
+        self, x: Tensor, start: States, w: Weights, edits: dict[int, Change], fused: bool
+    ) -> States:
         a = F.linear(x, w.w_x, w.bias)  # (T, B, 4H)
         i, f, g, o = a.chunk(4, -1)  # views: hold the gates once `_squash` has been over them
         h, c = start["h"], start["c"]
         cs, hs = torch.empty_like(i), h.new_empty(*x.shape[:2], h.shape[-1])
+        edited: dict[int, States] = {}
         if fused:
             h_prev = _before(self.outputs(x, start, w), h)
             a.view(-1, a.shape[-1]).addmm_(h_prev.view(-1, h.shape[-1]), w.w_h.t())
@@ -171,11 +67,27 @@ class _LSTM(Cell):
         else:
             for t, gates in enumerate(a):
                 self._squash(gates.addmm_(h, w.w_h.t()))
-                c = torch.addcmul(i[t] * g[t], f[t], c, out=cs[t])
+                c_prev = c
+                c = torch.addcmul(i[t] * g[t], f[t], c_prev, out=cs[t])
                 h = hs[t].copy_(w.projected(o[t] * c.tanh()))
+                if t in edits:
+                    now = {"f": f[t], "i": i[t], "o": o[t], "g": g[t], "l": f[t] * c_prev,
+                           "s": i[t] * g[t], "c": c, "h": h}  # fmt: skip
+                    edited[t] = self._edited(now, self._again(c_prev, w), edits[t])
+                    c, h = cs[t].copy_(edited[t]["c"]), hs[t].copy_(edited[t]["h"])
             s = i * g
         l = f * _before(cs, start["c"])  # noqa: E741 - the paper's letter
-        return {"f": f, "i": i, "o": o, "g": g, "l": l, "s": s, "c": cs, "h": hs}
+        states = {"f": f, "i": i, "o": o, "g": g, "l": l, "s": s, "c": cs, "h": hs}
+        return _put(edited, states)
+
+    @staticmethod
+    def _again(c_prev: Tensor, w: Weights) -> Equations:
+        return {
+            "l": lambda now: now["f"] * c_prev,
+            "s": lambda now: now["i"] * now["g"],
+            "c": lambda now: now["l"] + now["s"],
+            "h": lambda now: w.projected(now["o"] * tanh(now["c"])),
+        }
 
     @staticmethod
     def _squash(a: Tensor) -> None:
@@ -184,6 +96,22 @@ class _LSTM(Cell):
         a[..., : 2 * width].sigmoid_()
         a[..., 2 * width : 3 * width].tanh_()
         a[..., 3 * width :].sigmoid_()
+
+    def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:
+        h, c = (torch.zeros_like(real[kind][0]) for kind in ("h", "c"))
+        a_real = F.linear(read, w.w_x, w.bias) + F.linear(_before(real["h"], h), w.w_h)
+        bend_g = _secant(real["g"], a_real.chunk(4, -1)[2])
+        bend_c = _secant(real["c"].tanh(), real["c"])
+        w_g, b_g = w.w_h.chunk(4)[2], F.linear(x, w.w_x, w.bias).chunk(4, -1)[2]
+        ls, cs, hs = [], [], []
+        for t, a in enumerate(b_g):
+            g = bend_g[t] * (a + F.linear(h, w_g))
+            ls.append(real["f"][t] * c)
+            c = ls[t] + real["i"][t] * g
+            h = w.projected(real["o"][t] * bend_c[t] * c)
+            cs.append(c)
+            hs.append(h)
+        return {"l": torch.stack(ls), "c": torch.stack(cs), "h": torch.stack(hs)}
 
 
 class _GRU(Cell):
@@ -214,21 +142,42 @@ class _GRU(Cell):
         h = edit("h", k + written)
         return {"r": r, "z": z, "n": n, "k": k, "w": written, "h": h}
 
-    def _states(self, x: Tensor, start: States, w: Weights, fused: bool) -> States:
+    def _states(
+        self, x: Tensor, start: States, w: Weights, edits: dict[int, Change], fused: bool
+    ) -> States:
         a = F.linear(x, w.w_x, w.b_x)  # (T, B, 3H)
-        h = start["h"]
+        h, edited = start["h"], dict[int, States]()
         if fused:
             hs = self.outputs(x, start, w)
             self._squash(a, F.linear(_before(hs, h), w.w_h, w.b_h))
         else:
             hs = h.new_empty(*x.shape[:2], h.shape[-1])
             for t, gates in enumerate(a):
-                r, z, n = self._squash(gates, F.linear(h, w.w_h, w.b_h))
-                h = torch.lerp(n, h, z, out=hs[t])
+                h_prev, u = h, F.linear(h, w.w_h, w.b_h)
+                a_n = gates.chunk(3, -1)[2].clone() if t in edits else gates
+                r, z, n = self._squash(gates, u)
+                h = torch.lerp(n, h_prev, z, out=hs[t])
+                if t in edits:
+                    k, written = z * h_prev, n - z * n
+                    now = {"r": r, "z": z, "n": n, "k": k, "w": written, "h": k + written}
+                    edited[t] = self._edited(now, self._again(a_n, u, h_prev), edits[t])
+                    if not torch.equal(edited[t]["h"], now["h"]):
+                        h = hs[t].copy_(edited[t]["h"])
         r, z, n = a.chunk(3, -1)
         k = z * _before(hs, start["h"])
         written = n - z * n
-        return {"r": r, "z": z, "n": n, "k": k, "w": written, "h": k + written}
+        states = {"r": r, "z": z, "n": n, "k": k, "w": written, "h": k + written}
+        return _put(edited, states)
+
+    @staticmethod
+    def _again(a_n: Tensor, u: Tensor, h_prev: Tensor) -> Equations:
+        u_n = u.chunk(3, -1)[2]
+        return {
+            "n": lambda now: tanh(a_n + now["r"] * u_n),
+            "k": lambda now: now["z"] * h_prev,
+            "w": lambda now: (1 - now["z"]) * now["n"],
+            "h": lambda now: now["k"] + now["w"],
+        }
 
     @staticmethod
     def _squash(a: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -237,6 +186,20 @@ class _GRU(Cell):
         gates = a[..., : 2 * width].add_(u[..., : 2 * width]).sigmoid_()
         r, z = gates.chunk(2, -1)
         return r, z, a[..., 2 * width :].addcmul_(r, u[..., 2 * width :]).tanh_()
+
+    def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:
+        h = torch.zeros_like(real["h"][0])
+        u_real = F.linear(_before(real["h"], h), w.w_h, w.b_h).chunk(3, -1)[2]
+        a_real = F.linear(read, w.w_x, w.b_x).chunk(3, -1)[2] + real["r"] * u_real
+        bend = _secant(real["n"], a_real)
+        w_n, d_n = w.w_h.chunk(3)[2], None if w.b_h is None else w.b_h.chunk(3)[2]
+        ks, hs = [], []
+        for t, a in enumerate(F.linear(x, w.w_x, w.b_x).chunk(3, -1)[2]):
+            n = bend[t] * (a + real["r"][t] * F.linear(h, w_n, d_n))
+            ks.append(real["z"][t] * h)
+            h = ks[t] + (1 - real["z"][t]) * n
+            hs.append(h)
+        return {"k": torch.stack(ks), "h": torch.stack(hs)}
 
 
 class _Elman(Cell):
@@ -258,13 +221,26 @@ class _Elman(Cell):
     def step(self, a: Tensor, prev: States, w: Weights, edit: Change = unchanged) -> States:
         return {"h": edit("h", self._squash(a + F.linear(prev["h"], w.w_h, w.b_h)))}
 
-    def _states(self, x: Tensor, start: States, w: Weights, fused: bool) -> States:
+    def _states(
+        self, x: Tensor, start: States, w: Weights, edits: dict[int, Change], fused: bool
+    ) -> States:
         if fused:
             return {"h": self.outputs(x, start, w)}
         h, hs = start["h"], F.linear(x, w.w_x, w.bias)  # (T, B, H)
-        for step in hs:
+        for t, step in enumerate(hs):
             h = self._squash(step.addmm_(h, w.w_h.t()))
+            if t in edits:
+                h = step.copy_(edits[t]("h", h.clone()))
         return {"h": hs}
+
+    def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:
+        h = torch.zeros_like(real["h"][0])
+        a_real = F.linear(read, w.w_x, w.bias) + F.linear(_before(real["h"], h), w.w_h)
+        bend, hs = _secant(real["h"], a_real), []
+        for t, a in enumerate(F.linear(x, w.w_x, w.bias)):
+            h = bend[t] * (a + F.linear(h, w.w_h))
+            hs.append(h)
+        return {"h": torch.stack(hs)}
 
 
 class _Rectified(_Elman):
@@ -282,6 +258,20 @@ class _Rectified(_Elman):
 def _before(values: Tensor, start: Tensor) -> Tensor:
     """The values (T, B, H) one timestep earlier; `start` is what precedes the first."""
     return torch.cat([start[None], values[:-1]])
+
+
+def _secant(y: Tensor, x: Tensor) -> Tensor:
+    """Y / x, the line from zero to a point of a tanh; where x is nearly zero its slope is 1."""
+    near = x.abs() < 1e-6
+    return torch.where(near, torch.ones_like(x), y / torch.where(near, torch.ones_like(x), x))
+
+
+def _put(edited: dict[int, States], states: States) -> States:
+    """States (T, B, H) with those of the edited timesteps in their places."""
+    for t, now in edited.items():
+        for kind, value in now.items():
+            states[kind][t] = value
+    return states
 
 
 LSTM, GRU, ELMAN, RECTIFIED = _LSTM(), _GRU(), _Elman(), _Rectified()

@@ -13,10 +13,21 @@ from torch import Tensor, nn
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import Options, option
-from rnnlens.model.cells import CELLS, Cell, States, Weights
+from rnnlens.model.cell import Cell, States, Weights
+from rnnlens.model.cells import CELLS
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
 from rnnlens.model.text import TextSide
-from rnnlens.model.traceable import Edit, Readout, Trace, Traceable, changes, check_edits, product
+from rnnlens.model.traceable import (
+    Readout,
+    RecurrentLayer,
+    StateEdit,
+    Trace,
+    Traceable,
+    changed_input,
+    changes,
+    check_edits,
+    product,
+)
 from rnnlens.model.train.dropout import Dropout
 
 _SINGLE = 2  # states whose prediction is all reading of weights
@@ -147,6 +158,12 @@ class Network(nn.Module, Traceable):
                 x = dropout.locked(x, share)
         return x
 
+    @property
+    def recurrence(self) -> tuple[RecurrentLayer, ...]:
+        below = [EMBEDDING.id, *(ids["h"] for ids in self._ids)]
+        layers = zip(self.recurrent, self._ids, below, strict=False)
+        return tuple(RecurrentLayer(la.cell, la.weights(), ids, (b,)) for la, ids, b in layers)
+
     def predict(self, y: Tensor) -> Tensor:
         """The paper's F before the softmax: labels (..., V) from the last layer's output."""
         if self.config.tied:
@@ -171,7 +188,9 @@ class Network(nn.Module, Traceable):
         weight = self.embedding @ self.readout if self.config.tied else self.readout
         return Readout(self.kinds[-1].id, weight, self.bias)
 
-    def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
+    def trace(
+        self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
+    ) -> Trace:
         """Read a batch (T, B) of sequences, or a pair of that and of their lengths (B,).
 
         States past a sequence's length mean nothing. Given as `start`, `Trace.last` continues the
@@ -180,6 +199,7 @@ class Network(nn.Module, Traceable):
         inputs, lengths = batch if isinstance(batch, tuple) else (batch, None)
         check_edits(edits, self.kinds, len(inputs))
         x = F.embedding(inputs, self.embedding)
+        x = changed_input(x, changes(edits, {"x": EMBEDDING.id}))
         states: States = {EMBEDDING.id: x}
         last: States = {}
         for layer, ids in zip(self.recurrent, self._ids, strict=True):

@@ -10,9 +10,9 @@ from torch import Tensor
 from rnnlens.corpus.read.text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
+from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.model.traceable import Traceable
+from rnnlens.model.traceable import StateEdit, Traceable
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,11 @@ def column(ids: Sequence[int]) -> Tensor:
 
 
 @torch.no_grad()
-def text_states(model: Traceable, side: TextSide, ids: Sequence[int]) -> States:
+def text_states(
+    model: Traceable, side: TextSide, ids: Sequence[int], edits: Sequence[StateEdit] = ()
+) -> States:
     """The states (T, H) of every kind after each word of a text, and of `y`, the prediction."""
-    trace = model.trace(side.batch(ids))
+    trace = model.trace(side.batch(ids), edits=edits)
     kinds = [kind.id for kind in model.kinds]
     steps, batch, _ = trace.states[kinds[-1]].shape
     if trace.lengths is not None and steps > len(ids):  # the text is padded

@@ -11,13 +11,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import Change, States
+from rnnlens.model.cell import Cell, Change, States, Weights
 from rnnlens.model.kinds import Kind, prediction
 
 _FEW = 4  # states that are too few for F.linear to be quick
 
 
-class Edit(NamedTuple):
+class StateEdit(NamedTuple):
     """A change of one kind's state at one timestep, from which the recurrence goes on."""
 
     kind: str  #: Its id.
@@ -25,7 +25,7 @@ class Edit(NamedTuple):
     change: Callable[[Tensor], Tensor]  #: From the state (B, H) to the one in its place.
 
 
-def changes(edits: Sequence[Edit], ids: dict[str, str]) -> dict[int, Change]:
+def changes(edits: Sequence[StateEdit], ids: dict[str, str]) -> dict[int, Change]:
     """The edits of one layer as changes by timestep; `ids` are the layer's kinds by letter."""
     letters = {kind: letter for letter, kind in ids.items()}
     of_layer = [edit for edit in edits if edit.kind in letters]
@@ -43,18 +43,31 @@ def changes(edits: Sequence[Edit], ids: dict[str, str]) -> dict[int, Change]:
     return {edit.step: at(edit.step) for edit in of_layer}
 
 
-def check_edits(edits: Sequence[Edit], kinds: Sequence[Kind], steps: int) -> None:
+def changed_input(x: Tensor, edits: dict[int, Change]) -> Tensor:
+    """What a part reads, (T, B, I), after the changes of its kind x by timestep."""
+    if not edits:
+        return x
+    return torch.stack([edits[t]("x", v) if t in edits else v for t, v in enumerate(x)])
+
+
+def check_edits(edits: Sequence[StateEdit], kinds: Sequence[Kind], steps: int) -> None:
     """Refuse edits of kinds or timesteps that there are not."""
-    editable = [kind.id for kind in kinds if kind.letter not in ("", "x")]
+    check_edited_kinds(edits, kinds)
+    for edit in edits:
+        if not 0 <= edit.step < steps:
+            raise RnnlensError(
+                f"timestep {edit.step} of {edit.kind} cannot be edited: it has {steps}, from 0"
+            )
+
+
+def check_edited_kinds(edits: Sequence[StateEdit], kinds: Sequence[Kind]) -> None:
+    """Refuse edits of kinds that there are not; of a submodule, whose output is only read, too."""
+    editable = [kind.id for kind in kinds if kind.letter]
     for edit in edits:
         if edit.kind not in editable:
             raise RnnlensError(
                 f"{edit.kind!r} is no kind of a recurrent part that could be edited; there is "
                 + ", ".join(editable)
-            )
-        if not 0 <= edit.step < steps:
-            raise RnnlensError(
-                f"timestep {edit.step} of {edit.kind} cannot be edited: it has {steps}, from 0"
             )
 
 
@@ -73,6 +86,16 @@ class Readout(NamedTuple):
     kind: str  #: Its id.
     weight: Tensor  #: (V, H)
     bias: Tensor  #: (V,)
+
+
+class RecurrentLayer(NamedTuple):
+    """One layer and direction of a model, as far as its equations are known."""
+
+    cell: Cell
+    weights: Weights
+    ids: dict[str, str]  #: Its kinds by letter.
+    below: tuple[str, ...]  #: The kinds that are its input, side by side.
+    reverse: bool = False  #: Whether it reads backwards.
 
 
 def _as_is(y: Tensor) -> Tensor:
@@ -148,12 +171,19 @@ class Traceable(ABC):
     def classifier(self) -> Readout | None:
         """The linear map from a kind to the prediction, or None where there is no such map."""
 
+    @property
+    def recurrence(self) -> tuple[RecurrentLayer, ...]:
+        """The recurrent layers from input to output, known once a batch is traced."""
+        return ()
+
     @abstractmethod
     def predict(self, y: Tensor) -> Tensor:
         """The model's own logits (..., V) from what a trace gives as `y`."""
 
     @abstractmethod
-    def trace(self, batch: Any, start: States | None = None, edits: Sequence[Edit] = ()) -> Trace:
+    def trace(
+        self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
+    ) -> Trace:
         """Read a batch, starting from the carried states `start`, and apply `edits` on the way."""
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:  # noqa: ARG002

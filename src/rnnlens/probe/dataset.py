@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
+from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Readout, Trace, Traceable
 from rnnlens.model.train.perplexity import perplexity

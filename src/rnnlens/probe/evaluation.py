@@ -1,7 +1,7 @@
 """How good probes are, kind by kind, on data that had no part in fitting them."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.prior import log_prior
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.used import Used
 
 _BINS = 15  # of confidence, for the calibration error
 
@@ -31,6 +32,8 @@ class Score:
     divergence: float | None  #: Mean KL divergence of the probe from the model's own, in bits.
     calibration: float  #: Expected calibration error: mean gap of confidence and accuracy.
     unigram: float  #: Perplexity of the labels' frequencies in training.
+    #: How much of what the probe reads the model itself uses; None: not measured.
+    used: Used | None = None
 
 
 class _Sums:
@@ -58,6 +61,15 @@ class _Sums:
     def calibration(self) -> float:
         confidence, right, count = self.bins
         return float((confidence - right).abs().sum() / count.sum())
+
+
+def with_use(scores: Iterable[Score], measured: Iterable[Used]) -> list[Score]:
+    """Scores of the semantic output with what is used of each kind."""
+    by_kind = {use.kind: use for use in measured}
+    return [
+        replace(score, used=by_kind.get(score.kind)) if score.semantic == "output" else score
+        for score in scores
+    ]
 
 
 @torch.no_grad()

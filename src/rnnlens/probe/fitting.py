@@ -22,6 +22,7 @@ from rnnlens.probe.moments import Moments, measure
 from rnnlens.probe.prior import log_prior
 from rnnlens.probe.probes import Stack
 from rnnlens.probe.recipe import FitConfig, Recipe
+from rnnlens.probe.spread import Spread
 from rnnlens.progress import Progress
 from rnnlens.threads import one_thread, pool
 
@@ -78,6 +79,7 @@ class Fitter:
         self.recipe = Recipe.of(config, self.pairs, widest, from_prior=readout is None)
         self.epochs, self.rate = self.recipe.epochs, self.recipe.rate
         self.counts = dataset.note_counts(semantic, moments.label_counts)
+        self.spreads = {kind: Spread.of(moments.covariance(kind)) for kind in self.kinds}
         self.family = self._family(moments, readout)
         # Shared probes add to one gradient of labels, and a GPU has threads enough.
         self.in_threads = (

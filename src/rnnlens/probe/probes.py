@@ -3,23 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import torch
-from annotated_types import Ge, Le, Len
 from torch import Tensor
 
-from rnnlens.corpus.vocabulary import MOST_LABELS
 from rnnlens.errors import RnnlensError
-from rnnlens.files import Count, Name, Settings, Sha, Strict
-from rnnlens.model.kinds import MOST_KINDS
 from rnnlens.model.traceable import product
-from rnnlens.probe.semantics import parse
-from rnnlens.tensors import Layout, Layouts, in_range
+from rnnlens.probe.spread import Spread
+from rnnlens.probe.stored import check_layouts, dtype_name
+from rnnlens.tensors import Layout, in_range
 
 FAMILIES = ("linear", "shared")
-_FLOATS = ("F16", "BF16", "F32", "F64")
-_WIDEST = 1 << 20  # numbers of a state
 _ALIGN = 16  # columns are a multiple of this, so that rows of weights begin at aligned addresses
 
 
@@ -58,6 +53,12 @@ class Stack:
         """The paper's G before the softmax: of the k-th kind, (N, V), from prepared states."""
         z = product(x, self.map[k])
         return z if self.labels is None else product(z, self.labels)
+
+    def rows(self, k: int, labels: Sequence[int]) -> Tensor:
+        """What prepared states of the k-th kind are multiplied by for some labels, (N, columns)."""
+        if self.labels is None:
+            return self.map[k, list(labels)]
+        return self.labels[list(labels)] @ self.map[k]
 
     def pieces(self, states: Mapping[str, Tensor], size: int) -> list["Piece"]:
         """All kinds at once, in their order: pieces of at most `size` states, whose logits are
@@ -151,6 +152,7 @@ class Probes:
     label_count: int
     stacks: Mapping[str, Stack]  # by semantic
     counts: Mapping[str, Tensor] = field(default_factory=dict)  # (V,) of labels in training
+    spreads: Mapping[str, Spread] = field(default_factory=dict)  # by kind; older probes have none
 
     @property
     def semantics(self) -> tuple[str, ...]:
@@ -159,19 +161,35 @@ class Probes:
 
     def logits(self, kind: str, states: Tensor, semantic: str = "output") -> Tensor:
         """The paper's G before the softmax: (..., H) -> (..., labels)."""
+        self._check(kind, semantic)
+        stack, k = self.stacks[semantic], self.kinds.index(kind)
+        rows = stack.logits(k, stack.prepare(k, states.reshape(-1, states.shape[-1])))
+        return rows.view(*states.shape[:-1], -1)
+
+    def _check(self, kind: str, semantic: str) -> None:
         if kind not in self.kinds or semantic not in self.stacks:
             raise RnnlensError(
                 f"no probe for kind {kind!r} and semantic {semantic!r}; there are kinds "
                 f"{', '.join(self.kinds)} and semantics {', '.join(self.semantics)}"
             )
+
+    def rows(
+        self, kind: str, labels: Sequence[int], semantic: str = "output"
+    ) -> tuple[Tensor, Tensor]:
+        """What the logits of some labels are of a state: weights (N, H) and constants (N,), so that
+        a logit is weights @ state + constant.
+        """
+        self._check(kind, semantic)
         stack, k = self.stacks[semantic], self.kinds.index(kind)
-        rows = stack.logits(k, stack.prepare(k, states.reshape(-1, states.shape[-1])))
-        return rows.view(*states.shape[:-1], -1)
+        rows = stack.rows(k, list(labels)).double()  # (N, columns)
+        width = stack.widths[k]
+        weights = rows[:, :width] / stack.scale[k, :width]
+        return weights, rows[:, width] - weights @ stack.mean[k, :width].double()
 
     @property
     def parameters(self) -> int:
         """How many numbers fitting has chosen."""
-        fixed = ("/counts", "/mean", "/scale")
+        fixed = ("/counts", "/mean", "/scale", "/deviation", "/packed")
         return sum(t.numel() for name, t in self.tensors().items() if not name.endswith(fixed))
 
     def to(self, device: torch.device) -> "Probes":
@@ -183,6 +201,8 @@ class Probes:
         named = {f"{semantic}/counts": counts for semantic, counts in self.counts.items()}
         for semantic, stack in self.stacks.items():
             named |= stack.tensors(semantic)
+        for kind, spread in self.spreads.items():
+            named |= spread.tensors(kind)
         return named
 
     def to_json(self) -> dict[str, Any]:
@@ -201,7 +221,7 @@ class Probes:
         tensors: Mapping[str, Tensor],
     ) -> "Probes":  # fmt: skip
         """The inverse of `tensors`; an error where these do not fit together."""
-        layouts = {name: Layout(_dtype(t), tuple(t.shape)) for name, t in tensors.items()}
+        layouts = {name: Layout(dtype_name(t), tuple(t.shape)) for name, t in tensors.items()}
         try:
             check_layouts(layouts, (family, kinds, semantics, label_count))
         except ValueError as error:
@@ -211,74 +231,6 @@ class Probes:
             raise RnnlensError("the probes hold weights that are not numbers; fit them anew")
         stacks = {semantic: Stack.of(tensors, semantic, kinds) for semantic in semantics}
         counts = {s: tensors[f"{s}/counts"] for s in semantics if f"{s}/counts" in tensors}
-        return cls(family, tuple(kinds), label_count, stacks, counts)
-
-
-@dataclass(frozen=True)
-class ProbesFile(Strict):
-    """What probes.json holds."""
-
-    family: Literal["linear", "shared"]
-    kinds: Annotated[tuple[Name, ...], Len(1, MOST_KINDS)]
-    semantics: Annotated[tuple[Name, ...], Len(1, 100)]
-    labels: Annotated[int, Ge(1), Le(MOST_LABELS)]
-    parameters: Count
-    model: Sha  # of the weights that they were fitted to
-    sha256: Sha  # of probes.safetensors
-    made: Settings  # how they were fitted
-    #: While they replace others: what was here of those, whose tensors may still be in place.
-    previous: "ProbesFile | None" = None
-
-    def __post_init__(self) -> None:
-        for names in (self.kinds, self.semantics):
-            if len(set(names)) != len(names):
-                raise ValueError("two names are the same")
-        try:
-            parse(",".join(self.semantics))
-        except RnnlensError as error:
-            raise ValueError(str(error)) from error
-        if self.previous and self.previous.previous:
-            raise ValueError("there are several previous probes")
-
-
-def check_layouts(layouts: Layouts, probes: tuple[str, Sequence[str], Sequence[str], int]) -> None:
-    """Raise ValueError where the names, shapes or types of a file's tensors are not those of
-    probes with this family, these kinds and semantics, and so many labels.
-    """
-    family, kinds, semantics, label_count = probes
-    wanted: dict[str, tuple[int, ...]] = {}
-    for semantic in semantics:
-        rank = label_count
-        if family == "shared":
-            rank = _columns(layouts, f"{semantic}/labels")
-            wanted[f"{semantic}/labels"] = (label_count, rank)
-        if f"{semantic}/counts" in layouts:  # older files have none
-            wanted[f"{semantic}/counts"] = (label_count,)
-        for kind in kinds:
-            at = f"{semantic}/{kind}"
-            width = _columns(layouts, f"{at}/weight")
-            wanted |= {f"{at}/weight": (rank, width), f"{at}/bias": (rank,)}
-            if f"{at}/mean" in layouts or f"{at}/scale" in layouts:  # older files have neither
-                wanted |= {f"{at}/mean": (width,), f"{at}/scale": (width,)}
-            if family == "shared":
-                wanted[f"{at}/label_bias"] = (label_count,)
-    if strange := sorted(layouts.keys() ^ wanted.keys()):
-        raise ValueError(f"the tensor {strange[0]} is missing or too many")
-    for name, shape in wanted.items():
-        types = ("I64",) if name.endswith("/counts") else _FLOATS
-        if layouts[name].shape != shape or layouts[name].dtype not in types:
-            raise ValueError(f"{name} has another shape or type")
-
-
-def _columns(layouts: Layouts, name: str) -> int:
-    """The second axis of a matrix."""
-    shape = layouts[name].shape if name in layouts else ()
-    if len(shape) != 2 or not 0 < shape[1] <= _WIDEST:
-        raise ValueError(f"{name} is no matrix")
-    return shape[1]
-
-
-def _dtype(values: Tensor) -> str:
-    """The name of a tensor's type in a file."""
-    return {torch.float16: "F16", torch.bfloat16: "BF16", torch.float32: "F32",
-            torch.float64: "F64", torch.int64: "I64"}.get(values.dtype, "")  # fmt: skip
+        read = {kind: Spread.read(tensors, kind) for kind in kinds}
+        spreads = {kind: spread for kind, spread in read.items() if spread is not None}
+        return cls(family, tuple(kinds), label_count, stacks, counts, spreads)

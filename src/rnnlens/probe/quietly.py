@@ -5,6 +5,7 @@ from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import Fitter
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.recipe import FitConfig
+from rnnlens.probe.spread import Spread
 from rnnlens.progress import Progress
 
 
@@ -13,6 +14,7 @@ def fit_quietly(
 ) -> Probes:
     """Fit probes for every semantic to the end."""
     stacks, counts = {}, {}
+    spreads: dict[str, Spread] = {}
     for semantic in semantics.parse(config.semantic):
         fitter = Fitter(dataset, semantic, config, closed_form=closed_form)
         with Progress(
@@ -29,4 +31,5 @@ def fit_quietly(
 
             fitter.run(advance, lambda: None)
         stacks[semantic], counts[semantic] = fitter.result(), fitter.counts
-    return Probes(config.probe, dataset.kinds, dataset.label_count, stacks, counts)
+        spreads = spreads or fitter.spreads
+    return Probes(config.probe, dataset.kinds, dataset.label_count, stacks, counts, spreads)

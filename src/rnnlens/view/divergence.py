@@ -20,13 +20,22 @@ class End(NamedTuple):
     row: int
     text: str
     semantic: str | None
+    edits: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> tuple[str, str | None, tuple[str, ...]]:
+        """What is to be read for it."""
+        return self.text, self.semantic, self.edits
 
 
 @torch.inference_mode()
 def divergences(lens: GridSource, pairs: Sequence[tuple[End, End]]) -> list[float]:
     """The divergence of each pair of states in bits, exact: over all labels."""
     ends = dict.fromkeys(end for pair in pairs for end in pair)
-    texts = {(end.text, end.semantic): lens.request(end.text, end.semantic, None) for end in ends}
+    texts = {
+        (text, semantic, edits): lens.request(text, semantic, None, edits)
+        for text, semantic, edits in {end.read for end in ends}
+    }
     words = sum(len(asked.ids) for asked in texts.values())
     if words > _MOST:
         raise RnnlensError(
@@ -34,8 +43,7 @@ def divergences(lens: GridSource, pairs: Sequence[tuple[End, End]]) -> list[floa
             f"at most {_MOST:,} words"
         )
     found = {
-        end: lens.logits(texts[end.text, end.semantic], end.column, end.row).double().softmax(0)
-        for end in ends
+        end: lens.logits(texts[end.read], end.column, end.row).double().softmax(0) for end in ends
     }
     return [jensen_shannon(found[a], found[b]) for a, b in pairs]
 

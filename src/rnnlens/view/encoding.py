@@ -215,7 +215,7 @@ def faded(channels: NDArray[np.float64], share: Floats | NDArray[np.float64]) ->
     return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in mixed.tolist()]
 
 
-def significant(values: Floats, digits: int = 5) -> list[Any]:
+def significant(values: Floats | NDArray[np.float64], digits: int = 5) -> list[Any]:
     """Rounded to so many significant digits, as plain numbers."""
     exact = values.astype(np.float64)
     place = np.floor(np.log10(np.where(exact > 0, exact, 1)))

@@ -5,7 +5,6 @@ against another.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.view.draw.visible import clip, width_of
 from rnnlens.view.encoding import significant
 from rnnlens.view.frames import data_frame
+from rnnlens.view.labels import number_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,15 +63,6 @@ class Sides:
         return odds
 
 
-def number_of(label: str, known: Sequence[str]) -> int:
-    """A label's place among all; one that is not there is refused with those most like it."""
-    if label in known:
-        return known.index(label)
-    near = get_close_matches(label, known, 3)
-    like = f"the nearest: {', '.join(map(repr, near))}" if near else "none is like it"
-    raise RnnlensError(f"no label is {label!r}; {like}")
-
-
 def follow(lens: "GridSource", asked: "Request", sides: Sides, first: int, last: int) -> Values:
     """What is followed in the rows first..last-1 of a text, (rows, columns)."""
     columns = lens.columns
@@ -99,9 +90,10 @@ def following(
     against: Sequence[str] = (),
     first: int = 0,
     limit: int | None = None,
+    edits: Sequence[str] = (),
 ) -> Iterator[tuple[dict[str, Any], bool]]:
     """What the server answers, a few rows at a time, and whether there are more."""
-    asked = lens.request(text, semantic, None)
+    asked = lens.request(text, semantic, None, edits)
     sides = Sides.of(labels, against, lens.labels)
     last = min(len(asked.ids), first + limit) if limit else len(asked.ids)
     for start in range(first, max(last, first + 1), _STEP):

@@ -10,161 +10,31 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
-
-import numpy as np
-import torch
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view import saving
-from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.draw import figure
-from rnnlens.view.follow import Followed, Sides, follow_all, number_of
+from rnnlens.view.follow import Followed, Sides, follow_all
 from rnnlens.view.frames import data_frame
 from rnnlens.view.saving import Look
-from rnnlens.view.source import GridSource
+from rnnlens.view.state import Reading, States
 from rnnlens.view.turns import Turns, turn_parts
+from rnnlens.view.why.compare import Comparison, compared
+from rnnlens.view.why.continuation import Continuation, continuation
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 
-Label = tuple[str, float]  # and its probability
-
-
-class State:
-    """One state: a kind at one timestep, and the distribution over labels its probe gives.
-
-    >>> import rnnlens
-    >>> state = rnnlens.load("english-news")("we stand in solidarity")["h2"][3]
-    >>> state.word, state.wanted, state.group
-    ('solidarity', None, 'OTHER')
-    >>> state.rank("with"), round(state.probability("with"), 2), round(state.entropy(), 1)
-    (1, 0.91, 0.8)
-    """
-
-    def __init__(self, grid: "Grid", column: str, step: int) -> None:
-        self.grid, self.column, self.step = grid, column, step
-        self._drawn: dict[str, Any] = grid.json["rows"][step][grid.kinds.index(column)]
-        self._distribution: NDArray[np.float64] | None = None
-
-    @property
-    def word(self) -> str:
-        """The word read at this step."""
-        return self.grid.words[self.step]
-
-    @property
-    def group(self) -> str:
-        """The dominant group among the top 10% of labels."""
-        return str(self._drawn["group"])
-
-    @property
-    def share(self) -> float:
-        """How much of their probability that group holds."""
-        return float(self._drawn["share"])
-
-    @property
-    def colour(self) -> str:
-        """The colour of the rectangle, as #rrggbb."""
-        return str(self._drawn["colour"])
-
-    @property
-    def wanted(self) -> tuple[str, float, int] | None:
-        """The label that really came, its probability and its rank; None where the text ends."""
-        found = self._drawn["wanted"]
-        return None if found is None else (found[0], found[1], found[2])
-
-    @property
-    def unread(self) -> bool:
-        """Whether no word was read into it yet, so that what it says means nothing."""
-        return bool(self._drawn["unread"])
-
-    def distribution(self) -> NDArray[np.float64]:
-        """The probability of every label, in the order of `grid.labels`."""
-        if self._distribution is None:
-            grid = self.grid
-            asked = grid.lens.request(grid.text, grid.semantic, None)
-            logits = grid.lens.logits(asked, self.column, self.step)
-            self._distribution = logits.double().softmax(0).numpy()
-        return self._distribution
-
-    def top(self, k: int = 5) -> list[Label]:
-        """The most probable labels and their probabilities."""
-        p = self.distribution()
-        order = np.argsort(-p, kind="stable")[: max(0, k)]
-        return [(self.grid.labels[i], float(p[i])) for i in order]
-
-    def entropy(self) -> float:
-        """The entropy of the distribution, in bits."""
-        p = self.distribution()
-        return float(-(p[p > 0] * np.log2(p[p > 0])).sum())
-
-    def probability(self, label: str) -> float:
-        """The probability of one label."""
-        return float(self.distribution()[self.grid.number(label)])
-
-    def rank(self, label: str) -> int:
-        """The rank of one label; 1 is the most probable."""
-        p = self.distribution()
-        return int((p > p[self.grid.number(label)]).sum()) + 1
-
-    def divergence(self, other: "State") -> float:
-        """Jensen-Shannon, in bits: 0 is the same prediction, 1 shares nothing with it."""
-        if self.grid.labels != other.grid.labels:
-            raise RnnlensError("states of runs with different labels cannot be compared")
-        mine, theirs = (torch.from_numpy(s.distribution()) for s in (self, other))
-        return jensen_shannon(mine, theirs)
-
-    def __repr__(self) -> str:
-        top = ", ".join(f"{label} {p:.0%}" for label, p in self.top(3))
-        return f"<{self.column} after {self.word!r}: {top}>"
-
-
-class States(Sequence[State]):
-    """All states of one kind, by timestep: a sequence of `State`."""
-
-    def __init__(self, grid: "Grid", column: str) -> None:
-        self.grid, self.column = grid, column
-        self._states = [State(grid, column, step) for step in range(len(grid.words))]
-
-    @overload
-    def __getitem__(self, at: int) -> State: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[State]: ...
-    def __getitem__(self, at: int | slice) -> State | list[State]:
-        return self._states[at]
-
-    def __len__(self) -> int:
-        return len(self._states)
-
-    def top(self, k: int = 5) -> list[list[Label]]:
-        """The most probable labels at every timestep."""
-        return [state.top(k) for state in self]
-
-    def entropy(self) -> list[float]:
-        """The entropy at every timestep, in bits."""
-        return [state.entropy() for state in self]
-
-    def rank(self, label: str) -> list[int]:
-        """The rank of one label at every timestep."""
-        return [state.rank(label) for state in self]
-
-    def divergence(self, other: "States") -> list[float]:
-        """Step by step, in bits; as far as both go."""
-        return [a.divergence(b) for a, b in zip(self, other, strict=False)]
-
-    def __repr__(self) -> str:
-        return f"<{self.column}: {len(self)} states>"
-
-
-class Grid:
+class Grid(Reading):
     """Every state of a text: `grid["h2"][3]` is the last output after the fourth word.
 
     `words` are those of the text, `kinds` the ids of the columns (with `c1@-1`, the cell one step
     back, and `y`, the model's own prediction), `labels` the names of all labels, `json` everything
-    that is drawn. The length of a grid is its number of words; iterating gives its kinds.
+    that is drawn, and `edits` what was changed while it was read. The length of a grid is its
+    number of words; iterating gives its kinds.
 
     >>> import rnnlens
     >>> grid = rnnlens.load("english-news")("we stand in solidarity")
@@ -173,13 +43,6 @@ class Grid:
     >>> [states[0][0] for states in grid["h2"].top(1)]
     ['have', 'up', 'the', 'with']
     """
-
-    def __init__(self, lens: GridSource, json: dict[str, Any]) -> None:
-        self.lens, self.json = lens, json
-        self.text, self.semantic = str(json["text"]), str(json["semantic"])
-        self.words = [str(word["text"]) for word in json["words"]]
-        self.kinds = [str(column["id"]) for column in json["columns"]]  # with c1@-1 and y
-        self.labels = lens.labels
 
     def __getitem__(self, kind: str) -> States:
         if kind not in self.kinds:
@@ -191,10 +54,6 @@ class Grid:
 
     def __len__(self) -> int:
         return len(self.words)
-
-    def number(self, label: str) -> int:
-        """A label's place in a distribution."""
-        return number_of(label, self.labels)
 
     def follow(self, *labels: str, against: Sequence[str] = ()) -> Followed:
         """How probable labels are together in every state; exactly, over all labels.
@@ -208,8 +67,7 @@ class Grid:
         [False, True]
         """
         sides = Sides.of(labels, (against,) if isinstance(against, str) else against, self.labels)
-        asked = self.lens.request(self.text, self.semantic, None)
-        values = follow_all(self.lens, asked, sides)
+        values = follow_all(self.lens, self.asked(), sides)
         return Followed(sides.labels, sides.against, tuple(self.words), tuple(self.kinds), values)
 
     def turns(self) -> Turns:
@@ -221,8 +79,34 @@ class Grid:
         >>> source, target
         ('c2', 'h2')
         """
-        asked = self.lens.request(self.text, self.semantic, None)
-        return Turns(self.words, self.kinds, self.json["edges"], turn_parts(self.lens, asked))
+        parts = turn_parts(self.lens, self.asked())
+        return Turns(self.words, self.kinds, self.json["edges"], parts)
+
+    def compare(self, other: "Grid") -> Comparison:
+        """What is different from another grid, which most often is that of the same text with
+        edits or without: how far each state's prediction lies from the other's.
+
+        >>> import rnnlens
+        >>> lens = rnnlens.load("english-news")
+        >>> edited = lens("the dogs near the house", edits=["c2@2=0"])
+        >>> change = edited - lens("the dogs near the house")
+        >>> [bool(bits) for bits in change["y"]]
+        [False, True, True, True, True]
+        """
+        return compared(self, other)
+
+    def __sub__(self, other: "Grid") -> Comparison:
+        return self.compare(other) if isinstance(other, Grid) else NotImplemented
+
+    def continuation(self, words: int = 10) -> Continuation:
+        """The words that the model itself finds likeliest next, each read before the next is
+        asked for; with edits, after them and without them.
+
+        >>> import rnnlens
+        >>> rnnlens.load("english-news")("we stand in solidarity").continuation(3).words
+        ['with', 'the', 'people']
+        """
+        return continuation(self.lens, self.asked(), words)
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row for every state; needs pandas.
@@ -282,8 +166,9 @@ class Grid:
         return shown_grid(self, self.lens, self.json)
 
     def __repr__(self) -> str:
-        title = self.json["title"]
-        return f"<grid of {len(self)} words x {len(self.kinds)} columns, {title}>"
+        title, edits = self.json["title"], ", ".join(map(str, self.edits))
+        edited = f", edited {edits[:60]}" if edits else ""
+        return f"<grid of {len(self)} words x {len(self.kinds)} columns, {title}{edited}>"
 
 
 def _changed(look: Look | None, changes: dict[str, Any]) -> Look:

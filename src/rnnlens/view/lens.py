@@ -1,18 +1,20 @@
 """A lens: a model seen through its probes. Call it with a text to get a grid."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rnnlens.errors import RnnlensError
-from rnnlens.probe.evaluation import Score, evaluate
+from rnnlens.probe.evaluation import Score, evaluate, with_use
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.used import used as measured_use
 from rnnlens.run import Run
 from rnnlens.view.encoding import Palette
 from rnnlens.view.grid import Grid
 from rnnlens.view.scores import Scores
 from rnnlens.view.session import Session
 from rnnlens.view.source import GridSource
+from rnnlens.view.why.edits import Edit, parsed
 from rnnlens.view.writing import written
 
 
@@ -51,12 +53,20 @@ class Lens(GridSource):
         """Of a module of your own, the largest between its outputs and what was recomputed."""
         return self.model.difference
 
-    def __call__(self, text: str, semantic: str | None = None, palette: str | None = None) -> Grid:
+    def __call__(
+        self,
+        text: str,
+        semantic: str | None = None,
+        palette: str | None = None,
+        edits: Sequence[Edit | str] = (),
+    ) -> Grid:
         """What every state says while the network reads a text.
 
-        `semantic` and `palette` are names; without them, the first of each that there is.
+        `semantic` and `palette` are names; without them, the first of each that there is. `edits`
+        change states on the way: `lens(text, edits=[rnnlens.Edit("l2", step=3, zero=True)])`.
         """
-        return Grid(self, self.grid(text, semantic, palette))
+        some = parsed(edits)
+        return Grid(self, self.grid(text, semantic, palette, some), some)
 
     def __repr__(self) -> str:
         return f"<lens {self.title}>"
@@ -67,16 +77,20 @@ class Lens(GridSource):
 
         return shown_lens(self)
 
-    def evaluate(self, data: Iterable[Any]) -> list[Score]:
+    def evaluate(self, data: Iterable[Any], used: bool = False) -> list[Score]:
         """How well each kind predicts on data of your own.
 
         `data` are sentences, as texts or as lists of words, or batches as for `fit`. Where nothing
-        was measured before, grids tell these perplexities from then on.
+        was measured before, grids tell these perplexities from then on. With `used`, each score
+        also says how much of what is read the model uses.
         """
         if self.probes is None:
             raise RnnlensError(f"{self.name} has no probes; fit them with: rnnlens fit RUN")
         dataset = self.session.dataset(list(data))
-        scores = list(evaluate(self.probes.to(dataset.device), dataset))
+        probes = self.probes.to(dataset.device)
+        scores = list(evaluate(probes, dataset))
+        if used:
+            scores = with_use(scores, measured_use(probes, dataset))
         if not self.scores.semantics:
             self.scores = Scores.of(scores)
         return scores

@@ -6,6 +6,7 @@ from typing import Any
 
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import TextSide
+from rnnlens.view.difference import Difference
 from rnnlens.view.encoding import Encodings, Integers, Palette, significant
 from rnnlens.view.palette import OTHER
 
@@ -25,7 +26,7 @@ class Column:
         """Also the name of an edge's source."""
         return f"{self.kind.id}@-{self.back}" if self.back else self.kind.id
 
-    def to_json(self, perplexity: float | None) -> dict[str, Any]:
+    def to_json(self, perplexity: float | None, used: float | None = None) -> dict[str, Any]:
         """What the grid says of it."""
         kind = self.kind
         return {
@@ -42,6 +43,7 @@ class Column:
             "sources": [(source.kind, source.back) for source in kind.sources],
             "shown": not kind.is_gate,
             "perplexity": perplexity,
+            "used": None if used is None else round(used, 4),
         }
 
 
@@ -125,6 +127,18 @@ def states_json(
             outcomes,
             strict=True,
         )
+    ]
+
+
+def changes_json(change: Difference, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """What an edit has changed in each state: how far its prediction moved, and what had been the
+    most probable label with its probability before and after.
+    """
+    numbers = zip(change.label.tolist(), significant(change.was), significant(change.now),
+                  strict=True)  # fmt: skip
+    return [
+        {"bits": round(bits, 4), "before": (labels[label], was), "now": now}
+        for bits, (label, was, now) in zip(change.bits.tolist(), numbers, strict=True)
     ]
 
 

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from threading import Lock
@@ -16,10 +16,12 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece, Probes
 from rnnlens.probe.semantics import offset
 from rnnlens.threads import one_thread, pool
+from rnnlens.view.difference import Difference
 from rnnlens.view.encoding import Encodings, Integers, Palette, encode
 from rnnlens.view.memory import prefixes
 from rnnlens.view.payload import Column
 from rnnlens.view.session import Session
+from rnnlens.view.why.changes import TextEdits
 
 _ROOM = 64 * 2**20  # bytes
 _PIECE = 40  # states at once: their distributions stay in the processor's cache
@@ -41,6 +43,12 @@ class Request:
     semantic: str
     palette: str
     left_out: int = 0  # words of the text beyond the most that are read
+    edits: TextEdits | None = None  # on the way
+
+    @property
+    def before(self) -> "Request":
+        """The same without its edits."""
+        return replace(self, edits=None)
 
 
 class _Row(NamedTuple):
@@ -79,7 +87,7 @@ class Rows:
         parts: list[Encodings] = []
         if known:
             places = self.places(first, first + 1)
-            parts.append(known.made.asked_about(known.logits, _wanted(asked, places)))
+            parts.append(known.made.asked_about(known.logits, wanted_labels(asked, places)))
             first += 1
         if first < last:
             more = self.places(first, last)
@@ -87,7 +95,24 @@ class Rows:
             self._remember(keys[last], kept)
             parts.append(made)
             places += more
-        return places, _wanted(asked, places), Encodings.join(parts)
+        return places, wanted_labels(asked, places), Encodings.join(parts)
+
+    def edited(
+        self, asked: Request, palette: Palette, first: int, last: int
+    ) -> tuple[list[Place], Integers, Encodings, Difference]:
+        """The same of a text with edits, which are not kept, and what they have changed."""
+        places = self.places(first, last)
+        wanted = wanted_labels(asked, places)
+
+        def work(start: int, logits: list[Tensor]) -> tuple[Encodings, Difference]:
+            after, before = logits
+            made = encode(after, palette, wanted[start : start + len(after)])
+            return made, Difference.of(after, before)
+
+        parts = self.each_of([asked, asked.before], first, last, work)
+        self.computed += last - first
+        encodings = Encodings.join([made for made, _ in parts])
+        return places, wanted, encodings, Difference.join([change for _, change in parts])
 
     def places(self, first: int, last: int) -> list[Place]:
         """The states of some rows, in the order of their pieces."""
@@ -101,7 +126,7 @@ class Rows:
         self, asked: Request, palette: Palette, places: list[Place], first: int, last: int
     ) -> tuple[Encodings, _Row]:
         """The encodings of all places, and the last row to be remembered."""
-        wanted = _wanted(asked, places)
+        wanted = wanted_labels(asked, places)
         number = {place: k for k, place in enumerate(places)}
         keep = np.array([number[place] for place in self.places(last - 1, last)])
         kept = torch.empty(len(keep), palette.members.shape[1], dtype=torch.float32)
@@ -123,19 +148,29 @@ class Rows:
 
         It is given the number of the first of those places, too.
         """
-        pieces = self._pieces(asked, first, last)
-        starts = [0, *accumulate(piece.count for piece in pieces)]
+        return self.each_of([asked], first, last, lambda start, logits: work(start, logits[0]))
+
+    def each_of(
+        self,
+        several: Sequence[Request],
+        first: int,
+        last: int,
+        work: Callable[[int, list[Tensor]], Result],
+    ) -> list[Result]:
+        """The same of several requests side by side: one text, with other edits."""
+        pieces = list(zip(*(self._pieces(asked, first, last) for asked in several), strict=True))
+        starts = [0, *accumulate(piece[0].count for piece in pieces)]
 
         def piece(k: int) -> Result:
             with one_thread(), torch.inference_mode():  # neither carries over to other threads
-                return work(starts[k], pieces[k].logits())
+                return work(starts[k], [one.logits() for one in pieces[k]])
 
         return list(self.parallel(piece, range(len(pieces))))
 
     def _pieces(self, asked: Request, first: int, last: int) -> list[Piece]:
         """How to compute the logits of the states of some rows."""
         with one_thread():
-            states, before = self.session.read(asked.ids, first, last)
+            states, before = self.session.read(asked.ids, first, last, asked.edits)
         for kind in self.earlier:
             states[kind] = torch.cat([before[kind][None], states[kind]])
         stack = self.probes.stacks[asked.semantic] if self.probes else None
@@ -168,7 +203,7 @@ def _in_threads(work: Callable[[Any], Encodings], pieces: Iterable[Any]) -> Iter
     return pool().map(work, pieces)
 
 
-def _wanted(asked: Request, places: Sequence[Place]) -> Integers:
+def wanted_labels(asked: Request, places: Sequence[Place]) -> Integers:
     """The label each state is asked about, -1 where the text has none."""
     shift, came = offset(asked.semantic), asked.came
     at = [t + (1 if kind == PREDICTION else shift) for kind, t in places]

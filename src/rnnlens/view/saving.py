@@ -103,13 +103,14 @@ def some_rows(
         return grid, followed
     taken = row_numbers(rows, len(grid["words"]))
 
-    def chosen_of(part: Mapping[str, Any]) -> list[Any]:
-        return [part["rows"][row - part.get("from", 0)] for row in taken]
+    def chosen_of(part: Mapping[str, Any], name: str = "rows") -> list[Any]:
+        return [part[name][row - part.get("from", 0)] for row in taken]
 
     words = [{**grid["words"][row], "number": row + 1} for row in taken]
     if followed:
         followed = {**followed, "rows": chosen_of(followed)}
-    return {**grid, "words": words, "rows": chosen_of(grid)}, followed
+    changes = chosen_of(grid, "changes") if grid.get("changes") else []
+    return {**grid, "words": words, "rows": chosen_of(grid), "changes": changes}, followed
 
 
 def row_numbers(rows: str, count: int) -> list[int]:
@@ -162,11 +163,17 @@ def style(grid: Mapping[str, Any], look: Look, followed: Mapping[str, Any] | Non
         look.density == "compact",
         look.symbols,
         look.width,
-        look.title,
+        look.title or _edited(grid),
         followed,
         frozenset(pinned(grid, look.pins)),
         look.key,
     )
+
+
+def _edited(grid: Mapping[str, Any]) -> str:
+    """What a figure of a text with edits is headed with: none is to be taken for one without."""
+    edits = ", ".join(grid.get("edits", ()))
+    return f"edited: {edits[:120]}" if edits else ""
 
 
 def pinned(grid: Mapping[str, Any], pins: str | Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """How well each kind predicts: what a run's evaluation.json says."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +31,18 @@ class _Split(Strict):
 
 
 @dataclass(frozen=True)
+class _Used(Strict):
+    """What was measured of a kind's use; see `rnnlens.probe.used`."""
+
+    used: Number
+    read: Number
+    most: Number
+    random: Number
+    shaped: Number
+    swap: Number
+
+
+@dataclass(frozen=True)
 class _KindScore(Strict):
     """A `Score`, with None for numbers that are infinite."""
 
@@ -43,6 +55,7 @@ class _KindScore(Strict):
     calibration: Number | None
     unigram: Number
     pairs: Count = 0
+    used: _Used | None = None  # older evaluations have none
 
 
 @dataclass(frozen=True)
@@ -76,7 +89,8 @@ class Scores:
         file = read_json(path, _File, f"measure again: rnnlens eval {folder}")
         semantics: dict[str, list[dict[str, Any]]] = {}
         for score in file.probes:
-            row = {ours: getattr(score, theirs) for ours, theirs in _NUMBERS.items()}
+            row: dict[str, Any] = {ours: getattr(score, name) for ours, name in _NUMBERS.items()}
+            row["used"] = None if score.used is None else asdict(score.used)
             semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
         unigrams = {score.semantic: score.unigram for score in file.probes}
         test = file.model["test"]
@@ -88,6 +102,7 @@ class Scores:
         semantics: dict[str, list[dict[str, Any]]] = {}
         for score in scores:
             row = {ours: getattr(score, theirs) for ours, theirs in _NUMBERS.items()}
+            row["used"] = None if score.used is None else score.used.to_json()
             semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
         own = next((s.perplexity / s.ratio for s in scores if s.ratio), None)
         unigrams = {score.semantic: score.unigram for score in scores}
@@ -98,6 +113,7 @@ class Scores:
         theirs = [
             {"semantic": semantic, "kind": row["kind"], "unigram": self.unigrams[semantic]}
             | {name: row[ours] for ours, name in _NUMBERS.items()}
+            | {"used": row["used"]}
             for semantic, rows in self.semantics.items()
             for row in rows
         ]
@@ -105,6 +121,12 @@ class Scores:
             "model": {"test": {"perplexity": self.own, "unigram": self.unigram}},
             "probes": theirs,
         }
+
+    def used(self, semantic: str, kind: str) -> float | None:
+        """How much of what a kind's probe reads the model uses; None: not measured."""
+        rows = self.semantics.get(semantic, [])
+        use = next((row["used"] for row in rows if row["kind"] == kind), None)
+        return None if use is None else float(use["used"])
 
     def perplexity(self, semantic: str, kind: str) -> float | None:
         """The perplexity of a kind under a semantic, or of the model itself."""

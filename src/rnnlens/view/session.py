@@ -2,20 +2,31 @@
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from rnnlens.corpus.batches import Split
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import States
+from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
-from rnnlens.model.traceable import Traceable
+from rnnlens.model.traceable import StateEdit, Traceable
 from rnnlens.probe.data import Data, Sentences, of_batches
 from rnnlens.probe.dataset import Dataset
 from rnnlens.view.memory import Memory
+
+
+class Changes(Protocol):
+    """Edits of one text, ready to be made."""
+
+    @property
+    def key(self) -> bytes:
+        """Tells them from others."""
+
+    def state_edits(self) -> list[StateEdit]:
+        """What the model is given, for one trace."""
 
 
 class Session:
@@ -42,24 +53,32 @@ class Session:
         self._split = {example.text: example.words for example in kept}
         self._kept = {example.ids: example.states for example in kept if example.states}
         self._last: tuple[tuple[int, ...], States] | None = None
+        self._changed: tuple[tuple[bytes, tuple[int, ...]], States] | None = None  # with edits
         self._lock = Lock()
 
     def words(self, text: str) -> tuple[str, ...]:
         """The words of a text somebody typed."""
         return self._split[text] if text in self._split else self.text.words(text)
 
-    def read(self, ids: Sequence[int], first: int, last: int) -> tuple[States, States]:
+    def read(
+        self, ids: Sequence[int], first: int, last: int, edits: Changes | None = None
+    ) -> tuple[States, States]:
         """States (T, H) of every kind and of `y` after the words first..last-1, and the kinds that
         others read one step back as they were before `first`.
+
+        With `edits` on the way, nothing is kept but the last text that was read so.
         """
         self.model.check()
-        if self.model.causal:
+        if self.model.causal and not edits:
             return self.memory.read(ids, first, last)
-        states = self._states(tuple(ids))
-        before = {
-            kind.id: states[kind.id][first - 1] if first else self._start(kind, states)
-            for kind in self.model.kinds
-        }
+        states = self._edited(tuple(ids), edits) if edits else self._states(tuple(ids))
+        if first or not edits:
+            before = {
+                kind.id: states[kind.id][first - 1] if first else self._start(kind, states)
+                for kind in self.model.kinds
+            }
+        else:
+            before = self.read(ids, 0, 1)[1]  # before the first word nothing is edited
         return {kind: v[first:last] for kind, v in states.items()}, before
 
     def example(self, text: str) -> Example:
@@ -101,7 +120,14 @@ class Session:
     def forget(self) -> None:
         """Have nothing at hand any more."""
         self.memory.forget()
-        self._last = None
+        self._last = self._changed = None
+
+    def _edited(self, ids: tuple[int, ...], edits: Changes) -> States:
+        key, held = (edits.key, ids), self._changed
+        if held is None or held[0] != key:  # two at once compute the same twice
+            states = text_states(self.model, self.text, ids, edits.state_edits())
+            self._changed = held = key, states
+        return held[1]
 
     def _states(self, ids: tuple[int, ...]) -> States:
         if ids in self._kept:

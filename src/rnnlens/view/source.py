@@ -1,6 +1,7 @@
 """Grids of texts, whole or in steps: what the server, the notebook and Python are answered with."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.traceable import Readout
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import offset
 from rnnlens.view.encoding import Palette
@@ -15,6 +17,8 @@ from rnnlens.view.examples import examples_of
 from rnnlens.view.payload import (
     FORMAT,
     VERSION,
+    Column,
+    changes_json,
     columns_of,
     edges_of,
     labels_json,
@@ -25,8 +29,11 @@ from rnnlens.view.payload import (
 from rnnlens.view.rows import Request, Rows
 from rnnlens.view.scores import Scores
 from rnnlens.view.session import Session
+from rnnlens.view.why.changes import TextEdits
+from rnnlens.view.why.edits import Edit, parsed
 
 LONGEST_TEXT, LONGEST = 20_000, 2_000  # characters, words
+Edits = Sequence[Edit | str]
 _STEP = 24  # rows at once: memory stays bounded, and others get their turn
 _BRIEF = 8  # where nobody waits for them: a key that is pressed meanwhile gets its turn sooner
 
@@ -56,6 +63,12 @@ class GridSource:
         """What the page is headed with."""
         return f"{self.name} · {self.model.description}"
 
+    @cached_property
+    def classifier(self) -> Readout | None:
+        """The linear map from a kind to the model's prediction, where there is one."""
+        with torch.no_grad():
+            return self.model.classifier()
+
     def examples(self) -> list[str]:
         """Texts to begin with."""
         return examples_of(self.session)
@@ -72,16 +85,28 @@ class GridSource:
             "probes": self.probes is not None,
         }
 
-    @torch.inference_mode()
-    def logits(self, asked: Request, column: str, row: int) -> Tensor:
-        """What one state says of every label, (V,)."""
+    def column(self, asked: Request, column: str, row: int) -> Column:
+        """A column by its id; an error where the grid has none such, or no such row."""
         found = next((c for c in self.columns if c.id == column), None)
         if found is None:
             there = ", ".join(c.id for c in self.columns)
             raise RnnlensError(f"{self.name} has no column {column!r}; it has {there}")
         if row >= len(asked.ids):
             raise RnnlensError(f"there is no row {row}; the text has {len(asked.ids)} words")
-        states, before = self.session.read(asked.ids, row, row + 1)
+        return found
+
+    @torch.inference_mode()
+    def vector(self, asked: Request, column: str, row: int) -> Tensor:
+        """One state, (H,)."""
+        found = self.column(asked, column, row)
+        states, before = self.session.read(asked.ids, row, row + 1, asked.edits)
+        return before[found.kind.id] if found.back else states[found.kind.id][0]
+
+    @torch.inference_mode()
+    def logits(self, asked: Request, column: str, row: int) -> Tensor:
+        """What one state says of every label, (V,)."""
+        found = self.column(asked, column, row)
+        states, before = self.session.read(asked.ids, row, row + 1, asked.edits)
         if found.id == PREDICTION or self.probes is None:
             return self.model.predict(states[PREDICTION])[0]
         kind = found.kind.id
@@ -90,10 +115,14 @@ class GridSource:
         )
 
     def grid(
-        self, text: str, semantic: str | None = None, palette: str | None = None
+        self,
+        text: str,
+        semantic: str | None = None,
+        palette: str | None = None,
+        edits: Edits = (),
     ) -> dict[str, Any]:
         """The whole grid of a text."""
-        return self.part(text, semantic, palette)
+        return self.part(text, semantic, palette, edits=edits)
 
     def part(
         self,
@@ -103,16 +132,21 @@ class GridSource:
         previous: str = "",
         have: int = 0,
         limit: int | None = None,
+        edits: Edits = (),
+        previous_edits: Edits = (),
     ) -> dict[str, Any]:
-        """The grid for somebody who has the first `have` rows of that of `previous`.
+        """The grid for somebody who has the first `have` rows of that of `previous` with
+        `previous_edits`.
 
         Its rows begin at the first that is missing there or differs, and are `limit` at most.
         """
-        steps = self.steps(text, semantic, palette, previous, have, limit)
+        given = (text, semantic, palette, previous, have, limit, edits, previous_edits)
+        steps = self.steps(*given)
         made = next(steps)[0]
         for more, _ in steps:
             made["labels"] |= more["labels"]
             made["rows"] += more["rows"]
+            made["changes"] += more["changes"]
         return made
 
     def steps(
@@ -123,17 +157,20 @@ class GridSource:
         previous: str = "",
         have: int = 0,
         limit: int | None = None,
+        edits: Edits = (),
+        previous_edits: Edits = (),
     ) -> Iterator[tuple[dict[str, Any], bool]]:
         """The same a few rows at a time, and whether there are more.
 
         The first step is a grid, the others add to its labels and rows. Where there is a limit,
         words beyond the most that are read are left out; without one they are refused.
         """
-        asked = self.request(text, semantic, palette)
+        asked = self.request(text, semantic, palette, edits)
         if asked.left_out and limit is None:
             raise RnnlensError(too_many(len(asked.words) + asked.left_out, "words", LONGEST))
         known = self.session.vocabulary.encode(self._words(previous)[:LONGEST])
         first = _first_new(asked.ids, known, offset(asked.semantic))
+        first = min(first, _first_other(parsed(edits), parsed(previous_edits)))
         if first < len(asked.ids) and not self.model.causal:
             first = 0
         first = min(first, have, len(asked.ids))
@@ -161,26 +198,41 @@ class GridSource:
             "palettes": list(self.palettes),
             "groups": dict(zip(palette.groups, palette.colours, strict=True)),
             "columns": [
-                column.to_json(self.scores.perplexity(asked.semantic, column.kind.id))
+                column.to_json(
+                    self.scores.perplexity(asked.semantic, column.kind.id),
+                    self.scores.used(asked.semantic, column.kind.id),
+                )
                 for column in self.columns
             ],
             "edges": self.edges,
             "words": words_json(asked.words, asked.ids, self.session.text, palette),
             "left_out": asked.left_out,
+            "edits": [str(edit) for edit in asked.edits.edits] if asked.edits else [],
         }
 
     @torch.inference_mode()
     def _rows(self, asked: Request, first: int, last: int) -> dict[str, Any]:
         """The rows first..last-1 and the groups of the labels they name."""
         if first >= last:
-            return {"labels": {}, "rows": []}
-        palette, labels = self.palettes[asked.palette], self.labels
-        places, wanted, made = self.rows.encoded(asked, palette, first, last)
+            return {"labels": {}, "changes": [], "rows": []}
+        palette, labels, changes = self.palettes[asked.palette], self.labels, list[Any]()
+        if asked.edits:
+            places, wanted, made, change = self.rows.edited(asked, palette, first, last)
+            at = dict(zip(places, changes_json(change, labels), strict=True))
+            changes = [
+                [at[column.kind.id, t - column.back] for column in self.columns]
+                for t in range(first, last)
+            ]
+        else:
+            places, wanted, made = self.rows.encoded(asked, palette, first, last)
         at = dict(zip(places, states_json(made, wanted, labels, palette), strict=True))
         rows = [row_json(at, self.columns, t) for t in range(first, last)]
-        return {"labels": labels_json(made, wanted, labels, palette), "rows": rows}
+        named = labels_json(made, wanted, labels, palette)
+        return {"labels": named, "changes": changes, "rows": rows}
 
-    def request(self, text: str, semantic: str | None, palette: str | None) -> Request:
+    def request(
+        self, text: str, semantic: str | None, palette: str | None, edits: Edits = ()
+    ) -> Request:
         """Refuse what this run cannot answer."""
         semantics = self.semantics or ("output",)
         semantic = semantic or semantics[0]
@@ -197,7 +249,11 @@ class GridSource:
         every = self._words(text)
         words = every[:LONGEST]
         ids, left_out = self.session.vocabulary.encode(words), len(every) - len(words)
-        return Request(text, words, ids, self.session.text.came(ids), semantic, palette, left_out)
+        came = self.session.text.came(ids)
+        changes = None
+        if some := parsed(edits):
+            changes = TextEdits.of(some, self.session, self.probes, ids, semantic)
+        return Request(text, words, ids, came, semantic, palette, left_out, changes)
 
     def _words(self, text: str) -> tuple[str, ...]:
         if not isinstance(text, str):
@@ -210,6 +266,14 @@ class GridSource:
 def too_many(count: int, things: str, most: int) -> str:
     """What is wrong with a text that is too long."""
     return f"{count:,} {things} are too many; give at most {most:,}"
+
+
+def _first_other(edits: Sequence[Edit], others: Sequence[Edit]) -> int:
+    """The first row that some edits change otherwise than others do."""
+    steps = [edit.step for edit in {*edits} ^ {*others}]
+    if not steps and list(edits) != list(others):  # in another order
+        steps = [edit.step for edit in edits]
+    return min(steps, default=LONGEST)
 
 
 def _first_new(ids: Sequence[int], previous: Sequence[int], shift: int) -> int:

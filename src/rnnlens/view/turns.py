@@ -127,10 +127,15 @@ def turn_parts(lens: "GridSource", asked: "Request") -> list[Part]:
 
 
 def turning(
-    lens: "GridSource", text: str, semantic: str | None, first: int = 0, limit: int | None = None
+    lens: "GridSource",
+    text: str,
+    semantic: str | None,
+    first: int = 0,
+    limit: int | None = None,
+    edits: Sequence[str] = (),
 ) -> Iterator[tuple[dict[str, Any], bool]]:
     """What the server answers, a few rows at a time, and whether there are more."""
-    asked = lens.request(text, semantic, None)
+    asked = lens.request(text, semantic, None, edits)
     last = min(len(asked.ids), first + limit) if limit else len(asked.ids)
     for start in range(first, max(last, first + 1), _STEP):
         end = max(start, min(start + _STEP, last))

@@ -36,3 +36,15 @@ def test_long_paths_are_upright_and_cut_in_front(tmp_path, start):
 
 def test_names_are_no_mathematics(tmp_path):
     assert names(drawn(tmp_path, ["$x^2$", "<b>"])) == [("$x^2$", False), ("&lt;b&gt;", False)]
+
+
+def test_what_is_used_stands_beside_what_is_read(tmp_path):
+    rows = [
+        {"kind": kind, "semantic": "output", "perplexity": 12.0, "ratio": 1.2, "unigram": 20.0,
+         "used": used}
+        for kind, used in (("x", {"used": 0.6}), ("f1", {"used": 0.03}), ("part", None))
+    ]  # fmt: skip
+    write_figure({"probes": rows}, tmp_path / "used.svg")
+    svg = (tmp_path / "used.svg").read_text(encoding="utf-8")
+    assert "used (dots)" in svg
+    assert "used (dots)" not in drawn(tmp_path, ["x"])

@@ -15,7 +15,7 @@ from rnnlens.adapter.record.layers import LayersPart
 from rnnlens.adapter.record.parts import CHAIN, Forward, Part
 from rnnlens.adapter.record.steps import StepsPart
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import Change
+from rnnlens.model.cell import Change
 
 
 class Capture:

@@ -1,6 +1,6 @@
 """torch.nn.LSTM, GRU and RNN layer by layer: the arguments of a call, every kind, its result."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,7 +12,8 @@ from rnnlens.adapter.modules import is_torchs
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import Change, States, Weights
+from rnnlens.model.cell import Change, States, Weights
+from rnnlens.model.traceable import changed_input
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,9 @@ class LayersPart(Part):
         real = forward(*args, **kwargs) if self.checking or not self._is_torchs(forward) else None
         call = self._arguments(args, kwargs)
         self.weights = _weights(self.module)
-        states = self._compute(call, self.edits_at(call.state))
+        edits = self.edits_at(call.state)
+        call = replace(call, x=changed_input(call.x, edits[0] if edits else {}))
+        states = self._compute(call, edits)
         source = args[0] if args else kwargs["input"]
         answer = self._result(source, call, states)
         if real is not None and not self.edits:

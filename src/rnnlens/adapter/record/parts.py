@@ -16,7 +16,7 @@ from rnnlens.adapter.axes.layout import Layout, tensors
 from rnnlens.adapter.modules import called, cell_of
 from rnnlens.adapter.record.calls import Chains, Piece
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cells import Change, Weights
+from rnnlens.model.cell import Change, Weights
 
 Forward = Callable[..., Any]
 CHAIN = "#"  # `encoder#2` is the second chain of the encoder's calls

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
-from rnnlens.model.cells import Change, States, Weights
+from rnnlens.model.cell import Change, States, Weights
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class StepsPart(Part):
         state = hx[0] if hx else None
         edits = self.edits_at(state)
         if edits and 0 in edits[0]:
+            x = edits[0][0]("x", x)
             output = self._edit(x, start, output, edits[0][0])
         returned = flat(output)
         end = {kind: _rows(returned[at]).clone() for at, kind in carried}

@@ -47,6 +47,7 @@ def write_figure(evaluation: dict[str, Any], path: Path) -> None:
         else:
             axes.plot([], [], color="#666666", ls="--", label=f"unigram, {unigram:.0f} (above)")
         _name_bars(axes, [str(row["kind"]) for row in rows])
+        _draw_use(axes, rows)
         axes.set_ylim(0, top * 1.06)
         axes.set_ylabel("test perplexity")
         axes.spines[["top", "right"]].set_visible(False)
@@ -55,6 +56,19 @@ def write_figure(evaluation: dict[str, Any], path: Path) -> None:
             figure.savefig(path, dpi=200)
         except OSError as error:
             raise RnnlensError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _draw_use(axes: Any, rows: list[dict[str, Any]]) -> None:
+    """Beside what is read, how much of it the model uses: a dot for each kind, on its own scale."""
+    uses = [(k, row["used"]["used"]) for k, row in enumerate(rows) if row.get("used")]
+    if not uses:
+        return
+    beside = axes.twinx()
+    beside.plot(*zip(*uses, strict=True), "o", color="#333333", ms=4)
+    beside.set_ylim(0, 1.6)  # the dots stand below the legend
+    beside.set_yticks([0, 0.5, 1])
+    beside.set_ylabel("used (dots)", loc="bottom")
+    beside.spines[["top", "left"]].set_visible(False)
 
 
 def _name_bars(axes: Any, kinds: list[str]) -> None:

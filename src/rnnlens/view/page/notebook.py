@@ -123,24 +123,32 @@ def _answered(lens: GridSource, question: Mapping[str, Any]) -> dict[str, Any]:
 
     from rnnlens.view.divergence import divergences
     from rnnlens.view.follow import following, joined
-    from rnnlens.view.page.server import api
+    from rnnlens.view.page.server import questions
     from rnnlens.view.turns import turning
+    from rnnlens.view.why.continuation import continued_json
+    from rnnlens.view.why.written import written_json
 
     try:
         if question["path"] == "api/grid":
-            asked = api.GridRequest.model_validate(question["body"])
+            asked = questions.GridRequest.model_validate(question["body"])
             return lens.part(**asked.model_dump(exclude={"run"}))
         if question["path"] == "api/divergence":
-            wanted = api.DivergenceRequest.model_validate(question["body"])
+            wanted = questions.DivergenceRequest.model_validate(question["body"])
             return {"bits": divergences(lens, wanted.ends())}
         if question["path"] == "api/follow":
-            labels = api.FollowRequest.model_validate(question["body"])
+            labels = questions.FollowRequest.model_validate(question["body"])
             steps = following(lens, **labels.model_dump(exclude={"run"}))
             return joined([part for part, _ in steps])
         if question["path"] == "api/turns":
-            rows = api.TurnsRequest.model_validate(question["body"])
+            rows = questions.TurnsRequest.model_validate(question["body"])
             steps = turning(lens, **rows.model_dump(exclude={"run"}))
             return joined([part for part, _ in steps])
+        if question["path"] == "api/written":
+            state = questions.WrittenRequest.model_validate(question["body"])
+            return written_json(lens, **state.model_dump(exclude={"run"}))
+        if question["path"] == "api/continue":
+            words = questions.ContinueRequest.model_validate(question["body"])
+            return continued_json(lens, **words.model_dump(exclude={"run"}))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

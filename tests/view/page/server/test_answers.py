@@ -96,3 +96,46 @@ def test_a_field_too_many_or_too_few_is_noticed(formula):
         change(spoilt["rows"][1][2])
         with pytest.raises(ValidationError, match=r"rows\.1\.2"):
             held_to(api.Grid, json.dumps(spoilt))
+
+
+def test_edited_grids_what_wrote_a_state_and_how_it_goes_on(client, formula):
+    edits = ["c1@2=0", "l2@3+0.5:dog"]
+    for text in TEXTS[1:]:
+        asked = {"text": text, "edits": edits[: len(text.split()) - 1], "limit": 200}
+        grid = held_to(api.Grid, client.post("/api/grid", json=asked).content)
+        assert grid.edits == asked["edits"]
+        assert [len(row) for row in grid.changes] == [len(row) for row in grid.rows]
+        assert {change.bits for change in grid.changes[0]} == {0}
+        assert max(row[-1].bits for row in grid.changes) > 0
+        followed = client.post("/api/follow", json={**asked, "labels": ["dog"]}).json()["rows"]
+        expected = formula(text, edits=asked["edits"]).follow("dog").to_json()["rows"]
+        assert followed == expected
+        turns = client.post("/api/turns", json=asked).json()
+        assert turns != client.post("/api/turns", json={**asked, "edits": []}).json()
+    ends = [{"column": "y", "row": 1, "edits": some} for some in ([], ["c1@2=0"])]
+    pairs = [{"a": ends[0], "b": ends[1]}, {"a": ends[1], "b": ends[1]}]
+    bits = client.post("/api/divergence", json={"text": "the dog", "pairs": pairs}).json()["bits"]
+    assert bits[0] > bits[1] == 0
+    for column in ("c2", "f1", "y"):
+        state = {"text": "the dog sees", "column": column, "row": 2, "labels": ["dog"]}
+        held_to(api.Written, client.post("/api/written", json=state).content)
+    words = client.post("/api/continue", json={"text": "the dog", "edits": ["c2@2*9"], "words": 4})
+    continued = held_to(api.Continued, words.content)
+    assert len(continued.before) == len(continued.after) == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "said"),
+    [
+        ("grid", {"edits": ["c9@1=0"]}, "'c9' is no kind that could be edited"),
+        ("grid", {"edits": ["c1@9=0"]}, "c1@9=0 is about word 9"),
+        ("grid", {"edits": ["c1"]}, "'c1' is no edit"),
+        ("written", {"column": "y", "row": 0, "labels": ["a"], "against": ["a"]}, "'a' cannot"),
+        ("written", {"column": "y", "row": 9}, "there is no row 9"),
+        ("continue", {"words": 201}, "words: "),
+    ],
+)
+def test_edits_and_states_that_there_are_not(client, path, asked, said):
+    answer = client.post(f"/api/{path}", json={"text": "the dog", **asked})
+    assert answer.status_code in (400, 422)
+    assert held_to(api.Problem, answer.content).error.startswith(said)

@@ -196,7 +196,7 @@ def test_the_schema_names_every_question_and_its_problems(client):
     found = client.get("/api/openapi.json").json()
     assert set(found["paths"]) == {
         "/api/runs", "/api/grid", "/api/divergence", "/api/follow", "/api/turns", "/api/accuracy",
-        "/api/standalone", "/api/figure",
+        "/api/standalone", "/api/written", "/api/continue", "/api/figure",
     }  # fmt: skip
     assert "HTTPValidationError" not in found["components"]["schemas"]
     for path in found["paths"].values():

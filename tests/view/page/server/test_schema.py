@@ -19,6 +19,8 @@ QUESTIONS = [
     ("POST", "/api/follow"),
     ("POST", "/api/turns"),
     ("POST", "/api/figure"),
+    ("POST", "/api/written"),
+    ("POST", "/api/continue"),
 ]
 
 OF_A_RUN = {"/api/follow", "/api/figure"}  # labels and kinds are those of a run

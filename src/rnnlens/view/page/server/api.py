@@ -1,102 +1,26 @@
-"""What the server is asked, what it answers, and what a saved page or a notebook begins with.
+"""What the server answers, and what a saved page or a notebook begins with.
 
-The OpenAPI schema is made of these, and so are the types that the page's modules are checked with:
-run `python scripts/page_types.py` after a change.
+The OpenAPI schema is made of these and of `questions`, and so are the types that the
+page's modules are checked with: run `python scripts/page_types.py` after a change.
 """
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rnnlens.view.divergence import End
 from rnnlens.view.page.server.fields import (
-    MOST_LABELS,
-    MOST_PAIRS,
     Answer,
-    Asked,
     Bits,
     Colour,
     Count,
     DivergenceBits,
     FollowedNumber,
-    Limit,
-    Name,
     Perplexity,
     Probability,
     Rank,
     Ratio,
-    Row,
     Steps,
-    Text,
 )
-
-
-class GridRequest(Asked):
-    """A text, and the rows that whoever asks already has."""
-
-    run: Name | None = Field(None, description="null: the first")
-    text: Text
-    semantic: Name | None = Field(None, description="null: the run's first")
-    palette: Name | None = Field(None, description="null: the run's first")
-    previous: Text = Field("", description="the text whose grid's first rows are at hand")
-    have: Row = Field(0, description="how many of them")
-    limit: Limit = Field(100, description="rows at most; fewer if they take long")
-
-
-class PairEnd(Asked):
-    """One of two states to compare: a column and a row of a text's grid."""
-
-    column: Name
-    row: Row
-    text: Text | None = Field(None, description="null: the request's")
-    semantic: Name | None = Field(None, description="null: the request's")
-
-
-class Pair(Asked):
-    """Two states to compare."""
-
-    a: PairEnd
-    b: PairEnd
-
-
-class DivergenceRequest(Asked):
-    """States to compare, two by two."""
-
-    run: Name | None = Field(None, description="null: the first")
-    text: Text = ""
-    semantic: Name | None = Field(None, description="null: the run's first")
-    pairs: list[Pair] = Field(max_length=MOST_PAIRS)
-
-    def ends(self) -> list[tuple[End, End]]:
-        """The pairs; a state that names no text or semantic is of the request's."""
-
-        def end(given: PairEnd) -> End:
-            text = self.text if given.text is None else given.text
-            return End(given.column, given.row, text, given.semantic or self.semantic)
-
-        return [(end(pair.a), end(pair.b)) for pair in self.pairs]
-
-
-class FollowRequest(Asked):
-    """Labels to follow through some rows of a text's grid."""
-
-    run: Name | None = Field(None, description="null: the first")
-    text: Text
-    semantic: Name | None = Field(None, description="null: the run's first")
-    labels: list[Name] = Field(max_length=MOST_LABELS)
-    against: list[Name] = Field(default=[], max_length=MOST_LABELS)
-    first: Row = Field(0, description="row to begin with")
-    limit: Limit = Field(100, description="rows at most; fewer if they take long")
-
-
-class TurnsRequest(Asked):
-    """Rows of a text's grid whose turns are wanted."""
-
-    run: Name | None = Field(None, description="null: the first")
-    text: Text
-    semantic: Name | None = Field(None, description="null: the run's first")
-    first: Row = Field(0, description="row to begin with")
-    limit: Limit = Field(100, description="rows at most; fewer if they take long")
 
 
 class Problem(Answer):
@@ -141,6 +65,9 @@ class Column(Answer):
     )
     shown: bool = Field(description="whether it is, unless somebody chooses")
     perplexity: Perplexity | None = Field(description="null: not measured")
+    used: float | None = Field(
+        description="how much of what its probe reads the model uses; null: not measured"
+    )
 
 
 class Word(Answer):
@@ -162,6 +89,14 @@ class State(Answer):
     top: list[tuple[str, Probability]] = Field(description="the most probable labels first")
     wanted: tuple[str, Probability, Rank] | None = Field(description="what really came")
     unread: bool = Field(description="whether no word was read into it yet: what it says is void")
+
+
+class Change(Answer):
+    """What edits have changed in a state."""
+
+    bits: DivergenceBits = Field(description="between what it says and what it said before")
+    before: tuple[str, Probability] = Field(description="the most probable label before")
+    now: Probability = Field(description="the probability of that label now")
 
 
 class Grid(Answer):
@@ -187,6 +122,10 @@ class Grid(Answer):
     labels: dict[str, str] = Field(description="the group of every label that a state names")
     from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
     rows: list[list[State]] = Field(description="a state for each column")
+    edits: list[str] = Field(description="what was changed while it was read, such as l2@4=0")
+    changes: list[list[Change]] = Field(
+        description="where there are edits, what they change in each state of the rows; else none"
+    )
 
 
 class Divergences(Answer):
@@ -204,6 +143,33 @@ class Followed(Answer):
     rows: list[list[FollowedNumber]] = Field(description="a number for each column")
 
 
+class Written(Answer):
+    """Which words have made a state say some labels rather than others, in logits, for each word of
+    the text up to there; null: the model has no such reading.
+    """
+
+    labels: list[str]
+    against: list[str]
+    difference: float = Field(description="how far the labels are ahead")
+    instead: str = Field(description="the word that is read in a word's place; empty: left out")
+    stored: list[float | None] | None = Field(description="the exact split of the memory")
+    stored_rest: float = Field(description="which with all of `stored` makes the difference")
+    path: list[float | None] | None = Field(description="down to the words, with gates held")
+    path_rest: float = Field(description="which with all of `path` makes the difference")
+    without: list[float | None] = Field(
+        description="what goes without the word, all read again: the truth"
+    )
+    gates: list[float | None] | None = Field(description="what of `without` runs through gates")
+    note: str = Field(description="why a reading is missing; empty: none is")
+
+
+class Continued(Answer):
+    """The model's own likeliest words after a text, each read before the next is asked for."""
+
+    before: list[str] = Field(description="without the edits")
+    after: list[str] = Field(description="with them")
+
+
 class TurnRow(Answer):
     """How far the states of a row lie from others; null where there is nothing to compare with."""
 
@@ -219,6 +185,17 @@ class Turns(Answer):
     rows: list[TurnRow]
 
 
+class Use(Answer):
+    """How much of what a kind's probe reads the model uses; effects of pushes are in nats."""
+
+    used: float = Field(description="read / most")
+    read: float = Field(description="along the probe's row")
+    most: float = Field(description="along the gradient")
+    random: float = Field(description="in a random direction")
+    shaped: float = Field(description="in a random direction in which states do vary")
+    swap: float = Field(description="correlation of changes where states are swapped")
+
+
 class Score(Answer):
     """How well the states of a kind predict, on the test split; null: not measured."""
 
@@ -228,6 +205,7 @@ class Score(Answer):
     accuracy: Probability | None
     kl: Bits | None = Field(description="from the model's own prediction, in bits")
     calibration: Probability | None
+    used: Use | None
 
 
 class Accuracy(Answer):

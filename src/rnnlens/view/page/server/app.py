@@ -17,7 +17,7 @@ from rnnlens.version import __version__
 from rnnlens.view.divergence import divergences
 from rnnlens.view.follow import following, joined
 from rnnlens.view.page import bundle
-from rnnlens.view.page.server import api
+from rnnlens.view.page.server import api, questions
 from rnnlens.view.page.server.connections import Announced, Impatient, listen
 from rnnlens.view.page.server.fields import Name
 from rnnlens.view.page.server.figures import Figure, FigureRequest, figured
@@ -26,6 +26,8 @@ from rnnlens.view.page.server.token import Locked
 from rnnlens.view.page.server.work import Work
 from rnnlens.view.source import GridSource
 from rnnlens.view.turns import turning
+from rnnlens.view.why.continuation import continued_json
+from rnnlens.view.why.written import written_json
 
 _TYPES = {
     "html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml",
@@ -33,7 +35,7 @@ _TYPES = {
 }  # fmt: skip
 _NO_JSON = "the body is no JSON that can be read; send what /api/openapi.json describes"
 _Chosen = Callable[[str | None], GridSource]
-_Written = tuple[str, dict[str, str], str]
+_Written = tuple[str, dict[str, str], str, str]
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": api.Problem, "description": "what was asked for cannot be given"},
     503: {"model": api.Problem, "description": "too much to do; ask again in a moment"},
@@ -65,6 +67,7 @@ def application(lenses: Mapping[str, GridSource], token: str = "") -> Guard:
 
     _add_questions(app, lenses, chosen, work)
     _add_readings(app, chosen, work)
+    _add_reasons(app, chosen, work)
     _add_files(app)
     return Guard(Locked(app, token) if token else app)
 
@@ -78,7 +81,7 @@ def _add_questions(
         return _json({"runs": [lens.summary() for lens in lenses.values()]})
 
     @app.post("/api/grid", responses=_answers(api.Grid))
-    async def grid(request: Request, asked: api.GridRequest) -> Response:
+    async def grid(request: Request, asked: questions.GridRequest) -> Response:
         """The grid of a text, or those of its rows that the asker does not have."""
         given = asked.model_dump(exclude={"run"})
         lens = chosen(asked.run)
@@ -86,7 +89,7 @@ def _add_questions(
         return _answer(_joined(await work.all_of(request, steps)))
 
     @app.post("/api/divergence", responses=_answers(api.Divergences))
-    async def divergence(request: Request, asked: api.DivergenceRequest) -> Response:
+    async def divergence(request: Request, asked: questions.DivergenceRequest) -> Response:
         """How far apart pairs of states are."""
         lens = chosen(asked.run)
         return await work.do(request, lambda: _json({"bits": divergences(lens, asked.ends())}))
@@ -108,13 +111,13 @@ def _add_questions(
 
 def _add_readings(app: FastAPI, chosen: _Chosen, work: Work) -> None:
     @app.post("/api/follow", responses=_answers(api.Followed))
-    async def follow(request: Request, asked: api.FollowRequest) -> Response:
+    async def follow(request: Request, asked: questions.FollowRequest) -> Response:
         """How probable labels are in every state of some rows."""
         steps = following(chosen(asked.run), **asked.model_dump(exclude={"run"}))
         return _json(joined(await work.all_of(request, steps)))
 
     @app.post("/api/turns", responses=_answers(api.Turns))
-    async def turns(request: Request, asked: api.TurnsRequest) -> Response:
+    async def turns(request: Request, asked: questions.TurnsRequest) -> Response:
         """How far the states of some rows lie from those that feed them and from the row above."""
         steps = turning(chosen(asked.run), **asked.model_dump(exclude={"run"}))
         return _json(joined(await work.all_of(request, steps)))
@@ -123,6 +126,20 @@ def _add_readings(app: FastAPI, chosen: _Chosen, work: Work) -> None:
     async def figure(request: Request, asked: FigureRequest) -> Response:
         """A part of a grid as a figure for print."""
         return _json(await work.last_of(request, figured(chosen(asked.run), asked)))
+
+
+def _add_reasons(app: FastAPI, chosen: _Chosen, work: Work) -> None:
+    @app.post("/api/written", responses=_answers(api.Written))
+    async def written(request: Request, asked: questions.WrittenRequest) -> Response:
+        """Which words have made a state say some labels rather than others."""
+        given, lens = asked.model_dump(exclude={"run"}), chosen(asked.run)
+        return await work.do(request, lambda: _json(written_json(lens, **given)))
+
+    @app.post("/api/continue", responses=_answers(api.Continued))
+    async def continued(request: Request, asked: questions.ContinueRequest) -> Response:
+        """How the model goes on by itself, with edits and without."""
+        given, lens = asked.model_dump(exclude={"run"}), chosen(asked.run)
+        return await work.do(request, lambda: _json(continued_json(lens, **given)))
 
 
 def _add_files(app: FastAPI) -> None:
@@ -199,17 +216,19 @@ def _dumps(value: Any) -> str:
 
 
 def _written(steps: Iterator[tuple[dict[str, Any], bool]]) -> Iterator[tuple[_Written, bool]]:
-    """Each step's head, labels and rows, those that are long as JSON: writing takes turns too."""
+    """Each step's head, labels, rows and changes, long ones as JSON: writing takes turns too."""
     for grid, more in steps:
-        labels, rows = grid.pop("labels"), grid.pop("rows")
-        yield (_dumps(grid)[1:-1], labels, _dumps(rows)[1:-1]), more
+        labels, rows, changes = (grid.pop(name) for name in ("labels", "rows", "changes"))
+        yield (_dumps(grid)[1:-1], labels, _dumps(rows)[1:-1], _dumps(changes)[1:-1]), more
 
 
 def _joined(steps: Sequence[_Written]) -> str:
     """One grid of its steps."""
-    labels = {label: group for _, part, _ in steps for label, group in part.items()}
-    rows = ",".join(rows for *_, rows in steps)
-    return f'{{{steps[0][0]},"labels":{_dumps(labels)},"rows":[{rows}]}}'
+    labels = {label: group for _, part, *_ in steps for label, group in part.items()}
+    rows = ",".join(rows for _, _, rows, _ in steps if rows)
+    changes = ",".join(changes for *_, changes in steps if changes)
+    head = f'{steps[0][0]},"labels":{_dumps(labels)}'
+    return f'{{{head},"rows":[{rows}],"changes":[{changes}]}}'
 
 
 def serve(

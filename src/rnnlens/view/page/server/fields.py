@@ -6,8 +6,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from rnnlens.view.source import LONGEST, LONGEST_TEXT, too_many
+from rnnlens.view.why.continuation import MOST
 
-MOST_ROWS, MOST_PAIRS, MOST_LABELS = 200, 64, 64
+MOST_ROWS, MOST_PAIRS, MOST_LABELS, MOST_EDITS = 200, 64, 64, 64
 _FLOAT = 3.5e38  # beyond what 32 bits hold
 
 
@@ -37,6 +38,10 @@ Text = Annotated[
 Name = Annotated[str, Field(max_length=200), BeforeValidator(_characters)]
 Row = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_whole)]
 Limit = Annotated[int, Field(ge=1, le=MOST_ROWS), BeforeValidator(_whole)]
+
+Words = Annotated[int, Field(ge=1, le=MOST), BeforeValidator(_whole)]
+_Edit = Annotated[str, Field(max_length=LONGEST_TEXT), BeforeValidator(_characters)]
+Edits = Annotated[list[_Edit], Field(max_length=MOST_EDITS)]
 
 
 class Asked(BaseModel):

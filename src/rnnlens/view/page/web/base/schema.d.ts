@@ -44,6 +44,16 @@ export interface Accuracy {
   semantics: Record<string, Score[]>;
 }
 
+/** What edits have changed in a state. */
+export interface Change {
+  /** between what it says and what it said before */
+  bits: DivergenceBits;
+  /** the most probable label before */
+  before: [string, Probability];
+  /** the probability of that label now */
+  now: Probability;
+}
+
 /** A kind as it is drawn. */
 export interface Column {
   id: string;
@@ -68,6 +78,28 @@ export interface Column {
   shown: boolean;
   /** null: not measured */
   perplexity: Perplexity | null;
+  /** how much of what its probe reads the model uses; null: not measured */
+  used: number | null;
+}
+
+/** A text that the model is to go on with by itself. */
+export interface ContinueRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
+  /** how many to go on with; 1 to 200 */
+  words?: number;
+}
+
+/** The model's own likeliest words after a text, each read before the next is asked for. */
+export interface Continued {
+  /** without the edits */
+  before: string[];
+  /** with them */
+  after: string[];
 }
 
 /** States to compare, two by two. */
@@ -153,8 +185,10 @@ export interface FollowRequest {
   against?: string[];
   /** row to begin with; 0 to 1,000,000 */
   first?: number;
-  /** rows at most; fewer if they take long; 1 to 200 */
+  /** rows to answer with at most; 1 to 200 */
   limit?: number;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
 }
 
 /** Of each state the probability of labels, or the logarithm of their odds against others. */
@@ -193,6 +227,10 @@ export interface Grid {
   from: Count;
   /** a state for each column */
   rows: State[][];
+  /** what was changed while it was read, such as l2@4=0 */
+  edits: string[];
+  /** where there are edits, what they change in each state of the rows; else none */
+  changes: Change[][];
 }
 
 /** A text, and the rows that whoever asks already has. */
@@ -209,8 +247,12 @@ export interface GridRequest {
   previous?: string;
   /** how many of them; 0 to 1,000,000 */
   have?: number;
-  /** rows at most; fewer if they take long; 1 to 200 */
+  /** rows to answer with at most; 1 to 200 */
   limit?: number;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
+  /** those of the grid whose rows are at hand; at most 64 */
+  previous_edits?: string[];
 }
 
 /** What a view in a notebook begins with. */
@@ -237,6 +279,8 @@ export interface PairEnd {
   text?: string | null;
   /** null: the request's; at most 200 characters */
   semantic?: string | null;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
 }
 
 /** A state that is kept in view; null: of the view's own run, text or semantic. */
@@ -295,6 +339,7 @@ export interface Score {
   /** from the model's own prediction, in bits */
   kl: Bits | null;
   calibration: Probability | null;
+  used: Use | null;
 }
 
 /** The encoding of one state. */
@@ -339,8 +384,26 @@ export interface TurnsRequest {
   semantic?: string | null;
   /** row to begin with; 0 to 1,000,000 */
   first?: number;
-  /** rows at most; fewer if they take long; 1 to 200 */
+  /** rows to answer with at most; 1 to 200 */
   limit?: number;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
+}
+
+/** How much of what a kind's probe reads the model uses; effects of pushes are in nats. */
+export interface Use {
+  /** read / most */
+  used: number;
+  /** along the probe's row */
+  read: number;
+  /** along the gradient */
+  most: number;
+  /** in a random direction */
+  random: number;
+  /** in a random direction in which states do vary */
+  shaped: number;
+  /** correlation of changes where states are swapped */
+  swap: number;
 }
 
 /** Everything that is chosen on the page; null: what is usual. */
@@ -370,6 +433,49 @@ export interface Word {
   group: string;
 }
 
+/** Which words have made a state say some labels rather than others, in logits, for each word of
+the text up to there; null: the model has no such reading. */
+export interface Written {
+  labels: string[];
+  against: string[];
+  /** how far the labels are ahead */
+  difference: number;
+  /** the word that is read in a word's place; empty: left out */
+  instead: string;
+  /** the exact split of the memory */
+  stored: (number | null)[] | null;
+  /** which with all of `stored` makes the difference */
+  stored_rest: number;
+  /** down to the words, with gates held */
+  path: (number | null)[] | null;
+  /** which with all of `path` makes the difference */
+  path_rest: number;
+  /** what goes without the word, all read again: the truth */
+  without: (number | null)[];
+  /** what of `without` runs through gates */
+  gates: (number | null)[] | null;
+  /** why a reading is missing; empty: none is */
+  note: string;
+}
+
+/** A state, and the labels whose difference is to be told by the words. */
+export interface WrittenRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** at most 200 characters */
+  column: string;
+  /** 0 to 1,000,000 */
+  row: number;
+  /** none: the most probable; at most 64 */
+  labels?: string[];
+  /** none: the most probable other; at most 64 */
+  against?: string[];
+}
+
 /** What is got from a path, by a query. */
 export interface Gets {
   "api/runs": { asked: Record<string, never>; answer: Runs };
@@ -383,4 +489,6 @@ export interface Posts {
   "api/follow": { asked: FollowRequest; answer: Followed };
   "api/turns": { asked: TurnsRequest; answer: Turns };
   "api/figure": { asked: FigureRequest; answer: Figure };
+  "api/written": { asked: WrittenRequest; answer: Written };
+  "api/continue": { asked: ContinueRequest; answer: Continued };
 }

@@ -1,0 +1,47 @@
+"""What an edit changes in what states predict."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of each state, how far what it predicts lies from what it predicted before."""
+
+    bits: Floats  # (N,) Jensen-Shannon
+    label: NDArray[np.int64]  # (N,) that was the most probable
+    was: Floats  # (N,) its probability before
+    now: Floats  # (N,) and after
+
+    @classmethod
+    def of(cls, after: Tensor, before: Tensor) -> "Difference":
+        """Of states with these logits, (N, V) each."""
+        p, q = after.softmax(1), before.softmax(1)
+        middle = (p + q).div_(2)
+        nats = _entropy(middle, middle.log().nan_to_num_(neginf=0.0))
+        nats -= (_entropy(p, after.log_softmax(1)) + _entropy(q, before.log_softmax(1))) / 2
+        label = before.argmax(1)
+        was, now = (d.gather(1, label[:, None])[:, 0].double().numpy() for d in (q, p))
+        bits = (nats / math.log(2)).clamp(0, 1).numpy()
+        same = (after == before).all(1).numpy()
+        return cls(np.where(same, 0.0, bits), label.numpy(), was, now)
+
+    @classmethod
+    def join(cls, parts: Sequence["Difference"]) -> "Difference":
+        """Several, one after the other."""
+        names = cls.__dataclass_fields__
+        return cls(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
+
+
+def _entropy(p: Tensor, log: Tensor) -> Tensor:
+    """In nats, of each row of probabilities with these logarithms."""
+    nats: Tensor = -torch.linalg.vecdot(p, log).double()
+    return nats

@@ -1,0 +1,82 @@
+"""The model's own likeliest words, fed back to it: how it goes on, with edits and without."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from rnnlens.errors import RnnlensError
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.text import text_states
+from rnnlens.view.rows import Request
+from rnnlens.view.session import Changes, Session
+from rnnlens.view.source import GridSource
+
+MOST = 200  # words to go on with
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """How a model goes on by itself after a text.
+
+    `words` are those after the edits, and `before` those without them, the same where there are
+    none.
+    """
+
+    text: str
+    words: list[str]
+    before: list[str]
+    edited: bool
+
+    def to_json(self) -> dict[str, list[str]]:
+        """What the server answers."""
+        return {"before": self.before, "after": self.words}
+
+    def __repr__(self) -> str:
+        after = " ".join(self.words)
+        return f"before {' '.join(self.before)}\nafter  {after}" if self.edited else after
+
+
+def continuation(lens: GridSource, asked: Request, count: int) -> Continuation:
+    """The likeliest words after a text, with its edits and without."""
+    session = lens.session
+    if not 1 <= count <= MOST:
+        raise RnnlensError(f"{count} words to go on with: give a number from 1 to {MOST}")
+    if not session.text.follows or session.vocabulary.inputs != session.vocabulary.labels:
+        raise RnnlensError(
+            f"{lens.name} does not predict the words that it reads, so that it cannot go on with "
+            "its own"
+        )
+    if not asked.ids:
+        raise RnnlensError("the text is empty; give words to go on from")
+    before = words = likeliest(session, asked.ids, None, count)
+    if asked.edits:
+        words = likeliest(session, asked.ids, asked.edits, count)
+    return Continuation(asked.text, words, before, asked.edits is not None)
+
+
+@torch.no_grad()
+def likeliest(session: Session, ids: Sequence[int], edits: Changes | None, count: int) -> list[str]:
+    """The model's likeliest next word, read in its turn, so many times."""
+    session.model.check()
+    found: list[int] = []
+    if session.model.causal:
+        changes = edits.state_edits() if edits else []
+        trace = session.model.trace(session.text.batch(ids), edits=changes)
+        while len(found) < count:
+            found.append(int(session.model.predict(trace.prediction[-1]).argmax()))
+            trace = session.model.trace(session.text.batch(found[-1:]), trace.last)
+    while len(found) < count:
+        # A model that reads a mark first leaves the last word unread, whichever it is.
+        read = [*ids, *found, *([0] if session.text.mark is not None else [])]
+        changes = edits.state_edits() if edits else []
+        y = text_states(session.model, session.text, read, changes)[PREDICTION]
+        found.append(int(session.model.predict(y[-1:]).argmax()))
+    return [session.vocabulary.labels[number] for number in found]
+
+
+def continued_json(
+    lens: GridSource, text: str, edits: Sequence[str] = (), words: int = 10
+) -> dict[str, list[str]]:
+    """What the server answers."""
+    return continuation(lens, lens.request(text, None, None, edits), words).to_json()

@@ -1,0 +1,196 @@
+"""The memory of a recurrent layer, split over the words that wrote it."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnlens.model.cell import States
+from rnnlens.model.traceable import RecurrentLayer
+
+Parts = NDArray[np.float64]
+_CLOSE = 1e-3  # share of a state's size: how well a split must give it back
+
+
+class UnknownWayError(Exception):
+    """Why a reading cannot be given, in one line."""
+
+
+class Direction(NamedTuple):
+    """A linear map from one state of a text to one number."""
+
+    kind: str  # its id
+    step: int
+    weight: Tensor  # (H,), float64
+    constant: float
+
+
+class _Memory(NamedTuple):
+    """The letters of an additive memory: memory = gate * memory before + new."""
+
+    memory: str
+    gate: str
+    new: str
+    kept: str  # gate * memory before
+
+
+_MEMORIES = {"lstm": _Memory("c", "f", "s", "l"), "gru": _Memory("h", "z", "w", "k")}
+
+
+def stored(
+    layers: Sequence[RecurrentLayer], states: States, direction: Direction
+) -> tuple[Parts, float]:
+    """What each word has written of the number that a state is mapped to, and the rest.
+
+    The memory is a sum over words of what each wrote, times all later forget gates. States are
+    (T, 1, H).
+    """
+    layer, letter = _of(layers, direction.kind)
+    names = _MEMORIES.get(layer.cell.name)
+    if names is None:
+        raise UnknownWayError(
+            f"{direction.kind} is of a part without an additive memory, in which nothing is stored "
+            "word by word; `without` is the truth"
+        )
+    at = _Own(layer, states)
+    _check_memory(at, names, direction.kind)
+    through = direction.weight  # what a unit of the memory at this step counts for
+    step, parts = at.place(direction.step), torch.zeros(at.length, dtype=torch.float64)
+    if letter == "h" and names.memory == "c":
+        cell = at["c"][step]
+        bend = torch.where(cell.abs() < 1e-6, torch.ones_like(cell), cell.tanh() / cell)
+        w_p = layer.weights.w_p
+        through = through if w_p is None else through @ w_p.double().cpu()
+        through = through * at["o"][step] * bend
+    if letter == names.kept:
+        through = through * at[names.gate][step]
+        step -= 1
+    for t in range(step, -1, -1):
+        parts[t] = through @ at[names.new][t]
+        through = through * at[names.gate][t]
+    split: Parts = (parts.flip(0) if layer.reverse else parts).numpy()
+    return split, direction.constant
+
+
+def path(
+    layers: Sequence[RecurrentLayer],
+    states: States,
+    direction: Direction,
+    instead: Sequence[Mapping[str, Tensor]],
+) -> tuple[Parts, float]:
+    """What each word's input counts for in that number, and the rest, with all gates held.
+
+    `instead` are the inputs that stand in a word's place where it is taken away, by kind; without
+    them it is zero.
+    """
+    _of(layers, direction.kind)
+    leaves = {kind: states[kind][:, :1].double().cpu() for kind in states if _is_leaf(kind, layers)}
+    base = {kind: torch.zeros_like(x) for kind, x in leaves.items()}
+    for t, inputs in enumerate(instead):
+        for kind, x in base.items():
+            x[t, 0] = inputs[kind].double().cpu()
+    with torch.enable_grad():
+        inputs = {kind: x.clone().requires_grad_() for kind, x in base.items()}
+        number = _held(layers, states, leaves, inputs, direction)
+        slopes: Sequence[Tensor | None] = [None] * len(inputs)
+        if number.requires_grad:  # what was kept of nothing depends on no word
+            slopes = torch.autograd.grad(number, list(inputs.values()), allow_unused=True)
+    parts = torch.zeros(len(next(iter(states.values()))), dtype=torch.float64)
+    for (kind, x), slope in zip(leaves.items(), slopes, strict=True):
+        if slope is not None:
+            parts += (slope * (x - base[kind])).sum((1, 2))
+    split: Parts = parts.numpy()
+    _check_whole(split.sum() + float(number), states, direction)
+    return split, float(number.detach())
+
+
+def _is_leaf(kind: str, layers: Sequence[RecurrentLayer]) -> bool:
+    """Whether it is what a layer reads that no layer gives."""
+    outputs = {layer.ids["h"] for layer in layers}
+    return any(kind in layer.below for layer in layers) and kind not in outputs
+
+
+def _of(layers: Sequence[RecurrentLayer], kind: str) -> tuple[RecurrentLayer, str]:
+    """The layer whose memory or output a kind is, and its letter."""
+    for layer in layers:
+        letters = {id_: letter for letter, id_ in layer.ids.items()}
+        if kind in letters:
+            if letters[kind] in "lckh":
+                return layer, letters[kind]
+            memory = _MEMORIES.get(layer.cell.name)
+            named = [layer.ids[m] for m in (memory.kept, memory.memory, "h")] if memory else []
+            raise UnknownWayError(
+                f"{kind} is no memory, and nothing is stored in it; `without` is the truth, and "
+                f"memories are {', '.join(dict.fromkeys(named)) or 'not to be had'}"
+            )
+    raise UnknownWayError(f"how {kind} follows from the words is not known; `without` is the truth")
+
+
+class _Own:
+    """The states of one layer in its own order of reading, (T, H) in float64."""
+
+    def __init__(self, layer: RecurrentLayer, states: States) -> None:
+        self.layer, self.states = layer, states
+        self.length = len(states[layer.ids["h"]])
+
+    def __getitem__(self, letter: str) -> Tensor:
+        values = self.states[self.layer.ids[letter]][:, 0].double().cpu()
+        return values.flip(0) if self.layer.reverse else values
+
+    def place(self, step: int) -> int:
+        return self.length - 1 - step if self.layer.reverse else step
+
+
+def _check_memory(at: _Own, names: _Memory, kind: str) -> None:
+    """Refuse a memory that is not what was kept and what was written, from nothing on."""
+    memory, kept = at[names.memory], at[names.kept]
+    before = torch.cat([torch.zeros_like(memory[:1]), memory[:-1]])
+    size = max(1e-6, float(memory.abs().max()))
+    if float((kept - at[names.gate] * before).abs().max()) > _CLOSE * size:
+        raise UnknownWayError(
+            f"the module changes the memory of {kind} between words or begins with one, so that it "
+            "cannot be split; `without` is the truth"
+        )
+
+
+def _held(
+    layers: Sequence[RecurrentLayer],
+    states: States,
+    leaves: Mapping[str, Tensor],
+    inputs: Mapping[str, Tensor],
+    direction: Direction,
+) -> Tensor:
+    """The number with other inputs and all gates held."""
+    held: States = dict(inputs)
+    for layer in layers:
+        read = torch.cat([_real(kind, states, leaves) for kind in layer.below], -1)
+        x = torch.cat([held[kind] for kind in layer.below], -1)
+        real = {letter: _real(id_, states, leaves) for letter, id_ in layer.ids.items()}
+        weights = layer.weights.exact()
+        if layer.reverse:
+            read, x = read.flip(0), x.flip(0)
+            real = {letter: values.flip(0) for letter, values in real.items()}
+        for letter, values in layer.cell.held(x, weights, read, real).items():
+            held[layer.ids[letter]] = values.flip(0) if layer.reverse else values
+        if direction.kind in layer.ids.values():
+            break
+    return held[direction.kind][direction.step, 0] @ direction.weight + direction.constant
+
+
+def _real(kind: str, states: States, leaves: Mapping[str, Tensor]) -> Tensor:
+    return leaves[kind] if kind in leaves else states[kind][:, :1].double().cpu()
+
+
+def _check_whole(total: float, states: States, direction: Direction) -> None:
+    """Refuse parts that do not add up to what the state really says."""
+    state = states[direction.kind][direction.step, 0].double().cpu()
+    real = float(state @ direction.weight) + direction.constant
+    size = 1 + float((state * direction.weight).abs().sum())
+    if abs(total - real) > _CLOSE * size:
+        raise UnknownWayError(
+            f"between the words and {direction.kind} the module does more than its recurrent "
+            "parts, so that no path can be followed; `without` is the truth"
+        )

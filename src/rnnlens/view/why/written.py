@@ -18,6 +18,7 @@ from torch import Tensor
 from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Trace
+from rnnlens.threads import one_thread
 from rnnlens.view.rows import Request
 from rnnlens.view.source import GridSource
 from rnnlens.view.why.contrast import Contrast
@@ -44,7 +45,8 @@ def written_by(
         raise RnnlensError(f"nothing is read into {column} of the first row yet; ask a later one")
     lens.model.check()
     question = _Question(lens, asked, kind, step, contrast)
-    return question.answer(replace_with(lens, instead))
+    with one_thread():  # small products: threads would wait for each other
+        return question.answer(replace_with(lens, instead))
 
 
 def written_json(

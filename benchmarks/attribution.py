@@ -240,24 +240,21 @@ def quotations(
         ids = vocabulary.encode(words)
         if opening not in ids or len(ids) > 60:
             continue
-        place = ids.index(opening)
-        tops = top_two(lens, ids)
-        for t in range(place + 8, len(ids)):
-            if ids[t] == closing:
-                break
-            if tops[t][0] == closing:
+        place, tops = len(ids), top_two(lens, ids)
+        for t, word in enumerate(ids):
+            place = t if word == opening else len(ids) if word == closing else place
+            if t - place >= 8 and tops[t][0] == closing:
                 yield ids[: t + 1], place, tops[t][1]
-                break
 
 
 def by_grammar(lens: GridSource, sentences: list[list[str]], most: int) -> dict[str, float]:
-    """How often each method names the open quote first."""
+    """How often each method names the open quote first, the last word left out."""
     closing = lens.session.vocabulary.encode(["''"])[0]
     right, count = dict.fromkeys(METHODS, 0), 0
     for ids, place, second in itertools.islice(quotations(lens, sentences), most):
         count += 1
         for name, values in readings(lens, ids, (closing, second)).items():
-            right[name] += int(values.argmax() == place)
+            right[name] += int(values[:-1].argmax() == place)
     print(f"  ({count} positions)")
     return {name: number / max(1, count) for name, number in right.items()}
 

@@ -29,7 +29,10 @@ _OTHERS = "collections|contextlib|numpy|pathlib|torch|matplotlib|pandas|typing"
 nitpick_ignore_regex = [("py:.*", rf"({_OTHERS})\..*")]
 nitpick_ignore = [("py:class", name) for name in (*dir(builtins), "Path", "Figure", "pd.DataFrame")]
 # Made by the package, or described by their fields: their constructors say nothing more.
-_MADE = set("UserModel Sentence Lens Grid States State Score Trace Readout Kind Edge".split())
+_MADE = set(
+    "UserModel Sentence Lens Grid States State Score Trace Readout Kind Edge Reading Comparison "
+    "Continuation Written Used Stateful".split()
+)
 
 html_theme = "furo"
 html_title = f"rnnlens {version}"

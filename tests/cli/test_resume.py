@@ -1,6 +1,5 @@
 """Training that is interrupted goes on to the very same model, however it was interrupted."""
 
-import json
 import os
 import signal
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.runfiles import edit
 
 from rnnlens.cli.watch import Watch
 from rnnlens.errors import RnnlensError
@@ -218,8 +218,7 @@ def test_a_moved_corpus_does_not_hinder_continuing(
 def test_a_foreign_or_damaged_checkpoint_stops_training(
     command, corpus_file, tiny, run_copy, tmp_path
 ):
-    record = json.loads((run_copy / "run.json").read_text())
-    (run_copy / "run.json").write_text(json.dumps({**record, "status": "training"}))
+    edit(run_copy / "run.json", status="training")
     (run_copy / "checkpoint.safetensors").write_bytes(b"x" * 100)
     answer = command("train", corpus_file, "-o", run_copy, *tiny)
     assert answer.code == 2

@@ -79,7 +79,7 @@ def spoil_value(value: Any, chance: random.Random) -> None:
         within[key] = within[key] * chance.choice([-1, 2, 1e30]) + chance.choice([0, 1])
     elif how == 4 and isinstance(within[key], dict):
         odd = chance.choice(ODD)
-        within[key] |= {f"k{k}": odd for k in range(1 if odd == "a" * 50_000 else 20_000)}
+        within[key] |= {f"k{k}": odd for k in range(20_000 if len(str(odd)) < 9 else 1)}
     else:
         within[key] = chance.choice(ODD)
 
@@ -125,8 +125,8 @@ def spoil_tensors(tensors: dict[str, Tensor], chance: random.Random) -> None:
         lambda: t[:0] if t.dim() else t[None][:0],
         lambda: torch.cat([t, t]) if t.dim() else t[None].repeat(2),
         lambda: t.mT.contiguous() if t.dim() == 2 else t.flip(0) if t.dim() else t,
-        lambda: torch.full_like(t, 10.0 ** chance.choice([38, 20, 6])) if t.is_floating_point()
-        else t * 9,
+        lambda: torch.full_like(t.float(), 10.0 ** chance.choice([38, 20, 6]))
+        if t.is_floating_point() else t * 9,
         lambda: torch.full_like(t, float(chance.choice(["nan", "inf", "-inf"])))
         if t.is_floating_point() else t - 10**6,
         lambda: torch.zeros_like(t),

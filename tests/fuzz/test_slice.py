@@ -22,6 +22,7 @@ def test_a_slice_of_all_mutations_is_refused_or_harmless(tmp_path, subject, coun
     assert {"refused", "same"} <= set(outcomes)
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_is_counted(monkeypatch):
     monkeypatch.setattr(harness, "SECONDS", 0.2)
     monkeypatch.setattr(harness, "LONGEST", 4.0)

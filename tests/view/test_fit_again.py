@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from tests.letters import WORDS, LanguageModel, V, batches, trained
+from tests.runfiles import contents
 from torch import Tensor, nn
 
 import rnnlens
@@ -67,7 +68,7 @@ def test_a_run_of_before_says_nothing_of_it(tmp_path):
     lens = rnnlens.fit(module, batches(), WORDS, epochs=0)
     lens.save(tmp_path / "run")
     path = tmp_path / "run" / "model.json"
-    record = json.loads(path.read_text())
+    record = contents(path)
     assert record.pop("settings") == {
         "kinds": [], "exclude": [], "batch_first": None, "functions": [], "mark": None
     }  # fmt: skip

@@ -90,8 +90,9 @@ def test_a_mapping_that_is_not_there_is_said(tmp_path):
 
 
 def test_a_damaged_grouping_of_the_run_is_said(tmp_path):
-    path = written(tmp_path / "colours.json", {"groupings": {"coarse": {"colours": 3}}})
-    with pytest.raises(RnnlensError, match="no colour mapping"):
+    damaged = {"source": "", "groupings": {"coarse": {"colours": 3, "groups": {}}}}
+    path = written(tmp_path / "colours.json", damaged)
+    with pytest.raises(RnnlensError, match=r"is damaged \(groupings.coarse.colours: Input should"):
         palettes(Run(tmp_path).colours(), path, None)
 
 

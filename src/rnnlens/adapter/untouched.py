@@ -21,7 +21,8 @@ def without_gradients(trace: Trace) -> Trace:
 
     @wraps(trace)
     def traced(self: Any, batch: Any, start: Any = None, edits: Any = ()) -> Any:
-        with torch.set_grad_enabled(bool(edits) and torch.is_grad_enabled()):
+        learning = torch.is_grad_enabled() and any(edit.learning for edit in edits)
+        with torch.set_grad_enabled(learning):
             return trace(self, batch, start, edits)
 
     return cast("Trace", traced)

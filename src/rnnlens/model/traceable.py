@@ -23,6 +23,7 @@ class StateEdit(NamedTuple):
     kind: str  #: Its id.
     step: int  #: The timestep, from 0.
     change: Callable[[Tensor], Tensor]  #: From the state (B, H) to the one in its place.
+    learning: bool = False  #: Whether its effect is to be differentiated.
 
 
 def changes(edits: Sequence[StateEdit], ids: dict[str, str]) -> dict[int, Change]:

@@ -90,7 +90,7 @@ class _Place:
         start = {kind: v.repeat(count, 1) for kind, v in self.start.items()}
         if values.requires_grad:  # or states would be computed in place
             start = {kind: v.requires_grad_() for kind, v in start.items()}
-        put = StateEdit(kind, 0, lambda _: values.flatten(0, 1))
+        put = StateEdit(kind, 0, lambda _: values.flatten(0, 1), values.requires_grad)
         y = self.model.trace(words, start, [put]).prediction[0]
         return self.model.predict(y).view(count, batch, -1)
 
@@ -100,7 +100,7 @@ class _Place:
         def put(state: Tensor) -> Tensor:
             return state.index_copy(0, self.columns, values.to(state.dtype))
 
-        edit = StateEdit(kind, self.step, put)
+        edit = StateEdit(kind, self.step, put, values.requires_grad)
         trace = self.model.trace(self.inputs, edits=[edit])
         return self.model.predict(self._picked(trace.prediction))
 

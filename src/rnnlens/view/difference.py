@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Floats = NDArray[np.float64]
+_TINY = 1e-38  # whose logarithm is finite, and nothing times it is nothing
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class Difference:
         """Of states with these logits, (N, V) each."""
         p, q = after.softmax(1), before.softmax(1)
         middle = (p + q).div_(2)
-        nats = _entropy(middle, middle.log().nan_to_num_(neginf=0.0))
-        nats -= (_entropy(p, after.log_softmax(1)) + _entropy(q, before.log_softmax(1))) / 2
+        nats = -torch.linalg.vecdot(middle, middle.clamp_min(_TINY).log_()).double()
         label = before.argmax(1)
+        nats -= (_entropy(p, after, after.argmax(1)) + _entropy(q, before, label)) / 2
         was, now = (d.gather(1, label[:, None])[:, 0].double().numpy() for d in (q, p))
         bits = (nats / math.log(2)).clamp(0, 1).numpy()
         same = (after == before).all(1).numpy()
@@ -41,7 +42,12 @@ class Difference:
         return cls(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
 
 
-def _entropy(p: Tensor, log: Tensor) -> Tensor:
-    """In nats, of each row of probabilities with these logarithms."""
-    nats: Tensor = -torch.linalg.vecdot(p, log).double()
+def _entropy(p: Tensor, logits: Tensor, top: Tensor) -> Tensor:
+    """In nats, of rows of probabilities with these logits and most probable labels.
+
+    What all logits of a row are larger by than the logarithms follows from one label: no need to
+    take the logarithms of all.
+    """
+    highest, most = (values.gather(1, top[:, None])[:, 0].double() for values in (logits, p))
+    nats: Tensor = highest - most.log() - torch.linalg.vecdot(p, logits).double()
     return nats

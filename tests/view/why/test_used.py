@@ -70,7 +70,7 @@ def test_the_models_own_classifier_reads_what_is_used(formula, dataset):
 
 @pytest.mark.parametrize("how", ["both ways", "loop"])
 def test_users_modules_are_pushed_too(how):
-    lens = user_lens(MODULES[how]())
+    lens = user_lens(MODULES[how]().requires_grad_(how == "loop"))  # a frozen module too
     words = torch.randint(0, len(LABELS), (6, 6), generator=torch.Generator().manual_seed(3))
     scores = lens.evaluate([(words[:, :-1], words[:, 1:])], used=True)
     for score in scores:

@@ -47,6 +47,8 @@ class LayersPart(Part):
         self.weights = _weights(self.module)
         edits = self.edits_at(call.state)
         call = replace(call, x=changed_input(call.x, edits[0] if edits else {}))
+        if torch.is_grad_enabled():  # an edit is differentiated, of a frozen module too
+            call.x.requires_grad_()
         states = self._compute(call, edits)
         source = args[0] if args else kwargs["input"]
         answer = self._result(source, call, states)

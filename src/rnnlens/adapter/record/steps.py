@@ -55,6 +55,8 @@ class StepsPart(Part):
 
     def _edit(self, x: Tensor, start: States, output: Any, change: Change) -> Any:
         """What this call returns in place of `output`, with a change at its timestep."""
+        if torch.is_grad_enabled():  # an edit is differentiated, of a frozen module too
+            x = x.clone().requires_grad_()
         states = self.cell.states(x[None], start, self._weights_now(), {0: change})
         self.edited[len(self.steps)] = states
         pairs = zip(self.cell.carried, flat(output), strict=True)

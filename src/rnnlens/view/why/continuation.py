@@ -8,6 +8,7 @@ import torch
 from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import text_states
+from rnnlens.threads import one_thread
 from rnnlens.view.rows import Request
 from rnnlens.view.session import Changes, Session
 from rnnlens.view.source import GridSource
@@ -49,9 +50,10 @@ def continuation(lens: GridSource, asked: Request, count: int) -> Continuation:
         )
     if not asked.ids:
         raise RnnlensError("the text is empty; give words to go on from")
-    before = words = likeliest(session, asked.ids, None, count)
-    if asked.edits:
-        words = likeliest(session, asked.ids, asked.edits, count)
+    with one_thread():  # small products: threads would wait for each other
+        before = words = likeliest(session, asked.ids, None, count)
+        if asked.edits:
+            words = likeliest(session, asked.ids, asked.edits, count)
     return Continuation(asked.text, words, before, asked.edits is not None)
 
 

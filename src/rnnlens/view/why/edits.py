@@ -53,8 +53,8 @@ class Stateful(Protocol):
 class Address:
     """Where a state of some kind stands."""
 
-    step: int  # from 0
-    text: str | None = None  # None: the edited text itself
+    step: int  #: The word, from 0.
+    text: str | None = None  #: None: the edited text itself.
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,8 +103,9 @@ def path(
         if slope is not None:
             parts += (slope * (x - base[kind])).sum((1, 2))
     split: Parts = parts.numpy()
-    _check_whole(split.sum() + float(number), states, direction)
-    return split, float(number.detach())
+    rest = float(number.detach())
+    _check_whole(split.sum() + rest, states, direction)
+    return split, rest
 
 
 def _is_leaf(kind: str, layers: Sequence[RecurrentLayer]) -> bool:

@@ -18,6 +18,7 @@ from torch import Tensor
 from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Trace
+from rnnlens.threads import one_thread
 from rnnlens.view.rows import Request
 from rnnlens.view.source import GridSource
 from rnnlens.view.why.contrast import Contrast
@@ -44,7 +45,8 @@ def written_by(
         raise RnnlensError(f"nothing is read into {column} of the first row yet; ask a later one")
     lens.model.check()
     question = _Question(lens, asked, kind, step, contrast)
-    return question.answer(replace_with(lens, instead))
+    with one_thread():  # small products: threads would wait for each other
+        return question.answer(replace_with(lens, instead))
 
 
 def written_json(
@@ -156,12 +158,19 @@ class _Question:
         leaves = [kind.id for kind in self.model.kinds if kind.letter == "x"]
         for first, texts in self._texts(instead):
             trace = self.model.trace(self._batch(texts))
-            for at, word in enumerate(range(first, first + len(texts))):
-                left = instead is None and (word < self.step or self.step == len(texts[0]))
-                values.append(float(self.value(trace, self.step - left)[at]))
-                if instead is not None:
-                    inputs.append({x: trace.states[x][word, at] for x in leaves})
+            places = [self._place(word, instead) for word in range(first, first + len(texts))]
+            found = {step: self.value(trace, step) for step in {*places}}
+            values += [float(found[step][at]) for at, step in enumerate(places)]
+            if instead is not None:
+                words = enumerate(range(first, first + len(texts)))
+                inputs += [{x: trace.states[x][t, at] for x in leaves} for at, t in words]
         return real - np.array(values), inputs
+
+    def _place(self, word: int, instead: int | None) -> int:
+        """Where the state stands in the text without a word: one earlier where it is left out."""
+        if instead is not None or word > self.step:
+            return self.step
+        return max(0, self.step - 1)
 
     def _texts(self, instead: int | None) -> Iterator[tuple[int, list[list[int]]]]:
         """The text without each of its words in turn, as many at once as the model can read."""

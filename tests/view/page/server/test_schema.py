@@ -23,7 +23,7 @@ QUESTIONS = [
     ("POST", "/api/continue"),
 ]
 
-OF_A_RUN = {"/api/follow", "/api/figure"}  # labels and kinds are those of a run
+OF_A_RUN = {"/api/follow", "/api/figure", "/api/written"}  # labels and kinds are those of a run
 
 load_all_checks()
 

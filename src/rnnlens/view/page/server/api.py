@@ -12,13 +12,17 @@ from rnnlens.view.page.server.fields import (
     Answer,
     Bits,
     Colour,
+    Correlation,
     Count,
     DivergenceBits,
     FollowedNumber,
+    Logits,
+    Nats,
     Perplexity,
     Probability,
     Rank,
     Ratio,
+    Share,
     Steps,
 )
 
@@ -65,7 +69,7 @@ class Column(Answer):
     )
     shown: bool = Field(description="whether it is, unless somebody chooses")
     perplexity: Perplexity | None = Field(description="null: not measured")
-    used: float | None = Field(
+    used: Share | None = Field(
         description="how much of what its probe reads the model uses; null: not measured"
     )
 
@@ -151,16 +155,16 @@ class Written(Answer):
 
     labels: list[str]
     against: list[str]
-    difference: float = Field(description="how far the labels are ahead")
+    difference: Logits = Field(description="how far the labels are ahead")
     instead: str = Field(description="the word that is read in a word's place; empty: left out")
-    stored: list[float | None] | None = Field(description="the exact split of the memory")
-    stored_rest: float = Field(description="which with all of `stored` makes the difference")
-    path: list[float | None] | None = Field(description="down to the words, with gates held")
-    path_rest: float = Field(description="which with all of `path` makes the difference")
-    without: list[float | None] = Field(
+    stored: list[Logits | None] | None = Field(description="the exact split of the memory")
+    stored_rest: Logits = Field(description="which with all of `stored` makes the difference")
+    path: list[Logits | None] | None = Field(description="down to the words, with gates held")
+    path_rest: Logits = Field(description="which with all of `path` makes the difference")
+    without: list[Logits | None] = Field(
         description="what goes without the word, all read again: the truth"
     )
-    gates: list[float | None] | None = Field(description="what of `without` runs through gates")
+    gates: list[Logits | None] | None = Field(description="what of `without` runs through gates")
     note: str = Field(description="why a reading is missing; empty: none is")
 
 
@@ -189,12 +193,12 @@ class Turns(Answer):
 class Use(Answer):
     """How much of what a kind's probe reads the model uses; effects of pushes are in nats."""
 
-    used: float = Field(description="read / most")
-    read: float = Field(description="along the probe's row")
-    most: float = Field(description="along the gradient")
-    random: float = Field(description="in a random direction")
-    shaped: float = Field(description="in a random direction in which states do vary")
-    swap: float = Field(description="correlation of changes where states are swapped")
+    used: Share = Field(description="read / most")
+    read: Nats = Field(description="along the probe's row")
+    most: Nats = Field(description="along the gradient")
+    random: Nats = Field(description="in a random direction")
+    shaped: Nats = Field(description="in a random direction in which states do vary")
+    swap: Correlation = Field(description="correlation of changes where states are swapped")
 
 
 class Score(Answer):

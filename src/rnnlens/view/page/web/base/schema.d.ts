@@ -7,6 +7,9 @@ export type Bits = number;
 /** like ^#[0-9a-f]{6}$ */
 export type Colour = string;
 
+/** correlation of changes where states are swapped; -1.001 to 1.001 */
+export type Correlation = number;
+
 /** at least 0 */
 export type Count = number;
 
@@ -15,6 +18,12 @@ export type DivergenceBits = number;
 
 /** -3.5e+38 to 3.5e+38 */
 export type FollowedNumber = number;
+
+/** -3.5e+38 to 3.5e+38 */
+export type Logits = number;
+
+/** along the probe's row; -3.5e+38 to 3.5e+38 */
+export type Nats = number;
 
 /** more than 0 */
 export type Perplexity = number;
@@ -27,6 +36,9 @@ export type Rank = number;
 
 /** more than 0 */
 export type Ratio = number;
+
+/** 0: none, 1: all; -3.5e+38 to 3.5e+38 */
+export type Share = number;
 
 /** -2,000 to 2,000 */
 export type Steps = number;
@@ -79,7 +91,7 @@ export interface Column {
   /** null: not measured */
   perplexity: Perplexity | null;
   /** how much of what its probe reads the model uses; null: not measured */
-  used: number | null;
+  used: Share | null;
 }
 
 /** A text that the model is to go on with by itself. */
@@ -399,17 +411,17 @@ export interface TurnsRequest {
 /** How much of what a kind's probe reads the model uses; effects of pushes are in nats. */
 export interface Use {
   /** read / most */
-  used: number;
+  used: Share;
   /** along the probe's row */
-  read: number;
+  read: Nats;
   /** along the gradient */
-  most: number;
+  most: Nats;
   /** in a random direction */
-  random: number;
+  random: Nats;
   /** in a random direction in which states do vary */
-  shaped: number;
+  shaped: Nats;
   /** correlation of changes where states are swapped */
-  swap: number;
+  swap: Correlation;
 }
 
 /** Everything that is chosen on the page; null: what is usual. */
@@ -447,21 +459,21 @@ export interface Written {
   labels: string[];
   against: string[];
   /** how far the labels are ahead */
-  difference: number;
+  difference: Logits;
   /** the word that is read in a word's place; empty: left out */
   instead: string;
   /** the exact split of the memory */
-  stored: (number | null)[] | null;
+  stored: (Logits | null)[] | null;
   /** which with all of `stored` makes the difference */
-  stored_rest: number;
+  stored_rest: Logits;
   /** down to the words, with gates held */
-  path: (number | null)[] | null;
+  path: (Logits | null)[] | null;
   /** which with all of `path` makes the difference */
-  path_rest: number;
+  path_rest: Logits;
   /** what goes without the word, all read again: the truth */
-  without: (number | null)[];
+  without: (Logits | null)[];
   /** what of `without` runs through gates */
-  gates: (number | null)[] | null;
+  gates: (Logits | null)[] | null;
   /** why a reading is missing; empty: none is */
   note: string;
 }

@@ -91,7 +91,7 @@ def test_a_state_is_swapped_with_a_pinned_one_and_pushed_towards_a_label(look, p
     expect(screen.apart(0, "the state in view")).to_contain_text(f"{pinned:.2f} bits")
     screen.page.keyboard.press("Escape")
     screen.point(2, CELL)
-    screen.find(".panel .whatif").get_by_role("button", name="more").click()
+    screen.find(".asks").get_by_role("button", name="what if").click()
     screen.find(".push input").fill("birds")
     choose(screen, "towards")
     expect(screen.find(".editline li")).to_have_count(2)

@@ -115,6 +115,7 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     state = rnnlens.load(probed_run)(TEXT)["y"][5]
     written = state.written_by()
     expect(section.locator("tfoot")).to_contain_text(signed(written.difference))
+    assert written.path is not None
     path = [signed(value) for value in written.path]
     told = section.locator("tbody tr td:last-child").all_text_contents()
     assert told == [signed(written.path_rest), *path]

@@ -64,7 +64,7 @@ test("kinds are called by symbol and name, submodules by the end of their path",
 });
 
 test("what is used stands beside what is read, where it was measured", () => {
-  const plain = ["x", "c1"].map((kind) => ({ kind, perplexity: 200, ratio: 2, accuracy: 0.1, kl: 1, calibration: 0.01, used: null }));
+  const plain = ["x", "c1"].map((kind) => ({ kind, perplexity: 5000, ratio: 2, accuracy: 0.1, kl: 1, calibration: 0.01, used: null }));
   const use = (used) => ({ used, read: 1, most: 2, random: 0, shaped: 0, swap: 0.5 });
   const measured = [plain[0], { ...plain[1], used: use(0.81) }, { ...plain[0], used: use(-0.02) }];
   const draw = (scores) => drawAccuracy(scores, [["unigram", 676]], (kind) => ({ name: kind, symbol: kind, layer: "" }), 900, estimate);

@@ -71,6 +71,7 @@ export class WhatIf {
 
   /** Offer to change the last pinned state, or else the one in view. @param {Held} grid @param {View} view */
   offer(grid, view) {
+    this.view = view; // which may be newer than what is drawn
     this.subject = subjectOf(grid, view, (place) => targetOf(grid, place) !== null);
     this.button.hidden = !this.subject || !this.on;
   }

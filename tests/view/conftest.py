@@ -193,7 +193,7 @@ def probed_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     flags = "--semantic output,input --epochs 2 --device cpu".split()
     with contextlib.redirect_stdout(io.StringIO()):
         assert main(["fit", str(path), *flags]) == 0
-        assert main(["eval", str(path), "--device", "cpu"]) == 0
+        assert main(["eval", str(path), "--used", "--device", "cpu"]) == 0
     return path
 
 

@@ -44,6 +44,7 @@ class Request:
     palette: str
     left_out: int = 0  # words of the text beyond the most that are read
     edits: TextEdits | None = None  # on the way
+    dropped: tuple[str, ...] = ()  # why edits that were asked for are not among them
 
     @property
     def before(self) -> "Request":

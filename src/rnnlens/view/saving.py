@@ -209,5 +209,6 @@ def _view(grid: Mapping[str, Any], columns: Sequence[int], look: Look) -> dict[s
         "focus": None,
         "follow": None,
         "turns": False,
+        "edits": list(grid.get("edits", ())),
         "page": "grid",
     }

@@ -134,13 +134,15 @@ class GridSource:
         limit: int | None = None,
         edits: Edits = (),
         previous_edits: Edits = (),
+        lenient: bool = False,
     ) -> dict[str, Any]:
         """The grid for somebody who has the first `have` rows of that of `previous` with
         `previous_edits`.
 
         Its rows begin at the first that is missing there or differs, and are `limit` at most.
+        Edits that cannot be made are refused, or, with `lenient`, left out and said.
         """
-        given = (text, semantic, palette, previous, have, limit, edits, previous_edits)
+        given = (text, semantic, palette, previous, have, limit, edits, previous_edits, lenient)
         steps = self.steps(*given)
         made = next(steps)[0]
         for more, _ in steps:
@@ -159,18 +161,21 @@ class GridSource:
         limit: int | None = None,
         edits: Edits = (),
         previous_edits: Edits = (),
+        lenient: bool = False,
     ) -> Iterator[tuple[dict[str, Any], bool]]:
         """The same a few rows at a time, and whether there are more.
 
         The first step is a grid, the others add to its labels and rows. Where there is a limit,
         words beyond the most that are read are left out; without one they are refused.
         """
-        asked = self.request(text, semantic, palette, edits)
+        asked = self.request(text, semantic, palette, edits, lenient)
         if asked.left_out and limit is None:
             raise RnnlensError(too_many(len(asked.words) + asked.left_out, "words", LONGEST))
         known = self.session.vocabulary.encode(self._words(previous)[:LONGEST])
         first = _first_new(asked.ids, known, offset(asked.semantic))
-        first = min(first, _first_other(parsed(edits), parsed(previous_edits)))
+        first = min(
+            first, _first_other(asked.edits.edits if asked.edits else (), parsed(previous_edits))
+        )
         if first < len(asked.ids) and not self.model.causal:
             first = 0
         first = min(first, have, len(asked.ids))
@@ -208,6 +213,7 @@ class GridSource:
             "words": words_json(asked.words, asked.ids, self.session.text, palette),
             "left_out": asked.left_out,
             "edits": [str(edit) for edit in asked.edits.edits] if asked.edits else [],
+            "dropped": list(asked.dropped),
         }
 
     @torch.inference_mode()
@@ -231,7 +237,12 @@ class GridSource:
         return {"labels": named, "changes": changes, "rows": rows}
 
     def request(
-        self, text: str, semantic: str | None, palette: str | None, edits: Edits = ()
+        self,
+        text: str,
+        semantic: str | None,
+        palette: str | None,
+        edits: Edits = (),
+        lenient: bool = False,
     ) -> Request:
         """Refuse what this run cannot answer."""
         semantics = self.semantics or ("output",)
@@ -250,10 +261,12 @@ class GridSource:
         words = every[:LONGEST]
         ids, left_out = self.session.vocabulary.encode(words), len(every) - len(words)
         came = self.session.text.came(ids)
-        changes = None
-        if some := parsed(edits):
-            changes = TextEdits.of(some, self.session, self.probes, ids, semantic)
-        return Request(text, words, ids, came, semantic, palette, left_out, changes)
+        changes = TextEdits.of(
+            () if lenient else parsed(edits), self.session, self.probes, ids, semantic
+        )
+        changes, dropped = changes.possible(edits) if lenient else (changes, ())
+        made = changes if changes.edits else None
+        return Request(text, words, ids, came, semantic, palette, left_out, made, dropped)
 
     def _words(self, text: str) -> tuple[str, ...]:
         if not isinstance(text, str):

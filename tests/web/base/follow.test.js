@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  followText, followTitle, followed, fullText, odds, parseFollow, part, scaleOf,
-} from "../../../src/rnnlens/view/page/web/base/follow.js";
+  followedChange, followText, followTitle, followed, fullText, odds, parseFollow, part, scaleOf } from "../../../src/rnnlens/view/page/web/base/follow.js";
 
 test("labels are typed with spaces between, and a slash before those they stand against", () => {
   assert.deepEqual(parseFollow(" are  were "), { labels: ["are", "were"], against: [] });
@@ -43,4 +42,12 @@ test("a full width is a round number that holds all", () => {
   assert.equal(part(-9, { odds: true, full: 3 }), -1);
   assert.equal(part(0.1, { odds: false, full: 0.2 }), 0.5);
   assert.equal(followed(0.5, false), "50%");
+});
+
+test("what has changed of a followed number is told in points or as a factor", () => {
+  assert.equal(followedChange(0.2, 0.1, false), "+10.0");
+  assert.equal(followedChange(0.1, 0.1344, false), "−3.4");
+  assert.equal(followedChange(0.1, 0.1002, false), "");
+  assert.equal(followedChange(Math.log(4), Math.log(2), true), "×2.0");
+  assert.equal(followedChange(1, 1.001, true), "");
 });

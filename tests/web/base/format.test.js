@@ -46,3 +46,7 @@ test("a state is told in words", () => {
   const told = format.describe(state([["<b>", 0.5], ["a\tb", 0.25], ["c", 0.01]]), "cell state, layer 2", "she", 2);
   assert.equal(told, "cell state, layer 2, after she: verb 78%; <b> 50%, a\u2409b 25%");
 });
+
+test("how much is used is said in words", () => {
+  assert.deepEqual([-0.1, 0.05, 0.3, 0.6, 0.95].map(format.usedWords), ["hardly used", "hardly used", "little used", "partly used", "used"]);
+});

@@ -23,3 +23,16 @@ test("a label may be called anything", () => {
   assert.equal(({}).VERB, undefined);
   assert.ok(JSON.stringify(release(held)).includes('"__proto__":"VERB"'));
 });
+
+test("rows that came before the edits are as they were, and changes are kept with their rows", () => {
+  const change = (bits) => ({ bits, before: ["said", 0.5], now: 0.25 });
+  const given = { ...grid("we said so"), from: 1, edits: ["c1@2=0"] };
+  const row = (bits) => given.columns.map(() => change(bits));
+  const edited = hold({ ...given, rows: given.rows.slice(1), changes: [row(0.5), row(0.25)] }, before);
+  assert.deepEqual(edited.changes.map((states) => states[0].bits), [0, 0.5, 0.25]);
+  assert.deepEqual(edited.changes[0][0], { bits: 0, before: ["said", 0.5], now: 0.5 });
+  const more = hold({ ...given, from: 2, rows: given.rows.slice(2), edits: ["c1@2=0", "l1@3=0"], changes: [row(0.75)] }, edited);
+  assert.deepEqual(more.changes.map((states) => states[0].bits), [0, 0.5, 0.75]);
+  assert.deepEqual(release(edited).changes, edited.changes);
+  assert.deepEqual(hold({ ...given, rows: given.rows.slice(1), edits: [] }, edited).changes, []);
+});

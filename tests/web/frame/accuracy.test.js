@@ -62,3 +62,16 @@ test("kinds are called by symbol and name, submodules by the end of their path",
   assert.ok(said.includes("h") && said.includes("kind h"));
   assert.deepEqual(said.filter((text) => text.startsWith("…")), [0, 1, 2].map((k) => `…encoder.layers.${k}`));
 });
+
+test("what is used stands beside what is read, where it was measured", () => {
+  const plain = ["x", "c1"].map((kind) => ({ kind, perplexity: 200, ratio: 2, accuracy: 0.1, kl: 1, calibration: 0.01, used: null }));
+  const use = (used) => ({ used, read: 1, most: 2, random: 0, shaped: 0, swap: 0.5 });
+  const measured = [plain[0], { ...plain[1], used: use(0.81) }, { ...plain[0], used: use(-0.02) }];
+  const draw = (scores) => drawAccuracy(scores, [["unigram", 676]], (kind) => ({ name: kind, symbol: kind, layer: "" }), 900, estimate);
+  assert.equal(all(draw(plain), "rect", "use").length, 0);
+  const drawn = draw(measured), bars = all(drawn, "rect", "use").map((one) => one.attributes.width);
+  assert.deepEqual(bars, [0.81 * 120, 1].map((value) => Math.round(value * 100) / 100));
+  assert.ok(["0.81", "-0.02", "used, of the most possible"].every((said) => texts(drawn).includes(said)));
+  const ends = all(drawn, "rect", "score").map(({ attributes: { x, width } }) => x + width);
+  assert.ok(Math.max(...ends) < all(drawn, "rect", "use")[0].attributes.x - 24, "they do not run into each other");
+});

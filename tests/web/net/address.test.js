@@ -44,8 +44,15 @@ test("a whole view comes back as it was", () => {
       { column: "h1<", row: 3, run: "b", text: "", semantic: null },
     ],
     focus: { column: "encoder.cell:2", row: 11 }, follow: { labels: ["are", ",", "a b"], against: ["is"] }, turns: true,
+    edits: ["l2@4=0", "c1[0,5-9]@2*0.5", "h1<@3+1:a & b=c, d+e", "l2@1=@2:we ran / 50% & more"],
   };
   assert.deepEqual(decode(encode(view)), { view, problems: [] });
+});
+
+test("an edit is written as everywhere, and a plus is understood however it is typed", () => {
+  assert.equal(encode({ ...plainView(), edits: ["l2@4=0", "l2@5+1:said"] }), "edit=l2@4=0&edit=l2@5%2B1:said");
+  assert.deepEqual(decode("edit=l2@5+said").view.edits, ["l2@5+said"]);
+  for (const wrong of ["l2", "l2@0=0", "@3=0", "l2@3"]) assert.equal(decode(`edit=${wrong}`).problems.length, 1, wrong);
 });
 
 test("labels that are followed are said shortly; nothing stands against nothing", () => {

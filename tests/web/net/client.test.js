@@ -30,7 +30,7 @@ const made = (more = {}) => new Client({
   ...more,
 });
 
-const wish = (text) => ({ run: "tiny", text, semantic: null, palette: null });
+const wish = (text, edits = []) => ({ run: "tiny", text, semantic: null, palette: null, edits });
 
 async function answer(k, change = {}, status = 200) {
   const whole = grid(asked[k].text), from = change.from ?? 0;
@@ -246,4 +246,19 @@ test("a mistake in drawing is reported and does not end the conversation", async
   assert.equal(client.flight, null);
   client.want(wish("we said"));
   assert.equal(asked.length, 2);
+});
+
+test("rows at hand are told with the edits they were read with", async () => {
+  const client = made();
+  client.want(wish("we said so"));
+  await answer(0);
+  client.want(wish("we said so", ["c1@2=0"]));
+  assert.deepEqual([asked[1].previous, asked[1].have, asked[1].edits, asked[1].previous_edits], ["we said so", 3, ["c1@2=0"], []]);
+  await answer(1, { from: 1, edits: ["c1@2=0"] });
+  assert.equal(told.grids[1].rows[0], told.grids[0].rows[0]);
+  assert.notEqual(told.grids[1].rows[1], told.grids[0].rows[1]);
+  client.want(wish("we said so"));
+  assert.deepEqual([asked[2].edits, asked[2].previous_edits], [[], ["c1@2=0"]]);
+  await answer(2, { from: 1 });
+  assert.deepEqual(told.grids[2].changes, []);
 });

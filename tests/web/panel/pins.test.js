@@ -81,3 +81,10 @@ test("long texts are said once where they can, and otherwise a few at a time", (
   }
   assert.ok(grouped(apart).length <= 6);
 });
+
+test("a pin of what is drawn is compared as it is drawn, with its edits", () => {
+  const edited = { ...before, edits: ["c1@1=0"] }, away = { ...pins[1], text: "else" };
+  const [pair] = comparison([[pins[0], away]], edited).pairs;
+  assert.deepEqual([pair.a.edits, pair.b.edits], [["c1@1=0"], undefined]);
+  assert.equal(comparison([[pins[0], away]], before).pairs[0].a.edits, undefined);
+});

@@ -1,7 +1,7 @@
 """The edits of one text as changes that the model makes while it reads."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -14,7 +14,7 @@ from rnnlens.model.traceable import StateEdit
 from rnnlens.probe.probes import Probes
 from rnnlens.view.labels import number_of
 from rnnlens.view.session import Session
-from rnnlens.view.why.edits import Address, Edit
+from rnnlens.view.why.edits import Address, Edit, parsed
 
 Change = Callable[[Tensor], Tensor]
 _RANGES = dict.fromkeys("fiorz", (0.0, 1.0)) | dict.fromkeys("gn", (-1.0, 1.0))
@@ -47,6 +47,18 @@ class TextEdits:
             checked.check(edit)
         return checked
 
+    def possible(self, edits: Sequence[Edit | str]) -> tuple["TextEdits", tuple[str, ...]]:
+        """The same with those of some edits that can be made, and why the others cannot."""
+        kept, dropped = list[Edit](), list[str]()
+        for given in edits:
+            try:
+                (edit,) = parsed((given,))
+                self.check(edit)
+                kept.append(edit)
+            except RnnlensError as error:
+                dropped.append(str(error))
+        return replace(self, edits=tuple(kept)), tuple(dropped)
+
     @property
     def key(self) -> bytes:
         """Tells them from others; a push depends on the semantic, too."""
@@ -73,6 +85,8 @@ class TextEdits:
                 f"{edit} would keep what was before the first word that {edit.kind} reads; freeze "
                 "a later word"
             )
+        if isinstance(edit.swap, Address):
+            self._ids_of(edit, edit.swap)
         if edit.label is not None:
             self._direction(edit)
 
@@ -118,12 +132,17 @@ class TextEdits:
 
     def _found(self, edit: Edit, address: Address) -> Tensor:
         """The state at an address, without any edits."""
+        ids = self._ids_of(edit, address)
+        return self.session.read(ids, address.step, address.step + 1)[0][edit.kind][0]
+
+    def _ids_of(self, edit: Edit, address: Address) -> Sequence[int]:
+        """The words of the text that an address is in."""
         ids: Sequence[int] = self.ids
         if address.text is not None:
             ids = self.session.vocabulary.encode(self.session.words(address.text))
         where = "the text" if address.text is None else repr(address.text[:80])
         self._check_step(edit, address.step, len(ids), where)
-        return self.session.read(ids, address.step, address.step + 1)[0][edit.kind][0]
+        return ids
 
     def _direction(self, edit: Edit) -> Tensor:
         """What a push adds to a state, (H,): so many of the kind's deviations along its pattern."""

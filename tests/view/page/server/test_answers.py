@@ -139,3 +139,24 @@ def test_edits_and_states_that_there_are_not(client, path, asked, said):
     answer = client.post(f"/api/{path}", json={"text": "the dog", **asked})
     assert answer.status_code in (400, 422)
     assert held_to(api.Problem, answer.content).error.startswith(said)
+
+
+def test_edits_that_cannot_be_made_are_left_out_and_said_where_that_is_asked_for(client):
+    edits = ["c9@1=0", "c1@2=0", "c1@9=0", "c1", "c1@1=freeze", "l1@1=@9", "c2@2+nowhere", "l2@1*0.5"]
+    asked = {"text": "the dog", "edits": edits, "lenient": True}
+    grid = held_to(api.Grid, client.post("/api/grid", json=asked).content)
+    assert grid.edits == ["c1@2=0", "l2@1*0.5"]
+    assert len(grid.dropped) == 6
+    exact = client.post("/api/grid", json={"text": "the dog", "edits": grid.edits}).json()
+    assert exact["rows"] == [[state.model_dump(mode="json") for state in row] for row in grid.rows]
+    assert exact["dropped"] == []
+    none = client.post("/api/grid", json={**asked, "edits": ["c9@1=0"]}).json()
+    assert none["edits"] == none["changes"] == []
+
+
+def test_a_figure_has_the_edits_of_its_grid(client):
+    asked = {"text": "the dog sees", "rows": "2-3", "labels": ["dog"], "edits": ["c1@2=0"]}
+    drawn_so = client.post("/api/figure", json=asked).json()["data"]
+    assert "edited: c1@2=0" in re.sub(r"<[^>]+>", "", drawn_so) or drawn_so != (
+        client.post("/api/figure", json={**asked, "edits": []}).json()["data"]
+    )

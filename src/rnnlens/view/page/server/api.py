@@ -127,6 +127,7 @@ class Grid(Answer):
     from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
     rows: list[list[State]] = Field(description="a state for each column")
     edits: list[str] = Field(description="what was changed while it was read, such as l2@4=0")
+    dropped: list[str] = Field(description="why edits that were asked for are left out")
     changes: list[list[Change]] = Field(
         description="where there are edits, what they change in each state of the rows; else none"
     )
@@ -261,6 +262,7 @@ class View(Answer):
     focus: Place | None
     follow: Follow | None
     turns: bool = Field(description="whether it is shown where predictions turn")
+    edits: list[str] = Field(description="what is changed while the text is read, such as l2@4=0")
     page: Literal["grid", "accuracy"]
 
 

@@ -10,7 +10,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.view import saving
 from rnnlens.view.draw import figure
 from rnnlens.view.follow import following, joined
-from rnnlens.view.page.server.fields import MOST_LABELS, MOST_ROWS, Answer, Asked, Name, Text
+from rnnlens.view.page.server.fields import MOST_LABELS, MOST_ROWS, Answer, Asked, Edits, Name, Text
 from rnnlens.view.saving import Look
 from rnnlens.view.source import GridSource
 
@@ -30,6 +30,7 @@ class FigureRequest(Asked):
     )
     bars: int = Field(3, ge=1, le=20)
     density: Literal["bars", "compact"] = "bars"
+    edits: Edits = Field([], description="what is changed on the way, such as l2@4=0")
     symbols: bool = Field(False, description="head columns with symbols only")
     width: float | None = Field(None, ge=1, le=100, description="inches; null: as it comes")
     labels: list[Name] = Field(default=[], max_length=MOST_LABELS, description="to follow")
@@ -69,18 +70,30 @@ def figured(lens: GridSource, asked: FigureRequest) -> Iterator[tuple[dict[str, 
             f"{count:,} rows are too many for a figure; give at most {MOST_ROWS}, such as 1-20"
         )
     parts, numbers = [], []
-    for part, _ in lens.steps(asked.text, asked.semantic, asked.palette, asked.text, first, count):
+    for part, _ in lens.steps(
+        asked.text, asked.semantic, asked.palette, asked.text, first, count, asked.edits,
+        asked.edits,
+    ):  # fmt: skip
         parts.append(part)
         yield {}, True
     if asked.labels:
         for some, _ in following(
-            lens, asked.text, asked.semantic, asked.labels, asked.against, first, count
+            lens,
+            asked.text,
+            asked.semantic,
+            asked.labels,
+            asked.against,
+            first,
+            count,
+            asked.edits,
         ):
             numbers.append(some)
             yield {}, True
     labels = {label: group for part in parts for label, group in part["labels"].items()}
     followed = joined(numbers) if numbers else None
-    grid, followed = saving.some_rows({**joined(parts), "labels": labels}, look.rows, followed)
+    changes = [row for part in parts for row in part["changes"]]
+    whole = {**joined(parts), "labels": labels, "changes": changes}
+    grid, followed = saving.some_rows(whole, look.rows, followed)
     drawing = figure.draw(grid, f".{asked.ending}", saving.style(grid, look, followed))
     data = drawing.data
     written = data.decode() if asked.ending == "svg" else base64.b64encode(data).decode()

@@ -28,6 +28,7 @@ class GridRequest(Asked):
     limit: Limit = Field(100, description="rows to answer with at most")
     edits: Edits = Field([], description="what is changed on the way, such as l2@4=0")
     previous_edits: Edits = Field([], description="those of the grid whose rows are at hand")
+    lenient: bool = Field(False, description="whether edits that cannot be made are left out")
 
 
 class PairEnd(Asked):

@@ -33,10 +33,13 @@ class Notebook {
     this.gone = new AbortController();
     this.typing = false; // whether the text is being typed, at its end
     /** @type {Held} */ this.grid = hold(start.grid, null);
-    /** @type {View} */ this.view = { ...plainView(), text: this.grid.text };
+    /** @type {View} */ this.view = { ...plainView(), text: this.grid.text, edits: this.grid.edits };
     this.kernel = new Kernel(model, (silent) => this.say("server", silent ? GONE : ""));
     this.lens = new Lens(this.place.stage, {
-      onView: (change) => { this.view = { ...this.view, ...change }; },
+      onView: (change) => {
+        if ("edits" in change) this.change(change);
+        else this.view = { ...this.view, ...change };
+      },
       divergence: (pairs) => this.divergence(pairs),
       lookUp: async () => null, // pins are of texts that were shown here
       strip: this.place.strip,
@@ -54,8 +57,8 @@ class Notebook {
     this.controls = new Controls(this.place.controls, (change) => this.change(change),
       { semantic: start.typing, theme: false });
     this.furnish(start);
-    const { run, text, semantic, palette } = this.grid;
-    this.client.begin({ run, text, semantic: start.typing ? null : semantic, palette: start.typing ? null : palette },
+    const { run, text, semantic, palette, edits } = this.grid;
+    this.client.begin({ run, text, edits, semantic: start.typing ? null : semantic, palette: start.typing ? null : palette },
       this.grid);
   }
 
@@ -90,7 +93,7 @@ class Notebook {
     text.set(this.grid.text);
     const examples = start.examples.map((example) => action(visible(example), () => {
       text.set(example);
-      this.change({ text: example, focus: null });
+      this.change({ text: example, focus: null, edits: [] });
     }));
     if (examples.length) place.examples.append(menu("examples", "examples", ...examples));
   }
@@ -98,15 +101,18 @@ class Notebook {
   /** @param {Partial<View>} change */
   change(change) {
     this.view = { ...this.view, ...change };
-    const { text, semantic, palette } = this.view;
-    if (["text", "semantic", "palette"].some((key) => key in change)) {
-      this.client.want({ run: this.grid.run, text: text ?? "", semantic, palette });
+    const { text, semantic, palette, edits } = this.view;
+    if ("edits" in change) this.say("edits", "");
+    if (["text", "semantic", "palette", "edits"].some((key) => key in change)) {
+      this.client.want({ run: this.grid.run, text: text ?? "", semantic, palette, edits });
     } else this.draw(this.grid);
   }
 
   /** @param {Held} grid */
   draw(grid) {
     this.say("problem", "");
+    if (this.client.answered()) this.view = { ...this.view, edits: grid.edits };
+    if (grid.dropped.length) this.say("edits", `dropped: ${grid.dropped.join(" · ")}`);
     this.grid = grid;
     this.place.legend.replaceChildren(...legend(grid));
     this.place.read.textContent = readHelp(grid);
@@ -121,7 +127,7 @@ class Notebook {
     this.say("empty", words.length ? none : "type a sentence, or take one of the examples");
   }
 
-  /** @param {"problem" | "server" | "cut" | "unread" | "loading" | "empty"} what @param {string} told */
+  /** @param {"problem" | "server" | "cut" | "unread" | "edits" | "loading" | "empty"} what @param {string} told */
   say(what, told) {
     const line = this.place.notes[what];
     if (line.textContent !== told) line.textContent = told;
@@ -133,7 +139,7 @@ class Notebook {
    * @param {[Pin, Pin][]} pairs @returns {Promise<(Divergence | null)[]>}
    */
   async divergence(pairs) {
-    const { run: _, ...asked } = comparison(pairs); // a kernel has one run
+    const { run: _, ...asked } = comparison(pairs, this.grid); // a kernel has one run
     /** @type {Promise<Divergence[]>} */
     const exact = this.kernel.ask("api/divergence", asked)
       .then(({ bits }) => bits.map((/** @type {number} */ value) => ({ bits: value, exact: true })));

@@ -9,7 +9,7 @@ import { Lens } from "./frame/lens.js";
 import { action, list, menu } from "./frame/menus.js";
 import { growing, skeleton } from "./frame/places.js";
 import { revealRow } from "./grid/reveal.js";
-import { decode, encode, fitGrid, fitRun, plainView } from "./net/address.js";
+import { addressOf, decode, fitGrid, fitRun, plainView } from "./net/address.js";
 import { ask, Client, editedRow, get, reason, Refusal } from "./net/client.js";
 import { lookUp } from "./net/lookup.js";
 import { savePng, saveSvg, saveHtml } from "./net/save.js";
@@ -21,7 +21,7 @@ import { comparison } from "./panel/pins.js";
 /** @typedef {import("./base/schema.d.ts").View} View */
 
 const STEPS = new Set(["run", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
-  "follow", "turns"]);
+  "follow", "turns", "edits"]);
 
 class Page {
   /** @param {HTMLElement} root */
@@ -113,6 +113,7 @@ class Page {
     this.unchecked = this.unseen = true;
     this.say("link", [...problems, ...fitted.problems].join("; "));
     this.say("problem", "");
+    this.say("edits", "");
     this.view.text ??= run.examples[0] ?? "";
     this.text.set(this.view.text);
     this.offer();
@@ -131,7 +132,7 @@ class Page {
     place.title.replaceChildren(chosen);
     const examples = run.examples.map((text) => action(visible(text), () => {
       this.text.set(text);
-      this.change({ text, focus: null });
+      this.change({ text, focus: null, edits: [] });
       this.write(true);
     }));
     place.examples.replaceChildren(...(examples.length ? [menu("examples", "examples", ...examples)] : []));
@@ -153,7 +154,8 @@ class Page {
     const before = this.view;
     this.view = { ...this.view, ...change };
     if (!("pins" in change || "focus" in change)) this.say("link", "");
-    const asks = ["run", "text", "semantic", "palette"].some((key) => key in change);
+    if ("edits" in change || "run" in change) this.say("edits", "");
+    const asks = ["run", "text", "semantic", "palette", "edits"].some((key) => key in change);
     if (asks) this.wish();
     else if (this.grid && !("focus" in change || "pins" in change || "page" in change)) this.draw(this.grid);
     if ("page" in change || (before.page === "accuracy" && ("semantic" in change || "run" in change))) this.turn();
@@ -161,8 +163,8 @@ class Page {
   }
 
   wish() {
-    const { run, text, semantic, palette } = this.view;
-    this.client.want({ run: run ?? this.run().id, text: text ?? "", semantic, palette });
+    const { run, text, semantic, palette, edits } = this.view;
+    this.client.want({ run: run ?? this.run().id, text: text ?? "", semantic, palette, edits });
   }
 
   /** @param {Held} grid */
@@ -176,6 +178,7 @@ class Page {
       this.view = view;
       this.add(problems);
     }
+    if (answered) this.taken(grid);
     const first = this.grid?.run !== grid.run;
     this.draw({ ...grid, typing: this.typing });
     if (answered && this.edited !== null) revealRow(this.lens.gridView, this.edited); // it may be a new row
@@ -190,6 +193,14 @@ class Page {
     this.say("loading", missing > 0 ? here : "");
   }
 
+  /** The edits that were made are those of the view; it is said which were not. @param {Held} grid */
+  taken({ edits, dropped }) {
+    if (dropped.length) this.say("edits", `dropped: ${dropped.join(" · ")}`);
+    if (edits.join() === this.view.edits.join()) return;
+    this.view = { ...this.view, edits };
+    this.write();
+  }
+
   /** @param {Held} grid */
   draw(grid) {
     const colours = JSON.stringify([...grid.groups]);
@@ -197,6 +208,7 @@ class Page {
     this.colours = colours;
     this.grid = grid;
     this.place.read.textContent = readHelp(grid);
+    document.title = [`rnnlens · ${this.run().title}`, ...grid.edits].join(" · ");
     this.lens.show(grid, this.view);
     this.controls.show(grid, this.view);
     this.figure.show(grid, this.view);
@@ -208,7 +220,7 @@ class Page {
 
   /**
    * One line that says something; nothing hides it.
-   * @param {"problem" | "server" | "link" | "pins" | "cut" | "unread" | "loading" | "empty"} what @param {string} told
+   * @param {"problem" | "server" | "link" | "pins" | "cut" | "unread" | "edits" | "loading" | "empty"} what @param {string} told
    */
   say(what, told) {
     const line = this.place.notes[what];
@@ -226,12 +238,7 @@ class Page {
   write(step = false) {
     clearTimeout(this.writing);
     const now = () => {
-      const run = this.run();
-      const usual = { run: this.runs[0].id, text: run.examples[0] ?? "",
-        semantic: run.semantics[0] ?? null, palette: run.palettes[0] ?? null };
-      const own = { run: run.id, text: this.view.text, semantic: this.view.semantic ?? this.grid?.semantic ?? null };
-      const hash = encode({ ...this.view, ...own }, usual);
-      const address = hash ? `#${hash}` : "";
+      const address = addressOf(this.view, this.run(), this.runs[0].id, this.grid?.semantic ?? null);
       if (address === location.hash) return;
       this.written = address;
       history[step ? "pushState" : "replaceState"](null, "", address || location.pathname);
@@ -263,7 +270,7 @@ class Page {
 
   /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./panel/divergence.js").Divergence[]>} */
   async divergence(pairs) {
-    const { bits } = await ask("api/divergence", comparison(pairs));
+    const { bits } = await ask("api/divergence", comparison(pairs, this.grid));
     return bits.map((/** @type {number} */ value) => ({ bits: value, exact: true }));
   }
 

@@ -54,6 +54,19 @@ export function followed(value, isOdds) {
   return isOdds ? odds(value) : percent(value);
 }
 
+/**
+ * How much a followed number has changed, in points of a percent or as a factor; empty: by less than can be told.
+ * @param {number} now @param {number} was @param {boolean} isOdds
+ */
+export function followedChange(now, was, isOdds) {
+  if (isOdds) {
+    const factor = Math.exp(now - was), said = factor < 9.95 ? factor.toPrecision(2) : factor.toFixed(0);
+    return Math.abs(now - was) < 0.005 ? "" : `×${said}`;
+  }
+  const points = (now - was) * 100, said = Math.abs(points).toFixed(1);
+  return said === "0.0" ? "" : `${points > 0 ? "+" : "−"}${said}`;
+}
+
 /** The next 1, 2 or 5 with any number of zeros. @param {number} value @param {number} least @param {number} most */
 function roundUp(value, least, most) {
   if (value >= most) return most;

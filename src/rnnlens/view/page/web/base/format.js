@@ -59,13 +59,14 @@ export function leftOut({ words, left_out: more }, text) {
 
 /**
  * What a grid shows where that is not what is wished for.
- * @param {{text: string, run: string, title: string, semantic: string, follows: boolean}} grid
- * @param {{text: string, run: string | null}} wish
+ * @param {{text: string, run: string, title: string, semantic: string, follows: boolean, edits: string[]}} grid
+ * @param {{text: string, run: string | null, edits: string[]}} wish
  */
 export function stillShown(grid, wish) {
   const parts = [
     grid.text === wish.text ? "" : `“${quote(grid.text)}”`,
     wish.run === null || grid.run === wish.run ? "" : `by ${visible(grid.title)}`,
+    grid.edits.join() === wish.edits.join() ? "" : grid.edits.length ? "with the edits before" : "without edits",
   ].filter(Boolean);
   return `Still shown: ${parts.join(", ") || `what was asked before, ${semanticName(grid.semantic, grid.follows)}`}`;
 }
@@ -81,6 +82,12 @@ export function quote(given) {
 export function perplexity(value) {
   if (value === null || !Number.isFinite(value)) return "not measured";
   return value >= 9.95 ? thousands(Math.round(value)) : value.toFixed(2);
+}
+
+/** How much of what a kind's probe reads the model uses, in plain words. @param {number} used */
+export function usedWords(used) {
+  const words = /** @type {[number, string][]} */ ([[0.15, "hardly used"], [0.4, "little used"], [0.7, "partly used"]]);
+  return words.find(([most]) => used < most)?.[1] ?? "used";
 }
 
 /** @param {import("../panel/divergence.js").Divergence} divergence */

@@ -18,7 +18,8 @@ export function isUnfinished(grid, row) {
 }
 
 /**
- * A grid as Python gave it, made ready to be held. Rows before `from` come from the one before.
+ * A grid as Python gave it, made ready to be held. Rows before `from` come from the one before; where there are edits,
+ * each row has its changes, and one that came before the edits is as it was.
  * @param {Grid} given
  * @param {Held | null} before
  * @returns {Held}
@@ -28,7 +29,14 @@ export function hold(given, before) {
   const rows = before ? before.rows.slice(0, from).concat(given.rows) : given.rows;
   const known = new Map(before ? before.labels : []);
   for (const [label, group] of Object.entries(labels)) known.set(label, group);
-  return { ...rest, rows, labels: known, groups: new Map(Object.entries(groups)) };
+  const changes = !given.edits.length ? [] : rows.map((states, row) =>
+    given.changes[row - from] ?? before?.changes[row] ?? states.map(unchanged));
+  return { ...rest, rows, changes, labels: known, groups: new Map(Object.entries(groups)) };
+}
+
+/** A state that no edit has changed. @param {import("./schema.d.ts").State} state */
+function unchanged({ top }) {
+  return { bits: 0, before: top[0], now: top[0][1] };
 }
 
 /**

@@ -162,6 +162,8 @@ export interface FigureRequest {
   /** 1 to 20 */
   bars?: number;
   density?: "bars" | "compact";
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
   /** head columns with symbols only */
   symbols?: boolean;
   /** inches; null: as it comes */
@@ -241,6 +243,8 @@ export interface Grid {
   rows: State[][];
   /** what was changed while it was read, such as l2@4=0 */
   edits: string[];
+  /** why edits that were asked for are left out */
+  dropped: string[];
   /** where there are edits, what they change in each state of the rows; else none */
   changes: Change[][];
 }
@@ -265,6 +269,8 @@ export interface GridRequest {
   edits?: string[];
   /** those of the grid whose rows are at hand; at most 64 */
   previous_edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
 }
 
 /** What a view in a notebook begins with. */
@@ -434,6 +440,8 @@ export interface View {
   follow: Follow | null;
   /** whether it is shown where predictions turn */
   turns: boolean;
+  /** what is changed while the text is read, such as l2@4=0 */
+  edits: string[];
   page: "grid" | "accuracy";
 }
 

@@ -13,8 +13,10 @@ import { textStyle } from "../grid/draw.js";
 /** @typedef {import("../base/text.js").Measure} Measure */
 /** @typedef {(kind: string) => {name: string, symbol: string, layer: string}} Naming */
 
-const PITCH = 22, NAMES = 190, VALUES = 64, TOP = 30;
+const PITCH = 22, NAMES = 190, VALUES = 64, TOP = 30, USED = 190; // the last: of the bars that say what is used
 const SLIVER = 8; // times that the baseline may be longer than the longest bar
+const READ_USED = "What can be read in a state need not be used: beside it stands how far the model\u2019s own prediction moves when a "
+  + "state is pushed along what its probe reads, over the most that a push of that size can do. Swapped: the correlation of both changes.";
 const BAR = "#7d8ba1", RULE = "#e4e4df";
 
 /**
@@ -44,7 +46,8 @@ export function ticks(end) {
  * @returns {Shape}
  */
 export function drawAccuracy(scores, lines, naming, width, measure) {
-  const end = axisEnd(scores, lines.map(([, value]) => value)), room = width - NAMES - VALUES;
+  const uses = scores.some((score) => score.used), left = width - (uses ? USED : 0);
+  const end = axisEnd(scores, lines.map(([, value]) => value)), room = left - NAMES - VALUES;
   const height = TOP + scores.length * PITCH + 34;
   const at = (/** @type {number} */ value) => round(NAMES + (Math.min(value, end) / end) * room);
   const bottom = height - 30;
@@ -76,7 +79,26 @@ export function drawAccuracy(scores, lines, naming, width, measure) {
       { "font-size": 11, "text-anchor": "middle" }),
   ]);
   return shape("svg", { width, height, role: "img", ...textStyle(),
-    "aria-label": "perplexity per kind; the table below says the same" }, ...axis, ...bars, ...limits);
+    "aria-label": "perplexity per kind; the table below says the same" }, ...axis, ...bars, ...limits,
+    ...(uses ? drawUsed(scores, left + 24, USED - 70, bottom) : []));
+}
+
+/**
+ * Beside what is read, how much of it is used: 1 is the most that a push can do.
+ * @param {Score[]} scores @param {number} x @param {number} room @param {number} bottom
+ * @returns {Shape[]}
+ */
+function drawUsed(scores, x, room, bottom) {
+  const at = (/** @type {number} */ value) => round(x + Math.max(0, Math.min(1.1, value)) * room);
+  const axis = [0, 0.5, 1].flatMap((value) => [
+    shape("line", { class: "rule", x1: at(value), x2: at(value), y1: TOP - 6, y2: bottom, stroke: RULE }),
+    label(at(value), bottom + 15, String(value), { class: "soft", fill: SOFT, "text-anchor": "middle" }),
+  ]);
+  const bars = scores.flatMap(({ used }, k) => (!used ? [] : [
+    shape("rect", { class: "use", x, y: TOP + k * PITCH + 4, width: round(Math.max(1, at(used.used) - x)), height: PITCH - 8, rx: 2, fill: BAR }),
+    label(at(used.used) + 6, TOP + k * PITCH + 15, used.used.toFixed(2), { "font-size": 12 }),
+  ]));
+  return [label(x, 14, "used, of the most possible", { "font-size": 11 }), ...axis, ...bars];
 }
 
 /**
@@ -101,13 +123,15 @@ export function namesOf(columns) {
 
 /** @param {Score[]} scores @param {string} caption @param {Naming} naming */
 function table(scores, caption, naming) {
+  const uses = scores.some((score) => score.used);
   const heads = ["kind", "", "perplexity", "× the model's", "accuracy", "KL from the model, bits",
-    "calibration error"];
+    "calibration error", ...(uses ? ["used", "swapped"] : [])];
   const head = html("tr", {}, ...heads.map((name) => html("th", { scope: "col" }, name)));
   const rows = scores.map((score) => {
     const named = naming(score.kind);
     const numbers = [perplexity(score.perplexity), score.ratio?.toFixed(2),
-      score.accuracy === null ? null : `${(score.accuracy * 100).toFixed(1)}%`, score.kl?.toFixed(2), score.calibration?.toFixed(3)];
+      score.accuracy === null ? null : `${(score.accuracy * 100).toFixed(1)}%`, score.kl?.toFixed(2), score.calibration?.toFixed(3),
+      ...(uses ? [score.used?.used.toFixed(2), score.used?.swap.toFixed(2)] : [])];
     return html("tr", {}, html("th", { scope: "row" }, visible(score.kind)),
       html("td", { class: "name" }, [named.name, named.layer].filter(Boolean).join(", ")),
       ...numbers.map((value) => html("td", {}, value ?? "")));
@@ -145,7 +169,8 @@ export function accuracyPage(found, semantic, columns, width, measure) {
   const scores = Object.hasOwn(found.semantics, asked) ? found.semantics[asked] : [];
   const heading = html("h2", {}, `How well each kind predicts the ${semanticName(asked, found.follows)}`);
   const help = html("p", { class: "soft" }, `${semanticHelp(asked, found.follows)} `,
-    "Perplexity of each kind's probe on the test split: shorter is better.");
+    "Perplexity of each kind's probe on the test split: shorter is better.",
+    scores.some((score) => score.used) ? ` ${READ_USED}` : "");
   const lines = baselines(found, asked);
   const todo = "No kind has been measured: fit probes with rnnlens fit, then run rnnlens eval.";
   if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`)];

@@ -185,7 +185,7 @@ export class FigureMode {
     return { run: grid.run, text: grid.text, semantic: grid.semantic, palette: grid.palette, rows: this.rows.value.trim(),
       kinds: kinds.length ? kinds : shownColumns(grid, view.kinds).map((column) => column.id), bars: view.bars,
       density: view.density, symbols: view.naming === "symbols", width: width ? Number(width) : null,
-      labels: view.follow?.labels ?? [], against: view.follow?.against ?? [],
+      labels: view.follow?.labels ?? [], against: view.follow?.against ?? [], edits: grid.edits,
       pins: this.pins.checked ? this.chosenPins() : [], key: this.key.checked };
   }
 
@@ -255,6 +255,7 @@ export function commandOf(grid, asked) {
     ["--rows", asked.rows], ["--kinds", kinds !== usual && kinds], ["--bars", asked.bars !== 3 && asked.bars],
     ["--density", asked.density === "compact" && "compact"], ["--follow", asked.labels?.join()], ["--against", asked.against?.join()],
     ["--width", asked.width], ["--pins", asked.pins?.join()],
+    ...(asked.edits ?? []).map((edit) => /** @type {[string, string]} */ (["--edit", edit])),
   ];
   const given = flags.flatMap(([flag, value]) => (value ? [flag, quoted(String(value))] : []));
   const plain = [...(asked.symbols ? ["--symbols"] : []), ...(asked.key ? [] : ["--no-key"])];

@@ -7,9 +7,12 @@ import { GridView } from "../grid/gridview.js";
 import { shownColumns } from "../grid/layout.js";
 import { drawComparison } from "../panel/compare.js";
 import { drawDetail, drawHint } from "../panel/detail.js";
-import { carried, drawPin, grouped, keep, lives, pairKey, pinKey, pinOf, toggled } from "../panel/pins.js";
+import { carried, drawPin, grouped, keep, knownBits, lives, pairKey, pinKey, pinOf, toggled } from "../panel/pins.js";
+import { foldButton } from "./fold.js";
 import { KindSheet } from "./kindsheet.js";
 import { Overlay } from "./overlay.js";
+import { focusedIn, WhatIf } from "./whatif.js";
+import { WrittenBy } from "./writtenby.js";
 
 /** @typedef {import("../panel/divergence.js").Divergence} Divergence */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -47,11 +50,12 @@ export class Lens {
     const place = html("div", { class: "gridplace" });
     this.detail = html("div", { class: "detail", tabindex: 0, role: "region", "aria-label": "what it says" }, ...drawHint(null)); // to be read while the grid is on its way
     this.pinned = html("div", { class: "pinned" });
-    this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, this.fold(root), this.detail, this.pinned);
+    this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, foldButton(root), this.detail, this.pinned);
     this.shown = html("p", { class: "shown", role: "status", hidden: true });
     this.comparison = html("div", { class: "comparison", tabindex: 0, role: "region", hidden: true,
       "aria-label": "comparison" });
-    root.append(html("div", { class: "drawn" }, this.shown, place, this.comparison), this.panel);
+    const drawn = html("div", { class: "drawn" }, this.shown, place, this.comparison);
+    root.append(drawn, this.panel);
     this.gridView = new GridView(place, {
       onFocus: (at, how) => this.focus(at, how !== "key" || this.bright),
       onLeave: () => { this.bright = false; },
@@ -61,6 +65,11 @@ export class Lens {
     this.overlay = new Overlay(this.gridView, callbacks, { set: (change) => this.set(change),
       focus: (at) => this.focus(at, true) });
     this.kindSheet = new KindSheet(place, this.gridView.head, (change) => this.set(change));
+    this.whatIf = new WhatIf(place, this.gridView, callbacks.read ? { edits: (edits) => this.change({ edits }),
+      focus: (at) => this.focus(at, false) } : null);
+    drawn.insertBefore(this.whatIf.line, place);
+    this.writtenBy = callbacks.read ? new WrittenBy(this.gridView, callbacks.read) : null;
+    if (this.writtenBy) this.panel.insertBefore(this.writtenBy.root, this.pinned);
     this.panel.insertBefore(this.overlay.list, this.pinned);
     for (const beside of [this.panel, this.comparison]) beside.addEventListener("click", (event) => this.overlay.click(event));
     new ResizeObserver(() => {
@@ -75,34 +84,25 @@ export class Lens {
     });
   }
 
-  /** A button that folds the panel away and back, so that the grid has its place. @param {HTMLElement} root */
-  fold(root) {
-    const button = html("button", { type: "button", class: "plain fold", "aria-expanded": "true",
-      "aria-label": "fold the panel", title: "fold the panel", click: () => {
-        const folded = root.classList.toggle("folded");
-        button.setAttribute("aria-expanded", String(!folded));
-        button.title = folded ? "unfold the panel" : "fold the panel";
-        button.setAttribute("aria-label", button.title);
-        button.textContent = folded ? "‹" : "›";
-      } }, "›");
-    return button;
-  }
-
   /** Show a grid as a view asks for it. @param {Held} grid @param {View} view */
   show(grid, view) {
     const pins = carried(view.pins, this.grid, grid);
-    const same = this.grid && this.grid.columns === grid.columns;
+    const same = this.grid && this.grid.columns === grid.columns, before = this.grid;
+    if (before?.edits.join() !== grid.edits.join()) this.between.clear();
     this.grid = grid;
     this.view = { ...view, pins };
     if (!same || !this.joined) this.joined = neighbours(grid);
     const kept = new Map();
     for (const pin of pins) {
-      const shown = (lives(pin, grid) && keep(pin, grid)) || this.kept.get(pinKey(pin))
-        || this.carriedFrom(pin, view, pins);
+      // What edits have made of a state is not what it is elsewhere.
+      const edited = [before, grid].some((one) => one?.edits.length && lives(pin, one));
+      const shown = (lives(pin, grid) && keep(pin, grid)) || (edited ? null : this.kept.get(pinKey(pin))
+        || this.carriedFrom(pin, view, pins));
       if (shown) kept.set(pinKey(pin), shown);
     }
     this.kept = kept;
     this.kindSheet.show(grid, this.view);
+    this.whatIf.show(grid, this.view);
     this.overlay.show(grid, this.view);
     this.gridView.show(grid, this.view);
     this.overlay.refresh();
@@ -212,9 +212,12 @@ export class Lens {
     const pins = view.pins.filter((pin) => lives(pin, grid));
     this.gridView.setMarks({ focus, ...around, pins }, this.bright);
     const width = this.width(), { measure } = this.gridView;
-    if (focus) this.detail.replaceChildren(...drawDetail(grid, focus, width, measure));
+    const had = focusedIn(this.detail);
+    if (focus) this.detail.replaceChildren(...drawDetail(grid, focus, width, measure, this.whatIf.buttons(focus)));
     else if (this.hinted !== grid.run + grid.semantic) this.detail.replaceChildren(...drawHint(grid));
+    if (had) this.detail.focus(); // what had the keys is drawn anew
     this.hinted = focus ? "" : grid.run + grid.semantic;
+    this.writtenBy?.show(grid, view);
     this.refreshPins();
     this.ask();
   }
@@ -236,7 +239,8 @@ export class Lens {
     const single = pins.length === 1 ? drawPin(grid, pins[0], kept(pins[0]), focus ? this.distance(pins[0], focus) : undefined, how) : [];
     const table = pins.length < 2 ? [] : drawComparison(grid, pins.map((pin) => ({ pin, kept: kept(pin) })),
       (a, b) => this.distance(a, b), focus, how);
-    this.pinned.replaceChildren(...single);
+    const apart = pins[0] && focus && pinKey(pins[0]) !== pinKey(focus) && lives(pins[0], grid); // else it is in view
+    this.pinned.replaceChildren(...single, ...(single.length && apart ? this.whatIf.buttons(pins[0]) : []));
     const opened = this.comparison.hidden && table.length > 0;
     this.comparison.hidden = !table.length;
     this.comparison.replaceChildren(...table);
@@ -283,18 +287,8 @@ export class Lens {
     if (found.length) this.refreshPins();
   }
 
-  /**
-   * The divergences known between states that are drawn, as a file holds them.
-   * @returns {[string, number, string, number, number][]}
-   */
+  /** The divergences known between states that are drawn, as a file holds them. */
   knownBits() {
-    const { grid, between } = this;
-    /** @type {[string, number, string, number, number][]} */ const found = [];
-    const pins = grid ? (this.view?.pins ?? []).filter((pin) => lives(pin, grid)) : [];
-    pins.forEach((a, k) => pins.slice(k + 1).forEach((b) => {
-      const known = between.get(pairKey(a, b));
-      if (known?.exact) found.push([a.column, a.row, b.column, b.row, known.bits]);
-    }));
-    return found;
+    return this.grid ? knownBits(this.grid, this.view?.pins ?? [], this.between) : [];
   }
 }

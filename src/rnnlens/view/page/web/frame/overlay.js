@@ -89,7 +89,7 @@ export class Overlay {
     const { readings, scale } = this;
     if (!readings || (!scale && !readings.turns)) return null;
     return { row, scale, before: readings.numbersOf(row - 1), here: readings.numbersOf(row),
-      after: readings.numbersOf(row + 1), turns: readings.turnsOf(row) };
+      after: readings.numbersOf(row + 1), unedited: readings.uneditedOf(row), turns: readings.turnsOf(row) };
   }
 
   /** The turns between states that are shown, largest first. */

@@ -8,7 +8,7 @@ export function skeleton(root) {
   const note = (/** @type {string} */ kind, role = "status") =>
     html("p", { class: `note ${kind}`, role, hidden: true });
   const notes = { problem: note("problem", "alert"), server: note("server"), link: note("link"),
-    pins: note("pins"), cut: note("cut"), unread: note("unread"),
+    pins: note("pins"), cut: note("cut"), unread: note("unread"), edits: note("edits"),
     loading: note("loading"), empty: note("empty") };
   const title = html("span", { class: "title" });
   const controls = html("nav", { class: "controls", "aria-label": "view" });
@@ -22,7 +22,7 @@ export function skeleton(root) {
   const entry = html("div", { class: "entry" }, html("div", { class: "typing" }, text, examples),
     html("div", { class: "reading" }, key, read));
   const said = html("div", { class: "notes" }, notes.problem, notes.server, notes.link, notes.pins, notes.cut,
-    notes.unread, notes.loading);
+    notes.unread, notes.edits, notes.loading);
   const work = html("main", { class: "work" }, entry, notes.empty, strip, stage);
   const accuracy = html("main", { class: "accuracy", tabindex: 0, hidden: true });
   root.classList.add("rnnlens");

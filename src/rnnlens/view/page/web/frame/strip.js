@@ -54,7 +54,7 @@ export class Strip {
   /** @param {Held} grid @param {View} view @param {Scale | null} scale of what is followed */
   show(grid, view, scale) {
     this.labels = grid.labels;
-    const seen = JSON.stringify([view.turns, grid.words.some((word) => word.unknown), grid.follows]);
+    const seen = JSON.stringify([view.turns, grid.edits.length > 0, grid.words.some((word) => word.unknown), grid.follows]);
     if (seen !== this.shown) this.keys.replaceChildren(...markKey(grid, view));
     this.shown = seen;
     this.turns.setAttribute("aria-pressed", String(view.turns));
@@ -82,6 +82,11 @@ function markKey(grid, view) {
   ];
   if (grid.words.some((word) => word.unknown)) {
     entries.push(entry("unknown-word", "unknown word", shape("text", { x: 4, y: 10.5, class: "soft", "font-style": "italic" }, "?")));
+  }
+  if (grid.edits.length) {
+    entries.unshift(
+      entry("edit", "edited", shape("path", { d: "M1 1h8l-8 8z" }), shape("rect", { class: "sample", x: 1.5, y: 1.5, width: 13, height: 9, rx: 2, fill: "none", "stroke-width": 2 })),
+      entry("edit", "far from before", shape("rect", { x: 6, y: 1, width: 3, height: 10 })));
   }
   if (view.turns) {
     entries.push(

@@ -5,6 +5,7 @@ import { describe, columnName, groupName, lastLayer, visible, wordAfter } from "
 import { isUnfinished } from "../base/held.js";
 import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted, tail } from "../base/text.js";
+import { changeWords, drawEdited, editedOf } from "./changed.js";
 import { drawBars, INK, label, LABEL, round, SOFT } from "./bars.js";
 import { drawFollowed, drawSurprisal, drawTurns, followedFill } from "./over.js";
 import { drawUnread } from "./unread.js";
@@ -26,16 +27,17 @@ const NONE = "#9a9aa3"; // of a group that has no colour
  * @param {Held} grid @param {State} state @param {Slot} slot @param {Layout} layout
  * @param {Record<string, string | number>} more
  * @param {Over | null} over what takes the place of the bars, and marks upon the rectangle
+ * @param {Shape[]} editing what edits did to it
  * @returns {Shape}
  */
-export function drawState(grid, state, slot, layout, more = {}, over = null) {
+export function drawState(grid, state, slot, layout, more = {}, over = null, editing = []) {
   const compact = layout.density === "compact";
   if (state.unread) return drawUnread(slot, layout, more);
   const colour = { fill: state.colour, "--group": grid.groups.get(state.group) ?? NONE, "--share": state.share };
   const mark = shape("rect", { class: "mark", width: layout.mark, height: layout.state,
     rx: compact ? 2 : 3, stroke: "#000", "stroke-opacity": 0.1,
     ...(over?.scale && compact ? followedFill(over, slot) : colour) });
-  const turns = over?.turns ? drawTurns(grid, over.turns, slot, layout) : [];
+  const turns = [...(over?.turns ? drawTurns(grid, over.turns, slot, layout) : []), ...editing];
   const place = { class: "state", transform: `translate(${slot.x} 0)`, ...more };
   if (compact) return shape("g", place, mark, ...turns);
   if (over?.scale) return shape("g", place, mark, ...turns, ...drawFollowed(over, slot, layout));
@@ -75,10 +77,11 @@ export function drawRow(grid, row, layout, id, over = null) {
   const drawn = !states ? [] : layout.slots.map((slot, k) => {
     const { column } = slot, state = states[slot.index];
     const named = id(k);
+    const edited = editedOf(grid, row, slot), changed = changeWords(edited);
     const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
-      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars) + told } : {};
-    const made = drawState(grid, state, slot, layout, said, over);
+      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars) + told + (changed && `; ${changed}`) } : {};
+    const made = drawState(grid, state, slot, layout, said, over, drawEdited(edited, layout));
     return slot !== layout.own ? made
       : inSight(layout, layout.row + between / 2, between / 2, made, ...drawSurprisal(grid, row, layout));
   });
@@ -121,15 +124,19 @@ export function drawWord(grid, row, layout) {
 
 /**
  * The same as an element of its row, for the screen.
- * @param {Held} grid @param {number} row @param {Layout} layout
+ * @typedef {{share: number, said: string}} Part of a word in what a state says: -1 to 1, and in words
+ * @param {Held} grid @param {number} row @param {Layout} layout @param {Part | null} part
  */
-export function drawRowHead(grid, row, layout) {
+export function drawRowHead(grid, row, layout, part = null) {
   const word = grid.words[row], name = visible(word.text), half = isUnfinished(grid, row);
   const read = word.unknown ? `, unknown: read as ${visible(word.label)}` : "";
   const title = half ? `${name}…, not finished yet` : `${name}, ${groupName(word.group)}${read}`;
   const said = name + (half ? ", not finished" : word.unknown ? ", unknown word" : "");
-  return drawing(layout.words, layout.row, { class: "word", role: "rowheader", "aria-label": said },
-    shape("title", {}, title), drawWord(grid, row, layout));
+  const shade = !part ? [] : [shape("rect", { class: `part ${part.share < 0 ? "against" : "for"}`, width: layout.words - 6,
+    height: layout.state, rx: 4, "fill-opacity": round(0.35 * Math.abs(part.share)) })];
+  const told = part ? `, ${part.said}` : "";
+  return drawing(layout.words, layout.row, { class: "word", role: "rowheader", "aria-label": said + told },
+    shape("title", {}, title + told), ...shade, drawWord(grid, row, layout));
 }
 
 /**

@@ -36,6 +36,7 @@ export class GridView {
     /** @type {Layout | null} */ this.layout = null;
     /** @type {Map<number, Row>} */ this.rows = new Map();
     /** @type {{version: number, of: (row: number) => Over | null}} */ this.over = { version: 0, of: () => null };
+    /** @type {Map<number, import("./draw.js").Part>} */ this.parts = new Map(); // of words, in what a state says
     this.marks = noMarks();
     /** @type {Element[]} */ this.marked = [];
     this.waiting = 0;
@@ -161,14 +162,14 @@ export class GridView {
     }
     const word = grid.words[row];
     const half = isUnfinished(grid, row);
-    const text = JSON.stringify([word, half]);
+    const part = this.parts.get(row) ?? null, text = JSON.stringify([word, half, part]);
     const states = grid.rows[row];
     const fresh = held.drawn === undefined;
     if (fresh) held.element.style.top = `${row * layout.row + 3}px`;
     if (fresh || held.text !== text) {
       held.text = text;
       held.element.classList.toggle("unfinished", half);
-      const drawn = toDom(drawRowHead(grid, row, layout));
+      const drawn = toDom(drawRowHead(grid, row, layout, part));
       held.word.replaceWith(drawn);
       held.word = drawn;
     }
@@ -193,6 +194,12 @@ export class GridView {
     const after = [...this.rows.keys()].filter((other) => other > row).sort((a, b) => a - b)[0];
     this.body.insertBefore(element, after === undefined ? null : this.rows.get(after)?.element ?? null);
     return { element, word, states, drawn: undefined, text: "", over: 0 };
+  }
+
+  /** Shade words by their parts in what a state says. @param {Map<number, import("./draw.js").Part>} parts */
+  setParts(parts) {
+    this.parts = parts;
+    this.draw();
   }
 
   /** @param {number} row @param {number} slot */

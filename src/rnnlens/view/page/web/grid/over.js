@@ -1,7 +1,7 @@
 // What is drawn over the states of a row when labels are followed or turns are shown.
 
 import { columnName, lastLayer, visible } from "../base/format.js";
-import { followed, part } from "../base/follow.js";
+import { followed, followedChange, part } from "../base/follow.js";
 import { shape } from "../base/markup.js";
 import { INK, round, SOFT } from "./bars.js";
 
@@ -14,8 +14,9 @@ import { INK, round, SOFT } from "./bars.js";
 /**
  * What is known of a row: the followed numbers of it and of the rows around it, and its turns; null while it is on
  * its way.
+ * `unedited` are its numbers without the edits, where there are some.
  * @typedef {{row: number, scale: Scale | null, before: number[] | null, here: number[] | null, after: number[] | null,
- *   turns: TurnRow | null}} Over
+ *   unedited?: number[] | null, turns: TurnRow | null}} Over
  */
 
 const FOR = "#5e3c99", AGAINST = "#b35806"; // of no group, and told apart by everybody
@@ -39,6 +40,9 @@ export function drawFollowed(over, slot, layout) {
     ...(before === null ? [] : [[now + (before - now) * ((middle + gap) / layout.row), -gap]]), [now, middle],
     ...(after === null ? [] : [[now + (after - now) * ((layout.state + gap - middle) / layout.row), layout.state + gap]]),
   ];
+  const was = over.unedited?.[slot.index], said = followed(value, scale.odds);
+  const changed = was === undefined ? "" : followedChange(value, was, scale.odds);
+  const fits = changed && layout.measure(`${said} ${changed}`, layout.label, 600) <= width + 6 * layout.scale;
   const line = points.map((point) => point.map(round).join(",")).join(" ");
   const side = value >= 0 ? "for" : "against", colour = value >= 0 ? FOR : AGAINST;
   return [
@@ -48,7 +52,10 @@ export function drawFollowed(over, slot, layout) {
       stroke: colour, "stroke-width": 3, "stroke-opacity": 0.35 }),
     shape("polyline", { class: "followed", points: line, fill: "none", stroke: FOR, "stroke-width": 1.4 }),
     shape("circle", { class: `followed dot ${side}`, cx: round(now), cy: round(middle), r: 2.4, fill: colour }),
-    shape("text", { class: "number", x, y: round(low ? layout.label : middle + layout.label * 0.36), "font-size": layout.label }, followed(value, scale.odds)),
+    ...(was === undefined || !changed ? [] : [shape("circle", { class: "followed was", cx: round(at(over.unedited ?? null) ?? zero), cy: round(middle), r: 2.2,
+      fill: "none", stroke: INK, "stroke-width": 1.1 })]),
+    shape("text", { class: "number", x, y: round(low ? layout.label : middle + layout.label * 0.36), "font-size": layout.label },
+      said, ...(fits ? [shape("tspan", { class: "change", "font-weight": 600 }, ` ${changed}`)] : [])),
   ];
 }
 

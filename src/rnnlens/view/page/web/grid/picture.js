@@ -43,7 +43,8 @@ export function drawSheet(grid, view, measure, over = () => null) {
       shape("g", { transform: `translate(${layout.words} 0)` }, drawRow(grid, row, layout, () => "", over(row))));
   });
   const followed = view.follow && over(0)?.scale ? ` · ${followTitle(view.follow)}` : "";
-  const told = `${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}${followed}`;
+  const edited = grid.edits.length ? ` · edited: ${visible(grid.edits.join(", "))}` : "";
+  const told = `${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}${followed}${edited}`;
   const drawing = shape("svg", { xmlns: "http://www.w3.org/2000/svg", width, height,
     viewBox: `0 0 ${width} ${height}`, ...textStyle() },
     shape("title", {}, `${told}: ${visible(grid.text)}`),

@@ -1,5 +1,6 @@
 // The address bar holds the whole view, so a link reproduces it. Short, readable, defaults left out.
 
+import { parseEdit } from "../base/edits.js";
 import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 
 /** @typedef {import("../base/schema.d.ts").View} View */
@@ -9,7 +10,7 @@ import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 export function plainView() {
   return {
     run: null, text: null, semantic: null, palette: null, density: "bars", kinds: null,
-    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, page: "grid",
+    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid",
   };
 }
 
@@ -71,6 +72,7 @@ export function encode(view, usual = {}) {
   add("run");
   add("page");
   if (view.text !== null && view.text !== plain.text) parts.push(`text=${quoted(view.text)}`);
+  for (const edit of view.edits) parts.push(`edit=${quoted(edit).replace(/%3D/g, "=")}`);
   add("semantic");
   add("density");
   if (typeof view.kinds === "string") parts.push(`kinds=${view.kinds}`);
@@ -84,6 +86,18 @@ export function encode(view, usual = {}) {
   if (view.follow?.against.length) parts.push(`against=${view.follow.against.map(item).join(",")}`);
   if (view.turns) parts.push("turns=1");
   return parts.join("&");
+}
+
+/**
+ * What stands in the address bar behind the page's own address.
+ * @param {View} view @param {import("../base/schema.d.ts").RunSummary} run @param {string} first the id of the run that is usual
+ * @param {string | null} semantic that is shown where none is chosen
+ */
+export function addressOf(view, run, first, semantic) {
+  const usual = { run: first, text: run.examples[0] ?? "", semantic: run.semantics[0] ?? null,
+    palette: run.palettes[0] ?? null };
+  const hash = encode({ ...view, run: run.id, semantic: view.semantic ?? semantic }, usual);
+  return hash ? `#${hash}` : "";
 }
 
 /** @param {string} text @returns {{column: string, row: number} | null} */
@@ -165,6 +179,11 @@ function take(view, key, raw) {
       const given = raw.split(",").filter(Boolean).map(unquoted), { labels = [], against = [] } = view.follow ?? {};
       view.follow = key === "follow" ? { labels: given, against } : { labels, against: given };
       return given.length > 0;
+    }
+    case "edit": {
+      const edit = value.replace(/(@\d+) /, "$1+"); // where a push begins, + is no space
+      if (parseEdit(edit)) view.edits.push(edit);
+      return parseEdit(edit) !== null;
     }
     case "turns":
       view.turns = value === "1";

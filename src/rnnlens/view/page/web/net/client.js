@@ -6,7 +6,7 @@ import { hold } from "../base/held.js";
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Gets} Gets */
 /** @typedef {import("../base/schema.d.ts").Posts} Posts */
-/** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null}} Wish */
+/** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null, edits: string[]}} Wish */
 /** @typedef {{wish: Wish, more: boolean, since: number, answered: boolean, stop: AbortController}} Flight */
 /**
  * @typedef {{onGrid: (grid: Held) => void, onProblem: (told: string) => void,
@@ -61,7 +61,7 @@ async function answered(answer) {
   return found;
 }
 
-/** Whether two wishes differ in their text alone. @param {Wish} a @param {Wish} b */
+/** Whether two wishes differ in their text and edits alone. @param {Wish} a @param {Wish} b */
 function alike(a, b) {
   return a.run === b.run && a.semantic === b.semantic && a.palette === b.palette;
 }
@@ -171,7 +171,7 @@ export class Client {
     const known = this.held && alike(this.held.wish, wish) ? this.held.grid : null;
     const first = () => Math.max(FEWEST, Math.min(BLOCK, this.callbacks.inView(editedRow(known?.text ?? "", wish.text))));
     const body = { ...wish, previous: known?.text ?? "", have: known?.rows.length ?? 0,
-      limit: more ? BLOCK : first() };
+      limit: more ? BLOCK : first(), previous_edits: known?.edits ?? [], lenient: true };
     let pause = 0;
     try {
       const answer = await this.asks("api/grid", body, flight.stop.signal);

@@ -8,7 +8,7 @@
 /** @typedef {import("../base/schema.d.ts").View} View */
 /**
  * Whoever answers: a server or a kernel.
- * @typedef {<P extends "api/follow" | "api/turns">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>
+ * @typedef {<P extends "api/follow" | "api/turns" | "api/written">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>
  *   Promise<Posts[P]["answer"]>} Reader
  */
 
@@ -31,6 +31,7 @@ export class Readings {
     this.question = "";
     // By a row's own states: whatever row is sent anew is asked for anew, and no other.
     /** @type {WeakMap<State[], number[]>} */ this.numbers = new WeakMap();
+    /** @type {WeakMap<State[], number[]>} */ this.unedited = new WeakMap(); // the numbers without the edits
     /** @type {WeakMap<State[], TurnRow>} */ this.turned = new WeakMap();
     /** @type {[number, number]} */ this.range = [0, 0];
     this.version = 0;
@@ -44,6 +45,7 @@ export class Readings {
     const question = JSON.stringify([grid.run, view.follow]);
     if (question !== this.question) {
       this.numbers = new WeakMap();
+      this.unedited = new WeakMap();
       this.version++;
     }
     if (this.turns !== view.turns) this.version++;
@@ -68,6 +70,12 @@ export class Readings {
     return (states && this.follow && this.numbers.get(states)) ?? null;
   }
 
+  /** The same without the edits; null where there are none. @param {number} row @returns {number[] | null} */
+  uneditedOf(row) {
+    const states = this.grid?.rows[row];
+    return (states && this.follow && this.grid?.edits.length && this.unedited.get(states)) || null;
+  }
+
   /** The turns of a row. @param {number} row @returns {TurnRow | null} */
   turnsOf(row) {
     const states = this.grid?.rows[row];
@@ -82,7 +90,7 @@ export class Readings {
 
   /**
    * The rows to ask for next: those in view, then the others.
-   * @returns {{path: "api/follow" | "api/turns", first: number, limit: number} | null}
+   * @returns {{path: "api/follow" | "api/turns", edits: string[], first: number, limit: number} | null}
    */
   next() {
     const { grid } = this;
@@ -92,15 +100,16 @@ export class Readings {
     /** @param {WeakMap<State[], unknown>} known */
     const missing = (known) => [...seen, ...rows].find((row) => !known.has(grid.rows[row]));
     const open = [
-      this.follow && { path: /** @type {const} */ ("api/follow"), known: this.numbers },
-      this.turns && { path: /** @type {const} */ ("api/turns"), known: this.turned },
+      this.follow && { path: /** @type {const} */ ("api/follow"), known: this.numbers, edits: grid.edits },
+      this.follow && grid.edits.length && { path: /** @type {const} */ ("api/follow"), known: this.unedited, edits: [] },
+      this.turns && { path: /** @type {const} */ ("api/turns"), known: this.turned, edits: grid.edits },
     ];
     for (const wish of open) {
       const at = wish ? missing(wish.known) : undefined;
       if (wish && at !== undefined) {
         let limit = 1;
         while (limit < BLOCK && at + limit < rows.length && !wish.known.has(grid.rows[at + limit])) limit++;
-        return { path: wish.path, first: at, limit };
+        return { path: wish.path, edits: wish.edits, first: at, limit };
       }
     }
     return null;
@@ -112,12 +121,13 @@ export class Readings {
     const flight = new AbortController();
     this.flight = flight;
     const { path, first, limit } = wish, rows = grid.rows.slice(first, first + limit), question = this.question;
-    const asked = { run: grid.run, text: grid.text, semantic: grid.semantic, first, limit };
+    const asked = { run: grid.run, text: grid.text, semantic: grid.semantic, first, limit, edits: wish.edits };
+    const known = wish.edits.length || !grid.edits.length ? this.numbers : this.unedited;
     try {
       if (path === "api/follow") {
         const found = await this.read(path, { ...asked, labels: follow?.labels ?? [], against: follow?.against ?? [] },
           flight.signal);
-        if (question === this.question) found.rows.forEach((numbers, k) => this.numbers.set(rows[k], numbers));
+        if (question === this.question) found.rows.forEach((numbers, k) => known.set(rows[k], numbers));
       } else {
         const found = await this.read(path, asked, flight.signal);
         found.rows.forEach((turns, k) => this.turned.set(rows[k], turns));

@@ -1,10 +1,12 @@
 // The panel's account of one state.
 
 import {
-  columnName, groupName, semanticHelp, lastLayer, ordinal, percent, perplexity, probability, visible, wantedName, wordAfter,
+  columnName, groupName, semanticHelp, lastLayer, ordinal, percent, perplexity, probability, usedWords, visible,
+  wantedName, wordAfter,
 } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { tail } from "../base/text.js";
+import { changeWords, editedOf } from "../grid/changed.js";
 import { colourOf, drawLabel } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 
@@ -17,6 +19,7 @@ import { textStyle } from "../grid/draw.js";
 const ROOMY = 250; // a panel whose labels can be larger
 const UNREAD = "No word was read into this state yet: it is what the network starts from. What a probe makes of it means "
   + "nothing, so nothing is drawn.";
+const USED = "how much the model's own prediction moves along what the kind's probe reads, over the most that a push of equal size can do";
 const PATH = 14; // the size of a path that stands for a symbol
 
 /**
@@ -89,28 +92,32 @@ function facts(grid, column, state) {
 /**
  * Everything about the state in view.
  * @param {Held} grid @param {Place} place @param {number} width @param {Measure} measure
+ * @param {Node[]} whatIf ways to change it
  * @returns {Node[]}
  */
-export function drawDetail(grid, place, width, measure) {
+export function drawDetail(grid, place, width, measure, whatIf = []) {
   const index = grid.columns.findIndex((column) => column.id === place.column);
   const column = grid.columns[index], state = grid.rows[place.row]?.[index];
   if (!column || !state) return [];
   const last = lastLayer(grid.columns);
-  const name = columnName(column, last);
+  const name = columnName(column, last), changed = changeWords(editedOf(grid, place.row, { column, index }));
   const told = state.unread ? [html("p", {}, UNREAD)]
-    : [toDom(drawTop(grid, state, width, measure)), facts(grid, column, state)];
+    : [toDom(drawTop(grid, state, width, measure)), facts(grid, column, state),
+      ...(column.used === null ? [] : [html("p", { class: "used", title: USED }, `Readable here, ${usedWords(column.used)}: ${column.used.toFixed(2)}`)])];
   return [
     html("h2", {}, symbol(column, place.row, last, width, measure)),
     html("p", { class: "name" }, `${column.letter ? name[0].toUpperCase() + name.slice(1) : name}, after `,
       html("b", {}, bdi(wordAfter(grid, column, place.row)))),
     html("p", { class: "equation" }, visible(column.equation)),
+    ...whatIf,
+    ...(changed ? [html("p", { class: "change" }, changed[0].toUpperCase() + changed.slice(1))] : []),
     ...told,
   ];
 }
 
 /** What the panel says before a state is pointed at. @param {Held | null} grid */
 export function drawHint(grid) {
-  const keys = [["arrows", "move"], ["Enter", "pins"], ["t", "goes to the largest turn"], ["Escape", "clears"]];
+  const keys = [["arrows", "move"], ["Enter", "pins"], ["t", "goes to the largest turn"], ["e", "edits: what if it were another"], ["w", "who wrote it"], ["Escape", "clears"]];
   const asked = grid ? semanticHelp(grid.semantic, grid.follows) : semanticHelp("output");
   const read = `Each row is a word the network reads, each column a part of the network. ${asked} The bars are its `
     + "answer, the longer the more probable; the rectangle takes the colour of the group that leads, and fades "

@@ -84,6 +84,19 @@ export function keep(pin, grid) {
     groups };
 }
 
+/**
+ * The divergences known between pins that are drawn, as a file holds them.
+ * @param {Held} grid @param {Pin[]} pins @param {Map<string, Divergence | null>} between
+ * @returns {[string, number, string, number, number][]}
+ */
+export function knownBits(grid, pins, between) {
+  const drawn = pins.filter((pin) => lives(pin, grid));
+  return drawn.flatMap((a, k) => drawn.slice(k + 1).flatMap((b) => {
+    const known = between.get(pairKey(a, b));
+    return known?.exact ? [/** @type {[string, number, string, number, number]} */ ([a.column, a.row, b.column, b.row, known.bits])] : [];
+  }));
+}
+
 const PAIRS = 64; // that the server compares at once
 const BYTES = 120_000; // of texts that are spelled out, so that a request stays small
 const WORDS = 4_000; // of different texts together; there are at most as many as characters
@@ -126,14 +139,16 @@ export function grouped(pairs) {
 }
 
 /**
- * A group of pairs as the server is asked for it: what the first pin has is said once.
- * @param {[Pin, Pin][]} pairs
+ * A group of pairs as the server is asked for it: what the first pin has is said once. A pin of what is drawn is of it
+ * as it is drawn, with its edits.
+ * @param {[Pin, Pin][]} pairs @param {Held | null} grid
  */
-export function comparison(pairs) {
+export function comparison(pairs, grid = null) {
   const { run, text, semantic } = pairs[0][0];
   /** @param {Pin} pin */
   const end = (pin) => ({ column: pin.column, row: pin.row, ...(pin.text === text ? {} : { text: pin.text }),
-    ...(pin.semantic === semantic ? {} : { semantic: pin.semantic }) });
+    ...(pin.semantic === semantic ? {} : { semantic: pin.semantic }),
+    ...(grid?.edits.length && lives(pin, grid) ? { edits: grid.edits } : {}) });
   return { run, text: text ?? "", semantic, pairs: pairs.map(([a, b]) => ({ a: end(a), b: end(b) })) };
 }
 

@@ -1,0 +1,108 @@
+// Who wrote a state: the part of every word in how far one label is ahead of another, in logits.
+
+import { visible } from "../base/format.js";
+import { bdi, html, shape, toDom } from "../base/markup.js";
+import { round } from "../grid/bars.js";
+
+/** @typedef {import("../base/held.js").Held} Held */
+/** @typedef {import("../base/schema.d.ts").Column} Column */
+/** @typedef {import("../base/schema.d.ts").Written} Written */
+/** @typedef {"stored" | "path" | "without" | "gates"} Reading */
+/** A line of the waterfall; `row` is null for what belongs to no single word. @typedef {{name: string, row: number | null, value: number, from: number}} Fall */
+
+/** What each reading is, and what it is not. @type {[Reading, string, string][]} */
+export const READINGS = [
+  ["stored", "stored", "The exact split of the memory over the words that wrote it. Not a cause: gates decide what is kept."],
+  ["path", "path", "Down to the words, with gates held. Not what happens when gates move."],
+  ["without", "without this word", "The text read again without the word: the truth. Not a sum."],
+  ["gates", "through gates", "What of “without this word” runs through gates: that less the path."],
+];
+const MOST = 14; // words in the list; of more, those with the smallest parts stand together
+const ASKED = "lchky"; // memories, outputs, the prediction
+const BAR = 74, HIGH = 11;
+
+/** Whether a state can be asked who wrote it. @param {Column} column */
+export function canAsk({ letter }) {
+  return letter !== "" && ASKED.includes(letter);
+}
+
+/** The readings that there are of a state. @param {Written} written */
+export function readingsOf(written) {
+  return READINGS.filter(([key]) => written[key] !== null);
+}
+
+/** @param {number} value */
+export function logits(value) {
+  const said = Math.abs(value).toFixed(2);
+  return `${said === "0.00" ? "" : value < 0 ? "−" : "+"}${said}`;
+}
+
+/**
+ * The parts one after the other. Those of `stored` and `path` begin where the one before ends, and with the rest they
+ * make the difference; the others are no sum, and each begins at nothing.
+ * @param {Written} written @param {Reading} reading @param {string[]} words @returns {Fall[]}
+ */
+export function waterfall(written, reading, words) {
+  const parts = (written[reading] ?? []).map((value, row) => ({ row, value: value ?? 0 }));
+  const least = [...parts].sort((a, b) => Math.abs(a.value) - Math.abs(b.value)).slice(0, Math.max(0, parts.length - MOST));
+  const small = new Set(parts.length > MOST ? least.map(({ row }) => row) : []);
+  const adds = reading === "stored" || reading === "path";
+  const others = least.reduce((sum, { value }) => sum + value, 0);
+  /** @type {Omit<Fall, "from">[]} */ const lines = [
+    ...(adds ? [{ name: "the rest", row: null, value: reading === "stored" ? written.stored_rest : written.path_rest }] : []),
+    ...(small.size && adds ? [{ name: `${small.size} other words`, row: null, value: others }] : []),
+    ...parts.filter(({ row }) => !small.has(row)).map(({ row, value }) => ({ name: words[row] ?? "", row, value })),
+  ];
+  let at = 0;
+  return lines.map((line) => {
+    const from = adds ? at : 0;
+    at += line.value;
+    return { ...line, from };
+  });
+}
+
+/** How strongly each word is shaded, -1 to 1 of the largest part. @param {Written} written @param {Reading} reading */
+export function shades(written, reading) {
+  const parts = (written[reading] ?? []).map((value) => value ?? 0), most = Math.max(1e-9, ...parts.map(Math.abs));
+  return parts.map((value) => ({ share: round(value / most), said: `${named(reading)} ${logits(value)}` }));
+}
+
+/** @param {Reading} reading */
+function named(reading) {
+  return READINGS.find(([key]) => key === reading)?.[1] ?? reading;
+}
+
+/** All readings of a word in words. @param {Written} written @param {number} row */
+function every(written, row) {
+  return readingsOf(written).map(([key, name]) => {
+    const value = written[key]?.[row] ?? null;
+    return `${name} ${value === null ? "—" : logits(value)}`;
+  }).join("\n");
+}
+
+/** @param {Fall} fall @param {number} low @param {number} high */
+function bar({ from, value }, low, high) {
+  const at = (/** @type {number} */ x) => ((x - low) / Math.max(1e-9, high - low)) * BAR;
+  const left = at(Math.min(from, from + value)), wide = Math.max(1, at(Math.max(from, from + value)) - left);
+  return toDom(shape("svg", { width: BAR, height: HIGH, "aria-hidden": "true" },
+    shape("line", { class: "rule", x1: round(at(0)), x2: round(at(0)), y1: 0, y2: HIGH }),
+    shape("rect", { class: `followed dot ${value < 0 ? "against" : "for"}`, x: round(left), y: 2, width: round(wide), height: HIGH - 4, rx: 1 })));
+}
+
+/**
+ * The waterfall as a table.
+ * @param {Written} written @param {Reading} reading @param {Held} grid
+ * @returns {Node[]}
+ */
+export function drawWaterfall(written, reading, grid) {
+  const falls = waterfall(written, reading, grid.words.map((word) => word.text));
+  const adds = reading === "stored" || reading === "path";
+  const ends = [0, ...falls.flatMap(({ from, value }) => [from, from + value]), ...(adds ? [written.difference] : [])];
+  const low = Math.min(...ends), high = Math.max(...ends);
+  /** @param {Fall} fall */
+  const line = (fall) => html("tr", { ...(fall.row === null ? { class: "soft" } : { title: every(written, fall.row) }) },
+    html("th", { scope: "row" }, bdi(visible(fall.name))), html("td", {}, bar(fall, low, high)), html("td", {}, logits(fall.value)));
+  const total = { name: "together", row: null, value: written.difference, from: 0 };
+  return [html("table", { "aria-label": `${named(reading)}, in logits` }, html("tbody", {}, ...falls.map(line)),
+    ...(adds ? [html("tfoot", {}, line(total))] : []))];
+}

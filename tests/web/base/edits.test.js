@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  editedKinds, editsAt, editText, editWords, isEditable, parseEdit, push, targetOf, ways, withEdit,
+} from "../../../src/rnnlens/view/page/web/base/edits.js";
+import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
+import { column, grid } from "../sample.js";
+
+const held = hold(grid("we said so"), null);
+const pin = (columnId, row, more = {}) => ({ column: columnId, row, run: "tiny", text: "we said so", semantic: "output", ...more });
+
+test("an edit is taken apart and put together again", () => {
+  for (const text of ["l2@4=0", "c1[0,5-9]@2*0.5", "h1<@3+1:a@2=b", "l2@1=@2:we ran", "l2@1-0.5:-"]) {
+    assert.equal(editText(parseEdit(text)), text);
+  }
+  assert.deepEqual(parseEdit("h1<@3+1:a@2=b"), { kind: "h1<", units: "", row: 2, what: "+1:a@2=b" });
+  for (const wrong of ["", "l2", "l2@0=0", "@3=0", "l2@3", "l2@x=0", "l2@3=", "l2@3?0"]) assert.equal(parseEdit(wrong), null, wrong);
+});
+
+test("the prediction and a submodule's output are not changed; a cell of the row before is changed there", () => {
+  assert.ok(!isEditable(column("y")) && !isEditable(column("x", { letter: "" })) && isEditable(column("c1")));
+  assert.equal(targetOf(held, { column: "y", row: 1 }), null);
+  assert.equal(targetOf(held, { column: "c1@-1", row: 0 }), null);
+  const { kind, row } = targetOf(held, { column: "c1@-1", row: 2 });
+  assert.deepEqual([kind, row], ["c1", 1]);
+});
+
+test("a second edit of a state takes the first one's place, but not that of some of its units", () => {
+  const zero = { kind: "c1", units: "", row: 1, what: "=0" };
+  assert.deepEqual(withEdit(["c1@2*0.5", "l1@2=0", "c1[3]@2=1"], zero), ["l1@2=0", "c1[3]@2=1", "c1@2=0"]);
+  assert.deepEqual(editsAt(["c1@2=0", "c1[3]@2=1", "c1@3=0"], { kind: "c1", row: 1 }), ["c1@2=0", "c1[3]@2=1"]);
+  assert.deepEqual([...editedKinds(["c1@2=0", "l1@2=0", "c1@3=0"], 1)], ["c1", "l1"]);
+});
+
+test("a state can become zero, half, frozen where there is a word before, and a pinned one of its kind", () => {
+  const names = (place, pins = []) => ways(held, place, pins).map(({ what }) => what);
+  assert.deepEqual(names({ column: "c1", row: 0 }), ["=0", "*0.5"]);
+  assert.deepEqual(names({ column: "c1", row: 1 }), ["=0", "*0.5", "=freeze"]);
+  const pins = [pin("c1", 0), pin("c1", 1), pin("l1", 0), pin("c1@-1", 1), pin("c1", 1, { text: "they ran" }), pin("c1", 0, { run: "other" })];
+  assert.deepEqual(names({ column: "c1", row: 1 }, pins).slice(3), ["=@1", "=@1", "=@2:they ran"]);
+  const back = { ...held, columns: held.columns.map((one) => ({ ...one, reverse: true })) };
+  assert.deepEqual(ways(back, { column: "c1", row: 2 }, []).map(({ name }) => name), ["zero", "half"]);
+  assert.deepEqual(names({ column: "y", row: 1 }), []);
+});
+
+test("edits are told in words", () => {
+  const told = (text) => editWords(held, text);
+  assert.equal(told("c1@2=0"), "c1 after said: zero");
+  assert.equal(told("c1@2*0.5"), "c1 after said: half");
+  assert.equal(told("c1@2*2"), "c1 after said: times 2");
+  assert.equal(told("c1@2=freeze"), "c1 after said: as one word before");
+  assert.equal(told(`c1@2${push(true, "so")}`), "c1 after said: towards so");
+  assert.equal(told("c1@2-0.5:so"), "c1 after said: away from so, 0.5");
+  assert.equal(told("c1@2=@1"), "c1 after said: that after we");
+  assert.equal(told("c1@2=@1:they ran"), "c1 after said: that of word 1 of “they ran”");
+  assert.equal(told("c1[0-3]@9=1.5"), "c1[0-3] after word 9: 1.5");
+});

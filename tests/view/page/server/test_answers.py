@@ -142,7 +142,16 @@ def test_edits_and_states_that_there_are_not(client, path, asked, said):
 
 
 def test_edits_that_cannot_be_made_are_left_out_and_said_where_that_is_asked_for(client):
-    edits = ["c9@1=0", "c1@2=0", "c1@9=0", "c1", "c1@1=freeze", "l1@1=@9", "c2@2+nowhere", "l2@1*0.5"]
+    edits = [
+        "c9@1=0",
+        "c1@2=0",
+        "c1@9=0",
+        "c1",
+        "c1@1=freeze",
+        "l1@1=@9",
+        "c2@2+nowhere",
+        "l2@1*0.5",
+    ]
     asked = {"text": "the dog", "edits": edits, "lenient": True}
     grid = held_to(api.Grid, client.post("/api/grid", json=asked).content)
     assert grid.edits == ["c1@2=0", "l2@1*0.5"]
@@ -157,6 +166,7 @@ def test_edits_that_cannot_be_made_are_left_out_and_said_where_that_is_asked_for
 def test_a_figure_has_the_edits_of_its_grid(client):
     asked = {"text": "the dog sees", "rows": "2-3", "labels": ["dog"], "edits": ["c1@2=0"]}
     drawn_so = client.post("/api/figure", json=asked).json()["data"]
-    assert "edited: c1@2=0" in re.sub(r"<[^>]+>", "", drawn_so) or drawn_so != (
-        client.post("/api/figure", json={**asked, "edits": []}).json()["data"]
+    assert (
+        "edited: c1@2=0" in re.sub(r"<[^>]+>", "", drawn_so)
+        or drawn_so != (client.post("/api/figure", json={**asked, "edits": []}).json()["data"])
     )

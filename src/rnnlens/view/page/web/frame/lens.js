@@ -11,7 +11,7 @@ import { carried, drawPin, grouped, keep, knownBits, lives, pairKey, pinKey, pin
 import { foldButton } from "./fold.js";
 import { KindSheet } from "./kindsheet.js";
 import { Overlay } from "./overlay.js";
-import { focusedIn, WhatIf } from "./whatif.js";
+import { WhatIf } from "./whatif.js";
 import { WrittenBy } from "./writtenby.js";
 
 /** @typedef {import("../panel/divergence.js").Divergence} Divergence */
@@ -69,7 +69,8 @@ export class Lens {
       focus: (at) => this.focus(at, false) } : null);
     drawn.insertBefore(this.whatIf.line, place);
     this.writtenBy = callbacks.read ? new WrittenBy(this.gridView, callbacks.read) : null;
-    if (this.writtenBy) this.panel.insertBefore(this.writtenBy.root, this.pinned);
+    const { button, root: told } = this.writtenBy ?? { button: "", root: "" };
+    this.pinned.before(html("div", { class: "asks" }, this.whatIf.button, button), told);
     this.panel.insertBefore(this.overlay.list, this.pinned);
     for (const beside of [this.panel, this.comparison]) beside.addEventListener("click", (event) => this.overlay.click(event));
     new ResizeObserver(() => {
@@ -212,11 +213,10 @@ export class Lens {
     const pins = view.pins.filter((pin) => lives(pin, grid));
     this.gridView.setMarks({ focus, ...around, pins }, this.bright);
     const width = this.width(), { measure } = this.gridView;
-    const had = focusedIn(this.detail);
-    if (focus) this.detail.replaceChildren(...drawDetail(grid, focus, width, measure, this.whatIf.buttons(focus)));
+    if (focus) this.detail.replaceChildren(...drawDetail(grid, focus, width, measure));
     else if (this.hinted !== grid.run + grid.semantic) this.detail.replaceChildren(...drawHint(grid));
-    if (had) this.detail.focus(); // what had the keys is drawn anew
     this.hinted = focus ? "" : grid.run + grid.semantic;
+    this.whatIf.offer(grid, view);
     this.writtenBy?.show(grid, view);
     this.refreshPins();
     this.ask();
@@ -239,8 +239,7 @@ export class Lens {
     const single = pins.length === 1 ? drawPin(grid, pins[0], kept(pins[0]), focus ? this.distance(pins[0], focus) : undefined, how) : [];
     const table = pins.length < 2 ? [] : drawComparison(grid, pins.map((pin) => ({ pin, kept: kept(pin) })),
       (a, b) => this.distance(a, b), focus, how);
-    const apart = pins[0] && focus && pinKey(pins[0]) !== pinKey(focus) && lives(pins[0], grid); // else it is in view
-    this.pinned.replaceChildren(...single, ...(single.length && apart ? this.whatIf.buttons(pins[0]) : []));
+    this.pinned.replaceChildren(...single);
     const opened = this.comparison.hidden && table.length > 0;
     this.comparison.hidden = !table.length;
     this.comparison.replaceChildren(...table);

@@ -3,14 +3,13 @@
 import { editsAt, editWords, push, targetOf, ways, withEdit } from "../base/edits.js";
 import { columnName, lastLayer, wordAfter } from "../base/format.js";
 import { bdi, html } from "../base/markup.js";
+import { lives } from "../panel/pins.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Place} Place */
 /** @typedef {import("../base/schema.d.ts").View} View */
 /** @typedef {import("../grid/gridview.js").GridView} GridView */
 /** @typedef {{edits: (edits: string[]) => void, focus: (place: Place) => void}} OnEdit */
-
-const QUICK = 3; // ways that stand in the panel; the others are in the menu
 
 export class WhatIf {
   /**
@@ -24,6 +23,9 @@ export class WhatIf {
     /** @type {Held | null} */ this.grid = null;
     /** @type {View | null} */ this.view = null;
     /** @type {HTMLElement | null} */ this.opener = null; // whatever had the keys before the menu
+    /** @type {Place | null} */ this.subject = null; // of the button
+    this.button = html("button", { type: "button", class: "plain", "aria-haspopup": "dialog", hidden: true,
+      click: () => this.subject && this.open(this.subject, this.button) }, "what if \u2026");
     this.line = html("div", { class: "editline", role: "group", "aria-label": "edits", hidden: true });
     this.sheet = html("div", { class: "sheet whatif", role: "dialog", "aria-label": "what if", hidden: true });
     place.append(this.sheet);
@@ -67,18 +69,10 @@ export class WhatIf {
       click: () => this.on?.edits((this.view?.edits ?? []).filter((other) => other !== text)) }, "×")];
   }
 
-  /**
-   * The first ways of changing a state, and a button for the others, as the panel has them.
-   * @param {Place} place @returns {Node[]}
-   */
-  buttons(place) {
-    const { grid, view, on } = this;
-    if (!grid || !view || !on || !targetOf(grid, place)) return [];
-    const quick = ways(grid, place, []).slice(0, QUICK).map(({ name, what }) =>
-      html("button", { type: "button", class: "plain", click: () => this.make(place, what) }, name));
-    const more = html("button", { type: "button", class: "plain", "aria-haspopup": "dialog", click: () => this.open(place, more) }, "more …");
-    return [html("div", { class: "whatif", role: "group", "aria-label": "what if this state were another" },
-      html("span", { class: "soft" }, "what if"), ...quick, more)];
+  /** Offer to change the last pinned state, or else the one in view. @param {Held} grid @param {View} view */
+  offer(grid, view) {
+    this.subject = subjectOf(grid, view, (place) => targetOf(grid, place) !== null);
+    this.button.hidden = !this.subject || !this.on;
   }
 
   /** @param {Place} place @param {string} what */
@@ -157,14 +151,24 @@ export class WhatIf {
   }
 }
 
+/**
+ * The state that the panel's questions are about: the last one pinned, or else the one in view.
+ * @param {Held} grid @param {View} view @param {(place: Place) => boolean} can whether a state can be asked
+ * @returns {Place | null}
+ */
+export function subjectOf(grid, view, can) {
+  const pins = view.pins.filter((pin) => lives(pin, grid)).reverse();
+  return [...pins, ...(view.focus ? [view.focus] : [])].find((place) => grid.rows[place.row] && can(place)) ?? null;
+}
+
 /** Whether something inside has the keys. @param {HTMLElement} root */
-export function focusedIn(root) {
+function focusedIn(root) {
   const tree = root.getRootNode(), active = tree instanceof Document || tree instanceof ShadowRoot ? tree.activeElement : null;
   return active !== null && active !== root && root.contains(active);
 }
 
 /** Give the keys to the first button inside, where there is one. @param {HTMLElement} root */
-export function focusAgain(root) {
+function focusAgain(root) {
   const button = root.querySelector("button");
   button?.focus();
   return button !== null;

@@ -3,9 +3,9 @@
 import { parseFollow } from "../base/follow.js";
 import { columnName, lastLayer, visible, wordAfter } from "../base/format.js";
 import { bdi, html } from "../base/markup.js";
-import { lives } from "../panel/pins.js";
 import { canAsk, drawWaterfall, logits, READINGS, readingsOf, shades } from "../panel/written.js";
 import { list } from "./menus.js";
+import { subjectOf } from "./whatif.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Place} Place */
@@ -29,15 +29,15 @@ export class WrittenBy {
     /** @type {Written | null} */ this.written = null;
     this.question = ""; // that was asked last
     this.timer = this.turn = 0;
-    this.button = html("button", { type: "button", class: "plain", "aria-expanded": "false", click: () => this.toggle() }, "written by …");
+    this.button = html("button", { type: "button", class: "plain", "aria-expanded": "false", hidden: true, click: () => this.toggle() }, "written by \u2026");
     this.about = html("span", { class: "soft" });
     this.labels = html("input", { type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off",
       "aria-label": "two labels to tell apart, such as have / has", title: "a label, or labels / those they stand against" });
     this.labels.addEventListener("input", () => this.later(TYPED));
     this.choice = html("div", { class: "place" });
     this.told = html("div", { class: "told", role: "status" });
-    this.inside = html("div", { hidden: true }, this.about, html("div", { class: "contrast" }, this.labels, this.choice), this.told);
-    this.root = html("section", { class: "writtenby", "aria-label": "written by", hidden: true }, this.button, this.inside);
+    this.root = html("section", { class: "writtenby", "aria-label": "written by", hidden: true },
+      this.about, html("div", { class: "contrast" }, this.labels, this.choice), this.told);
     this.root.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !this.isOpen) return;
       event.stopPropagation();
@@ -45,7 +45,7 @@ export class WrittenBy {
       this.button.focus();
     });
     gridView.scroller.addEventListener("keydown", (event) => {
-      if (event.key !== "w" || event.ctrlKey || event.altKey || event.metaKey || this.root.hidden) return;
+      if (event.key !== "w" || event.ctrlKey || event.altKey || event.metaKey || this.button.hidden) return;
       event.preventDefault();
       this.toggle();
     });
@@ -54,24 +54,23 @@ export class WrittenBy {
   toggle() {
     this.isOpen = !this.isOpen;
     this.button.setAttribute("aria-expanded", String(this.isOpen));
-    this.inside.hidden = !this.isOpen;
+    this.root.hidden = !this.isOpen;
     if (this.isOpen) this.later(0);
     else this.forget();
   }
 
-  /** The state that is asked about: the last one pinned, or else the one in view. @param {Held} grid @param {View} view */
+  /** Ask about another state, where it is another. @param {Held} grid @param {View} view */
   show(grid, view) {
-    const pins = view.pins.filter((pin) => lives(pin, grid)).reverse();
-    const askable = (/** @type {Place} */ { column, row }) => {
+    const place = subjectOf(grid, view, ({ column, row }) => {
       const found = grid.columns.find((one) => one.id === column);
-      return found !== undefined && canAsk(found) && row >= found.back && grid.rows[row] !== undefined;
-    };
-    const place = [...pins, ...(view.focus ? [view.focus] : [])].find(askable) ?? null;
+      return found !== undefined && canAsk(found) && row >= found.back;
+    });
     const other = place?.column !== this.place?.column || place?.row !== this.place?.row
       || grid.text !== this.grid?.text || grid.semantic !== this.grid?.semantic || grid.run !== this.grid?.run || grid.edits.length !== this.grid?.edits.length;
     this.grid = grid;
     this.place = place;
-    this.root.hidden = !place;
+    this.button.hidden = !place;
+    this.root.hidden = !place || !this.isOpen;
     if (!other) return;
     this.labels.value = "";
     this.forget();

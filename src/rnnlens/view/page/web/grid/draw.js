@@ -1,6 +1,6 @@
 // Drawing a grid as shapes. Python decides every number and colour; here they are only placed.
 
-import { followed } from "../base/follow.js";
+import { followed, followedChange } from "../base/follow.js";
 import { describe, columnName, groupName, lastLayer, visible, wordAfter } from "../base/format.js";
 import { isUnfinished } from "../base/held.js";
 import { shape } from "../base/markup.js";
@@ -64,6 +64,12 @@ function inSight({ own, width }, height, top, ...inside) {
   return shape("g", { class: "insight" }, shape("rect", paper), shape("line", line), ...inside);
 }
 
+/** What a followed number was before the edits, where it was another. @param {Over} over @param {number} index */
+function wasFollowed({ scale, here, unedited }, index) {
+  const other = scale && here && unedited && followedChange(here[index], unedited[index], scale.odds);
+  return other ? `, was ${followed(unedited[index], scale.odds)}` : "";
+}
+
 /**
  * The states of one row; empty while they are on their way.
  * @param {Held} grid @param {number} row @param {Layout} layout
@@ -78,7 +84,7 @@ export function drawRow(grid, row, layout, id, over = null) {
     const { column } = slot, state = states[slot.index];
     const named = id(k);
     const edited = editedOf(grid, row, slot), changed = changeWords(edited);
-    const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}` : "";
+    const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}${wasFollowed(over, slot.index)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
       describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars) + told + (changed && `; ${changed}`) } : {};
     const made = drawState(grid, state, slot, layout, said, over, drawEdited(edited, layout));

@@ -56,6 +56,7 @@ export function drawFollowed(over, slot, layout) {
       fill: "none", stroke: INK, "stroke-width": 1.1 })]),
     shape("text", { class: "number", x, y: round(low ? layout.label : middle + layout.label * 0.36), "font-size": layout.label },
       said, ...(fits ? [shape("tspan", { class: "change", "font-weight": 600 }, ` ${changed}`)] : [])),
+    ...(changed && !fits && low ? [shape("text", { class: "number change", x, y: round(layout.label * 2.1), "font-size": layout.label, "font-weight": 600 }, changed)] : []),
   ];
 }
 

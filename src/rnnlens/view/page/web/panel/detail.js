@@ -92,10 +92,9 @@ function facts(grid, column, state) {
 /**
  * Everything about the state in view.
  * @param {Held} grid @param {Place} place @param {number} width @param {Measure} measure
- * @param {Node[]} whatIf ways to change it
  * @returns {Node[]}
  */
-export function drawDetail(grid, place, width, measure, whatIf = []) {
+export function drawDetail(grid, place, width, measure) {
   const index = grid.columns.findIndex((column) => column.id === place.column);
   const column = grid.columns[index], state = grid.rows[place.row]?.[index];
   if (!column || !state) return [];
@@ -109,7 +108,6 @@ export function drawDetail(grid, place, width, measure, whatIf = []) {
     html("p", { class: "name" }, `${column.letter ? name[0].toUpperCase() + name.slice(1) : name}, after `,
       html("b", {}, bdi(wordAfter(grid, column, place.row)))),
     html("p", { class: "equation" }, visible(column.equation)),
-    ...whatIf,
     ...(changed ? [html("p", { class: "change" }, changed[0].toUpperCase() + changed.slice(1))] : []),
     ...told,
   ];

@@ -18,8 +18,8 @@ from rnnlens.files import sha256
 from rnnlens.model.train.distributed import Processes
 from rnnlens.run import Run
 
-# Some 170 steps, each saved: time enough to be caught in the middle.
-FLAGS = "--width 8 --batch 8 --epochs 15 --patience 15 --min-count 1 --device cpu".split()
+# Some 70 steps, each saved: time enough to be caught in the middle.
+FLAGS = "--width 8 --batch 8 --epochs 6 --patience 6 --min-count 1 --device cpu".split()
 
 
 def start(corpus: Path, run: Path) -> subprocess.Popen[str]:

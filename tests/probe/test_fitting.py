@@ -41,7 +41,7 @@ def test_a_long_fit_reaches_the_optimum_of_softmax_regression(network, train):
     # The reference: float64, L-BFGS to the optimum, on the very same states.
     fitter = Fitter(
         dataset(network, train, train), "output",
-        FitConfig(epochs=150, patience=150, learning_rate=0.1),
+        FitConfig(epochs=100, patience=100, learning_rate=0.1),
     )  # fmt: skip
     fitter.run(never, nothing)
     chunks = list(fitter.train.chunks())

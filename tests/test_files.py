@@ -216,3 +216,37 @@ def test_files_of_others_are_left_alone(tmp_path):
     write_json(tmp_path / "a.json", {})
     write_json(tmp_path / "*.json", {})
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*theirs, "a.json", "*.json"])
+
+
+def test_a_file_system_that_flushes_no_folders_is_written_to(tmp_path, monkeypatch):
+    flush = os.fsync
+
+    def refuse(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    write_bytes(tmp_path / "file", b"data")
+    assert (tmp_path / "file").read_bytes() == b"data"
+
+
+def test_json_that_was_laid_out_anew_says_what_to_do_by_hand(tmp_path):
+    path = tmp_path / "file.json"
+    write_json(path, {"name": "a"})
+    path.write_text(path.read_text().replace("\n", "\n\n"))
+
+    @dataclass(frozen=True)
+    class File(Strict):
+        name: Name
+
+    with pytest.raises(RnnlensError, match="take its last entry, checksum, out"):
+        read_json(path, File)
+
+
+def test_what_one_may_not_read_is_not_called_damaged(tmp_path, monkeypatch):
+    path = tmp_path / "file.json"
+    write_json(path, {"name": "a"})
+    monkeypatch.setattr("pathlib.Path.read_bytes", fail(errno.EACCES))
+    with pytest.raises(RnnlensError, match=r"cannot be read \(permission denied\)"):
+        read_json(path, dict)

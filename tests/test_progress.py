@@ -42,6 +42,12 @@ def test_where_nothing_makes_it_shorter_only_the_time_is_told(clock):
     assert lines(clock, 3000, 1.0)[0] == "about 50 min on this CPU"
 
 
+def test_a_first_step_of_nothing_is_no_measure(clock):
+    with Progress(10, unit="step", say=print, device=CPU) as progress:
+        clock(5.0)
+        progress.advance(0)
+
+
 def test_short_work_says_nothing(clock):
     assert lines(clock, 29, 1.0) == []
 

@@ -14,7 +14,7 @@ from glob import escape
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from annotated_types import Ge, Le, Len, MaxLen
+from annotated_types import Ge, Le, MaxLen, Predicate
 
 from rnnlens.errors import RnnlensError
 
@@ -24,6 +24,8 @@ _TEMPORARY = ".rnnlens-"  # no other program names its files so
 # The last entry of a JSON file is the SHA-256 of all that stands before it.
 _SEAL = re.compile(rb',?\n "checksum": "([0-9a-f]{64})"\n}\n\Z')
 _SEAL_SIZE = 100
+_BY_HAND = "where you changed it by hand, take its last entry, checksum, out"
+_UNFLUSHABLE = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # said by file systems without that
 
 Sort = TypeVar("Sort")
 _adapters: dict[Any, Any] = {}
@@ -41,7 +43,7 @@ class Strict:
 
 
 Name = Annotated[str, MaxLen(10_000)]  # of a label, a kind, a group
-Sha = Annotated[str, Len(64, 64)]
+Sha = Annotated[str, Predicate(re.compile("[0-9a-f]{64}").fullmatch)]
 Count = Annotated[int, Ge(0), Le(2**62)]
 Scalar = bool | int | float | Name  # a setting
 Settings = Annotated[dict[Name, Scalar], MaxLen(100)]
@@ -110,12 +112,17 @@ def remove(path: Path) -> None:
 
 def _flush_folder(folder: Path) -> None:
     """Have the disk know the names in a folder: a power cut then brings no old ones back."""
-    with suppress(PermissionError):  # one may be allowed to write there, and not to look
+    try:
         handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    except PermissionError:  # one may be allowed to write there, and not to look
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _UNFLUSHABLE:
+            raise
+    finally:
+        os.close(handle)
 
 
 def _write_problem(path: Path, size: int, error: OSError) -> str:
@@ -149,8 +156,7 @@ def read_json(path: Path, sort: type[Sort], remedy: str = REMEDY) -> Sort:
     if seal := _SEAL.search(data, max(0, len(data) - _SEAL_SIZE)):
         body = data[: seal.start()]
         if hashlib.sha256(body).hexdigest().encode() != seal[1]:
-            by_hand = "where you changed it by hand, take its last entry, checksum, out"
-            raise damaged(path, "its checksum differs", f"{remedy}; {by_hand}")
+            raise damaged(path, "its checksum differs", f"{remedy}; {_BY_HAND}")
         data = body + b"\n}\n"
     return parsed(data, sort, path, remedy)
 
@@ -164,6 +170,8 @@ def parsed(data: str | bytes, sort: type[Sort], path: Path, remedy: str = REMEDY
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
+        if where == "checksum":  # the file is laid out otherwise than we write it
+            remedy = f"{remedy}; {_BY_HAND}"
         raise damaged(path, f"{where[:80]}: {first['msg'][:160]}", remedy) from error
     return value
 
@@ -192,6 +200,8 @@ def regular_size(path: Path, remedy: str) -> int:
 
 def damaged(path: Path, reason: object, remedy: str) -> RnnlensError:
     """The error that names a file, what is wrong with it and what to do."""
+    if isinstance(reason, PermissionError):
+        return RnnlensError(f"{path} cannot be read (permission denied); have its owner allow it")
     if isinstance(reason, OSError):
         reason = reason.strerror or reason
     return RnnlensError(f"{path} is damaged ({str(reason)[:300]}); {remedy}")

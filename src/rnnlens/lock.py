@@ -43,9 +43,10 @@ def _taken(folder: Path) -> int:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise RnnlensError(
-                f"cannot write to {folder}: {error.strerror}; choose a folder you can write to"
-            ) from error
+            remedy = (
+                f"delete {path}" if os.path.lexists(path) else "choose a folder you can write to"
+            )
+            raise RnnlensError(f"cannot write to {folder}: {error.strerror}; {remedy}") from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -86,5 +87,5 @@ def _holder(handle: int) -> str:
         return (
             f"process {told['process']} on {told['host']} since {told['since']} ({told['command']})"
         )
-    except (ValueError, KeyError, TypeError):  # it has only just been taken
+    except (ValueError, KeyError, TypeError, RecursionError):  # it has only just been taken
         return "another process"

@@ -104,7 +104,7 @@ class Progress:
 
     def _left(self, now: float) -> float:
         """Seconds that the rest will take, at the speed so far."""
-        return (now - self.since) / (self.done - self.at) * (self.total - self.done)
+        return (now - self.since) / max(1, self.done - self.at) * (self.total - self.done)
 
     def _announcement(self, left: float) -> str:
         machine = "GPU" if self.device.type == "cuda" else "CPU"

@@ -82,6 +82,14 @@ class Run:
             )
         return contents.read_record(self.path / "run.json")
 
+    def check_unchanged(self, before: contents.Record | None) -> None:
+        """Refuse to go on where another command has written since the run was looked at."""
+        if (self.record() if self.exists() else None) != before:
+            raise RnnlensError(
+                f"another command has written to {self.path} meanwhile; give this one again to "
+                "continue, or choose another folder with -o"
+            )
+
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write run.json."""
         write_json(
@@ -178,6 +186,10 @@ class Run:
         except (TypeError, RnnlensError) as error:
             raise damaged(self.path / "probes.json", error, "fit anew") from error
         return config
+
+    def probes_hash(self) -> str | None:
+        """The SHA-256 of the probes' tensors, as probes.json records it; None: there are none."""
+        return self._probes_file().sha256 if self.has_probes() else None
 
     @property
     def fit_checkpoint(self) -> Path:

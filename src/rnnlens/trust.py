@@ -28,12 +28,12 @@ def allow(weights: str, factory: str, *, always: bool = False) -> None:
     key = _key(weights, factory)
     _allowed.add(key)
     if always and key not in (lines := _remembered()):
-        path = _file()
         try:
+            path = _file()
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
             raise RnnlensError(
-                f"cannot remember trust in {path} ({error.strerror}); give --trust each time"
+                f"cannot remember trust ({error}); give --trust each time"
             ) from error
         write_bytes(path, "".join(f"{line}\n" for line in [*lines, key]).encode())
 
@@ -47,7 +47,7 @@ def is_allowed(weights: str, factory: str) -> bool:
 def _remembered() -> list[str]:
     try:
         return _file().read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError):
+    except (OSError, ValueError, RuntimeError):  # the last: there is no home folder
         return []
 
 

@@ -3,6 +3,7 @@
 import errno
 import gzip
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -232,12 +233,14 @@ def test_a_record_of_another_format_stops_training_too(command, corpus_file, tin
     assert "train it anew or use that version" in line
 
 
-@pytest.mark.parametrize(("seconds", "step"), [(0, 2), (60, 6)])
+# The loss is looked at before each save, and otherwise now and then: when, the machine's load decides.
+@pytest.mark.parametrize(("seconds", "step"), [(0, "2"), (60, "[2-6]")])
 def test_a_loss_that_is_no_number(command, corpus_file, tiny, tmp_path, seconds, step):
     out = tmp_path / "run"
     flags = [*tiny, "--learning-rate", "1e30", "--checkpoint-seconds", seconds]
     line = told(command("train", corpus_file, "-o", out, *flags))
-    assert f"the loss is nan in epoch 1, step {step}; what was saved before is kept" in line
+    told_at = rf"the loss is nan in epoch 1, step {step}; what was saved before is kept"
+    assert re.search(told_at, line)
     assert "try a lower --learning-rate" in line
     assert not (out / "model.safetensors").exists()
     assert (out / "checkpoint.safetensors").exists() == (seconds == 0)

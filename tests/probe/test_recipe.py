@@ -30,6 +30,7 @@ def test_what_is_asked_for_is_taken_as_it_is():
     recipe = Recipe.of(config, 29_000, 24, from_prior=False)
     assert recipe == Recipe(states=5000, batch=128, epochs=7, rate=0.02)
     assert recipe.steps == 7 * 5000 // 128
+    assert Recipe.of(config, 29_000, 24, from_prior=True).rate == 0.02
 
 
 def test_the_rate_rises_and_falls():

@@ -70,3 +70,11 @@ def test_a_model_that_predicts_other_labels_has_no_perplexity_of_its_own(scores,
     assert found.unigram is None
     (tmp_path / "evaluation.json").write_text(json.dumps(found.evaluation()))
     assert Scores.read(tmp_path) == found
+
+
+def test_scores_of_probes_that_were_replaced_are_not_shown(tmp_path):
+    evaluation = {**Scores.of(MEASURED).evaluation(), "of": "a" * 64}
+    (tmp_path / "evaluation.json").write_text(json.dumps(evaluation))
+    assert Scores.read(tmp_path, "a" * 64).perplexity("output", "x") == 8.0
+    stale = Scores.read(tmp_path, "b" * 64)
+    assert (stale.own, stale.perplexity("output", "x"), stale.unigrams) == (4.0, None, {})

@@ -1,6 +1,7 @@
 """A user's module: how it is read, what a run keeps of it, and how to get it from its code."""
 
 import copy
+import re
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import torch
-from annotated_types import Ge, Le, Len
+from annotated_types import Ge, Le, Len, Predicate
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter, modules
@@ -22,6 +23,8 @@ from rnnlens.corpus.vocabulary import MOST_LABELS
 from rnnlens.errors import RnnlensError
 from rnnlens.files import Name, Strict
 from rnnlens.model.kinds import MOST_KINDS, Kind
+
+_Factory = Annotated[str, Predicate(re.compile(r"([\w.]+:[\w.]+)?").fullmatch)]
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ class UserModel:
 class UserRecord(Strict):
     """What model.json says of a user's module: all that can be known without its code."""
 
-    factory: Name  # package.module:factory, which gives the module; may be empty
+    factory: _Factory  # package.module:factory, which gives the module; may be empty
     description: Name  # such as LSTM 300 × 2
     follows: bool  # whether its labels are the words that follow
     #: The shape of one text's numbers, -1 along the words; None: the code prepares them.

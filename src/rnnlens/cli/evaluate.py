@@ -70,9 +70,11 @@ def run_eval(args: argparse.Namespace) -> int:
         check_figure(args.figure)
     run = Run(args.path)
     dataset = dataset_of(run, args)
-    probes = run.probes().to(dataset.device) if run.has_probes() else None
+    of = run.probes_hash()
+    probes = run.probes().to(dataset.device) if of else None
     evaluation: dict[str, Any] = {"model": measured(dataset)}
     if probes:
+        evaluation["of"] = of
         evaluation["probes"] = scores(probes, dataset, args.states)
     if probes and args.used:
         add_use(evaluation["probes"], probes, dataset)

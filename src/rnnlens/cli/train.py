@@ -161,11 +161,7 @@ def run_train(args: argparse.Namespace) -> int:
         group.any(False)  # no process writes before all have looked at the folder
         if group.first:
             lock.enter_context(run.writing())
-            if (run.record() if run.exists() else None) != before:
-                raise RnnlensError(
-                    f"another command has written to {run.path} meanwhile; give this one again to "
-                    "continue, or choose another folder with -o"
-                )
+            run.check_unchanged(before)
             run.write_record({**record, "status": TRAINING})  # first: it marks the folder as a run
             run.write_vocabulary(corpus.vocabulary)
             run.write_colours(colours)

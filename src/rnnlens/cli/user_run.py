@@ -8,7 +8,7 @@ from typing import Any
 
 from rnnlens.adapter.batches import batches_of
 from rnnlens.adapter.user_model import UserModel, user_model_at
-from rnnlens.contents import TRAINED, TRAINING
+from rnnlens.contents import TRAINED, TRAINING, Record
 from rnnlens.corpus.corpus import Corpus, numbered, tag_counts_of
 from rnnlens.corpus.tokens import Ints, ReadingConfig
 from rnnlens.corpus.vocabulary import Vocabulary
@@ -29,6 +29,7 @@ class UserRun:
     """A user's module, its corpus, and the run that is to be made of them."""
 
     run: Run
+    before: Record | None  # what run.json said when the folder was looked at
     record: Mapping[str, Any]
     colours: Mapping[str, Any]
     study: Study
@@ -49,13 +50,14 @@ class UserRun:
             "command": shlex.join(["rnnlens", *args.words]),
             "corpus": {"source": corpus.name, "hash": corpus.hash, **asdict(config)},
         }
-        if run.exists():
+        before = run.record() if run.exists() else None
+        if before:
             _refuse_other(run, record["corpus"], user)
         vocabulary = _vocabulary(user)
         words_follow = user.batches is None and vocabulary.inputs == vocabulary.labels
         batches = batches_of(user, vocabulary, corpus, config.longest)
         subject = study(user, batches, follows=words_follow)
-        if run.exists() and run.record().status == TRAINED:
+        if before and before.status == TRAINED:
             _refuse_other_kinds(run, subject)
         size, tag_counts = _size_and_tags(user, vocabulary, corpus, config.longest)
         names = subject.vocabulary()
@@ -65,7 +67,8 @@ class UserRun:
         session = Session(subject.model, text, examples)
         all_colours = colours or colours_of(names.labels, names.counts, tag_counts)
         description = f"{corpus.name} ({corpus.format}){size}"
-        return cls(run, record, all_colours, subject, session, description, colours is not None)
+        given = colours is not None
+        return cls(run, before, record, all_colours, subject, session, description, given)
 
     def describe(self) -> str:
         """A summary of the module and its corpus in a few lines."""
@@ -83,6 +86,7 @@ class UserRun:
 
     def write(self) -> None:
         """Make the folder, unless an earlier command has made it."""
+        self.run.check_unchanged(self.before)
         if self.run.exists() and self.run.record().status == TRAINED:
             if self.recoloured:
                 self.run.write_colours(self.colours)

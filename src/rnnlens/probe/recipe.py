@@ -78,11 +78,8 @@ class Recipe:
         enough = _ENOUGH_FROM_PRIOR if from_prior else _ENOUGH
         least = _EPOCHS if from_prior or pairs >= enough else _LEAST_EPOCHS
         passes = min(_MOST_EPOCHS, max(least, round(enough / pairs)))
-        rate = config.learning_rate or _RATE[config.probe]
-        if from_prior:
-            rate *= _FROM_PRIOR
-        elif not config.learning_rate:
-            rate *= max(1.0, _WIDE / max(width, _NARROW))
+        factor = _FROM_PRIOR if from_prior else max(1.0, _WIDE / max(width, _NARROW))
+        rate = config.learning_rate or _RATE[config.probe] * factor
         epochs = passes if config.epochs < 0 else config.epochs
         return cls(min(config.states or pairs, pairs), batch, epochs, rate)
 

@@ -42,4 +42,4 @@ def opened(run: Run, colours: Path | None = None, name: str = "", model: Any = N
     shown = {key: Palette.of(labels, value) for key, value in groupings.items()}
     session = Session(traceable, text, run.examples())
     name = name or run.path.resolve().name
-    return Lens(name, session, shown, probes, Scores.read(run.path), run=run)
+    return Lens(name, session, shown, probes, Scores.read(run.path, run.probes_hash()), run=run)

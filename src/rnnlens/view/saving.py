@@ -73,11 +73,11 @@ def chosen(columns: Sequence[Mapping[str, Any]], kinds: str | Sequence[str] | No
     given = kinds.split(",") if isinstance(kinds, str) else kinds
     wanted = [kind.strip() for kind in given if kind.strip()]
     known = {column["id"]: [k] for k, column in enumerate(columns)}
-    layers = _layers(columns)
+    layers = {name: chosen(columns, name) for name in ("all", "outputs")} | _layers(columns)
     for kind in wanted:
         if kind not in known and kind not in layers:
             raise RnnlensError(
-                f"the run has no kind {kind!r}; it has {', '.join(known)}; or give all, outputs, "
+                f"the run has no kind {kind!r}; it has {', '.join(known)}; or give "
                 f"{', '.join(layers)}"
             )
     if not wanted:
@@ -134,7 +134,7 @@ def save(
 ) -> None:
     """Write a grid, whole or not at all; `followed`: labels that are followed through it."""
     check(path, look)
-    write_bytes(path, drawn(grid, path.suffix.lower(), look, followed))
+    write_bytes(path.resolve(), drawn(grid, path.suffix.lower(), look, followed))
 
 
 def drawn(

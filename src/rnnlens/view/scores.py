@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from annotated_types import Ge, Le, MaxLen
 
-from rnnlens.files import Count, Name, Strict, is_present, read_json
+from rnnlens.files import Count, Name, Sha, Strict, is_present, read_json
 from rnnlens.probe.evaluation import Score
 
 _NUMBERS = {  # ours -> evaluation.json's
@@ -63,6 +63,7 @@ class _File(Strict):
     """evaluation.json: what was measured."""
 
     model: Annotated[dict[Name, _Split], MaxLen(100)]
+    of: Sha | None = None  # the SHA-256 of the probes that were measured; older ones do not say
     probes: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
     control: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
 
@@ -81,18 +82,22 @@ class Scores:
     unigrams: Mapping[str, float] = field(default_factory=dict)  # of each semantic's labels
 
     @classmethod
-    def read(cls, folder: Path) -> "Scores":
-        """What `rnnlens eval` left in a run folder."""
+    def read(cls, folder: Path, probes: str | None = None) -> "Scores":
+        """What `rnnlens eval` left in a run folder, which has probes of this SHA-256.
+
+        Where others were fitted since, nothing is known of these yet.
+        """
         path = folder / "evaluation.json"
         if not is_present(path):
             return cls()
         file = read_json(path, _File, f"measure again: rnnlens eval {folder}")
         semantics: dict[str, list[dict[str, Any]]] = {}
-        for score in file.probes:
+        current = file.of is None or file.of == probes
+        for score in file.probes if current else ():
             row: dict[str, Any] = {ours: getattr(score, name) for ours, name in _NUMBERS.items()}
             row["used"] = None if score.used is None else asdict(score.used)
             semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
-        unigrams = {score.semantic: score.unigram for score in file.probes}
+        unigrams = {score.semantic: score.unigram for score in file.probes if current}
         test = file.model["test"]
         return cls(test.perplexity, test.unigram, semantics, unigrams)
 

@@ -88,8 +88,9 @@ def check_swelling(path: Path, most: int) -> None:
                 unzipped += len(block)
                 if unzipped > limit:
                     raise RnnlensError(
-                        f"{path} unzips to more than {limit / 1e6:,.0f} MB, {most} times its size, "
-                        "as hardly any text does; if it is to be read all the same, give --swelling"
+                        f"{path} unzips to more than {limit / 1e6:,.0f} MB, {limit // size} times "
+                        "its size, as hardly any text does; if it is to be read all the same, give "
+                        "--swelling"
                     )
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from error

@@ -120,9 +120,11 @@ def _paragraphs(path: Path, encoding: str) -> Iterator[str]:
 
 def _cut(paragraph: str) -> Iterator[str]:
     """A paragraph that is too long in pieces, where they can be after a full stop."""
-    while len(paragraph) > _LONGEST:
-        ends = (paragraph.rfind(mark, 0, _LONGEST) + len(mark) for mark in (". ", ".\n", " "))
-        end = next((end for end in ends if end > _LONGEST // 2), _LONGEST)
-        yield paragraph[:end]
-        paragraph = paragraph[end:]
-    yield paragraph
+    at = 0
+    while len(paragraph) - at > _LONGEST:
+        most, least = at + _LONGEST, at + _LONGEST // 2
+        ends = (paragraph.rfind(mark, at, most) + len(mark) for mark in (". ", ".\n", " "))
+        end = next((end for end in ends if end > least), most)
+        yield paragraph[at:end]
+        at = end
+    yield paragraph[at:]

@@ -51,6 +51,10 @@ def test_the_address_leads_to_the_page_and_a_cookie_goes_on_from_there(client):
     assert client.post("/api/grid", json=GRID).status_code == 200
 
 
+def test_a_question_with_it_in_the_address_keeps_its_body(client):
+    assert client.post(f"/api/grid?token={TOKEN}", json=GRID).status_code == 200
+
+
 def test_an_address_leads_nowhere_else(client):
     answer = client.get(f"//evil.example/?token={TOKEN}")
     assert answer.headers["location"].startswith("http://127.0.0.1:8000/")

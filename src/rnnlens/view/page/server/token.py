@@ -42,6 +42,8 @@ class Locked:
         if self._is_right(bearer if scheme.lower() == "bearer" else ""):
             return None
         if self._is_right(request.query_params.get("token", "")):
+            if request.method not in ("GET", "HEAD"):  # whose body a redirection would lose
+                return None
             there = RedirectResponse(str(request.url.remove_query_params("token")), 303)
             value = self._token.decode()
             there.set_cookie(cookie, value, httponly=True, samesite="lax")

@@ -233,7 +233,7 @@ def test_a_record_of_another_format_stops_training_too(command, corpus_file, tin
     assert "train it anew or use that version" in line
 
 
-# The loss is looked at before each save, and otherwise now and then: when, the machine's load decides.
+# The loss is looked at before each save, and else now and then: the machine's load decides when.
 @pytest.mark.parametrize(("seconds", "step"), [(0, "2"), (60, "[2-6]")])
 def test_a_loss_that_is_no_number(command, corpus_file, tiny, tmp_path, seconds, step):
     out = tmp_path / "run"

@@ -16,22 +16,14 @@ from rnnlens.adapter.known import KnownModule, found_again
 from rnnlens.adapter.user_model import UserModel, UserRecord
 from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
 from rnnlens.errors import RnnlensError
-from rnnlens.files import (
-    add_line,
-    damaged,
-    is_present,
-    read_json,
-    sha256,
-    write_bytes,
-    write_json,
-)
+from rnnlens.files import add_line, damaged, is_present, read_json, sha256, write_bytes, write_json
 from rnnlens.lock import locked
 from rnnlens.model.network import Network
 from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.recipe import FitConfig
-from rnnlens.probe.stored import ProbesFile, check_layouts
+from rnnlens.probe.stored import ProbesFile, check_layouts, halved
 from rnnlens.tensors import packed, read_tensors, write_tensors
 from rnnlens.version import __version__
 
@@ -39,7 +31,6 @@ FILES = (  # what a finished run may hold, besides run.json
     "vocabulary.json", "colours.json", "evaluation.json", "model.json", "model.safetensors",
     "probes.json", "probes.safetensors", "examples.safetensors",
 )  # fmt: skip
-_EXACT = ("/counts", "/mean", "/scale", "/deviation")  # for which half precision is too coarse
 BUNDLED = "english-news"  # the name of the run that comes with the package
 
 
@@ -131,12 +122,7 @@ class Run:
         In half precision the file is half as large, and probabilities move in the fourth digit.
         Whatever moment it is killed at, the run has the old probes or the new.
         """
-        tensors = probes.tensors()
-        if half:
-            tensors = {
-                name: t if name.endswith(_EXACT) else t.half() for name, t in tensors.items()
-            }
-        data = packed(tensors)
+        data = packed(halved(probes.tensors()) if half else probes.tensors())
         hashes = {"model": self.model_hash(), "sha256": hashlib.sha256(data).hexdigest()}
         described = {**probes.to_json(), **hashes, "made": made}
         others = None

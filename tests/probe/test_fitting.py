@@ -77,7 +77,7 @@ def test_fitting_betters_the_start_and_every_kind_beats_the_unigram(network, tra
 
 
 def test_the_embedding_knows_its_own_word_and_nothing_far_ahead(network, train, valid):
-    now = best(fitted(network, train, valid, "input", epochs=10, learning_rate=0.01))
+    now = best(fitted(network, train, valid, "input", epochs=10, learning_rate=0.05))
     far = best(fitted(network, train, valid, "output+4", epochs=4))
     assert now["x"] < 1.1
     assert far["x"] > 10

@@ -1,6 +1,6 @@
 """Stored probes: what their two files hold, and whether the tensors are those described."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -17,6 +17,7 @@ from rnnlens.probe.spread import Spread
 from rnnlens.tensors import Layouts
 
 _FLOATS = ("F16", "BF16", "F32", "F64")
+_EXACT = ("/counts", "/mean", "/scale", "/deviation")  # for which half precision is too coarse
 _WIDEST = 1 << 20  # numbers of a state
 
 
@@ -45,6 +46,11 @@ class ProbesFile(Strict):
             raise ValueError(str(error)) from error
         if self.previous and self.previous.previous:
             raise ValueError("there are several previous probes")
+
+
+def halved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of probes in half precision, as far as that suffices."""
+    return {name: t if name.endswith(_EXACT) else t.half() for name, t in tensors.items()}
 
 
 def check_layouts(layouts: Layouts, probes: tuple[str, Sequence[str], Sequence[str], int]) -> None:

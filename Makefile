@@ -10,7 +10,9 @@ TSC := node_modules/.bin/tsc
 demo: $(VENV)/installed
 	@$(BIN)/rnnlens demo $(ARGS)
 
-test: lint types javascript pytest
+test: $(VENV)/test-ready $(TSC)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint types javascript
+	@$(MAKE) --no-print-directory pytest
 
 quick: $(VENV)/test-ready $(TSC)
 	@$(MAKE) --no-print-directory --jobs --output-sync lint types javascript quick-tests

@@ -12,7 +12,7 @@ from tests.fuzz.runs import Runs
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("subject", "count"), [(Runs, 30), (Checkpoints, 20), (Corpora, 40)])
+@pytest.mark.parametrize(("subject", "count"), [(Runs, 15), (Checkpoints, 12), (Corpora, 30)])
 def test_a_slice_of_all_mutations_is_refused_or_harmless(tmp_path, subject, count):
     case, outcomes = subject(tmp_path), []
     for number in range(count):

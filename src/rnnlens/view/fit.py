@@ -11,6 +11,7 @@ from torch import nn
 from rnnlens.adapter.axes.parting import is_part, some_sequences
 from rnnlens.adapter.axes.targets import Batch, check_batches, words_of
 from rnnlens.adapter.user_model import UserModel
+from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.quietly import fit_quietly
 from rnnlens.probe.recipe import FitConfig
@@ -72,11 +73,17 @@ def fit(
     vocabulary = found.vocabulary()
     text = found.model.text(vocabulary)
     examples = _examples(found, Session(found.model, text), held[0])
-    groupings = chosen or colours_of(vocabulary.labels, vocabulary.counts)["groupings"]
-    palettes = {key: Palette.of(vocabulary.labels, value) for key, value in groupings.items()}
-    name = name or type(found.model.adapter.module).__name__
     session = Session(found.model, text, examples)
-    return Lens(name, session, palettes, probes, made=asdict(config))
+    name = name or type(found.model.adapter.module).__name__
+    return Lens(name, session, _palettes(vocabulary, chosen), probes, made=asdict(config))
+
+
+def _palettes(
+    vocabulary: Vocabulary, chosen: Mapping[str, Mapping[str, Any]] | None
+) -> dict[str, Palette]:
+    """The user's colours, or those that go by the labels' names."""
+    groupings = chosen or colours_of(vocabulary.labels, vocabulary.counts)["groupings"]
+    return {key: Palette.of(vocabulary.labels, value) for key, value in groupings.items()}
 
 
 def _config(settings: Mapping[str, Any]) -> FitConfig:

@@ -67,28 +67,26 @@ class DivergenceRequest(Asked):
         return [(end(pair.a), end(pair.b)) for pair in self.pairs]
 
 
-class FollowRequest(Asked):
-    """Labels to follow through some rows of a text's grid."""
+class RowsRequest(Asked):
+    """Some rows of a text's grid."""
 
     run: Name | None = Field(None, description="null: the first")
     text: Text
     semantic: Name | None = Field(None, description="null: the run's first")
-    labels: list[Name] = Field(max_length=MOST_LABELS)
-    against: list[Name] = Field(default=[], max_length=MOST_LABELS)
     first: Row = Field(0, description="row to begin with")
     limit: Limit = Field(100, description="rows to answer with at most")
     edits: Edits = Field([], description="what is changed on the way, such as l2@4=0")
 
 
-class TurnsRequest(Asked):
+class TurnsRequest(RowsRequest):
     """Rows of a text's grid whose turns are wanted."""
 
-    run: Name | None = Field(None, description="null: the first")
-    text: Text
-    semantic: Name | None = Field(None, description="null: the run's first")
-    first: Row = Field(0, description="row to begin with")
-    limit: Limit = Field(100, description="rows to answer with at most")
-    edits: Edits = Field([], description="what is changed on the way, such as l2@4=0")
+
+class FollowRequest(RowsRequest):
+    """Labels to follow through some rows of a text's grid."""
+
+    labels: list[Name] = Field(max_length=MOST_LABELS)
+    against: list[Name] = Field(default=[], max_length=MOST_LABELS)
 
 
 class WrittenRequest(Asked):

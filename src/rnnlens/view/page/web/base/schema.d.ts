@@ -193,16 +193,16 @@ export interface FollowRequest {
   text: string;
   /** null: the run's first; at most 200 characters */
   semantic?: string | null;
-  /** at most 64 */
-  labels: string[];
-  /** at most 64 */
-  against?: string[];
   /** row to begin with; 0 to 1,000,000 */
   first?: number;
   /** rows to answer with at most; 1 to 200 */
   limit?: number;
   /** what is changed on the way, such as l2@4=0; at most 64 */
   edits?: string[];
+  /** at most 64 */
+  labels: string[];
+  /** at most 64 */
+  against?: string[];
 }
 
 /** Of each state the probability of labels, or the logarithm of their odds against others. */

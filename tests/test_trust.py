@@ -24,5 +24,5 @@ def test_without_a_home_folder_nothing_is_remembered(monkeypatch):
 @pytest.mark.parametrize("factory", ["mine:make\nanother os:system", "os:system now", "mine"])
 def test_a_factory_is_a_name_and_no_second_line_of_trust(tmp_path, factory):
     text = json.dumps({"factory": factory})
-    with pytest.raises(RnnlensError, match="factory"):
+    with pytest.raises(RnnlensError, match=r"\(factory: "):
         parsed(text, UserFile, tmp_path / "model.json")

@@ -13,7 +13,8 @@ from torch import Tensor
 from rnnlens import contents, trust
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.known import KnownModule, found_again
-from rnnlens.adapter.user_model import UserModel, UserRecord
+from rnnlens.adapter.user_model import UserModel
+from rnnlens.adapter.user_record import UserRecord
 from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
 from rnnlens.errors import RnnlensError
 from rnnlens.files import add_line, damaged, is_present, read_json, sha256, write_bytes, write_json
@@ -23,7 +24,7 @@ from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.recipe import FitConfig
-from rnnlens.probe.stored import ProbesFile, check_layouts, halved
+from rnnlens.probe.stored import ProbesFile, check_layouts, halved, label_counts
 from rnnlens.tensors import packed, read_tensors, write_tensors
 from rnnlens.version import __version__
 
@@ -31,7 +32,8 @@ FILES = (  # what a finished run may hold, besides run.json
     "vocabulary.json", "colours.json", "evaluation.json", "model.json", "model.safetensors",
     "probes.json", "probes.safetensors", "examples.safetensors",
 )  # fmt: skip
-BUNDLED = "english-news"  # the name of the run that comes with the package
+BUNDLED = "english-news"  # the first of the runs that come with the package
+_SHIPPED = Path(__file__).parent / "bundled"
 
 
 @dataclass(frozen=True)
@@ -158,11 +160,12 @@ class Run:
         file = self._probes_file()
         if file.model != self.model_hash():
             raise RnnlensError(f"the probes in {self.path} are of another model; {self._refit}")
-        described = file.family, file.kinds, file.semantics, file.labels
+        counts = label_counts(file.semantics, file.labels, file.answers)
         path = self.path / "probes.safetensors"
-        fits = partial(check_layouts, probes=described)
+        fits = partial(check_layouts, probes=(file.family, file.kinds, counts))
         tensors = read_tensors(path, file.sha256, fits, self._refit)
-        return Probes.of(*described, tensors)
+        described = file.family, file.kinds, file.semantics, file.labels
+        return Probes.of(*described, tensors, file.answers)
 
     def fit_config(self) -> FitConfig:
         """How the probes were fitted."""
@@ -291,8 +294,12 @@ class Run:
 
 
 def run_at(name: str) -> Run:
-    """The run in a folder; `english-news` is the bundled one, unless a folder has that name."""
+    """The run in a folder; or a bundled one, such as `english-news`, unless a folder has its name."""
     path = Path(name)
-    if name == BUNDLED and not path.exists():
-        path = Path(__file__).parent / "bundled" / BUNDLED
-    return Run(path)
+    return Run(_SHIPPED / name if not path.exists() and name in bundled() else path)
+
+
+def bundled() -> list[str]:
+    """The names of the runs that come with the package, the first of them first."""
+    names = sorted(path.parent.name for path in _SHIPPED.glob("*/run.json"))
+    return sorted(names, key=lambda name: name != BUNDLED)

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.axes.targets import NONE, Batch, check_batches, largest
+from rnnlens.adapter.axes.targets import NONE, Batch, largest
 from rnnlens.adapter.settings import mark_of
+from rnnlens.adapter.user_batches import check_batches
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
@@ -103,12 +104,12 @@ def _label_of_tags(vocabulary: Vocabulary) -> Ints | None:
 
 def _one_by_one(prepare: Callable[[list[int]], Any], texts: Texts, marked: bool) -> list[Batch]:
     """Single sentences; `marked`: a mark is read in front of each, and its last word is not."""
-    batches = []
+    batches: list[Batch] = []
     for number in np.flatnonzero(texts.split.lengths > 1):
         words, targets = texts.rows(np.array([number]))
         if marked and texts.label_of is None:
             words = targets = torch.cat([words, targets[:, -1:]], 1)
-        batches.append((prepare(words[0].tolist()), targets[0]))
+        batches.append(Batch(prepare(words[0].tolist()), targets[0]))
     return batches
 
 
@@ -126,7 +127,7 @@ def _side_by_side(user: UserModel, texts: Texts, first: bool) -> list[Batch]:
         words, targets = texts.rows(chosen)
         if not first:
             words, targets = words.T.contiguous(), targets.T.contiguous()
-        batches.append((words.to(device), targets))
+        batches.append(Batch(words.to(device), targets))
     return batches
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rnnlens.view.page.server.fields import (
+    Amount,
     Answer,
     Bits,
     Colour,
@@ -81,6 +82,14 @@ class Word(Answer):
     label: str
     unknown: bool
     group: str
+    value: Amount | None = Field(description="what is read at its step; null: it is a word")
+
+
+class Scale(Answer):
+    """An axis of numbers, cut into bins that are labels."""
+
+    edges: list[Amount] = Field(description="of the bins, from the least number of training up")
+    names: list[str] = Field(description="of the bins, in order")
 
 
 class State(Answer):
@@ -93,6 +102,9 @@ class State(Answer):
     top: list[tuple[str, Probability]] = Field(description="the most probable labels first")
     wanted: tuple[str, Probability, Rank] | None = Field(description="what really came")
     unread: bool = Field(description="whether no word was read into it yet: what it says is void")
+    number: tuple[Amount, Amount, Amount] | None = Field(
+        description="where labels are bins, the mean and the interval that holds 80%"
+    )
 
 
 class Change(Answer):
@@ -121,6 +133,9 @@ class Grid(Answer):
     edges: list[tuple[str, str]] = Field(
         description="which columns feed which; K@-1 without a column is K one row up, K@+1 one down"
     )
+    numbers: bool = Field(description="whether the model itself predicts numbers")
+    scale: Scale | None = Field(description="of the labels, where they are bins of numbers")
+    several: bool = Field(description="whether each label holds or not by itself")
     words: list[Word]
     left_out: Count = Field(description="words of the text beyond the most that are drawn")
     labels: dict[str, str] = Field(description="the group of every label that a state names")

@@ -161,8 +161,8 @@ class Run:
         if file.model != self.model_hash():
             raise RnnlensError(f"the probes in {self.path} are of another model; {self._refit}")
         counts = label_counts(file.semantics, file.labels, file.answers)
-        path = self.path / "probes.safetensors"
         fits = partial(check_layouts, probes=(file.family, file.kinds, counts))
+        path = self.path / "probes.safetensors"
         tensors = read_tensors(path, file.sha256, fits, self._refit)
         described = file.family, file.kinds, file.semantics, file.labels
         return Probes.of(*described, tensors, file.answers)
@@ -215,10 +215,9 @@ class Run:
         """Read model.json."""
         path = self.path / "model.json"
         value: Any = read_json(path, object)
-        is_user = isinstance(value, dict) and "kinds" in value
-        return (
-            read_json(path, contents.UserFile) if is_user else read_json(path, contents.NetworkFile)
-        )
+        if isinstance(value, dict) and "kinds" in value:
+            return read_json(path, contents.UserFile)
+        return read_json(path, contents.NetworkFile)
 
     def model(self, code: Any = None) -> Network | KnownModule:
         """The trained model, ready to trace.
@@ -294,12 +293,11 @@ class Run:
 
 
 def run_at(name: str) -> Run:
-    """The run in a folder; or a bundled one, such as `english-news`, unless a folder has its name."""
-    path = Path(name)
-    return Run(_SHIPPED / name if not path.exists() and name in bundled() else path)
+    """The run in a folder, or a bundled one such as `english-news`, if no folder has its name."""
+    return Run(_SHIPPED / name if name in bundled() and not Path(name).exists() else Path(name))
 
 
 def bundled() -> list[str]:
-    """The names of the runs that come with the package, the first of them first."""
+    """The names of the runs that come with the package; `rnnlens demo` opens the first."""
     names = sorted(path.parent.name for path in _SHIPPED.glob("*/run.json"))
     return sorted(names, key=lambda name: name != BUNDLED)

@@ -1,4 +1,4 @@
-"""The code of the bundled run `waves`: a small forecaster of numbers, and the series that it reads."""
+"""The code of the bundled run `waves`: a small forecaster, and the series that it reads."""
 
 import math
 

@@ -63,16 +63,18 @@ def _candidates(output: object) -> dict[str, Tensor]:
 
 def _numbers(output: object) -> dict[str, Tensor]:
     """Tensors that may hold a number for each state or sequence; first of all those that have an
-    axis of one.
+    axis of one, and last those that have several there, which can only be refused.
     """
     floats = {p: t for p, t in tensors(output) if t.is_floating_point()}
     single = {p: t for p, t in floats.items() if t.dim() in (2, 3) and t.shape[-1] == 1}
-    return single or {p: _column(t) for p, t in floats.items() if t.dim() in (1, 2)}
+    flat = {p: _column(t) for p, t in floats.items() if t.dim() in (1, 2)}
+    return single or flat or _candidates(output)
 
 
 def _column(values: Tensor) -> Tensor:
     """Numbers with a last axis of one."""
-    return values if values.dim() > 1 and values.shape[-1] == 1 else values[..., None]
+    has = values.dim() > 2 or (values.dim() == 2 and values.shape[-1] == 1)
+    return values if has else values[..., None]
 
 
 def as_sort(sort: str, values: Tensor, valid: Tensor | None) -> Tensor:

@@ -43,6 +43,9 @@ examples:
   rnnlens eval runs/news --json"""
 
 
+_MORE = (("error", "error"), ("precision", "precision"))  # of numbers, and of sets of labels
+
+
 def add_to(verbs: Any) -> None:
     """Declare the verb."""
     parser = verbs.add_parser("eval", help="measure a run's perplexity", description=_HELP)
@@ -161,6 +164,8 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
         head += f"{'calibration':>13}" + (f"{'shuffled':>12}" if control else "")
         use = any(row.get("used") for row in rows)
         head += f"{'used':>8}{'swap':>8}{'random':>9}" if use else ""
+        more = [(name, key) for name, key in _MORE if rows[0].get(key)]
+        head += "".join(f"{name:>11}" for name, _ in more)
         lines = [f"{semantic}, on {pairs:,} test states; unigram perplexity {unigram:.2f}", head]
         for row in rows:
             shuffled = _cell(control[semantic, row["kind"]], 12) if control else ""
@@ -168,9 +173,18 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
                 f"{row['kind']:<6}{_cell(row['perplexity'], 12)}{_cell(row['ratio'], 9, 3)}"
                 f"{row['accuracy']:>9.2%}{_cell(row['divergence'], 10, 3)}"
                 f"{row['calibration']:>13.4f}{shuffled}{_use(row.get('used')) if use else ''}"
+                + "".join(f"{row[key]['probe']:>11.4g}" for _, key in more)
             )
+        lines += [_beside(name, rows[0][key]) for name, key in more]
         texts.append("\n".join(lines))
     return texts
+
+
+def _beside(name: str, measured: dict[str, float | None]) -> str:
+    """What the probes' errors or precisions are to be compared with."""
+    own = measured["model"]
+    model = "" if own is None else f"the model itself {own:.4g}, "
+    return f"{name}: {model}without any state {measured['constant']:.4g}"
 
 
 def _use(measured: dict[str, float] | None) -> str:

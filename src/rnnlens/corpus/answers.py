@@ -2,6 +2,8 @@
 number, whose axis is cut into bins.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -20,6 +22,7 @@ SURE = 0.8  # the probability that an interval holds
 MOST_BINS = 1000
 _LEAST = 1e-12  # a probability whose logarithm is finite
 _DIGITS = range(2, 18)  # of the edges in the bins' names: as few as tell them apart
+_LONGEST = 8  # characters of an edge that is written with decimals
 
 Number = Annotated[float, Ge(-1e300), Le(1e300)]
 
@@ -60,12 +63,7 @@ class Scale(Strict):
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The bins by their edges; the outer ones have no end."""
-        inner = self.edges[1:-1]
-        short = [f"{edge:g}" for edge in inner]
-        for digits in _DIGITS:
-            short = [f"{edge:.{digits}g}" for edge in inner]
-            if len(set(short)) == len(short):
-                break
+        short = _short(self.edges[1:-1])
         between = [f"{a} to {b}" for a, b in pairwise(short)]
         return (f"below {short[0]}", *between, f"{short[-1]} or more")
 
@@ -112,6 +110,22 @@ class Scale(Strict):
         low, high = up_to.gather(1, at - 1), up_to.gather(1, at)
         part = ((wanted - low) / (high - low).clamp_min(_LEAST)).clamp(0, 1)
         return edges[at - 1] + part * (edges[at] - edges[at - 1])
+
+
+def _short(edges: Sequence[float]) -> list[str]:
+    """Numbers in order with as few digits as tell them apart, all with as many decimals where that
+    is not too long.
+    """
+    step = min((b - a for a, b in pairwise(edges)), default=abs(edges[0]) or 1.0)
+    decimals = max(0, math.ceil(-math.log10(step)))
+    written = [f"{round(edge, decimals) + 0.0:.{decimals}f}" for edge in edges]
+    if max(map(len, written)) <= _LONGEST and len(set(written)) == len(written):
+        return written
+    for digits in _DIGITS:
+        written = [f"{edge:.{digits}g}" for edge in edges]
+        if len(set(written)) == len(written):
+            break
+    return written
 
 
 @dataclass(frozen=True)

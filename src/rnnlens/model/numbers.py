@@ -37,5 +37,5 @@ def decode(number: int, features: int) -> tuple[float, ...]:
 
 
 def written(values: Sequence[float]) -> str:
-    """Numbers of one timestep as a word, with as few digits as give them back well enough."""
-    return ",".join(f"{value:.6g}" for value in values)
+    """Numbers of one timestep as a word, with a few digits, as people would type them."""
+    return ",".join(f"{value:.4g}" for value in values)

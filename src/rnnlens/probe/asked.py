@@ -99,14 +99,14 @@ def _other(name: str, batches: Sequence[Batch], names: Sequence[str] | None) -> 
     largest = max(int(one.max()) for one in codes)
     count = largest + 1 if table is None else table.shape[1]
     chosen = _names(None if names is None else names_of(names, f"targets={{{name!r}: ...}}"), count)
-    if len(chosen) < 2 or (table is None and count < 2):
-        raise RnnlensError(
-            f"the targets of {name} have a single label, so that there is nothing to tell apart; "
-            "give more"
-        )
     if len(chosen) < count:
         raise RnnlensError(
             f"the targets of {name} have {count} labels and {len(chosen)} are named; name every one"
+        )
+    if count < 2 and table is None:
+        raise RnnlensError(
+            f"the targets of {name} have a single label, so that there is nothing to tell apart; "
+            "give more"
         )
     return Answers(chosen, several=table is not None)
 

@@ -42,9 +42,8 @@ class Parts:
 
     def answers(self, semantic: str) -> Answers:
         """What the states are asked for under a semantic."""
-        if self.probes is None or of_model(semantic):
-            return self.session.text.labels
-        return self.probes.answers[base(semantic)]
+        others = self.probes.answers if self.probes else {}
+        return others.get(base(semantic), self.session.text.labels)
 
     def palettes_for(self, semantic: str) -> Mapping[str, Palette]:
         """The colours of what a semantic asks for."""

@@ -58,6 +58,13 @@ def asked_for(grid: Mapping[str, Any]) -> str:
     return f"the {names.get(name, name)}{later}"
 
 
+def paleness(grid: Mapping[str, Any]) -> str:
+    """What a faded rectangle means."""
+    if grid.get("scale"):
+        return "the state tells less"
+    return "less probable" if grid.get("several") else "groups mixed"
+
+
 def last_layer(columns: Sequence[Mapping[str, Any]]) -> int:
     """The layer of the model's own prediction, or the one where it would be."""
     last = max(int(column["layer"]) for column in columns)

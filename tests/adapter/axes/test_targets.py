@@ -38,7 +38,7 @@ def test_there_may_be_no_words(inputs):
         ([(WHOLE, WHOLE, WHOLE)], "every batch must be a pair"),
         ([{"a": WHOLE}], "one is dict"),
         ([(WHOLE, [1, 2])], "one is list"),
-        ([(WHOLE, WHOLE.cfloat())], r"one is complex64 of shape \(2, 3\)"),
+        ([(WHOLE, WHOLE.to(torch.complex64))], r"one is complex64 of shape \(2, 3\)"),
         ([(WHOLE, WHOLE[None, None])], r"one is int64 of shape \(1, 1, 2, 3\)"),
         ([(WHOLE, WHOLE[None])], "neither 0 nor 1 somewhere; .* targets\\[..., 0\\]"),
         ([(WHOLE, torch.tensor(3))], r"of shape \(\)"),

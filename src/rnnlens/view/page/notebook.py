@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from rnnlens.errors import RnnlensError
 from rnnlens.view.draw.visible import clip, printable, tail, width_of
 from rnnlens.view.page.bundle import WEB, bundle, compact
-from rnnlens.view.payload import asked_for, last_layer
+from rnnlens.view.payload import asked_for, last_layer, paleness
 from rnnlens.view.source import GridSource
 
 HINT = "for the live grid: pip install 'rnnlens[notebook]', and restart the kernel"
@@ -252,7 +252,7 @@ def _legend(grid: Mapping[str, Any]) -> str:
         f"&nbsp;{_safe(group.lower())}&nbsp;</span>"
         for group, colour in grid["groups"].items()
     ]
-    entries.append("faded = groups mixed")
+    entries.append(f"faded = {paleness(grid)}")
     entries += ["? = unknown word"] if any(word["unknown"] for word in grid["words"]) else []
     said = "each state's most probable label, on the colour of the leading group"
     return f"{said}: {' '.join(entries)}"

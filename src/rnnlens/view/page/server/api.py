@@ -13,16 +13,13 @@ from rnnlens.view.page.server.fields import (
     Answer,
     Bits,
     Colour,
-    Correlation,
     Count,
     DivergenceBits,
     FollowedNumber,
     Logits,
-    Nats,
     Perplexity,
     Probability,
     Rank,
-    Ratio,
     Share,
     Steps,
 )
@@ -203,41 +200,6 @@ class Turns(Answer):
 
     from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
     rows: list[TurnRow]
-
-
-class Use(Answer):
-    """How much of what a kind's probe reads the model uses; effects of pushes are in nats."""
-
-    used: Share = Field(description="read / most")
-    read: Nats = Field(description="along the probe's row")
-    most: Nats = Field(description="along the gradient")
-    random: Nats = Field(description="in a random direction")
-    shaped: Nats = Field(description="in a random direction in which states do vary")
-    swap: Correlation = Field(description="correlation of changes where states are swapped")
-
-
-class Score(Answer):
-    """How well the states of a kind predict, on the test split; null: not measured."""
-
-    kind: str
-    perplexity: Perplexity | None
-    ratio: Ratio | None = Field(description="of its perplexity to the model's own")
-    accuracy: Probability | None
-    kl: Bits | None = Field(description="from the model's own prediction, in bits")
-    calibration: Probability | None
-    used: Use | None
-
-
-class Accuracy(Answer):
-    """The evaluation of a run."""
-
-    run: str
-    title: str
-    follows: bool
-    own: Perplexity = Field(description="the model's")
-    unigram: Perplexity | None
-    unigrams: dict[str, Perplexity] = Field(description="by semantic")
-    semantics: dict[str, list[Score]]
 
 
 class Place(Answer):

@@ -51,12 +51,22 @@ export interface Accuracy {
   run: string;
   title: string;
   follows: boolean;
+  /** whether the model predicts numbers */
+  numbers: boolean;
   /** the model's */
   own: Perplexity;
   unigram: Perplexity | null;
   /** by semantic */
   unigrams: Record<string, Perplexity>;
   semantics: Record<string, Score[]>;
+}
+
+/** A measure of a probe, of the model itself, and of the labels' frequencies in training. */
+export interface Against {
+  probe: Amount;
+  /** null: the model predicts another label */
+  model: Amount | null;
+  constant: Amount;
 }
 
 /** What edits have changed in a state. */
@@ -375,6 +385,10 @@ export interface Score {
   kl: Bits | null;
   calibration: Probability | null;
   used: Use | null;
+  /** of numbers: the mean absolute error */
+  error: Against | null;
+  /** of sets of labels: the average precision */
+  precision: Against | null;
 }
 
 /** The encoding of one state. */

@@ -143,7 +143,7 @@ export function legend(grid) {
 function scaleLegend(grid, scale) {
   const ramp = toDom(shape("svg", { width: RAMP, height: 12, "aria-hidden": "true" }, ...drawRamp(grid, scale, RAMP)));
   const ends = [scale.edges[0], scale.edges[scale.edges.length - 1]].map(amount);
-  return [html("li", {}, ends[0], ramp, ends[1]), html("li", { class: "soft" }, "faded = the state tells less")];
+  return [html("li", {}, `${ends[0]}\u2002`, ramp, `\u2002${ends[1]}`), html("li", { class: "soft" }, "faded = the state tells less")];
 }
 
 /** The theme chosen earlier, where the browser remembers. */

@@ -73,10 +73,10 @@ export function drawAxis(grid, scale, state, width, measure) {
   const said = amount(mean), half = measure(said, 12, 600) / 2;
   const shapes = [
     shape("line", { class: "rule", x1: 0, x2: width, y1: base + 0.5, y2: base + 0.5, stroke: SOFT }), ...bars,
-    ...(came < 0 ? [] : [shape("rect", { class: "ring", x: at(edges[came]), y: 15, width: Math.max(2, at(edges[came + 1]) - at(edges[came])),
-      height: tall + 1, fill: "none", stroke: INK, "stroke-dasharray": "3 2" }, shape("title", {}, `really came: ${names[came]}`))]),
-    shape("line", { class: "ink", x1: at(low), x2: at(high), y1: base + 8, y2: base + 8, stroke: INK, "stroke-width": 3, "stroke-linecap": "round" }),
-    shape("circle", { class: "dot", cx: at(mean), cy: base + 8, r: 5, fill: INK, stroke: "#fff", "stroke-width": 1.5 }),
+    ...(came < 0 ? [] : [shape("rect", { x: at(edges[came]), y: 15, width: Math.max(2, at(edges[came + 1]) - at(edges[came])),
+      height: tall + 1, fill: "none", stroke: "currentColor", "stroke-dasharray": "3 2" }, shape("title", {}, `really came: ${names[came]}`))]),
+    shape("line", { x1: at(low), x2: at(high), y1: base + 8, y2: base + 8, stroke: "currentColor", "stroke-width": 3, "stroke-linecap": "round" }),
+    shape("circle", { cx: at(mean), cy: base + 8, r: 5, fill: "currentColor" }),
     label(Math.max(half, Math.min(width - half, at(mean))), 11, said, { "font-size": 12, "font-weight": 600, "text-anchor": "middle" }),
     ...ends,
   ];
@@ -92,12 +92,12 @@ export function drawSeries(grid, row, layout) {
   const { series } = layout;
   if (!series) return [];
   const x = (/** @type {number} */ k) => round(series.x + ((grid.words[k].value ?? 0) - series.least) / series.span * series.width);
-  const middle = layout.state / 2, half = layout.row / 2;
-  const here = x(row), parts = [];
-  for (const [other, y] of [[row - 1, middle - half], [row + 1, middle + half]]) {
-    const there = grid.words[other] ? x(other) : here;
-    if (grid.words[other]) parts.push(shape("line", { class: "series", x1: here, y1: middle, x2: round((here + there) / 2), y2: y, stroke: SOFT,
-      "stroke-width": LINE, "stroke-linecap": "round" }));
+  const middle = layout.state / 2, here = x(row), parts = [];
+  // Up to the edges of its row, where the rows above and below go on.
+  for (const [other, y] of [[row - 1, 0], [row + 1, layout.row]]) {
+    if (!grid.words[other]) continue;
+    const part = Math.abs(y - middle) / layout.row, edge = round(here + (x(other) - here) * part);
+    parts.push(shape("line", { x1: here, y1: middle, x2: edge, y2: y, stroke: SOFT, "stroke-width": LINE }));
   }
   const colour = grid.groups.get(grid.words[row].group) ?? SOFT;
   return [...parts, shape("circle", { cx: here, cy: middle, r: layout.density === "compact" ? 2 : 3.5, fill: colour })];

@@ -82,7 +82,7 @@ function facts(grid, column, state) {
     const [name, p, rank] = state.wanted;
     list.append(...fact(wantedName(grid.semantic, column), bdi(visible(name))),
       ...fact("probability, rank", `${probability(p)}, ${ordinal(rank)}`));
-  } else if (grid.follows) list.append(...fact(wantedName(grid.semantic, column), html("span", { class: "soft" }, "nothing yet")));
+  } else if (grid.follows && /^(in|out)put/.test(grid.semantic)) list.append(...fact(wantedName(grid.semantic, column), html("span", { class: "soft" }, "nothing yet")));
   if (state.number) {
     const [mean, low, high] = state.number.map(amount);
     list.append(...fact("mean", mean), ...fact("80% between", `${low} and ${high}`));

@@ -162,10 +162,9 @@ class Run:
             raise RnnlensError(f"the probes in {self.path} are of another model; {self._refit}")
         counts = label_counts(file.semantics, file.labels, file.answers)
         fits = partial(check_layouts, probes=(file.family, file.kinds, counts))
-        path = self.path / "probes.safetensors"
+        path, named = self.path / "probes.safetensors", (file.family, file.kinds, file.semantics)
         tensors = read_tensors(path, file.sha256, fits, self._refit)
-        described = file.family, file.kinds, file.semantics, file.labels
-        return Probes.of(*described, tensors, file.answers)
+        return Probes.of(*named, file.labels, tensors, file.answers)
 
     def fit_config(self) -> FitConfig:
         """How the probes were fitted."""
@@ -214,8 +213,7 @@ class Run:
     def _model_file(self) -> contents.NetworkFile | contents.UserFile:
         """Read model.json."""
         path = self.path / "model.json"
-        value: Any = read_json(path, object)
-        if isinstance(value, dict) and "kinds" in value:
+        if isinstance(value := read_json(path, object), dict) and "kinds" in value:
             return read_json(path, contents.UserFile)
         return read_json(path, contents.NetworkFile)
 
@@ -241,8 +239,8 @@ class Run:
 
     def text(self, model: Network | KnownModule) -> TextSide:
         """How texts are given to the model of this run."""
-        vocabulary, file = self.vocabulary(), self._model_file()
-        if file.vocabulary not in (None, sha256(self.path / "vocabulary.json")):
+        vocabulary = self.vocabulary()
+        if self._model_file().vocabulary not in (None, sha256(self.path / "vocabulary.json")):
             raise RnnlensError(f"the vocabulary in {self.path} is not its model's; restore both")
         if model.label_count != len(vocabulary):
             raise RnnlensError(
@@ -259,8 +257,7 @@ class Run:
 
     def allow_code(self, *, always: bool = False) -> None:
         """Let the code that this run names be imported, as its user trusts who made it."""
-        file = self._model_file()
-        if isinstance(file, contents.UserFile) and file.factory:
+        if isinstance(file := self._model_file(), contents.UserFile) and file.factory:
             trust.allow(file.sha256, file.factory, always=always)
 
     def _module(self, record: UserRecord, sha: str, code: Any) -> tuple[UserModel, Adapter]:
@@ -299,5 +296,5 @@ def run_at(name: str) -> Run:
 
 def bundled() -> list[str]:
     """The names of the runs that come with the package; `rnnlens demo` opens the first."""
-    names = sorted(path.parent.name for path in _SHIPPED.glob("*/run.json"))
-    return sorted(names, key=lambda name: name != BUNDLED)
+    names = (path.parent.name for path in _SHIPPED.glob("*/run.json"))
+    return sorted(names, key=lambda name: (name != BUNDLED, name))

@@ -109,9 +109,7 @@ class Adapter(Traceable):
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
         if self.axes is None:
-            raise RnnlensError(
-                "where labels lie is known once a batch is aligned; call align first"
-            )
+            raise RnnlensError("where labels lie is known after align; call that first")
         return self.axes.in_time(labels, trace())
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
@@ -211,22 +209,18 @@ class Adapter(Traceable):
             return None, layouts[0].lengths
         outputs = [trace.output for trace in traces.values()]
         returned = [tensor for trace in traces.values() for tensor in trace.part.returned]
-        fitted = search.logits(
-            output, layouts, [*returned, *outputs], self._logits, self._labels, self.sort
-        )
+        beside = [*returned, *outputs]
+        fitted = search.logits(output, layouts, beside, self._logits, self._labels, self.sort)
         if fitted is None:
             return None, layouts[0].lengths
         fit, layout = fitted
 
         def is_linear(logits: Tensor) -> bool:
             """Whether these are a linear map of states in the very same order."""
-            beside = [
-                layout.rows(values)
-                for values in (*states.values(), *outputs)
-                if values.shape[:2] == logits.shape[:2]
-            ]
+            both = (*states.values(), *outputs)
+            rows = [layout.rows(v) for v in both if v.shape[:2] == logits.shape[:2]]
             with untouched(self.module, modules.devices(self.module)):
-                return explained(self.module, beside, layout.rows(logits))
+                return explained(self.module, rows, layout.rows(logits))
 
         logits = self.orders.settle("logits", fit, layout, is_linear)
         return search.as_sort(self.sort, logits, layout.valid()), layout.lengths

@@ -84,9 +84,8 @@ class Dataset:
         if name not in self.answers or (name == OUTPUT and not self.model.predicts):
             there = [n for n in self.answers if n != OUTPUT or self.model.predicts]
             raise RnnlensError(
-                f"{semantic!r} is no semantic here, where there are targets for "
-                f"{', '.join(there)}; tag wants a corpus with tags, any other name its targets in "
-                "the batches"
+                f"{semantic!r} is no semantic here; give {', '.join(there)}, or a number behind "
+                "it, as output+2; tag wants a tagged corpus, other names targets in the batches"
             )
         return self.answers[name]
 
@@ -188,8 +187,8 @@ class Stream:
                 f"the model gives states of kind {kind} that are not numbers; train it anew"
             )
         values = [part.values for part in parts if part.values is not None]
-        labels = torch.cat([part.labels for part in parts])
-        return Chunk(states, labels, torch.cat(values) if values else None)
+        return Chunk(states, torch.cat([part.labels for part in parts]),
+                     torch.cat(values) if values else None)  # fmt: skip
 
     def frequencies(self) -> Tensor:
         """How often each label occurs; data whose labels need no trace is not traced."""
@@ -199,10 +198,8 @@ class Stream:
         else:
             batches = self.data.batches(every, torch.device("cpu"))
             labels = (_present(self.labels(batch, lambda: Trace({}))) for batch in batches)
-        total = self.answers.no_counts()
-        for part in labels:
-            total += self.answers.counts(part.cpu())
-        return total
+        counts = (self.answers.counts(part.cpu()) for part in labels)
+        return sum(counts, start=self.answers.no_counts())
 
     def _parts(self, chosen: Ints) -> Iterator[Chunk]:
         """The states of some pieces, batch by batch.
@@ -256,8 +253,8 @@ class Stream:
     def labels(self, batch: Batch, trace: Callable[[], Trace]) -> Tensor:
         """The label of every state of a batch, (T, B); NONE where there is none."""
         name = base(self.semantic)
-        targets = self.model.in_time(batch.targets if name == INPUT else batch.asked(name), trace)
-        wanted = targets
+        given = batch.targets if name == INPUT else batch.asked(name)
+        wanted = targets = self.model.in_time(given, trace)
         if name == INPUT:
             wanted = self._words(batch, trace)
         elif shift(self.semantic):

@@ -1,5 +1,7 @@
 """Lenses of modules that read and predict numbers, sets of labels, or nothing that is asked."""
 
+from typing import Any
+
 import pytest
 import torch
 from tests.letters import WORDS, LanguageModel, batches
@@ -21,7 +23,7 @@ class Regressor(nn.Module):
         super().__init__()
         self.part, self.head = nn.GRU(2, 6, batch_first=True), nn.Linear(6, 1)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Any:
         return self.head(self.part(x)[0][:, -1])[:, 0]
 
 
@@ -35,7 +37,7 @@ class Column(Forecaster):
 class Encoder(LanguageModel):
     """Returns its states, and predicts nothing."""
 
-    def forward(self, words: Tensor) -> Tensor:
+    def forward(self, words: Tensor) -> Any:
         return self.recurrence(self.embedding(words))[0]
 
 
@@ -109,7 +111,7 @@ def test_a_regressor_reads_features_and_says_one_number(tmp_path):
     torch.manual_seed(0)
     data = [(x, x[..., 0].sum(1)) for x in torch.randn(12, 8, 5, 2)]
     module = Regressor()
-    lens = rnnlens.fit(module, data, epochs=1)
+    lens: Any = rnnlens.fit(module, data, epochs=1)
     assert (lens.model.record.features, lens.session.text.follows) == (2, False)
     grid = lens("1,0.5 -1,2")
     own = module(torch.tensor([[[1, 0.5], [-1, 2.0]]])).detach()
@@ -137,7 +139,7 @@ def test_several_labels_have_a_probability_each(tmp_path):
     assert [s.tolist() for s in said] == [[1, 0], [1, 1], [1, 0], [0, 0]]  # c is 3, d 4, e 5, a 1
     state = grid["x"][1]
     assert state.share == pytest.approx(state.top(1)[0][1], rel=1e-4)
-    score = next(s for s in lens.evaluate(data) if s.kind == "x")
+    score: Any = next(s for s in lens.evaluate(data) if s.kind == "x")
     assert (score.accuracy, score.precision.probe) == pytest.approx((1, 1), abs=0.01)
     assert score.perplexity < 1.2 < score.unigram < 2.1
     lens.save(tmp_path / "run")
@@ -156,7 +158,7 @@ def test_targets_that_are_not_the_modules_need_no_logits(tmp_path):
     grid = lens("c d e a")
     assert grid.kinds[-1] == "h1"
     assert [s.top(1)[0][0] for s in grid["x"]] == ["odd", "even", "odd", "odd"]
-    numbers = [state.number[0] for state in lens("c d e a", "size")["x"]]
+    numbers = [(state.number or (0,))[0] for state in lens("c d e a", "size")["x"]]
     assert numbers == pytest.approx([3, 4, 5, 1], abs=0.8)
     kept = {(s.semantic, s.ratio) for s in lens.evaluate(data[:2])}
     assert kept == {("odd", None), ("size", None)}

@@ -32,6 +32,7 @@ def _lengths(module: nn.Module, batch: Any) -> Any:
     return module(batch[0], torch.tensor(batch[1]))
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 6), st.integers(1, 6), st.booleans(), st.booleans(),
     st.sampled_from([nn.LSTM, nn.GRU]), st.integers(0, 99),

@@ -209,6 +209,7 @@ def test_padding_to_a_fixed_length_is_of_no_meaning():
         assert torch.equal(found[:n, b], targets[b, :n])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flat", [True, False])
 @settings(deadline=None)
 @given(steps=st.integers(2, 5), sequences=st.integers(2, 5))

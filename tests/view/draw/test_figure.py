@@ -189,6 +189,7 @@ def test_sizes_follow_the_grid():
     assert size(9, bars=1)[1] < more[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "words", "width", "instead"),
     [(".pdf", 1200, None, ".html"), (".svg", 1200, None, ".html"), (".png", 200, 90, ".pdf")],
@@ -217,6 +218,7 @@ def test_a_png_says_nothing_of_the_day_or_the_machine():
     assert zlib.crc32(b"IEND").to_bytes(4, "big") == made[-4:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", figure.ENDINGS)
 def test_the_same_grid_gives_the_same_bytes(ending):
     first = figure.draw(PLAIN, ending, Style(ALL))

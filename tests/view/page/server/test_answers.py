@@ -43,6 +43,7 @@ def test_grids_of_other_semantics_and_later_rows(client):
     assert held_to(api.Grid, client.post("/api/grid", json=asked).content).from_ == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("run", ["formula", "gru", "bare"])
 def test_followed_labels_and_turns(client, run, text):

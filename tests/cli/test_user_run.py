@@ -117,6 +117,7 @@ def test_kinds_that_are_read_in_another_order_are_left_out(command, here, tmp_pa
     assert command("show", tmp_path / "run", "the dogs see a bird", *TRUST).code == 0
 
 
+@pytest.mark.slow
 def test_a_tagger_is_asked_for_tags(command, here, tmp_path):
     done = fit(command, "tagger", tmp_path / "run", corpus="tagged.conllu")
     assert (done.code, complaints(done)) == (0, "")
@@ -172,6 +173,7 @@ def test_the_weights_of_the_run_are_put_into_what_the_factory_makes(command, her
     assert a["rows"] == b["rows"]
 
 
+@pytest.mark.slow
 def test_sentences_of_two_words_are_enough_to_be_asked_for_either(command, here, tmp_path):
     """That the second follows the first is known, though nothing in a batch can show it."""
     (tmp_path / "two.txt").write_text("\n".join(f"{a} {b}" for a in WORDS[:8] for b in WORDS[:8]))

@@ -106,6 +106,7 @@ def test_symbols_are_mathematics_with_layer_and_time():
     assert {"$x$", "$c_{t{-}1}$", "previous", "long-term"} <= set(both)  # as much as fits
 
 
+@pytest.mark.slow
 def test_a_module_of_any_name_heads_its_column():
     found = grid(["we"])
     found["columns"][0] |= {"letter": "", "symbol": "encoder.$layers$", "name": "encoder.$layers$"}

@@ -99,6 +99,7 @@ def test_a_field_too_many_or_too_few_is_noticed(formula):
             held_to(api.Grid, json.dumps(spoilt))
 
 
+@pytest.mark.slow
 def test_edited_grids_what_wrote_a_state_and_how_it_goes_on(client, formula):
     edits = ["c1@2=0", "l2@3+0.5:dog"]
     for text in TEXTS[1:]:

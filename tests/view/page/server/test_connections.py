@@ -134,6 +134,7 @@ def test_a_huge_body_is_refused_before_it_is_sent(address):
     assert "256 KB" in json.loads(body)["error"]
 
 
+@pytest.mark.slow
 def test_silent_connections_are_closed(formula, monkeypatch):
     monkeypatch.setattr(connections, "PATIENCE", 0.3)
     with served(formula) as address, connected(address, 3) as three:

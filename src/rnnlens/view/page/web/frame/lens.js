@@ -66,7 +66,7 @@ export class Lens {
       focus: (at) => this.focus(at, true) });
     this.kindSheet = new KindSheet(place, this.gridView.head, (change) => this.set(change));
     this.whatIf = new WhatIf(place, this.gridView, callbacks.read ? { edits: (edits) => this.change({ edits }),
-      focus: (at) => this.focus(at, false) } : null);
+      focus: (at) => this.focus(at, false), read: callbacks.read } : null);
     drawn.insertBefore(this.whatIf.line, place);
     this.writtenBy = callbacks.read ? new WrittenBy(this.gridView, callbacks.read) : null;
     const { button, root: told } = this.writtenBy ?? { button: "", root: "" };

@@ -83,6 +83,11 @@ export function drawAxis(grid, scale, state, width, measure) {
   return { shapes, height: base + 36 };
 }
 
+/** What the series in a row is drawn from. @param {Held} grid @param {number} row @param {Layout} layout */
+export function seriesAt(grid, row, { series }) {
+  return series && [grid.words[row - 1]?.value, grid.words[row + 1]?.value, series];
+}
+
 /**
  * The series in the margin of its words: from the row above to the row below.
  * @param {Held} grid @param {number} row @param {Layout} layout

@@ -64,3 +64,5 @@ class UserRecord(Strict):
             raise ValueError("a text's numbers lie along one axis")
         if self.scale and len(self.scale.middles) != self.labels:
             raise ValueError("there are not as many bins as labels")
+        if self.scale and self.predicts and not self.scale.error:
+            raise ValueError("how far its numbers are off is not said")

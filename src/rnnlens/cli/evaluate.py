@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -98,8 +99,14 @@ def run_eval(args: argparse.Namespace) -> int:
     return 0
 
 
-def measured(dataset: Dataset) -> dict[str, dict[str, float]]:
-    """Perplexity of the model itself and of the unigram baseline on each split."""
+def measured(dataset: Dataset) -> Mapping[str, Mapping[str, float | None]]:
+    """Perplexity of the model itself and of the unigram baseline on each split; None where the
+    model predicts none of what it is asked for.
+    """
+    if not dataset.model.predicts:
+        nothing = {"pairs": 0, "perplexity": None, "unigram": None}
+        return {name: {some.unit: len(some.counts), **nothing}
+                for name, some in dataset.splits.items()}  # fmt: skip
     pairs = sum(dataset.stream(name, "output").pairs for name in dataset.splits)
     with Progress(pairs, unit="state", device=dataset.device, title="the model itself") as progress:
         return dataset.measured(progress.advance)
@@ -195,13 +202,13 @@ def _use(measured: dict[str, float] | None) -> str:
     )
 
 
-def table(model: dict[str, dict[str, float]]) -> str:
+def table(model: Mapping[str, Mapping[str, float | None]]) -> str:
     """The perplexities of a model and of the unigram baseline on each split, as a table."""
     unit = next(iter(model["train"]))  # sentences, or a user's batches
     lines = [f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"]
     for name, row in model.items():
         lines.append(
             f"{name:<8}{row[unit]:>12,}{row['pairs']:>14,}"
-            f"{_cell(row['perplexity'], 14)}{row['unigram']:>12.2f}"
+            f"{_cell(row['perplexity'], 14)}{_cell(row['unigram'], 12)}"
         )
     return "\n".join(lines)

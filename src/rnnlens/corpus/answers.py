@@ -39,7 +39,8 @@ class Scale(Strict):
     def __post_init__(self) -> None:
         if len(self.edges) != len(self.middles) + 1:
             raise ValueError("there are not as many bins as middles")
-        if any(a >= b for a, b in pairwise(self.edges[1:-1])):
+        ends_out = self.edges[0] > self.edges[1] or self.edges[-2] > self.edges[-1]
+        if ends_out or any(a >= b for a, b in pairwise(self.edges[1:-1])):
             raise ValueError("the edges of bins are not in order")
 
     @classmethod

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.axes.targets import NOTHING, Batch, Pair, most_telling, words_of
+from rnnlens.adapter.axes.targets import NOTHING, NUMBER, Batch, Pair, most_telling, words_of
 from rnnlens.adapter.known import KnownModule
 from rnnlens.adapter.settings import mark_of
 from rnnlens.adapter.user_model import UserModel
@@ -85,13 +85,13 @@ def study(
     if user.inputs is not None:
         inputs = tuple(user.inputs)
     _check_embedding(adapter, inputs)
+    scale = _with_error(own.scale, adapter, batches["valid"]) if user.sort == NUMBER else own.scale
     record = UserRecord(
         user.where, modules.description(adapter.module), follows,
         None if user.prepare else axes.fed, adapter.kinds, len(own), adapter.difference,
         replace(user.settings(), mark=mark_of(user.prepare, len(inputs))),
-        0 if inputs else axes.features, own.several, own.scale, user.sort != NOTHING,
+        0 if inputs else axes.features, own.several, scale, user.sort != NOTHING,
     )  # fmt: skip
-    record = replace(record, scale=_with_error(record, adapter, batches["valid"]))
     model = KnownModule(record, lambda: (user, adapter))
     splits = {name: data.of_batches(model, some) for name, some in batches.items()}
     dataset = Dataset(
@@ -106,10 +106,10 @@ def study(
 
 
 @torch.no_grad()
-def _with_error(record: UserRecord, adapter: Adapter, valid: Sequence[Batch]) -> Scale | None:
+def _with_error(scale: Scale | None, adapter: Adapter, valid: Sequence[Batch]) -> Scale | None:
     """The scale of a module's numbers with the deviation of these from the right ones."""
-    if record.scale is None or not record.predicts or adapter.axes is None:
-        return record.scale
+    if scale is None or adapter.axes is None:
+        return scale
     squares, count = 0.0, 0
     for batch in valid:
         trace = adapter.trace(batch.inputs)
@@ -119,8 +119,8 @@ def _with_error(record: UserRecord, adapter: Adapter, valid: Sequence[Batch]) ->
         right = batch.tables["output"][codes[there]]
         squares += float((y[there] - right).square().sum())
         count += int(there.sum())
-    spread = record.scale.edges[-1] - record.scale.edges[0]
-    return replace(record.scale, error=max((squares / max(1, count)) ** 0.5, _EXACT * spread))
+    spread = scale.edges[-1] - scale.edges[0]
+    return replace(scale, error=max((squares / max(1, count)) ** 0.5, _EXACT * spread))
 
 
 def _warn_of_padding(study: Study, batch: Batch) -> None:

@@ -88,7 +88,7 @@ class Session:
         ids = tuple(self.text.encode(words))
         return Example(text, words, ids, self._states(ids))
 
-    def dataset(self, data: Sequence[Any], answers: Mapping[str, Answers]) -> Dataset:
+    def dataset(self, data: Sequence[Any], answers: Mapping[str, Answers] | None = None) -> Dataset:
         """Data to be measured on: sentences, as texts or lists of words, or a user's batches.
 
         `answers`: what is asked, by semantic, where that is not a label of the model.
@@ -98,7 +98,7 @@ class Session:
         return Dataset(
             self.model, {"test": self._data(data)}, len(names),
             reads_labels=names.inputs == names.labels, follows=self.text.follows,
-            answers={"output": self.text.labels, **answers},
+            answers={"output": self.text.labels, **(answers or {})},
         )  # fmt: skip
 
     def _data(self, data: Sequence[Any]) -> Data:

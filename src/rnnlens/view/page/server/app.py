@@ -99,7 +99,7 @@ def _add_questions(
     async def accuracy(run: Name | None = None) -> Response:
         """How well each kind predicts, as `rnnlens eval` measured it."""
         lens = chosen(run)
-        if lens.scores.own is None:
+        if lens.scores.own is None and not lens.scores.semantics:
             raise HTTPException(404, f"{lens.name} was not measured yet; run: rnnlens eval RUN")
         text = lens.session.text
         about = {"run": lens.name, "title": lens.title, "follows": text.follows,

@@ -55,7 +55,7 @@ class Accuracy(Answer):
     title: str
     follows: bool
     numbers: bool = Field(description="whether the model predicts numbers")
-    own: Perplexity = Field(description="the model's")
+    own: Perplexity | None = Field(description="the model's; null: it predicts nothing of this")
     unigram: Perplexity | None
     unigrams: dict[str, Perplexity] = Field(description="by semantic")
     semantics: dict[str, list[Score]]

@@ -53,8 +53,8 @@ export interface Accuracy {
   follows: boolean;
   /** whether the model predicts numbers */
   numbers: boolean;
-  /** the model's */
-  own: Perplexity;
+  /** the model's; null: it predicts nothing of this */
+  own: Perplexity | null;
   unigram: Perplexity | null;
   /** by semantic */
   unigrams: Record<string, Perplexity>;

@@ -151,7 +151,7 @@ function table(scores, caption, naming) {
  */
 export function baselines(found, semantic) {
   const unigram = Object.hasOwn(found.unigrams, semantic) ? found.unigrams[semantic] : found.unigram;
-  /** @type {[string, number][]} */ const lines = semantic === "output" ? [["the model itself", found.own]] : [];
+  /** @type {[string, number][]} */ const lines = semantic === "output" && found.own !== null ? [["the model itself", found.own]] : [];
   return unigram === null ? lines : [...lines, ["unigram", unigram]];
 }
 

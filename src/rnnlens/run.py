@@ -206,10 +206,8 @@ class Run:
         """Refuse a run whose training has not finished."""
         record = self.record()
         if record.status != contents.TRAINED:
-            raise RnnlensError(
-                f"{self.path} has not finished; give the command again that began it: "
-                f"{record.command[:300] or 'rnnlens train'}"
-            )
+            begun = record.command[:300] or "rnnlens train"
+            raise RnnlensError(f"{self.path} has not finished; give its command again: {begun}")
 
     def _model_file(self) -> contents.NetworkFile | contents.UserFile:
         """Read model.json."""

@@ -204,11 +204,10 @@ class Run:
 
     def check_finished(self) -> None:
         """Refuse a run whose training has not finished."""
-        if self.record().status != contents.TRAINED:
-            raise RnnlensError(
-                f"the training in {self.path} has not finished; "
-                "give the same command again to continue it"
-            )
+        record = self.record()
+        if record.status != contents.TRAINED:
+            begun = record.command[:300] or "rnnlens train"
+            raise RnnlensError(f"{self.path} has not finished; give its command again: {begun}")
 
     def _model_file(self) -> contents.NetworkFile | contents.UserFile:
         """Read model.json."""

@@ -91,6 +91,16 @@ def test_the_rectangle_is_that_of_the_median_and_fades_with_entropy(forecaster):
     assert state.share == pytest.approx(1 - state.entropy() / 4, abs=1e-4)
 
 
+def test_a_figure_shows_means_and_bins(forecaster, tmp_path):
+    _, lens = forecaster
+    grid = lens(TEXT)
+    path = grid.save(tmp_path / "figure.svg", kinds=["h2"], key=False)
+    means = [f"{round(state.number[0], 2):g}".replace("-", "\u2212") for state in grid["h2"]]
+    assert all(f"<!-- {mean} -->" in path.read_text(encoding="utf-8") for mean in means)
+    colours = {colour for colour in grid.json["groups"].values() if colour != "#bbbbbb"}
+    assert all(colour in path.read_text(encoding="utf-8") for colour in colours)
+
+
 def test_a_saved_forecaster_is_the_same(forecaster, tmp_path):
     module, lens = forecaster
     lens.save(tmp_path / "run")

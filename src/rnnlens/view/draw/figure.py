@@ -15,6 +15,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.view.draw.followed import Scale
 from rnnlens.view.draw.key import draw_key
 from rnnlens.view.draw.pen import SMALL, Pen, fonts, mixed
+from rnnlens.view.draw.strip import draw_strip
 from rnnlens.view.draw.style import Drawing, Style
 from rnnlens.view.draw.symbols import mathematical
 from rnnlens.view.draw.visible import printable
@@ -261,6 +262,9 @@ class _Layout:
         left, room = x + _BLOCK + 3, self.cell - _BLOCK - 3 - 6
         if scale:
             scale.write(self.pen, (left, y), room, value)
+            return
+        if state.get("number"):
+            draw_strip(self.pen, self.grid, state, (left, y), (room, high), _BASE)
             return
         for k, (label, probability) in enumerate(state["top"][: self.style.bars]):
             full = self.grid["groups"][self.grid["labels"][label]]

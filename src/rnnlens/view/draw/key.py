@@ -17,7 +17,8 @@ def draw_key(
     pins: Collection[tuple[int, int]] = (),
 ) -> float:
     """As many entries to a line as fit between two edges; where the last line ends."""
-    entries = [(group.lower(), colour) for group, colour in grid["groups"].items()]
+    names = (grid.get("scale") or {}).get("names", grid["groups"])  # of numbers, the bins alone
+    entries = [(name.lower(), grid["groups"][name]) for name in names if name in grid["groups"]]
     entries.append((f"faded = {paleness(grid)}", ""))
     if any(word["unknown"] for word in grid["words"]):
         entries.append(("italic = unknown word", ""))

@@ -73,6 +73,9 @@ def test_the_forecaster_reads_new_numbers_without_anybodys_trust():
     grid = rnnlens.load("waves")("0.1 0.4 0.6 0.7")
     _, low, high = grid["h2"][3].number or (0, 0, 0)
     assert -1.9 < low < high < 1.9
+    written = grid["c2"][3].written_by()  # by gradients, after a grid that wants none
+    assert len(written.without) == 4
+    assert written.stored is not None
 
 
 @pytest.mark.parametrize("word", ["AMALGUM", "CC BY 2.5", "CC BY 4.0", "Wikinews", "Apache-2.0"])

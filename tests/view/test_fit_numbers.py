@@ -156,6 +156,8 @@ def test_several_labels_have_a_probability_each(tmp_path):
     again = rnnlens.load(tmp_path / "run", model=module)
     assert again("c d e a").json["rows"] == grid.json["rows"]
     assert again.evaluate(data)[0].precision is not None
+    with pytest.raises(RnnlensError, match="here several hold at once"):
+        again.evaluate(data, used=True)
     assert 0 <= grid["h1"][0].divergence(grid["h1"][2]) <= 1
     assert grid.follow("large", "even")["x"] == pytest.approx([1, 1, 1, 0], abs=0.3)
 

@@ -46,7 +46,8 @@ class KnownModule(Traceable):
     def _pair(self) -> tuple[UserModel, Adapter]:
         with self._lock:
             if self._live is None:
-                self._live = self._make()
+                with torch.inference_mode(False):  # else its weights could not be differentiated by
+                    self._live = self._make()
                 self._fingerprint = modules.fingerprint(self._live[1].module)
             return self._live
 

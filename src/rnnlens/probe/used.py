@@ -123,6 +123,11 @@ def used(
         raise RnnlensError(
             "the probes do not know how states vary, which a push goes by; fit them anew"
         )
+    if dataset.answers_to("output").several:
+        raise RnnlensError(
+            "what is used is measured of one label of many, and here several hold at once; leave "
+            "it out"
+        )
     kinds = [kind for kind in dataset.model.kinds if kind.id in probes.kinds and kind.letter]
     generator = torch.Generator(dataset.device).manual_seed(seed)
     chosen = frequent(probes, dataset, labels)

@@ -12,6 +12,7 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Readout
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import offset
+from rnnlens.run import Run
 from rnnlens.view.encoding import Palette
 from rnnlens.view.examples import examples_of
 from rnnlens.view.payload import (
@@ -57,6 +58,7 @@ class GridSource:
         self.edges = edges_of((*kinds, prediction), self.columns)
         self.semantics = probes.semantics if probes else ()
         self.rows = Rows(session, probes, self.columns)
+        self.run: Run | None = None  # where all of it comes from, if from a run
 
     @property
     def title(self) -> str:

@@ -2,12 +2,14 @@
 read it.
 """
 
+import atexit
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from rnnlens.errors import RnnlensError
 from rnnlens.files import damaged, is_present, read_json, sha256
@@ -136,7 +138,14 @@ class Index:
             "SET lock_configuration = true",
         ):
             database.execute(statement)
+        _connected.add(self)
         return database
+
+    def close(self) -> None:
+        """Let go of the database; a further question opens it anew."""
+        connection = self.__dict__.pop("_connection", None)
+        if connection is not None:
+            connection.close()
 
     @cached_property
     def _lock(self) -> Lock:
@@ -175,6 +184,16 @@ class Index:
             raise RnnlensError(f"DuckDB: {_first_line(error)}; mend the SQL") from error
         if [one.type for one in statements] != [library.StatementType.SELECT]:
             raise RnnlensError("an index is only read: give one SELECT, of the table words")
+
+
+_connected: WeakSet[Index] = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """DuckDB complains of connections that are open when Python ends."""
+    for index in list(_connected):
+        index.close()
 
 
 def _first_line(error: Exception) -> str:

@@ -66,17 +66,16 @@ class Compiler:
 
     def counts(self, query: Query) -> str:
         """How many rows there are of each sort."""
-        keys = [self._key(key) for key in query.by]
-        heads = [f"{sql} AS {column(key.name)}" for sql, key in zip(keys, query.by, strict=True)]
-        hits = f"count(*) FILTER (WHERE {self.where(query)})"
-        share = f"{hits} / count(*) AS share"
-        if not keys:
-            return f"SELECT {hits} AS count, count(*) AS words, {share}\nFROM words"
-        return (
-            f"SELECT {', '.join(heads)}, {hits} AS count, count(*) AS words, {share}\nFROM words\n"
-            f"GROUP BY {', '.join(keys)}\nHAVING {hits} > 0\n"
-            f"ORDER BY count DESC, {', '.join(keys)}{self._limit(query)}"
-        )
+        names = [column(key.name) for key in query.by]
+        keys = [f"{self._key(key)} AS {column(key.name)}" for key in query.by]
+        inner = ", ".join([*keys, f"{self.where(query)} AS hit"])
+        outer = ", ".join([*names, "count(*) FILTER (WHERE hit) AS count", "count(*) AS words",
+                           "count(*) FILTER (WHERE hit) / count(*) AS share"])  # fmt: skip
+        sql = f"SELECT {outer}\nFROM (SELECT {inner} FROM words)"
+        if names:
+            sql += f"\nGROUP BY {', '.join(names)}\nHAVING count(*) FILTER (WHERE hit) > 0\n"
+            sql += f"ORDER BY count DESC, {', '.join(names)}{self._limit(query)}"
+        return sql
 
     def where(self, query: Query) -> str:
         """The condition of a question."""

@@ -122,6 +122,12 @@ def test_what_index_refuses(run, command, tmp_path, words, message):
     assert not (own / "index").exists()
 
 
+def test_the_bundled_run_is_left_alone(command):
+    answer = command("index", "english-news", "--corpus", "words.conllu")
+    assert answer.code == 2
+    assert "the bundled run stays as it is; give -o FOLDER" in answer.err
+
+
 def test_the_parts_of_a_runs_own_corpus(trained_run, command, tmp_path):
     """A run that was trained here knows its corpus, and which sentences are for testing."""
     own = shutil.copytree(trained_run, tmp_path / "run")

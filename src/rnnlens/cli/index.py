@@ -13,7 +13,7 @@ from rnnlens.corpus.tokens import SPLITS, ReadingConfig, read_tokens
 from rnnlens.errors import RnnlensError
 from rnnlens.model.train.distributed import pick_device, processes
 from rnnlens.progress import Progress
-from rnnlens.run import Run, run_at
+from rnnlens.run import BUNDLED, Run, run_at
 from rnnlens.view.opening import opened
 from rnnlens.view.search.build import Builder, Subject
 from rnnlens.view.search.reading import ALL, Texts
@@ -74,6 +74,11 @@ def run_index(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     arrow()
     run: Run = args.path
+    if not args.output and run == run_at(BUNDLED):
+        raise RnnlensError(
+            "the bundled run stays as it is; give -o FOLDER, and ask it with: rnnlens find "
+            f"{BUNDLED} QUESTION --index FOLDER"
+        )
     heed(args, run)
     device = pick_device(args.device)
     lens = opened(run)

@@ -70,13 +70,16 @@ class Lens(GridSource):
         some = parsed(edits)
         return Grid(self, self.grid(text, semantic, palette, some), some)
 
-    def find(self, question: str, limit: int | None = LIMIT) -> Found:
+    def find(
+        self, question: str, limit: int | None = LIMIT, index: str | Path | None = None
+    ) -> Found:
         """The words of the corpus that the run's index is of whose states say what is asked for.
 
         The language is that of `rnnlens find`; `limit` is how many answers are given, unless the
-        question says so itself: `lens.find('l2 expects verb > .4 and y expects noun')`.
+        question says so itself: `lens.find('l2 expects verb > .4 and y expects noun')`. `index` is
+        the folder of the index, where it is not in the run's.
         """
-        return found(index_of(self), question, limit)
+        return found(index_of(self, index), question, limit)
 
     def __repr__(self) -> str:
         return f"<lens {self.title}>"

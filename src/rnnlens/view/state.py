@@ -1,6 +1,7 @@
 """States of a text that was read: what each says, and where it comes from."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -166,15 +167,18 @@ class State:
         mine, theirs = (torch.from_numpy(s.distribution()) for s in (self, other))
         return jensen_shannon(mine, theirs)
 
-    def similar(self, count: int = 10, by: str = "cosine") -> list[Similar]:
+    def similar(
+        self, count: int = 10, by: str = "cosine", index: str | Path | None = None
+    ) -> list[Similar]:
         """The nearest states of the same kind in the corpus that the run's index is of, which
         keeps states: `rnnlens index RUN --states int8`.
 
-        `by` cosine: of the states, standardised; by divergence: of what they predict.
+        `by` cosine: of the states, standardised; by divergence: of what they predict. `index` is
+        the folder of the index, where it is not in the run's.
         """
         return similar_to(
             self.grid.lens, self.kind, torch.from_numpy(self.vector()), self.distribution(), count,
-            by,
+            by, index,
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -179,34 +180,44 @@ def by_divergence(kept: Kept, stack: Stack, p: Floats, count: int) -> tuple[list
     return [numbers[k] for k in best], np.array(distances)[best]
 
 
-_indexes: WeakKeyDictionary["GridSource", tuple[tuple[int, int], Index]] = WeakKeyDictionary()
+_Stamp = tuple[str, int, int]  # a folder, when its index was made, and how large its manifest is
+_indexes: WeakKeyDictionary["GridSource", tuple[_Stamp, Index]] = WeakKeyDictionary()
 _kept: WeakKeyDictionary[Index, dict[str, Kept]] = WeakKeyDictionary()
 
 
-def index_of(lens: "GridSource") -> Index:
-    """The index of a lens's run, opened once, and again where it was made anew."""
+def index_of(lens: "GridSource", folder: str | Path | None = None) -> Index:
+    """The index of a lens's run, or one in another folder, opened once, and again where it was
+    made anew.
+    """
     if lens.run is None:
         raise RnnlensError(
             f"{lens.name} is of no run yet; save it, and index that: rnnlens index RUN"
         )
-    path = lens.run.path / "index" / MANIFEST
-    about = path.stat() if path.is_file() else None
-    stamp = (about.st_mtime_ns, about.st_size) if about else (0, 0)
+    place = Path(folder) if folder else lens.run.path / "index"
+    manifest = place / MANIFEST
+    about = manifest.stat() if manifest.is_file() else None
+    stamp = (str(place), about.st_mtime_ns, about.st_size) if about else (str(place), 0, 0)
     held = _indexes.get(lens)
     if held is None or held[0] != stamp:
-        held = _indexes[lens] = stamp, Index.of(lens.run)
+        held = _indexes[lens] = stamp, Index.of(lens.run, place)
     return held[1]
 
 
 def similar_to(
-    lens: "GridSource", kind: str, vector: Tensor, p: Floats, count: int, by: str
+    lens: "GridSource",
+    kind: str,
+    vector: Tensor,
+    p: Floats,
+    count: int,
+    by: str,
+    folder: str | Path | None = None,
 ) -> list[Similar]:
     """The states of the corpus nearest to one of the same kind, the nearest first."""
     if by not in WAYS:
         raise RnnlensError(f"by={by!r}: states are compared by {' or '.join(WAYS)}")
     if count < 1:
         raise RnnlensError(f"count={count}: give a number from 1 up")
-    index = index_of(lens)
+    index = index_of(lens, folder)
     if lens.probes is None or kind not in lens.probes.kinds:
         raise RnnlensError(f"the states of {kind} have no probe, so that none are kept of it")
     held = _kept.setdefault(index, {})

@@ -112,9 +112,10 @@ def run_index(args: argparse.Namespace) -> int:
         if group.first and not (folder / "manifest.json").exists():
             manifest = builder.finish()
             size = sum(path.stat().st_size for path in folder.iterdir())
+            where = f"{run.path} --index {folder}" if args.output else str(run.path)
             print(
                 f"{manifest.rows:,} words in {len(texts):,} sentences, {size / 1e6:,.1f} MB in "
-                f"{folder}; ask it: rnnlens find {run.path} 'y rank = 1 count by tag'"
+                f"{folder}; ask it: rnnlens find {where} 'y rank = 1 count by tag'"
             )
     return 0
 

@@ -149,7 +149,7 @@ class Questions:
         sign = self.sign()
 
         def total(fact: Fact) -> float:
-            return sum(p for label, p in fact[kind]["top"] if label in some)
+            return float(sum(p for label, p in fact[kind]["top"] if label in some))
 
         for _ in range(200):
             edge = round(self.chance.random() * 0.6, 3)

@@ -4,6 +4,7 @@ import os
 import random
 
 import pytest
+from tests.shown import ROOT
 from tests.view.conftest import WORDS
 from tests.view.search.naive import Questions, facts_of
 
@@ -157,3 +158,8 @@ def test_every_form_of_the_grammar_is_understood(index):
     ):  # fmt: skip
         found(index, question).table.to_pylist()
     assert "KIND expects THING" in GRAMMAR
+
+
+def test_the_documentation_has_the_grammar():
+    page = (ROOT / "docs/corpus-search.md").read_text(encoding="utf-8")
+    assert f"```text\n{GRAMMAR}\n```" in page

@@ -47,10 +47,13 @@ class Texts:
         self.split_of = np.repeat(np.arange(len(splits)), [len(some) for some in places])
         if not len(self.pieces):
             raise RnnlensError(f"{corpus.name} has no sentences in {', '.join(splits)}")
+        self.divide(part_words or PART_WORDS)
+
+    def divide(self, part_words: int) -> None:
+        """Lay down where parts end."""
         words = np.cumsum(np.diff(self.starts)[self.pieces])
-        self.ends = np.append(
-            np.flatnonzero(np.diff((words - 1) // (part_words or PART_WORDS))) + 1, len(words)
-        )
+        parts = (words - 1) // part_words
+        self.ends = np.append(np.flatnonzero(np.diff(parts)) + 1, len(words))
         self.words = int(words[-1])
 
     def _is_of(self, split: str) -> NDArray[np.bool_]:

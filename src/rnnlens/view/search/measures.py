@@ -21,7 +21,9 @@ from rnnlens.view.encoding import Encodings, Integers, Palette, encode, top_of
 from rnnlens.view.search.layout import TOP, Pair
 
 _TINY = 1e-30  # its logarithm is finite, and nothing times it is nothing
-_WORDS = {"cpu": 16, "cuda": 1024}  # at once: their distributions stay in the cache, or fill a GPU
+# Numbers of a kind's distributions that are held at once: they stay in the cache, or fill a GPU.
+_NUMBERS = {"cpu": 1 << 18, "cuda": 1 << 24}
+_MOST_WORDS = 4096  # at once, where there are few labels
 _ROWS = 40  # states that are encoded at once on a CPU
 
 
@@ -50,7 +52,8 @@ class Measuring:
         self.kinds = (*(probes.kinds if probes else ()), PREDICTION)
         self.pairs = tuple(pairs)
         self.group_of = torch.from_numpy(palette.group_of).to(device)
-        self.words = _WORDS[device.type]
+        numbers = _NUMBERS[device.type] // len(palette.group_of)
+        self.words = max(1, min(_MOST_WORDS, numbers))
 
     @torch.inference_mode()
     def of(self, states: States, wanted: Mapping[str, Integers], starts: Integers) -> Measures:

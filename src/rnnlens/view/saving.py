@@ -11,6 +11,7 @@ from rnnlens.files import write_bytes
 from rnnlens.view.draw import figure
 from rnnlens.view.draw.style import Style
 from rnnlens.view.page.bundle import readable, standalone
+from rnnlens.view.payload import last_layer
 
 ENDINGS = (*figure.ENDINGS, ".html", ".json")
 _MOST_BARS, _MOST_BARS_PAGE = 20, 5
@@ -87,7 +88,7 @@ def chosen(columns: Sequence[Mapping[str, Any]], kinds: str | Sequence[str] | No
 
 def _layers(columns: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
     """Every layer of the network by name, with its columns; input and prediction are none."""
-    last = max(column["layer"] for column in columns)
+    last = last_layer(columns)
     layers: dict[str, list[int]] = {}
     for k, column in enumerate(columns):
         if 0 < column["layer"] < last:
@@ -110,7 +111,8 @@ def some_rows(
     if followed:
         followed = {**followed, "rows": chosen_of(followed)}
     changes = chosen_of(grid, "changes") if grid.get("changes") else []
-    return {**grid, "words": words, "rows": chosen_of(grid), "changes": changes}, followed
+    some = {"words": words, "count": len(grid["words"]), "rows": chosen_of(grid)}
+    return {**grid, **some, "changes": changes}, followed
 
 
 def row_numbers(rows: str, count: int) -> list[int]:
@@ -180,6 +182,7 @@ def pinned(grid: Mapping[str, Any], pins: str | Sequence[str]) -> Iterator[tuple
     """The row and column of each state that is named as `l2:8`, by its kind and row's number."""
     columns = {column["id"]: k for k, column in enumerate(grid["columns"])}
     rows = {word.get("number", k + 1): k for k, word in enumerate(grid["words"])}
+    count = grid.get("count", len(rows))  # of the whole text, where some rows are drawn
     for pin in pins.split(",") if isinstance(pins, str) else pins:
         kind, _, number = pin.strip().rpartition(":")
         if not pin.strip():
@@ -189,6 +192,8 @@ def pinned(grid: Mapping[str, Any], pins: str | Sequence[str]) -> Iterator[tuple
                 f"pin {pin.strip()!r}: give a kind of {', '.join(columns)} and the number of a "
                 f"row, such as {next(reversed(columns))}:1"
             )
+        if not 1 <= int(number) <= count:
+            raise RnnlensError(f"pin {pin.strip()!r}: the text has {count} rows, from 1")
         if int(number) in rows:  # others are of rows that are not drawn
             yield rows[int(number)], columns[kind]
 

@@ -9,6 +9,7 @@ import torch
 from tests.view.conftest import formula_probes
 from tests.view.search.conftest import CPU, builder_of
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
 from rnnlens.files import write_json
 from rnnlens.run import Run
@@ -153,3 +154,14 @@ def test_a_full_disk_is_one_line_and_loses_nothing(run, corpus_file, monkeypatch
     monkeypatch.undo()
     builder.make(CPU)
     assert builder.finish().rows == Index.of(run).manifest.rows
+
+
+def test_what_is_no_label_of_the_model_is_not_indexed(run, corpus_file):
+    subject = builder_of(opened(run), corpus_file).subject
+    tag = replace(subject, semantic="tag", probes=None)
+    with pytest.raises(RnnlensError, match="has no probes for the semantic 'tag'"):
+        tag.check()
+    palette = next(iter(subject.palettes.values()))
+    several = replace(palette, answers=Answers(palette.groups, several=True))
+    with pytest.raises(RnnlensError, match="an index holds what states say of the labels that"):
+        replace(subject, palettes={"coarse": several}).check()

@@ -16,6 +16,7 @@ from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import Traceable
 from rnnlens.model.train.distributed import Processes
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.semantics import of_model
 from rnnlens.run import Run
 from rnnlens.version import __version__
 from rnnlens.view.encoding import Palette
@@ -55,6 +56,13 @@ class Subject:
             raise RnnlensError(
                 f"{self.run.path} has no probes for the semantic {self.semantic!r}; it has "
                 f"{', '.join(there)}"
+            )
+        answers = next(iter(self.palettes.values())).answers
+        one_label = not (answers and (answers.several or answers.scale))
+        if not (self.model.predicts and of_model(self.semantic) and one_label):
+            raise RnnlensError(
+                "an index holds what states say of the labels that the model predicts, one for "
+                f"each word; {self.run.path} under the semantic {self.semantic} has others"
             )
         if self.states and self.states not in PRECISIONS:
             raise RnnlensError(f"--states {self.states}: choose {' or '.join(PRECISIONS)}")

@@ -218,4 +218,5 @@ def encode_there(logits: Tensor, p: Tensor, measuring: Measuring, wanted: Intege
         (nats / math.log(2)).clamp_min(0).cpu().numpy(),
         came.cpu().numpy(),
         rank.cpu().numpy(),
+        np.zeros((len(p), 0)),  # of labels that are numbers, which no index has
     )

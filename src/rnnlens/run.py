@@ -190,7 +190,8 @@ class Run:
         """Write the weights, then model.json with a description of the model and their hash."""
         if isinstance(model, Network):
             weights: Mapping[str, Tensor] = model.state_dict()
-            described = {**asdict(model.config), "labels": model.label_count}
+            counts = {"labels": model.label_count, "words": model.word_count}
+            described = {**asdict(model.config), **counts}
         elif isinstance(model, KnownModule):
             weights, described = model.user.weights(), asdict(model.record)
         else:
@@ -247,6 +248,10 @@ class Run:
                 f"the model in {self.path} has {model.label_count} labels and its vocabulary "
                 f"{len(vocabulary)}; restore both"
             )
+        if isinstance(file, contents.NetworkFile) and (file.words or file.labels) != len(
+            vocabulary.inputs
+        ):
+            raise RnnlensError(f"the vocabulary in {self.path} is not its model's; restore both")
         return model.text(vocabulary)
 
     def network(self) -> Network:

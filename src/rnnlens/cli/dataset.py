@@ -43,8 +43,10 @@ def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
 
 def sentence_dataset(network: Network, corpus: EncodedCorpus) -> Dataset:
     """A network that rnnlens has trained, with its corpus as encoded sentences."""
-    data = {name: Sentences(split) for name, split in corpus.splits.items()}
-    return Dataset(network, data, len(corpus.vocabulary))
+    back = not network.causal
+    data = {name: Sentences(split, with_lengths=back) for name, split in corpus.splits.items()}
+    follows = corpus.vocabulary.words is None
+    return Dataset(network, data, len(corpus.vocabulary), reads_labels=follows, follows=follows)
 
 
 def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:

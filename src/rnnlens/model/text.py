@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -59,12 +60,14 @@ class TextSide:
 
     @classmethod
     def of_words(cls, vocabulary: Vocabulary) -> "TextSide":
-        """For a language model that rnnlens trains."""
+        """For a network that rnnlens trains; only a language model's labels are its words."""
 
         def is_known(word: str) -> bool:
             return vocabulary.encode([word]) != [vocabulary.unknown]
 
-        return cls(vocabulary, lambda text: words_of(text, is_known), column, side_by_side=True)
+        follows = vocabulary.words is None
+        split = partial(words_of, is_known=is_known)
+        return cls(vocabulary, split, column, follows=follows, side_by_side=True)
 
 
 def column(ids: Sequence[int]) -> Tensor:

@@ -47,14 +47,19 @@ class Data(ABC):
 
 
 class Sentences(Data):
-    """Encoded sentences: after each word but the last, a state is asked for the next word."""
+    """Encoded sentences: after each word a state is asked for its label, or for the next word."""
 
     unit = "sentences"
 
-    def __init__(self, split: Split, labels: Ints | None = None) -> None:
-        """`labels` take the place of the words in what is asked, but not in what is read."""
-        self.split, self.counts = split, split.lengths - 1
-        self.asked = split if labels is None else Split(labels, split.starts)
+    def __init__(
+        self, split: Split, asked: Split | None = None, *, with_lengths: bool = False
+    ) -> None:
+        """`asked` takes the place of the sentences in what is asked, but not in what is read.
+
+        `with_lengths`: the model is told how long sentences are, because it reads backwards too.
+        """
+        self.split, self.counts, self.with_lengths = split, split.steps, with_lengths
+        self.asked = asked or split
 
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
         """Sentences of similar length side by side, (T, B)."""
@@ -64,15 +69,34 @@ class Sentences(Data):
             group = chosen[k : k + _SIDE_BY_SIDE]
             read = split.batch(group)
             asked = read if self.asked is split else self.asked.batch(group)
-            yield Batch(read.inputs.to(device), asked.targets, asked.inputs)
+            inputs = read.inputs.to(device)
+            given = (inputs, read.lengths.to(device)) if self.with_lengths else inputs
+            yield Batch(given, asked.targets, asked.inputs)
 
     def shuffled(self, seed: int) -> "Sentences":
-        labels = exchanged([torch.from_numpy(self.asked.ids)], seed)[0]
-        return Sentences(self.split, labels.numpy())
+        asked = self.asked
+        if asked.labels is None:
+            mixed = Split(_mixed(asked.ids, seed), asked.starts)
+        else:
+            firsts = asked.labels[asked.starts[:-1]]
+            of_texts = np.array_equal(np.repeat(firsts, asked.lengths), asked.labels)
+            labels = (
+                np.repeat(_mixed(firsts, seed), asked.lengths)  # a text keeps one label
+                if of_texts
+                else _mixed(asked.labels, seed)
+            )
+            mixed = Split(asked.ids, asked.starts, labels)
+        return Sentences(self.split, mixed, with_lengths=self.with_lengths)
 
     def pairs(self, shift: int) -> int:
-        first, last = max(0, -shift), np.minimum(self.counts, self.split.lengths - shift)
+        first = max(0, -shift + (self.asked.labels is not None))
+        last = np.minimum(self.counts, self.counts + 1 - shift)
         return int(np.maximum(0, last - first).sum())
+
+
+def _mixed(labels: Ints, seed: int) -> Ints:
+    mixed: Ints = exchanged([torch.from_numpy(labels)], seed)[0].numpy()
+    return mixed
 
 
 class Batches(Data):

@@ -1,0 +1,41 @@
+"""Reading backwards: every sequence of a batch turned round, whatever its length."""
+
+import torch
+from torch import Tensor
+
+from rnnlens.model.cell import Change
+
+
+def turned(values: Tensor, lengths: Tensor | None) -> Tensor:
+    """(T, B, H) with every sequence turned round; what follows its end stays where it is."""
+    if lengths is None:
+        return values.flip(0)
+    steps = torch.arange(len(values), device=values.device)[:, None]  # (T, 1)
+    places = torch.where(steps < lengths, lengths - 1 - steps, steps)  # (T, B)
+    return values.gather(0, places[..., None].expand_as(values))
+
+
+def turned_edits(edits: dict[int, Change], steps: int, lengths: Tensor | None) -> dict[int, Change]:
+    """Changes by timestep as a layer meets them that reads `steps` timesteps backwards.
+
+    Where lengths differ, each sequence meets a timestep at another moment, and is changed then.
+    """
+    if lengths is None:
+        return {steps - 1 - step: change for step, change in edits.items()}
+    moments: dict[int, list[tuple[Tensor, Change]]] = {}
+    for step, change in edits.items():
+        for length in lengths[lengths > step].unique().tolist():
+            here = (lengths == length)[:, None]  # (B, 1)
+            moments.setdefault(length - 1 - step, []).append((here, change))
+    return {moment: _where(changes) for moment, changes in moments.items()}
+
+
+def _where(changes: list[tuple[Tensor, Change]]) -> Change:
+    """One change of a whole batch, of several that each are for some of its sequences."""
+
+    def change(letter: str, value: Tensor) -> Tensor:
+        for here, by in changes:
+            value = torch.where(here, by(letter, value), value)
+        return value
+
+    return change

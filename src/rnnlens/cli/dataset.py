@@ -46,7 +46,10 @@ def sentence_dataset(network: Network, corpus: EncodedCorpus) -> Dataset:
     back = not network.causal
     data = {name: Sentences(split, with_lengths=back) for name, split in corpus.splits.items()}
     follows = corpus.vocabulary.words is None
-    return Dataset(network, data, len(corpus.vocabulary), reads_labels=follows, follows=follows)
+    return Dataset(
+        network, data, len(corpus.vocabulary), reads_labels=follows, follows=follows,
+        of_texts=corpus.vocabulary.of_texts,
+    )  # fmt: skip
 
 
 def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:

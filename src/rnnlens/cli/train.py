@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from rnnlens.cli.dataset import sentence_dataset
-from rnnlens.cli.evaluate import measured, table
+from rnnlens.cli.evaluate import evaluation_of, table
 from rnnlens.cli.order import (
     PRESETS,
     QUICK,
@@ -155,14 +155,14 @@ def _train(
         for name, p in trainer.average.named_parameters():
             p.copy_(trainer.best[name])
     run.write_model(trainer.average)
-    perplexities = measured(sentence_dataset(trainer.average, corpus))
-    run.write_evaluation({"model": perplexities})
+    evaluation = evaluation_of(sentence_dataset(trainer.average, corpus), corpus.vocabulary.labels)
+    run.write_evaluation(evaluation)
     history = {"epochs": trainer.progress.epoch, "best_epoch": trainer.progress.best_epoch}
     run.write_record(
-        {**record, "status": TRAINED, "metrics": {**history, "perplexity": perplexities}}
+        {**record, "status": TRAINED, "metrics": {**history, "perplexity": evaluation["model"]}}
     )
     remove(run.checkpoint)
-    print(table(perplexities))
+    print(table(evaluation["model"]))
     return 0
 
 

@@ -10,16 +10,13 @@ from functools import cached_property
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Readout, Trace, Traceable
-from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.data import NONE, Batch, Data, Ints
-from rnnlens.probe.prior import log_prior
 from rnnlens.probe.semantics import INPUT, offset
 
 CHUNK = 4096  # states of every kind that measuring holds at once
@@ -32,6 +29,8 @@ class Chunk:
 
     states: States  # kind -> (N, H), and `y` if the stream has it among its kinds
     labels: Tensor  # (N,)
+    sequences: Tensor  # (N,) to which sequence each belongs; within one they stand in time's order
+    count: int  # of sequences
 
 
 class Dataset:
@@ -45,12 +44,14 @@ class Dataset:
         *,
         reads_labels: bool = True,
         follows: bool = True,
+        of_texts: bool = False,
     ) -> None:
         """`reads_labels`: the words that the model reads are labels, so that probes can be asked
-        for the semantic `input`. `follows`: targets are the words that come next.
+        for the semantic `input`. `follows`: targets are the words that come next. `of_texts`: a
+        target is of a whole sequence, and stands at each of its states.
         """
         self.model, self.splits, self.label_count = model, splits, label_count
-        self.reads_labels, self.follows = reads_labels, follows
+        self.reads_labels, self.follows, self.of_texts = reads_labels, follows, of_texts
         self.kinds = tuple(kind.id for kind in model.kinds)
         self._counts: dict[str, Tensor] = {}
 
@@ -98,32 +99,8 @@ class Dataset:
         splits = {name: data.shuffled(seed) for name, data in self.splits.items()}
         return Dataset(
             self.model, splits, self.label_count, reads_labels=self.reads_labels,
-            follows=self.follows,
+            follows=self.follows, of_texts=self.of_texts,
         )  # fmt: skip
-
-    @torch.no_grad()
-    def measured(self, advance: Callable[[int], object] = int) -> dict[str, dict[str, float]]:
-        """Perplexity of the model itself and of the unigram baseline on each split.
-
-        `advance` is told the number of states after each chunk.
-        """
-        prior, table = log_prior(self.counts("output")), {}
-        for name, data in self.splits.items():
-            model_nll = unigram_nll = 0.0
-            pairs = 0
-            for chunk in self.stream(name, "output", kinds=(PREDICTION,)).chunks():
-                logits = self.model.predict(chunk.states[PREDICTION])
-                model_nll += float(F.cross_entropy(logits, chunk.labels, reduction="sum"))
-                unigram_nll -= float(prior[chunk.labels.cpu()].sum())
-                pairs += len(chunk.labels)
-                advance(len(chunk.labels))
-            table[name] = {
-                data.unit: len(data.counts),
-                "pairs": pairs,
-                "perplexity": perplexity(model_nll, pairs),
-                "unigram": perplexity(unigram_nll, pairs),
-            }
-        return table
 
 
 class Stream:
@@ -167,7 +144,12 @@ class Stream:
             raise RnnlensError(
                 f"the model gives states of kind {kind} that are not numbers; train it anew"
             )
-        return Chunk(states, torch.cat([part.labels for part in parts]))
+        sequences, count = [], 0
+        for part in parts:
+            sequences.append(part.sequences + count)
+            count += part.count
+        labels = torch.cat([part.labels for part in parts])
+        return Chunk(states, labels, torch.cat(sequences), count)
 
     def frequencies(self) -> Tensor:
         """How often each label occurs, (V,); data whose labels need no trace is not traced."""
@@ -211,7 +193,7 @@ class Stream:
         keep = (labels.flatten() >= 0).nonzero()[:, 0].to(device)
         states = {kind: self._beside(kind, trace, labels) for kind in self.kinds}
         rows = {kind: values.flatten(0, 1)[keep].float() for kind, values in states.items()}
-        return Chunk(rows, _present(labels).to(device))
+        return Chunk(rows, _present(labels).to(device), keep % labels.shape[1], labels.shape[1])
 
     def _beside(self, kind: str, trace: Trace, labels: Tensor) -> Tensor:
         """The states (T, B, H) of a kind, checked to be as many as the labels."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from annotated_types import Ge, Le, MaxLen
 
 from rnnlens.files import Count, Name, Sha, Strict, is_present, read_json
+from rnnlens.probe.answers import MOST_CONFUSED
 from rnnlens.probe.evaluation import Score
 
 _NUMBERS = {  # ours -> evaluation.json's
@@ -28,6 +29,22 @@ class _Split(Strict):
     pairs: Count = 0
     sentences: Count = 0
     batches: Count = 0
+    accuracy: Number | None = None  # of networks that tag or classify
+    macro_f1: Number | None = None
+
+
+@dataclass(frozen=True)
+class Confusion(Strict):
+    """How often each true label (rows) got each answer (columns) on the test part."""
+
+    labels: Annotated[tuple[Name, ...], MaxLen(MOST_CONFUSED)]
+    counts: Annotated[
+        tuple[Annotated[tuple[Count, ...], MaxLen(MOST_CONFUSED)], ...], MaxLen(MOST_CONFUSED)
+    ]
+
+    def __post_init__(self) -> None:
+        if {len(self.counts), *map(len, self.counts)} != {len(self.labels)}:
+            raise ValueError("the confusion of labels is no square of their number")
 
 
 @dataclass(frozen=True)
@@ -66,6 +83,7 @@ class _File(Strict):
     of: Sha | None = None  # the SHA-256 of the probes that were measured; older ones do not say
     probes: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
     control: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
+    confusion: Confusion | None = None
 
     def __post_init__(self) -> None:
         if "test" not in self.model:

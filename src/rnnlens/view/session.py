@@ -94,6 +94,7 @@ class Session:
         return Dataset(
             self.model, {"test": self._data(data)}, len(names),
             reads_labels=names.inputs == names.labels, follows=self.text.follows,
+            of_texts=names.of_texts,
         )  # fmt: skip
 
     def _data(self, data: Sequence[Any]) -> Data:

@@ -97,7 +97,7 @@ def _answered(chunk: Chunk, logits: Tensor, dataset: Dataset) -> tuple[Tensor, T
     """The true labels of what is asked, and the model's answers.
 
     Of a whole text the answer is what a model says after the last word. One that reads both ways
-    has read everything at each word, and its answer is the mean of what it says.
+    has read everything at each word, and its answer is the mean of the probabilities there.
     """
     if not dataset.of_texts:
         return chunk.labels, logits.argmax(-1)
@@ -106,5 +106,6 @@ def _answered(chunk: Chunk, logits: Tensor, dataset: Dataset) -> tuple[Tensor, T
     if dataset.model.causal:
         said = logits[last]
     else:
-        said = logits.new_zeros(chunk.count, logits.shape[1]).index_add_(0, chunk.sequences, logits)
+        said = logits.new_zeros(chunk.count, logits.shape[1])
+        said.index_add_(0, chunk.sequences, logits.softmax(-1))
     return chunk.labels[last], said.argmax(-1)

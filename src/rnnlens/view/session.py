@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -55,6 +55,15 @@ class Session:
         self._last: tuple[tuple[int, ...], States] | None = None
         self._changed: tuple[tuple[bytes, tuple[int, ...]], States] | None = None  # with edits
         self._lock = Lock()
+
+    @property
+    def answer(self) -> Literal["last", "mean"] | None:
+        """How the answer for a whole text follows from what is said at its words: it is said at the
+        last, or is the mean where all of the text is known at each; None: words have the labels.
+        """
+        if not self.vocabulary.of_texts:
+            return None
+        return "last" if self.model.causal else "mean"
 
     def words(self, text: str) -> tuple[str, ...]:
         """The words of a text somebody typed."""

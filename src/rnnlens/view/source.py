@@ -197,6 +197,7 @@ class GridSource:
             "title": self.title,
             "text": asked.text,
             "follows": self.session.text.follows,
+            "answer": self.session.answer,
             "semantic": asked.semantic,
             "semantics": list(self.semantics),
             "palette": asked.palette,

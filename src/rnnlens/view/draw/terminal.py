@@ -6,6 +6,7 @@ from functools import cache
 from itertools import groupby, product
 from typing import Any
 
+from rnnlens.view.decision import told
 from rnnlens.view.draw.followed import Scale
 from rnnlens.view.draw.visible import clip, printable, tail, width_of
 from rnnlens.view.payload import asked_for
@@ -62,6 +63,8 @@ def draw(
     lines = [clip(f"{grid['title']} · what each state says of {asked_for(grid)}", width), ""]
     if scale:
         lines.insert(1, clip(scale.title, width))
+    if answer := told(grid):
+        lines.insert(1, clip(answer, width))
     for panel in _panels(grid, columns, width - margin, look):
         lines += _headings(grid, panel, look, margin)
         for row, word in enumerate(grid["words"]):

@@ -224,6 +224,8 @@ export interface Grid {
   text: string;
   /** whether labels are the words that follow */
   follows: boolean;
+  /** where a whole text has one label, how the model's answer follows from y: what it says last, or the mean; null: labels are of words */
+  answer: "last" | "mean" | null;
   semantic: string;
   semantics: string[];
   palette: string;

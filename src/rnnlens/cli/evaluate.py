@@ -62,7 +62,7 @@ def add_to(verbs: Any) -> None:
     parser.add_argument("--figure", type=Path, metavar="FILE",
                         help="draw perplexity per kind: .svg, .png or .pdf")  # fmt: skip
     parser.add_argument("--confusion", type=Path, metavar="FILE",
-                        help="draw which labels are taken for which: .svg, .png or .pdf")  # fmt: skip
+                        help="draw which labels are taken for which: .svg, ...")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
     add_trust_flags(parser.add_argument_group("a run of a module"))

@@ -90,9 +90,7 @@ def decision(lens: "GridSource", asked: "Request", label: str | None = None) -> 
         p, leads = (torch.cat(some).tolist() for some in zip(*parts, strict=True))
         at = dict(zip(lens.rows.places(first, last), zip(p, leads, strict=True), strict=True))
         rows += [[at[c.kind.id, t - c.back] for c in columns] for t in range(first, last)]
-    turned = {
-        column.id: since([row[k][1] for row in rows]) for k, column in enumerate(columns)
-    }
+    turned = {column.id: since([row[k][1] for row in rows]) for k, column in enumerate(columns)}
     values = np.array([[p for p, _ in row] for row in rows])
     return Decision(lens.labels[number], tuple(asked.words), tuple(turned), values, turned)
 

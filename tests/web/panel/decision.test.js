@@ -36,7 +36,7 @@ test("a line for each kind goes down the words, and the turning word is marked",
   const lines = all(drawn, "polyline", "sure");
   assert.equal(lines.length, 2);
   const points = lines[1].attributes.points.split(" ").map((pair) => pair.split(",").map(Number));
-  assert.deepEqual(points.map(([x]) => x), [0.25, 0.5, 0.75].map((p) => 92 + p * 202));
+  assert.deepEqual(points.map(([x]) => x), [0.25, 0.5, 0.75].map((p) => 80 + p * 154));
   assert.ok(points[0][1] < points[1][1] && points[1][1] < points[2][1]);
   assert.ok(lines[1].attributes["stroke-width"] > lines[0].attributes["stroke-width"]);
   const bold = all(drawn, "text").filter((one) => one.attributes["font-weight"] === 700);

@@ -135,9 +135,12 @@ export function semanticName(semantic, follows = true) {
   return `${follows ? "" : "label "}${words} ${found[1] === "+" ? "later" : "earlier"}`;
 }
 
-/** What a semantic asks for, in a sentence. @param {string} semantic @param {boolean} [follows] */
-export function semanticHelp(semantic, follows = true) {
-  const asked = follows ? "the word that comes next" : "the label of its word";
+/**
+ * What a semantic asks for, in a sentence; `whole`: labels are of whole texts.
+ * @param {string} semantic @param {boolean} [follows] @param {boolean} [whole]
+ */
+export function semanticHelp(semantic, follows = true, whole = false) {
+  const asked = follows ? "the word that comes next" : `the label of ${whole ? "the whole text" : "its word"}`;
   if (semantic === "output") return `What does each state say about ${asked}?`;
   if (semantic === "input") return "What does each state still say about the word just read?";
   const found = /^output([+-])(\d+)$/.exec(semantic);
@@ -147,9 +150,9 @@ export function semanticHelp(semantic, follows = true) {
   return `What does each state say about ${own}?`;
 }
 
-/** How a grid is read, in a sentence. @param {{semantic: string, follows: boolean}} grid */
-export function readHelp({ semantic, follows }) {
-  return `${semanticHelp(semantic, follows)} Bars: the likeliest labels; rectangle: the leading group.`
+/** How a grid is read, in a sentence. @param {{semantic: string, follows: boolean, answer?: string | null}} grid */
+export function readHelp({ semantic, follows, answer }) {
+  return `${semanticHelp(semantic, follows, Boolean(answer))} Bars: the likeliest labels; rectangle: the leading group.`
     + `${semantic !== "output" && follows ? " y: the model\u2019s own prediction of the next word." : ""}`;
 }
 

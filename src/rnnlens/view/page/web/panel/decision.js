@@ -13,7 +13,7 @@ import { textStyle } from "../grid/draw.js";
 /** @typedef {(row: number, column: number) => number | null} ValueOf how probable the label is in a state; null: not known */
 /** @typedef {{label: string, valueOf: ValueOf, shown: Set<string>, measure: Measure, onChoose: (place: Place) => void}} Look */
 
-const WIDTH = 300, WORDS = 92, TOP = 18, PITCH = 15, TALLEST = 420, LEAST = 9; // the last: of a row whose word can be read
+const WIDTH = 240, WORDS = 80, TOP = 18, PITCH = 15, TALLEST = 420, LEAST = 9; // the last: of a row whose word can be read
 const SIZE = 11;
 
 /**
@@ -53,12 +53,13 @@ export function drawDecision(grid, look) {
   const own = columns.find((k) => grid.columns[k].letter === "y");
   const since = own === undefined ? null : sinceRow(grid, own, label);
   const word = (/** @type {number} */ row) => html("b", {}, bdi(visible(grid.words[row].text)));
-  const answer = answerOf(grid) === label ? "The answer is " : "Of the model\u2019s own prediction ";
+  const answer = answerOf(grid) === label ? "The answer is " : "For y the label is ";
   const told = since === null ? ["it is not the most probable at the end."]
     : since === 0 ? ["the most probable from the first word on."] : ["the most probable from ", word(since), " on."];
   const items = columns.map((k) => item(grid, look, k));
-  return [html("h3", {}, "When it makes up its mind", html("small", {}, `probability of ${visible(label)}`)),
+  return [html("h3", {}, "When it makes up its mind"),
     html("p", {}, answer, html("b", {}, bdi(visible(label))), ", ", ...told),
+    html("p", { class: "soft" }, "Its probability down the words, thick by y; below, from which word on each kind says it."),
     toDom(drawLines(grid, look, columns, since)), html("ol", {}, ...items)];
 }
 
@@ -83,14 +84,14 @@ export function drawLines(grid, look, columns, since) {
   const down = (/** @type {number} */ row) => round(TOP + (row + 0.5) * pitch);
   const rules = [0, 0.5, 1].flatMap((p) => [
     shape("line", { class: "rule", x1: at(p), x2: at(p), y1: TOP - 4, y2: height }),
-    text(at(p), TOP - 7, percent(p), { class: "soft", fill: SOFT, "font-size": 10, "text-anchor": p === 1 ? "end" : "middle" })]);
+    text(at(p), TOP - 7, `${100 * p}%`, { class: "soft", fill: SOFT, "font-size": 10, "text-anchor": p === 1 ? "end" : "middle" })]);
   const marked = since === null ? [] : [
     shape("rect", { class: "track", x: 0, y: round(TOP + since * pitch), width: WIDTH, height: pitch, "fill-opacity": 0.09 })];
   const words = grid.words.slice(0, count).flatMap((word, row) => (pitch < LEAST && row !== since ? [] : [
     text(WORDS - 8, round(down(row) + 4), fitted(visible(word.text), WORDS - 12, SIZE, look.measure),
       { "font-size": SIZE, "text-anchor": "end", ...(row === since ? { "font-weight": 700 } : {}) })]));
   const lines = columns.flatMap((k) => drawLine(grid, k, look.valueOf, at, down));
-  return shape("svg", { width: WIDTH, height, viewBox: `0 0 ${WIDTH} ${height}`, role: "img", ...textStyle(),
+  return shape("svg", { width: "100%", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", ...textStyle(),
     "aria-label": "probability down the words; the list below says where each kind turns" }, ...rules, ...marked, ...words, ...lines);
 }
 

@@ -116,7 +116,7 @@ export function drawDetail(grid, place, width, measure) {
 /** What the panel says before a state is pointed at. @param {Held | null} grid */
 export function drawHint(grid) {
   const keys = [["arrows", "move"], ["Enter", "pins"], ["t", "goes to the largest turn"], ["e", "edits: what if it were another"], ["w", "who wrote it"], ["Escape", "clears"]];
-  const asked = grid ? semanticHelp(grid.semantic, grid.follows) : semanticHelp("output");
+  const asked = grid ? semanticHelp(grid.semantic, grid.follows, grid.answer !== null) : semanticHelp("output");
   const read = `Each row is a word the network reads, each column a part of the network. ${asked} The bars are its `
     + "answer, the longer the more probable; the rectangle takes the colour of the group that leads, and fades "
     + "where groups are mixed.";

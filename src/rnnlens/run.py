@@ -248,10 +248,6 @@ class Run:
                 f"the model in {self.path} has {model.label_count} labels and its vocabulary "
                 f"{len(vocabulary)}; restore both"
             )
-        if isinstance(file, contents.NetworkFile) and (file.words or file.labels) != len(
-            vocabulary.inputs
-        ):
-            raise RnnlensError(f"the vocabulary in {self.path} is not its model's; restore both")
         return model.text(vocabulary)
 
     def network(self) -> Network:

@@ -34,6 +34,7 @@ class Tagger(nn.Module):
         for layer, weights in zip(net.recurrent, part.all_weights, strict=True):
             for p, weight in zip(weights, layer.weights()[:4], strict=True):
                 assert isinstance(p, nn.Parameter)
+                assert weight is not None
                 p.data.copy_(weight)
         self.part, self.out = part.requires_grad_(False), nn.Linear(10, LABELS).double()
         self.out.weight.data, self.out.bias.data = net.readout.data, net.bias.data

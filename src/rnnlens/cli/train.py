@@ -39,7 +39,8 @@ from rnnlens.view.examples import TEXTS, chosen_examples
 from rnnlens.view.palette import colours_of, default_colours, read_colours
 
 _HELP = """\
-Train a language model: it reads a sentence word by word and predicts the next word.
+Train a network: it reads a sentence word by word and predicts the next word; with --task tag a
+label of each word, and with --task classify one of the whole text.
 
 CORPUS is a text file with one tokenised sentence a line, raw text, a CoNLL-U file, Penn Treebank
 brackets, a folder of files of one of these, gzipped or not, or nltk:NAME for a corpus that NLTK has
@@ -47,11 +48,17 @@ installed. The defaults are the paper's: lower case, numerals as NUM, words seen
 times as UNK, 80/10/10 of the sentences for training, validation and testing, an LSTM of 2 layers of
 300.
 
+With --task tag CORPUS is CoNLL-U, brackets, nltk:NAME or a word a line with columns of labels; with
+--task classify label<TAB>text, CSV, lines of JSON, or a folder of folders or files that are named
+for labels. These tasks have recipes of their own, which any flag can change.
+
 examples:
   rnnlens train news.conllu.gz -o runs/news
   rnnlens train news.conllu.gz -o runs/small --preset quick      in minutes without a GPU
   rnnlens train nltk:brown -o runs/brown --cell gru --width 200
   rnnlens train train.txt --valid valid.txt --test test.txt -o runs/ptb --min-count 1
+  rnnlens train ewt.conllu --task tag --bidirectional -o runs/tagger
+  rnnlens train reviews.csv --task classify --text-column review --label-column stars -o runs/stars
   torchrun --nproc-per-node 2 -m rnnlens train news.conllu.gz -o runs/news
 
 Ctrl-C stops; the same command continues where it stopped, to the same result."""

@@ -95,6 +95,7 @@ class Network(nn.Module, Traceable):
                 "--no-tied"
             )
         self.config, self.label_count, self.word_count = config, label_count, word_count
+        self.causal = not config.bidirectional
         inputs, outputs = config.embedding or config.width, config.width * config.directions
         self.embedding = nn.Parameter(torch.empty(word_count or label_count, inputs))
         cell = CELLS[config.cell]
@@ -107,14 +108,10 @@ class Network(nn.Module, Traceable):
         self.bias = nn.Parameter(torch.zeros(label_count))
         self._copy: tuple[tuple[int, int], Tensor] | None = None
 
-    @property
-    def causal(self) -> bool:
-        """Whether a state depends on nothing after it."""
-        return not self.config.bidirectional
-
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
-        below, kinds = (EMBEDDING.id,), [EMBEDDING]
+        below: tuple[str, ...] = (EMBEDDING.id,)
+        kinds = [EMBEDDING]
         for number in range(1, self.config.layers + 1):
             places = [Place(number, below, reverse=back) for back in (False, True)]
             places = places[: self.config.directions]
@@ -145,6 +142,11 @@ class Network(nn.Module, Traceable):
 
     def text(self, vocabulary: Vocabulary) -> TextSide:
         """How a text becomes a batch for this network."""
+        if len(vocabulary.inputs) != len(self.embedding):
+            raise RnnlensError(
+                f"the network reads {len(self.embedding)} words and its vocabulary has "
+                f"{len(vocabulary.inputs)}; restore both"
+            )
         return TextSide.of_words(vocabulary)
 
     @property
@@ -187,7 +189,7 @@ class Network(nn.Module, Traceable):
             x = dropout.locked(x, dropout.config.dropout_input)
         ways, every = self.config.directions, self.recurrent
         for first in range(0, len(every), ways):
-            outputs = []
+            outputs: list[Tensor] = []
             for layer in every[first : first + ways]:
                 weights = layer.weights(dropout.weight(layer.w_h) if dropout else None)
                 backwards = bool(outputs)

@@ -29,6 +29,7 @@ def rounded(drawing: str) -> str:
     return re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.1f}", drawing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "look"),
     [
@@ -59,6 +60,7 @@ def test_a_smaller_figure_has_smaller_type(client):
     assert wide.height > narrow.height
 
 
+@pytest.mark.slow
 def test_pdf_and_png_come_in_base64(client):
     for ending, begins in (("pdf", b"%PDF-"), ("png", b"\x89PNG")):
         data = ask(client, rows="1", kinds=["h2"], ending=ending).data

@@ -1,7 +1,7 @@
 // A grid with its panel: hover, pins and their divergence. The page, the exported file and a
 // notebook use it alike; it knows nothing of servers and keeps nothing global.
 
-import { html } from "../base/markup.js";
+import { html, write } from "../base/markup.js";
 import { flow, neighbours } from "../grid/flow.js";
 import { GridView } from "../grid/gridview.js";
 import { shownColumns } from "../grid/layout.js";
@@ -66,7 +66,7 @@ export class Lens {
       focus: (at) => this.focus(at, true) });
     this.kindSheet = new KindSheet(place, this.gridView.head, (change) => this.set(change));
     this.whatIf = new WhatIf(place, this.gridView, callbacks.read ? { edits: (edits) => this.change({ edits }),
-      focus: (at) => this.focus(at, false) } : null);
+      focus: (at) => this.focus(at, false), read: callbacks.read } : null);
     drawn.insertBefore(this.whatIf.line, place);
     this.writtenBy = callbacks.read ? new WrittenBy(this.gridView, callbacks.read) : null;
     const { button, root: told } = this.writtenBy ?? { button: "", root: "" };
@@ -114,7 +114,7 @@ export class Lens {
 
   /** Say what is shown where it is not what is asked for, and let it step back. @param {string} told "": it is */
   differ(told) {
-    if (this.shown.textContent !== told) this.shown.textContent = told;
+    write(this.shown, told);
     this.shown.hidden = !told;
     this.panel.parentElement?.classList.toggle("differs", told !== "");
   }

@@ -50,7 +50,8 @@ class Study:
     def vocabulary(self) -> Vocabulary:
         """The names, with how often each label comes in training."""
         counts = tuple(self.dataset.counts("output").tolist())
-        return Vocabulary.of_user(self.labels, counts, self.inputs)
+        names = Vocabulary.of_user(self.labels, counts, self.inputs)
+        return replace(names, of_texts=self.dataset.of_texts)
 
 
 def study(
@@ -64,7 +65,9 @@ def study(
     telling, *others = most_telling(batches["train"])
     axes = adapter.align(telling, *others)
     follows = axes.follows or follows
-    labels = _labels(user, adapter.trace(telling[0]).prediction.shape[-1])
+    trace = adapter.trace(telling[0])
+    labels = _labels(user, trace.prediction.shape[-1])
+    of_texts = len(trace.prediction) == 1 < len(trace.states[adapter.kinds[-1].id])
     inputs = labels if follows else ()
     if user.inputs is not None:
         inputs = tuple(user.inputs)
@@ -76,7 +79,10 @@ def study(
     )  # fmt: skip
     model = KnownModule(record, lambda: (user, adapter))
     splits = {name: data.of_batches(model, pairs) for name, pairs in batches.items()}
-    dataset = Dataset(model, splits, len(labels), reads_labels=inputs == labels, follows=follows)
+    dataset = Dataset(
+        model, splits, len(labels), reads_labels=inputs == labels, follows=follows,
+        of_texts=of_texts,
+    )  # fmt: skip
     result = Study(user, model, dataset, labels, inputs)
     _warn_of_padding(result, telling)
     _warn_if_worse_than_unigram(dataset, [targets for _, targets in batches["train"]])

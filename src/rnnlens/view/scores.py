@@ -98,6 +98,10 @@ class Scores:
     unigram: float | None = None
     semantics: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     unigrams: Mapping[str, float] = field(default_factory=dict)  # of each semantic's labels
+    # Of a network that tags or classifies: how often it is right, and what it takes for what.
+    accuracy: float | None = None
+    macro_f1: float | None = None
+    confusion: Confusion | None = None
 
     @classmethod
     def read(cls, folder: Path, probes: str | None = None) -> "Scores":
@@ -117,7 +121,8 @@ class Scores:
             semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
         unigrams = {score.semantic: score.unigram for score in file.probes if current}
         test = file.model["test"]
-        return cls(test.perplexity, test.unigram, semantics, unigrams)
+        answers = (test.accuracy, test.macro_f1, file.confusion)
+        return cls(test.perplexity, test.unigram, semantics, unigrams, *answers)
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> "Scores":
@@ -140,10 +145,10 @@ class Scores:
             for semantic, rows in self.semantics.items()
             for row in rows
         ]
-        return {
-            "model": {"test": {"perplexity": self.own, "unigram": self.unigram}},
-            "probes": theirs,
-        }
+        model = {"perplexity": self.own, "unigram": self.unigram}
+        model |= {"accuracy": self.accuracy, "macro_f1": self.macro_f1}
+        confusion = None if self.confusion is None else asdict(self.confusion)
+        return {"model": {"test": model}, "probes": theirs, "confusion": confusion}
 
     def used(self, semantic: str, kind: str) -> float | None:
         """How much of what a kind's probe reads the model uses; None: not measured."""
@@ -171,4 +176,7 @@ class Scores:
             "unigram": self.unigram,
             "unigrams": dict(self.unigrams),
             "semantics": semantics,
+            "accuracy": self.accuracy,
+            "macro_f1": self.macro_f1,
+            "confusion": None if self.confusion is None else asdict(self.confusion),
         }

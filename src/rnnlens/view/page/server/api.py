@@ -217,8 +217,15 @@ class Score(Answer):
     used: Use | None
 
 
+class Confusion(Answer):
+    """How often each true label (rows) got each answer (columns)."""
+
+    labels: list[str]
+    counts: list[list[Count]]
+
+
 class Accuracy(Answer):
-    """The evaluation of a run."""
+    """The evaluation of a run; what is null was not measured, or is not of its task."""
 
     run: str
     title: str
@@ -227,6 +234,9 @@ class Accuracy(Answer):
     unigram: Perplexity | None
     unigrams: dict[str, Perplexity] = Field(description="by semantic")
     semantics: dict[str, list[Score]]
+    accuracy: Probability | None
+    macro_f1: Probability | None
+    confusion: Confusion | None
 
 
 class Place(Answer):

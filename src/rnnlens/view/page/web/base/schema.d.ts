@@ -43,7 +43,7 @@ export type Share = number;
 /** -2,000 to 2,000 */
 export type Steps = number;
 
-/** The evaluation of a run. */
+/** The evaluation of a run; what is null was not measured, or is not of its task. */
 export interface Accuracy {
   run: string;
   title: string;
@@ -54,6 +54,9 @@ export interface Accuracy {
   /** by semantic */
   unigrams: Record<string, Perplexity>;
   semantics: Record<string, Score[]>;
+  accuracy: Probability | null;
+  macro_f1: Probability | null;
+  confusion: Confusion | null;
 }
 
 /** What edits have changed in a state. */
@@ -92,6 +95,12 @@ export interface Column {
   perplexity: Perplexity | null;
   /** how much of what its probe reads the model uses; null: not measured */
   used: Share | null;
+}
+
+/** How often each true label (rows) got each answer (columns). */
+export interface Confusion {
+  labels: string[];
+  counts: Count[][];
 }
 
 /** A text that the model is to go on with by itself. */

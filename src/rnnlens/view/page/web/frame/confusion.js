@@ -40,6 +40,6 @@ export function drawConfusion({ labels, counts }, width, measure) {
     });
   });
   const frame = shape("rect", { class: "rule", x: NAMES, y: NAMES, width: round(end - NAMES), height: round(end - NAMES), fill: "none", stroke: SOFT });
-  return shape("svg", { width: round(end + 4), height: round(end + 4), role: "img", ...textStyle(),
+  return shape("svg", { width: round(end + 4), height: round(end + 4), role: "img", ...textStyle(), fill: "currentColor",
     "aria-label": "which labels, rows, are taken for which, columns" }, frame, ...names, ...squares);
 }

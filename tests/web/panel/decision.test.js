@@ -31,7 +31,7 @@ test("a kind turns at the word from which on the label stays the most probable",
 
 test("a line for each kind goes down the words, and the turning word is marked", () => {
   const held = told([0.25, 0.5, 0.75]), columns = [IDS.indexOf("h1"), OWN];
-  const look = { label: "pos", valueOf: toldBy(held, "pos"), shown: new Set(IDS), measure: estimate, onChoose: () => {} };
+  const look = { answer: "pos", valueOf: toldBy(held, "pos"), shown: new Set(IDS), measure: estimate, onChoose: () => {} };
   const drawn = drawLines(held, look, columns, 1);
   const lines = all(drawn, "polyline", "sure");
   assert.equal(lines.length, 2);

@@ -120,9 +120,9 @@ export class Overlay {
   decided(grid, view) {
     const { follow } = view, answer = answerOf(grid);
     if (answer === null || (follow && (follow.against.length || follow.labels.length > 1))) return [];
-    const label = follow?.labels[0] ?? answer, told = toldBy(grid, label);
+    const asked = follow?.labels[0] ?? answer, told = toldBy(grid, asked);
     const valueOf = (/** @type {number} */ row, /** @type {number} */ k) => this.readings?.numbersOf(row)?.[k] ?? told(row, k);
-    return drawDecision(grid, { label, valueOf, shown: this.shown(), measure: this.gridView.measure, onChoose: (place) => this.go(place) });
+    return drawDecision(grid, { answer: asked, valueOf, shown: this.shown(), measure: this.gridView.measure, onChoose: (place) => this.go(place) });
   }
 
   /** @param {string} label */

@@ -3,7 +3,7 @@
 import { percent, visible } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { fitted } from "../base/text.js";
-import { label as text, round, SOFT } from "../grid/bars.js";
+import { label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
@@ -11,7 +11,7 @@ import { textStyle } from "../grid/draw.js";
 /** @typedef {import("../base/markup.js").Shape} Shape */
 /** @typedef {import("../base/text.js").Measure} Measure */
 /** @typedef {(row: number, column: number) => number | null} ValueOf how probable the label is in a state; null: not known */
-/** @typedef {{label: string, valueOf: ValueOf, shown: Set<string>, measure: Measure, onChoose: (place: Place) => void}} Look */
+/** @typedef {{answer: string, valueOf: ValueOf, shown: Set<string>, measure: Measure, onChoose: (place: Place) => void}} Look */
 
 const WIDTH = 240, WORDS = 80, TOP = 18, PITCH = 15, TALLEST = 420, LEAST = 9; // the last: of a row whose word can be read
 const SIZE = 11;
@@ -31,41 +31,41 @@ export function answerOf(grid) {
 
 /**
  * The row from which on a label is a column's most probable one, up to the end; null where it is not there.
- * @param {Held} grid @param {number} column @param {string} label
+ * @param {Held} grid @param {number} column @param {string} answer
  */
-export function sinceRow(grid, column, label) {
-  const other = grid.rows.map((row) => row[column].top[0][0] === label).lastIndexOf(false);
+export function sinceRow(grid, column, answer) {
+  const other = grid.rows.map((row) => row[column].top[0][0] === answer).lastIndexOf(false);
   return other === grid.rows.length - 1 ? null : other + 1;
 }
 
-/** The probability that a state itself tells. @param {Held} grid @param {string} label @returns {ValueOf} */
-export function toldBy(grid, label) {
+/** The probability that a state itself tells. @param {Held} grid @param {string} answer @returns {ValueOf} */
+export function toldBy(grid, answer) {
   return (row, column) => {
     const state = grid.rows[row][column];
-    return state.unread ? null : state.top.find(([name]) => name === label)?.[1] ?? null;
+    return state.unread ? null : state.top.find(([name]) => name === answer)?.[1] ?? null;
   };
 }
 
 /** @param {Held} grid @param {Look} look @returns {Node[]} */
 export function drawDecision(grid, look) {
-  const { label, shown } = look;
+  const { answer, shown } = look;
   const columns = grid.columns.flatMap((column, k) => (shown.has(column.id) && !column.back ? [k] : []));
   const own = columns.find((k) => grid.columns[k].letter === "y");
-  const since = own === undefined ? null : sinceRow(grid, own, label);
+  const since = own === undefined ? null : sinceRow(grid, own, answer);
   const word = (/** @type {number} */ row) => html("b", {}, bdi(visible(grid.words[row].text)));
-  const answer = answerOf(grid) === label ? "The answer is " : "For y the label is ";
+  const begin = answerOf(grid) === answer ? "The answer is " : "For y the label is ";
   const told = since === null ? ["it is not the most probable at the end."]
     : since === 0 ? ["the most probable from the first word on."] : ["the most probable from ", word(since), " on."];
   const items = columns.map((k) => item(grid, look, k));
   return [html("h3", {}, "When it makes up its mind"),
-    html("p", {}, answer, html("b", {}, bdi(visible(label))), ", ", ...told),
+    html("p", {}, begin, html("b", {}, bdi(visible(answer))), ", ", ...told),
     html("p", { class: "soft" }, "Its probability down the words, thick by y; below, from which word on each kind says it."),
     toDom(drawLines(grid, look, columns, since)), html("ol", {}, ...items)];
 }
 
 /** A kind, how sure it is at the end, and the word that turned it. @param {Held} grid @param {Look} look @param {number} k */
-function item(grid, { label, valueOf, onChoose }, k) {
-  const { id, name } = grid.columns[k], since = sinceRow(grid, k, label), end = valueOf(grid.rows.length - 1, k);
+function item(grid, { answer, valueOf, onChoose }, k) {
+  const { id, name } = grid.columns[k], since = sinceRow(grid, k, answer), end = valueOf(grid.rows.length - 1, k);
   const turned = since === null ? "not at the end" : visible(grid.words[since].text);
   return html("li", {}, html("button", { type: "button", class: "action", title: `${visible(name)}: from this word on`,
     click: () => onChoose({ column: id, row: since ?? grid.rows.length - 1 }) },
@@ -84,11 +84,11 @@ export function drawLines(grid, look, columns, since) {
   const down = (/** @type {number} */ row) => round(TOP + (row + 0.5) * pitch);
   const rules = [0, 0.5, 1].flatMap((p) => [
     shape("line", { class: "rule", x1: at(p), x2: at(p), y1: TOP - 4, y2: height }),
-    text(at(p), TOP - 7, `${100 * p}%`, { class: "soft", fill: SOFT, "font-size": 10, "text-anchor": p === 1 ? "end" : "middle" })]);
+    label(at(p), TOP - 7, `${100 * p}%`, { class: "soft", fill: SOFT, "font-size": 10, "text-anchor": p === 1 ? "end" : "middle" })]);
   const marked = since === null ? [] : [
     shape("rect", { class: "track", x: 0, y: round(TOP + since * pitch), width: WIDTH, height: pitch, "fill-opacity": 0.09 })];
   const words = grid.words.slice(0, count).flatMap((word, row) => (pitch < LEAST && row !== since ? [] : [
-    text(WORDS - 8, round(down(row) + 4), fitted(visible(word.text), WORDS - 12, SIZE, look.measure),
+    label(WORDS - 8, round(down(row) + 4), fitted(visible(word.text), WORDS - 12, SIZE, look.measure),
       { "font-size": SIZE, "text-anchor": "end", ...(row === since ? { "font-weight": 700 } : {}) })]));
   const lines = columns.flatMap((k) => drawLine(grid, k, look.valueOf, at, down));
   return shape("svg", { width: "100%", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", ...textStyle(),

@@ -19,7 +19,10 @@ def corpus(folder: Path, text: str, task: str = "tag", **settings: object) -> En
 
 
 def test_labels_are_a_vocabulary_apart_from_the_words(tmp_path):
-    found = corpus(tmp_path, TAGGED * 10, lowercase=False)
+    lines = [line.split() for line in TAGGED.splitlines()]
+    rows = ("\t".join(["1", one[0], "_", one[1], *"______"]) if one else "" for one in lines)
+    found = corpus(tmp_path, "\n".join([*rows, ""]) * 10, lowercase=False)
+    assert found.format.startswith("conllu")
     names = found.vocabulary
     assert names.labels == ("NOUN", "VERB", "NUM")
     assert names.words is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from tests.runfiles import contents, edit
 
 import rnnlens
@@ -115,6 +116,18 @@ def test_a_classifier_tells_when_it_makes_up_its_mind(command, classifier):
     other = grid.decision("pos")
     assert other.turned["y"] is None
     np.testing.assert_allclose(decision.values + other.values, 1)
+
+
+def test_a_tagger_is_measured_on_batches_whatever_their_padding(tagger):
+    lens = rnnlens.load(tagger)
+    ids = lens.session.vocabulary.encode("the old dog sees".split())
+    words, targets = torch.tensor([ids, ids]).T, torch.tensor([[1, 2, 0, 3], [1, 2, 0, 3]]).T
+    padded = torch.cat([words, words[:2]]), torch.cat([targets, torch.full((2, 2), -1)])
+    plain, other = lens.evaluate([(words, targets)]), lens.evaluate([padded])
+    assert plain[-1].perplexity == pytest.approx(other[-1].perplexity)
+    assert plain[-1].pairs == other[-1].pairs == 8
+    with pytest.raises(rnnlens.RnnlensError, match="sentences do not tell the labels"):
+        lens.evaluate(["the old dog sees"])
 
 
 def test_a_tagger_has_no_answer_for_a_text(tagger):

@@ -1,9 +1,22 @@
-"""Reading backwards: every sequence of a batch turned round, whatever its length."""
+"""Reading both ways: every sequence of a batch turned round, whatever its length."""
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from rnnlens.model.cell import Change
+
+
+def side_by_side(outputs: Sequence[Tensor]) -> Tensor:
+    """The outputs (T, B, H) of all directions as what the next layer reads."""
+    return outputs[0] if len(outputs) == 1 else torch.cat(list(outputs), -1)
+
+
+def lengths_of(targets: Tensor) -> Tensor:
+    """How many steps of each sequence (T, B) there are up to its last target, (B,)."""
+    steps = torch.arange(1, len(targets) + 1, device=targets.device)[:, None]
+    return (steps * (targets >= 0)).amax(0)
 
 
 def turned(values: Tensor, lengths: Tensor | None) -> Tensor:

@@ -14,7 +14,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.flags import Options, option
 from rnnlens.model.cell import Cell, States, Weights
 from rnnlens.model.cells import CELLS
-from rnnlens.model.directions import turned, turned_edits
+from rnnlens.model.directions import lengths_of, side_by_side, turned, turned_edits
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import (
@@ -196,7 +196,7 @@ class Network(nn.Module, Traceable):
                 read = turned(x, lengths) if backwards else x
                 h = layer.cell.outputs(read, layer.start(x.shape[1]), weights, self.training)
                 outputs.append(turned(h, lengths) if backwards else h)
-            x = _side_by_side(outputs)
+            x = side_by_side(outputs)
             if dropout:
                 last = first + ways == len(every)
                 share = dropout.config.dropout_output if last else dropout.config.dropout_hidden
@@ -235,6 +235,13 @@ class Network(nn.Module, Traceable):
             self._copy = same, weight.T.contiguous()
         return self._copy[1]
 
+    def batches(self, user_batches: Sequence[Any]) -> list[tuple[Any, Tensor]]:
+        """Check pairs of words and targets; a sequence ends with its last target."""
+        pairs = super().batches(user_batches)
+        if self.causal:
+            return pairs
+        return [((words, lengths_of(targets)), targets) for words, targets in pairs]
+
     def classifier(self) -> Readout | None:
         if self.config.bidirectional:
             return None  # it is a map of two kinds together
@@ -255,10 +262,10 @@ class Network(nn.Module, Traceable):
         x = changed_input(x, changes(edits, {"x": EMBEDDING.id}))
         states: States = {EMBEDDING.id: x}
         for layer in self.recurrence:
-            x = _side_by_side([states[kind] for kind in layer.below])
+            x = side_by_side([states[kind] for kind in layer.below])
             values = self._states(layer, x, lengths, start, edits)
             states |= {layer.ids[letter]: v for letter, v in values.items()}
-        y = _side_by_side([states[edge.kind] for edge in self.prediction.sources])
+        y = side_by_side([states[edge.kind] for edge in self.prediction.sources])
         last = {kind: _at_end(states[kind], lengths) for kind in self.carried}
         return Trace(states, lengths, y, self.predict, last)
 
@@ -279,11 +286,6 @@ class Network(nn.Module, Traceable):
         here = turned_edits(here, len(x), lengths)
         values = layer.cell.states(turned(x, lengths), prev, layer.weights, here)
         return {letter: turned(v, lengths) for letter, v in values.items()}
-
-
-def _side_by_side(outputs: Sequence[Tensor]) -> Tensor:
-    """The outputs of all directions as what the next layer reads."""
-    return outputs[0] if len(outputs) == 1 else torch.cat(list(outputs), -1)
 
 
 def _at_end(values: Tensor, lengths: Tensor | None) -> Tensor:

@@ -113,13 +113,13 @@ class Session:
             return self._aligned(data)
         words = [self.words(one) if isinstance(one, str) else one for one in data]
         sentences = [self.vocabulary.encode(some) for some in words if len(some) > 1]
-        if self.text.side_by_side:
-            return Sentences(Split.joined(sentences))
         if not self.text.follows:
             raise RnnlensError(
                 "sentences do not tell the labels that this model predicts; give batches, pairs of "
                 "what it is fed and its targets"
             )
+        if self.text.side_by_side:
+            return Sentences(Split.joined(sentences))
         if self.text.mark is not None:  # what is fed is shifted already
             return self._aligned([(self.text.batch(s), torch.tensor(s)) for s in sentences])
         return self._aligned([(self.text.batch(s[:-1]), torch.tensor(s[1:])) for s in sentences])

@@ -60,6 +60,8 @@ class Figure(Answer):
 def figured(lens: GridSource, asked: FigureRequest) -> Iterator[tuple[dict[str, Any], bool]]:
     """The figure in turns, of which the last gives it; only rows that are drawn are computed."""
     figure.check_matplotlib()
+    if asked.against and not asked.labels:
+        raise RnnlensError("there are labels to stand against and none to follow; give labels")
     look, words = asked.look(), lens.request(asked.text, asked.semantic, asked.palette).words
     if not words:
         raise RnnlensError("there is nothing to draw; give words to read")

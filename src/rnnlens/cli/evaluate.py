@@ -4,7 +4,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from rnnlens.cli.dataset import add_corpus_flags, dataset_of
 from rnnlens.cli.output import draw
 from rnnlens.cli.trust import add_trust_flags
 from rnnlens.errors import RnnlensError
-from rnnlens.probe.answers import measured
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import evaluate
+from rnnlens.probe.model_scores import measured
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.quietly import fit_quietly
 from rnnlens.probe.used import SENTENCES, used
@@ -46,6 +46,9 @@ examples:
   rnnlens eval runs/news --used
   rnnlens eval runs/tagger --confusion confusion.svg
   rnnlens eval runs/news --json"""
+
+
+_MORE = (("error", "error"), ("precision", "precision"))  # of numbers, and of sets of labels
 
 
 def add_to(verbs: Any) -> None:
@@ -105,7 +108,13 @@ def run_eval(args: argparse.Namespace) -> int:
 
 
 def evaluation_of(dataset: Dataset, labels: Sequence[str]) -> dict[str, Any]:
-    """What the model itself is worth on each split, beside the unigram baseline."""
+    """What the model itself is worth on each split, beside the unigram baseline; None where the
+    model predicts none of what it is asked for.
+    """
+    if not dataset.model.predicts:
+        nothing = {"pairs": 0, "perplexity": None, "unigram": None}
+        return {"model": {name: {some.unit: len(some.counts), **nothing}
+                          for name, some in dataset.splits.items()}}  # fmt: skip
     pairs = sum(dataset.stream(name, "output").pairs for name in dataset.splits)
     with Progress(pairs, unit="state", device=dataset.device, title="the model itself") as progress:
         parts, confusion = measured(dataset, progress.advance)
@@ -174,6 +183,8 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
         head += f"{'calibration':>13}" + (f"{'shuffled':>12}" if control else "")
         use = any(row.get("used") for row in rows)
         head += f"{'used':>8}{'swap':>8}{'random':>9}" if use else ""
+        more = [(name, key) for name, key in _MORE if rows[0].get(key)]
+        head += "".join(f"{name:>11}" for name, _ in more)
         lines = [f"{semantic}, on {pairs:,} test states; unigram perplexity {unigram:.2f}", head]
         for row in rows:
             shuffled = _cell(control[semantic, row["kind"]], 12) if control else ""
@@ -181,9 +192,18 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
                 f"{row['kind']:<6}{_cell(row['perplexity'], 12)}{_cell(row['ratio'], 9, 3)}"
                 f"{row['accuracy']:>9.2%}{_cell(row['divergence'], 10, 3)}"
                 f"{row['calibration']:>13.4f}{shuffled}{_use(row.get('used')) if use else ''}"
+                + "".join(f"{row[key]['probe']:>11.4g}" for _, key in more)
             )
+        lines += [_beside(name, rows[0][key]) for name, key in more]
         texts.append("\n".join(lines))
     return texts
+
+
+def _beside(name: str, measured: dict[str, float | None]) -> str:
+    """What the probes' errors or precisions are to be compared with."""
+    own = measured["model"]
+    model = "" if own is None else f"the model itself {own:.4g}, "
+    return f"{name}: {model}without any state {measured['constant']:.4g}"
 
 
 def _use(measured: dict[str, float] | None) -> str:
@@ -194,7 +214,7 @@ def _use(measured: dict[str, float] | None) -> str:
     )
 
 
-def table(model: dict[str, dict[str, float]]) -> str:
+def table(model: Mapping[str, Mapping[str, float | None]]) -> str:
     """What a model is worth on each split, beside the unigram baseline, as a table."""
     unit = next(iter(model["train"]))  # sentences, or a user's batches
     answers = "accuracy" in model["train"]
@@ -204,6 +224,6 @@ def table(model: dict[str, dict[str, float]]) -> str:
         said = f"{row['accuracy']:>12.2%}{row['macro_f1']:>12.2%}" if answers else ""
         lines.append(
             f"{name:<8}{row[unit]:>12,}{row['pairs']:>14,}"
-            f"{_cell(row['perplexity'], 14)}{row['unigram']:>12.2f}{said}"
+            f"{_cell(row['perplexity'], 14)}{_cell(row['unigram'], 12)}{said}"
         )
     return "\n".join(lines)

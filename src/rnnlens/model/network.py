@@ -235,7 +235,7 @@ class Network(nn.Module, Traceable):
             self._copy = same, weight.T.contiguous()
         return self._copy[1]
 
-    def batches(self, user_batches: Sequence[Any]) -> list[tuple[Any, Tensor]]:
+    def batches(self, user_batches: Sequence[Any]) -> Sequence[tuple[Any, Tensor]]:
         """Check pairs of words and targets; a sequence ends with its last target."""
         pairs = super().batches(user_batches)
         if self.causal:

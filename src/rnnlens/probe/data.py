@@ -1,7 +1,7 @@
 """Data for a model to read, with the labels of its states: sentences, or a user's batches."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnlens.adapter.axes.targets import Batch as UserBatch
 from rnnlens.corpus.batches import Split
 from rnnlens.model.traceable import Traceable
+from rnnlens.probe.semantics import OUTPUT, TAG
 
 NONE = -1  # the label of a state that has none; any other negative number means the same
 _SIDE_BY_SIDE = 1024  # sentences traced together
@@ -24,6 +26,11 @@ class Batch(NamedTuple):
     inputs: Any
     targets: Tensor  # of each state, or of each sequence
     words: Tensor | None  # the words of the inputs as labels, where words are labels
+    others: Mapping[str, Tensor] = {}  # labels that are not the model's own, by semantic
+
+    def asked(self, name: str) -> Tensor:
+        """The labels of a semantic."""
+        return self.targets if name == OUTPUT else self.others[name]
 
 
 class Data(ABC):
@@ -32,6 +39,10 @@ class Data(ABC):
     unit: str  # what a piece is, in the plural
     counts: Ints  # about how many states of each piece have a target
     whole_pieces = False  # whether each piece is a batch by itself, always the same
+    #: What targets are places in, where they are no labels themselves: (S,) numbers or (S, V) sets
+    #: of labels, by semantic.
+    tables: Mapping[str, Tensor] = {}
+    others: tuple[str, ...] = ()  # the semantics that it has labels for beside the model's own
 
     @abstractmethod
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
@@ -52,14 +63,22 @@ class Sentences(Data):
     unit = "sentences"
 
     def __init__(
-        self, split: Split, asked: Split | None = None, *, with_lengths: bool = False
+        self,
+        split: Split,
+        asked: Split | None = None,
+        tags: Ints | None = None,
+        *,
+        with_lengths: bool = False,
     ) -> None:
-        """`asked` takes the place of the sentences in what is asked, but not in what is read.
+        """`asked` takes the place of the sentences in what is asked, but not in what is read;
+        `tags` are those of the words, negative where one has none.
 
         `with_lengths`: the model is told how long sentences are, because it reads backwards too.
         """
         self.split, self.counts, self.with_lengths = split, split.steps, with_lengths
         self.asked = asked or split
+        self.tags = None if tags is None else Split(tags, split.starts, split.labels)
+        self.others = () if tags is None else (TAG,)
 
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
         """Sentences of similar length side by side, (T, B)."""
@@ -69,24 +88,29 @@ class Sentences(Data):
             group = chosen[k : k + _SIDE_BY_SIDE]
             read = split.batch(group)
             asked = read if self.asked is split else self.asked.batch(group)
+            others = {}
+            if self.tags is not None:
+                tags = self.tags.batch(group).inputs
+                others[TAG] = torch.where(read.targets >= 0, tags, NONE)
             inputs = read.inputs.to(device)
             given = (inputs, read.lengths.to(device)) if self.with_lengths else inputs
-            yield Batch(given, asked.targets, asked.inputs)
+            yield Batch(given, asked.targets, asked.inputs, others)
 
     def shuffled(self, seed: int) -> "Sentences":
+        tags = None if self.tags is None else _mixed(self.tags.ids, seed)
+        return Sentences(self.split, self._mixed(seed), tags, with_lengths=self.with_lengths)
+
+    def _mixed(self, seed: int) -> Split:
+        """What is asked, exchanged among each other: words, labels of words, or of whole texts."""
         asked = self.asked
         if asked.labels is None:
-            mixed = Split(_mixed(asked.ids, seed), asked.starts)
+            return Split(_mixed(asked.ids, seed), asked.starts)
+        firsts = asked.labels[asked.starts[:-1]]
+        if np.array_equal(np.repeat(firsts, asked.lengths), asked.labels):
+            labels = np.repeat(_mixed(firsts, seed), asked.lengths)  # a text keeps one label
         else:
-            firsts = asked.labels[asked.starts[:-1]]
-            of_texts = np.array_equal(np.repeat(firsts, asked.lengths), asked.labels)
-            labels = (
-                np.repeat(_mixed(firsts, seed), asked.lengths)  # a text keeps one label
-                if of_texts
-                else _mixed(asked.labels, seed)
-            )
-            mixed = Split(asked.ids, asked.starts, labels)
-        return Sentences(self.split, mixed, with_lengths=self.with_lengths)
+            labels = _mixed(asked.labels, seed)
+        return Split(asked.ids, asked.starts, labels)
 
     def pairs(self, shift: int) -> int:
         first = max(0, -shift + (self.asked.labels is not None))
@@ -105,10 +129,14 @@ class Batches(Data):
     unit = "batches"
     whole_pieces = True
 
-    def __init__(self, batches: Sequence[Batch], count: Callable[[Batch], int]) -> None:
+    def __init__(
+        self, batches: Sequence[Batch], count: Callable[[Batch], int],
+        tables: Mapping[str, Tensor] | None = None,
+    ) -> None:  # fmt: skip
         """`count` tells about how many states of a batch have a target."""
-        self.all, self.count = batches, count
+        self.all, self.count, self.tables = batches, count, tables or {}
         self.counts = np.array([count(batch) for batch in batches], np.int64)
+        self.others = tuple(batches[0].others) if batches else ()
 
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:  # noqa: ARG002
         return (self.all[int(number)] for number in chosen)
@@ -118,8 +146,17 @@ class Batches(Data):
         words = [_asked(batch) for batch in self.all]
         if all(w is not None for w in words):
             words = [*exchanged([w for w in words if w is not None], seed)]
+        names = self.all[0].others
+        mixed = {n: exchanged([batch.others[n] for batch in self.all], seed) for n in names}
         rows = zip(self.all, targets, words, strict=True)
-        return Batches([Batch(batch.inputs, t, w) for batch, t, w in rows], self.count)
+        return Batches(
+            [
+                Batch(batch.inputs, t, w, {n: mixed[n][k] for n in names})
+                for k, (batch, t, w) in enumerate(rows)
+            ],
+            self.count,
+            self.tables,
+        )
 
 
 def _asked(batch: Batch) -> Tensor | None:
@@ -130,10 +167,14 @@ def _asked(batch: Batch) -> Tensor | None:
 
 
 def of_batches(model: Traceable, pairs: Sequence[tuple[Any, Tensor]]) -> Batches:
-    """The data of a user's batches, which are pairs of the model's inputs and its targets."""
+    """The data of batches that `model.batches` has checked: pairs of the model's inputs and its
+    targets, which may have others beside them.
+    """
+    checked = [UserBatch.of(pair) for pair in pairs]
     return Batches(
-        [Batch(inputs, targets, model.words(inputs, targets)) for inputs, targets in pairs],
+        [Batch(*pair, model.words(*pair), pair.others) for pair in checked],
         lambda batch: model.count(batch.inputs, batch.targets),
+        checked[0].tables if checked else None,
     )
 
 

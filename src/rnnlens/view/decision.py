@@ -76,23 +76,28 @@ def decision(lens: "GridSource", asked: "Request", label: str | None = None) -> 
     """The decision for a label; by default, for the network's own answer."""
     if not asked.ids:
         raise RnnlensError("there is no word to decide by; give a text")
-    number = answer_to(lens, asked) if label is None else number_of(label, lens.labels)
+    if asked.answers.several or asked.answers.scale:
+        raise RnnlensError("a decision is for one label of many; ask for what states say: follow()")
+    names = asked.answers.names
+    number = answer_to(lens, asked) if label is None else number_of(label, names)
 
     def work(_: int, logits: Tensor) -> tuple[Tensor, Tensor]:
         exact = logits.double().log_softmax(1)
         return exact[:, number].exp(), exact.argmax(1) == number
 
-    columns, words = lens.columns, len(asked.ids)
+    columns, words = lens.columns_for(asked.semantic), len(asked.ids)
     rows: list[list[tuple[float, bool]]] = []
     for first in range(0, words, _STEP):
         last = min(first + _STEP, words)
         parts = lens.rows.each(asked, first, last, work)
         p, leads = (torch.cat(some).tolist() for some in zip(*parts, strict=True))
-        at = dict(zip(lens.rows.places(first, last), zip(p, leads, strict=True), strict=True))
+        at = dict(
+            zip(lens.rows.places(asked, first, last), zip(p, leads, strict=True), strict=True)
+        )
         rows += [[at[c.kind.id, t - c.back] for c in columns] for t in range(first, last)]
     turned = {column.id: since([row[k][1] for row in rows]) for k, column in enumerate(columns)}
     values = np.array([[p for p, _ in row] for row in rows])
-    return Decision(lens.labels[number], tuple(asked.words), tuple(turned), values, turned)
+    return Decision(names[number], tuple(asked.words), tuple(turned), values, turned)
 
 
 def answer_to(lens: "GridSource", asked: "Request") -> int:

@@ -9,6 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
+
 Floats = NDArray[np.float64]
 _TINY = 1e-38  # whose logarithm is finite, and nothing times it is nothing
 
@@ -23,8 +25,10 @@ class Difference:
     now: Floats  # (N,) and after
 
     @classmethod
-    def of(cls, after: Tensor, before: Tensor) -> "Difference":
+    def of(cls, after: Tensor, before: Tensor, answers: Answers | None = None) -> "Difference":
         """Of states with these logits, (N, V) each."""
+        if answers and answers.several:
+            return cls._of_several(after, before, answers)
         p, q = after.softmax(1), before.softmax(1)
         middle = (p + q).div_(2)
         nats = -torch.linalg.vecdot(middle, middle.clamp_min(_TINY).log_()).double()
@@ -34,6 +38,16 @@ class Difference:
         bits = (nats / math.log(2)).clamp(0, 1).numpy()
         same = (after == before).all(1).numpy()
         return cls(np.where(same, 0.0, bits), label.numpy(), was, now)
+
+    @classmethod
+    def _of_several(cls, after: Tensor, before: Tensor, answers: Answers) -> "Difference":
+        """The same where each label holds or not by itself: the mean over the labels."""
+        bits = cls.of(answers.pooled(after), answers.pooled(before)).bits
+        label = before.argmax(1)
+        was, now = (
+            v.sigmoid().gather(1, label[:, None])[:, 0].double().numpy() for v in (before, after)
+        )
+        return cls(bits, label.numpy(), was, now)
 
     @classmethod
     def join(cls, parts: Sequence["Difference"]) -> "Difference":

@@ -39,7 +39,7 @@ def opened(run: Run, colours: Path | None = None, name: str = "", model: Any = N
         counts = {"output": torch.tensor(text.vocabulary.counts), **probes.counts}
         probes = replace(probes, counts=counts)
     groupings = palettes(run.colours(), run.path / "colours.json", colours)
-    shown = {key: Palette.of(labels, value) for key, value in groupings.items()}
+    shown = {key: Palette.of(labels, value, text.answers) for key, value in groupings.items()}
     session = Session(traceable, text, run.examples())
     name = name or run.path.resolve().name
     return Lens(name, session, shown, probes, Scores.read(run.path, run.probes_hash()), run=run)

@@ -9,7 +9,7 @@ from typing import Any
 from rnnlens.view.decision import told
 from rnnlens.view.draw.followed import Scale
 from rnnlens.view.draw.visible import clip, printable, tail, width_of
-from rnnlens.view.payload import asked_for
+from rnnlens.view.payload import asked_for, last_layer, paleness
 
 NARROWEST = 20  # columns a terminal must have
 PLAIN, INDEXED, TRUE = 0, 256, 1 << 24  # how many colours a terminal can show
@@ -61,10 +61,7 @@ def draw(
     asked = (colours, 1, "bars", symbols) if scale else (colours, bars, density, symbols)
     look = _look(grid, columns, width - margin, asked)
     lines = [clip(f"{grid['title']} · what each state says of {asked_for(grid)}", width), ""]
-    if scale:
-        lines.insert(1, clip(scale.title, width))
-    if answer := told(grid):
-        lines.insert(1, clip(answer, width))
+    lines[1:1] = [clip(said, width) for said in (told(grid), scale.title if scale else "") if said]
     for panel in _panels(grid, columns, width - margin, look):
         lines += _headings(grid, panel, look, margin)
         for row, word in enumerate(grid["words"]):
@@ -167,7 +164,7 @@ def _joined(grid: Mapping[str, Any], panel: Sequence[int], cells: Iterable[str])
 def _headings(grid: Mapping[str, Any], panel: Sequence[int], look: _Look, margin: int) -> list[str]:
     """Layers, the symbols of their kinds and, where there is room, the names."""
     described = [grid["columns"][k] for k in panel]
-    layers, last = "", max(column["layer"] for column in grid["columns"])
+    layers, last = "", last_layer(grid["columns"])
     for group in _layers(grid, panel):
         layer, extent = _layer(grid, group[0]), _extent(grid, group, look)
         name = "" if layer == 0 else "model" if layer == last else f"layer {layer}"
@@ -250,7 +247,9 @@ def _legend(
         (_paper("  ", colour, look) if look.colours else letters[group], group.lower())
         for group, colour in grid["groups"].items()
     ]
-    entries.append(("", "faded = groups mixed" if look.colours else "░▒▓█ = ever more decided"))
+    entries.append(
+        ("", f"faded = {paleness(grid)}" if look.colours else "░▒▓█ = ever more decided")
+    )
     if any(word["unknown"] for word in grid["words"]):
         entries.append(("?", "unknown word"))
     lines, used = [""], 0

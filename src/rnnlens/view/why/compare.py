@@ -105,12 +105,16 @@ def compared(after: Reading, before: Reading) -> Comparison:
             "texts of as many words, at least one"
         )
     lens, asked, words = after.lens, [after.asked(), before.asked()], len(after.words)
-    rows: list[list[float]] = []
+    if asked[0].answers != asked[1].answers:
+        raise RnnlensError("grids of two semantics cannot be compared; give both the same")
+    rows, columns = list[list[float]](), lens.columns_for(asked[0].semantic)
     for first in range(0, words, _STEP):
         last = min(first + _STEP, words)
-        parts = lens.rows.each_of(asked, first, last, lambda _, both: Difference.of(*both))
-        places = lens.rows.places(first, last)
+        parts = lens.rows.each_of(
+            asked, first, last, lambda _, both: Difference.of(both[0], both[1], asked[0].answers)
+        )
+        places = lens.rows.places(asked[0], first, last)
         at = dict(zip(places, Difference.join(parts).bits.tolist(), strict=True))
-        rows += [[at[c.kind.id, t - c.back] for c in lens.columns] for t in range(first, last)]
-    bits = np.array(rows).reshape(words, len(lens.columns))
+        rows += [[at[c.kind.id, t - c.back] for c in columns] for t in range(first, last)]
+    bits = np.array(rows).reshape(words, len(columns))
     return Comparison(after, before, tuple(after.words), tuple(after.kinds), bits)

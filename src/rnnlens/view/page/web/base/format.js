@@ -59,7 +59,7 @@ export function leftOut({ words, left_out: more }, text) {
 
 /**
  * What a grid shows where that is not what is wished for.
- * @param {{text: string, run: string, title: string, semantic: string, follows: boolean, edits: string[]}} grid
+ * @param {{text: string, run: string, title: string, semantic: string, follows: boolean, numbers?: boolean, edits: string[]}} grid
  * @param {{text: string, run: string | null, edits: string[]}} wish
  */
 export function stillShown(grid, wish) {
@@ -68,7 +68,7 @@ export function stillShown(grid, wish) {
     wish.run === null || grid.run === wish.run ? "" : `by ${visible(grid.title)}`,
     grid.edits.join() === wish.edits.join() ? "" : grid.edits.length ? "with the edits before" : "without edits",
   ].filter(Boolean);
-  return `Still shown: ${parts.join(", ") || `what was asked before, ${semanticName(grid.semantic, grid.follows)}`}`;
+  return `Still shown: ${parts.join(", ") || `what was asked before, ${semanticName(grid.semantic, grid.follows, grid.numbers)}`}`;
 }
 
 /** What was given, as a notice quotes it. @param {string} given */
@@ -105,6 +105,7 @@ export function inWords(bits) {
   return words.find(([most]) => bits < most)?.[1] ?? "unlike";
 }
 
+const SHIFTED = /^([a-z0-9_]+)([+-])(\d+)$/; // a semantic some words later or earlier
 const BIDI = /[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
 
 /** Text with what cannot be seen made visible. @param {string} text */
@@ -123,37 +124,48 @@ export function wellFormed(text) {
 }
 
 /**
- * What a semantic asks for; of a model that predicts no words, its label.
- * @param {string} semantic @param {boolean} [follows]
+ * What a semantic asks for; of a model that predicts no words, its label or number.
+ * @param {string} semantic @param {boolean} [follows] @param {boolean} [numbers]
  */
-export function semanticName(semantic, follows = true) {
-  if (semantic === "output") return follows ? "next word" : "label";
+export function semanticName(semantic, follows = true, numbers = false) {
+  const one = numbers ? "number" : follows ? "word" : "label";
+  if (semantic === "output") return follows ? `next ${one}` : one;
   if (semantic === "input") return "current word";
-  const found = /^output([+-])(\d+)$/.exec(semantic);
+  const found = SHIFTED.exec(semantic);
   if (!found) return visible(semantic);
-  const words = found[2] === "1" ? "1 word" : `${found[2]} words`;
-  return `${follows ? "" : "label "}${words} ${found[1] === "+" ? "later" : "earlier"}`;
+  const step = numbers ? "number" : "word", steps = found[3] === "1" ? `1 ${step}` : `${found[3]} ${step}s`;
+  const name = found[1] !== "output" ? `${found[1]} ` : follows ? "" : `${one} `;
+  return `${name}${steps} ${found[2] === "+" ? "later" : "earlier"}`;
 }
 
 /**
  * What a semantic asks for, in a sentence; `whole`: labels are of whole texts.
- * @param {string} semantic @param {boolean} [follows] @param {boolean} [whole]
+ * @param {string} semantic @param {boolean} [follows] @param {boolean} [numbers] @param {boolean} [whole]
  */
-export function semanticHelp(semantic, follows = true, whole = false) {
-  const asked = follows ? "the word that comes next" : `the label of ${whole ? "the whole text" : "its word"}`;
+export function semanticHelp(semantic, follows = true, numbers = false, whole = false) {
+  const one = numbers ? "number" : follows ? "word" : "label", its = `the label of ${whole ? "the whole text" : "its word"}`;
+  const asked = follows ? `the ${one} that comes next` : numbers ? "its number" : its;
   if (semantic === "output") return `What does each state say about ${asked}?`;
   if (semantic === "input") return "What does each state still say about the word just read?";
-  const found = /^output([+-])(\d+)$/.exec(semantic);
-  if (!found) return `What does each state say about ${visible(semantic)}?`;
-  const where = found[1] === "+" ? "after" : "before";
-  const own = follows ? `the word ${found[2]} ${where} the next one` : `the label ${found[2]} ${where} its own`;
+  const found = SHIFTED.exec(semantic);
+  if (!found) return `What does each state say about the ${visible(semantic)} of its word?`;
+  const where = found[2] === "+" ? "after" : "before";
+  if (found[1] !== "output") return `What does each state say about the ${found[1]} ${found[3]} ${where} its word\u2019s?`;
+  const own = follows ? `the ${one} ${found[3]} ${where} the next one` : `the ${one} ${found[3]} ${where} its own`;
   return `What does each state say about ${own}?`;
 }
 
-/** How a grid is read, in a sentence. @param {{semantic: string, follows: boolean, answer?: string | null}} grid */
-export function readHelp({ semantic, follows, answer }) {
-  return `${semanticHelp(semantic, follows, Boolean(answer))} Bars: the likeliest labels; rectangle: the leading group.`
-    + `${semantic !== "output" && follows ? " y: the model\u2019s own prediction of the next word." : ""}`;
+/**
+ * How a grid is read, in a sentence.
+ * @param {{semantic: string, follows: boolean, numbers?: boolean, several?: boolean, scale?: object | null, answer?: string | null}} grid
+ */
+export function readHelp({ semantic, follows, numbers = false, several = false, scale = null, answer = null }) {
+  const drawn = scale ? "Number and bars: the mean, and how probable each part of the axis is; rectangle: the median, the paler the less the state tells."
+    : several ? "Bars: how probable each label is by itself; rectangle: the likeliest, the paler the less probable."
+    : "Bars: the likeliest labels; rectangle: the leading group.";
+  const own = /^(output[+-]|input)/.test(semantic) && follows;
+  return `${semanticHelp(semantic, follows, numbers, answer !== null)} ${drawn}`
+    + `${own ? ` y: the model\u2019s own prediction of the next ${numbers ? "number" : "word"}.` : ""}`;
 }
 
 /** How what really came is introduced. @param {string} semantic @param {Column} column */
@@ -194,9 +206,11 @@ export function wordAfter(grid, column, row) {
 /**
  * A state in words, for those who listen.
  * @param {State} state @param {string} name @param {string} after @param {number} bars
+ * @param {string} number what it says of a number
  */
-export function describe(state, name, after, bars) {
+export function describe(state, name, after, bars, number = "") {
   if (state.unread) return `${name}, after ${after}: nothing read yet`;
+  if (number) return `${name}, after ${after}: ${number}`;
   const said = state.top.slice(0, bars).map(([label, p]) => `${visible(label)} ${percent(p)}`);
   return `${name}, after ${after}: ${groupName(state.group)} ${percent(state.share)}; ${said.join(", ")}`;
 }

@@ -10,7 +10,8 @@ from torch import Tensor
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.dataset import Chunk, Dataset
-from rnnlens.probe.prior import log_prior
+from rnnlens.probe.prior import prior_nll
+from rnnlens.probe.semantics import OUTPUT
 
 MOST_CONFUSED = 256  # labels whose confusion is counted pair by pair
 
@@ -22,7 +23,7 @@ class Measured(NamedTuple):
     confusion: list[list[int]] | None  # on the test split, true label by answer; None: not counted
 
 
-class Answers:
+class Verdicts:
     """Counts of right and wrong answers, label by label."""
 
     def __init__(self, label_count: int) -> None:
@@ -68,18 +69,20 @@ def measured(dataset: Dataset, advance: Callable[[int], object] = int) -> Measur
     `advance` is told the number of states after each chunk. A language model's answers are not
     counted: its labels are thousands, and perplexity is what people compare.
     """
-    prior, parts = log_prior(dataset.counts("output")), {}
-    confusion = None
+    answers, parts = dataset.answers_to(OUTPUT), {}
+    prior, confusion = answers.prior(dataset.counts(OUTPUT)), None
+    counts = not (dataset.follows or answers.several or answers.scale)
     for name, data in dataset.splits.items():
         model_nll = unigram_nll = 0.0
-        pairs, answers = 0, None if dataset.follows else Answers(dataset.label_count)
-        for chunk in dataset.stream(name, "output", kinds=(PREDICTION,)).chunks():
+        pairs, verdicts = 0, Verdicts(dataset.label_count) if counts else None
+        for chunk in dataset.stream(name, OUTPUT, kinds=(PREDICTION,)).chunks():
             logits = dataset.model.predict(chunk.states[PREDICTION])
-            model_nll += float(F.cross_entropy(logits, chunk.labels, reduction="sum"))
-            unigram_nll -= float(prior[chunk.labels.cpu()].sum())
-            pairs += len(chunk.labels)
-            if answers:
-                answers.add(*_answered(chunk, logits, dataset))
+            asked = answers.questions(logits, chunk.labels)
+            model_nll += float(F.cross_entropy(*asked, reduction="sum"))
+            unigram_nll += prior_nll(answers, prior, chunk.labels)
+            pairs += chunk.labels.numel()
+            if verdicts:
+                verdicts.add(*_answered(chunk, logits, dataset))
             advance(len(chunk.labels))
         parts[name] = {
             data.unit: len(data.counts),
@@ -87,9 +90,9 @@ def measured(dataset: Dataset, advance: Callable[[int], object] = int) -> Measur
             "perplexity": perplexity(model_nll, pairs),
             "unigram": perplexity(unigram_nll, pairs),
         }
-        if answers:
-            parts[name] |= {"accuracy": answers.accuracy, "macro_f1": answers.macro_f1}
-            confusion = answers.confusion if name == "test" else confusion
+        if verdicts:
+            parts[name] |= {"accuracy": verdicts.accuracy, "macro_f1": verdicts.macro_f1}
+            confusion = verdicts.confusion if name == "test" else confusion
     return Measured(parts, confusion)
 
 

@@ -6,9 +6,9 @@ from tests.probe.conftest import LABELS, dataset_of, make_split
 
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network, NetworkConfig
-from rnnlens.probe.answers import MOST_CONFUSED, Answers, measured
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.model_scores import MOST_CONFUSED, Verdicts, measured
 
 
 def labelled(seed: int = 0, of_texts: bool = False) -> Split:
@@ -27,14 +27,14 @@ def dataset(split: Split, both: bool = False, of_texts: bool = False) -> Dataset
 
 
 def test_accuracy_f1_and_confusion_by_hand():
-    answers = Answers(4)
+    answers = Verdicts(4)
     answers.add(torch.tensor([0, 0, 0]), torch.tensor([0, 1, 0]))
     answers.add(torch.tensor([1, 2]), torch.tensor([1, 0]))
     assert answers.accuracy == pytest.approx(3 / 5)
     # 0: two of three, and one of three said; 1: one, and two said; 2: never; 3 does not occur.
     assert answers.macro_f1 == pytest.approx((4 / 6 + 2 / 3 + 0) / 3)
     assert answers.confusion == [[2, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]]
-    assert Answers(MOST_CONFUSED + 1).confusion is None
+    assert Verdicts(MOST_CONFUSED + 1).confusion is None
 
 
 @pytest.mark.parametrize("both", [False, True])

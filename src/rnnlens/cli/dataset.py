@@ -61,7 +61,7 @@ def sentence_dataset(network: Network, corpus: EncodedCorpus) -> Dataset:
 
 def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:
     """The corpus that a run was trained on, read again and checked to be the same."""
-    source, sha, config = _recorded(run, args, CorpusConfig)
+    source, sha, config = recorded(run, args, CorpusConfig)
     corpus = load_corpus(source, config)
     if corpus.hash != sha or corpus.vocabulary != run.vocabulary():
         raise _another(run, source)
@@ -70,7 +70,7 @@ def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:
 
 def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
     """For a user's module: its corpus as the batches that its code makes of it."""
-    source, sha, config = _recorded(run, args, ReadingConfig)
+    source, sha, config = recorded(run, args, ReadingConfig)
     heed(args, run)
     module = run.module()
     user, record = module.user, module.record  # before a large corpus is read in vain
@@ -83,7 +83,7 @@ def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
     return study(user, batches, follows=record.follows, names=tag_names(batches)).dataset
 
 
-def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:
+def recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:
     """The source of a run's corpus, its hash, and how it is read, from run.json and the flags."""
     record: dict[str, Any] = dict(run.record().corpus)
     try:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rnnlens.cli.dataset import add_corpus_flags, dataset_of
 from rnnlens.cli.output import draw
+from rnnlens.cli.reach import horizon_semantics, reach, reach_table
 from rnnlens.cli.trust import add_trust_flags
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.dataset import Dataset
@@ -38,6 +39,10 @@ what it gains over the most that a push of equal size can do, `swap` how well th
 probe says agrees with that of the prediction where states are swapped between texts, `random` what
 a push in a random direction does, in nats.
 
+With --horizon 4 every kind is also asked for the words from four earlier than the next one to four
+later, which shows how far it remembers and plans: probes for those that the run has none for are
+fitted, measured and not kept.
+
 The corpus is read again from where training found it; if it has moved, say where with --corpus.
 
 examples:
@@ -45,6 +50,7 @@ examples:
   rnnlens eval runs/news --figure accuracy.svg
   rnnlens eval runs/news --used
   rnnlens eval runs/tagger --confusion confusion.svg
+  rnnlens eval runs/news --horizon 4
   rnnlens eval runs/news --json"""
 
 
@@ -62,6 +68,9 @@ def add_to(verbs: Any) -> None:
                         help="also fit to shuffled labels: what a probe memorises")  # fmt: skip
     parser.add_argument("--used", action="store_true",
                         help="also measure whether the model uses what is read")  # fmt: skip
+    parser.add_argument("--horizon", type=int, metavar="N",
+                        help="also measure how far kinds reach: N words back and forward"
+                        )  # fmt: skip
     parser.add_argument("--figure", type=Path, metavar="FILE",
                         help="draw perplexity per kind: .svg, .png or .pdf")  # fmt: skip
     parser.add_argument("--confusion", type=Path, metavar="FILE",
@@ -74,10 +83,7 @@ def add_to(verbs: Any) -> None:
 
 def run_eval(args: argparse.Namespace) -> int:
     """Carry out the verb."""
-    if args.states < 0:
-        raise RnnlensError(f"--states {args.states}: give a number from 0 up")
-    for path in filter(None, (args.figure, args.confusion)):
-        check_figure(path)
+    _check_asked(args)
     run = Run(args.path)
     dataset = dataset_of(run, args)
     of = run.probes_hash()
@@ -90,6 +96,8 @@ def run_eval(args: argparse.Namespace) -> int:
         add_use(evaluation["probes"], probes, dataset)
     if probes and args.control:
         evaluation["control"] = control(run, probes.semantics, dataset, args.states)
+    if probes and args.horizon:
+        evaluation["reach"] = reach(run, probes, dataset, args.horizon, args.states)
     evaluation = finite(evaluation)
     try:
         with run.writing():
@@ -105,6 +113,16 @@ def run_eval(args: argparse.Namespace) -> int:
     else:
         print("\n\n".join(tables(evaluation)))
     return 0
+
+
+def _check_asked(args: argparse.Namespace) -> None:
+    """Refuse numbers and files that cannot be."""
+    if args.states < 0:
+        raise RnnlensError(f"--states {args.states}: give a number from 0 up")
+    for path in filter(None, (args.figure, args.confusion)):
+        check_figure(path)
+    if args.horizon is not None:
+        horizon_semantics(args.horizon)  # which refuses what cannot be
 
 
 def evaluation_of(dataset: Dataset, labels: Sequence[str]) -> dict[str, Any]:
@@ -196,6 +214,8 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
             )
         lines += [_beside(name, rows[0][key]) for name, key in more]
         texts.append("\n".join(lines))
+    if evaluation.get("reach"):
+        texts.append(reach_table(evaluation["reach"]))
     return texts
 
 

@@ -46,6 +46,7 @@ says more). Its weights are kept in the run; its code is needed again only for n
 examples:
   rnnlens fit runs/news
   rnnlens fit runs/news --probe shared --semantic output,input,output+2
+  rnnlens fit runs/news --semantic output,tag parts of speech too, of a tagged corpus
   rnnlens fit runs/news --preset quick        one epoch, in minutes without a GPU
   rnnlens fit runs/news --epochs 0            the closed form alone, in one pass
   rnnlens fit --model mine:trained --path . --corpus news.txt -o runs/mine

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -16,6 +16,8 @@ from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import StateEdit, Traceable
+
+_REMEMBERED = 65_536  # words of which is remembered whether they are known
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class TextSide:
     def of_words(cls, vocabulary: Vocabulary) -> "TextSide":
         """For a network that rnnlens trains; only a language model's labels are its words."""
 
+        @lru_cache(_REMEMBERED)
         def is_known(word: str) -> bool:
             return vocabulary.encode([word]) != [vocabulary.unknown]
 

@@ -10,9 +10,10 @@ from rnnlens.corpus.read.columns import read_columns
 from rnnlens.corpus.read.conllu import FIELDS, read_conllu
 from rnnlens.corpus.read.labels import CLASSIFY, NEXT, TAG, TASKS, WORDS, Asked
 from rnnlens.corpus.read.nltk import read_nltk
+from rnnlens.corpus.read.records import is_record, read_arrow, read_jsonl, read_parquet
 from rnnlens.corpus.read.source import check_swelling, codec, files, head
 from rnnlens.corpus.read.text import number_mark, read_raw, read_tokenised, tokenised
-from rnnlens.corpus.read.texts import read_csv, read_folders, read_jsonl, read_tsv
+from rnnlens.corpus.read.texts import read_csv, read_folders, read_json_texts, read_tsv
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
 
@@ -26,11 +27,19 @@ READERS: dict[str, Reader] = {
     "columns": read_columns,
     "tsv": read_tsv,
     "csv": read_csv,
-    "jsonl": read_jsonl,
+    "jsonl": lambda path, encoding, asked: (
+        read_json_texts(path, encoding, asked)
+        if asked.task == CLASSIFY
+        else read_jsonl(path, encoding)
+    ),
     "folders": read_folders,
 }
+TABLES: dict[str, Reader] = {  # which are no text
+    "parquet": lambda path, encoding, _: read_parquet(path, encoding),
+    "arrow": lambda path, encoding, _: read_arrow(path, encoding),
+}
 FORMATS = {  # of each task
-    NEXT: ("auto", "text", "raw", "conllu", "brackets"),
+    NEXT: ("auto", "text", "raw", "conllu", "brackets", "jsonl", *TABLES),
     TAG: ("auto", "conllu", "brackets", "columns"),
     CLASSIFY: ("auto", "tsv", "csv", "jsonl", "folders"),
 }
@@ -38,14 +47,15 @@ SWELLING = 100  # text swells to three to ten times its size
 
 
 class Recognition(NamedTuple):
-    """The format of a source, `nltk` or a key of READERS, and how it is recognised."""
+    """The format of a source, `nltk` or one of FORMATS, and how it is recognised."""
 
     format: str
     reason: str
 
 
 _ENDINGS = {
-    "conllu": ".conllu", "brackets": ".mrg", "tsv": ".tsv", "csv": ".csv", "jsonl": ".jsonl",
+    "conllu": ".conllu", "brackets": ".mrg", "jsonl": ".jsonl", "parquet": ".parquet",
+    "arrow": ".arrow", "tsv": ".tsv", "csv": ".csv",
 }  # fmt: skip
 _NLTK = "nltk:"
 _TREE = re.compile(r"\s*\(\s*($|\(|[A-Z][^()\s]*\s*($|\())")  # ( (S ... or (S (NP ..., not (CNN)
@@ -56,7 +66,7 @@ def check_format(format: str, task: str) -> None:
     if task not in TASKS:
         raise RnnlensError(f"no task is called {task!r}; choose {', '.join(TASKS)}")
     formats = ", ".join(FORMATS[task])
-    if format != "auto" and format not in READERS:
+    if format != "auto" and format not in READERS | TABLES:
         raise RnnlensError(f"no format is called {format!r}; choose {formats}")
     if format not in FORMATS[task]:
         raise RnnlensError(f"--format {format} is not for --task {task}; choose {formats}")
@@ -82,7 +92,7 @@ def read(
     # A treebank folder often holds a README beside the trees; a text folder's files are all text.
     for path in _with_ending(paths, name) or paths:
         check_swelling(path, swelling)
-        yield from READERS[name](path, encoding, asked)
+        yield from (READERS | TABLES)[name](path, encoding, asked)
 
 
 def recognise(source: str, encoding: str = "utf-8", task: str = NEXT) -> Recognition:
@@ -129,6 +139,8 @@ def _by_content(text: str, task: str) -> Recognition:
     body = [line for line in filled if not line.startswith("#")]
     if body and len(body[0].split("\t")) == FIELDS:
         return Recognition("conllu", f"its lines have {FIELDS} fields")
+    if task == NEXT and body and is_record(body[0]):
+        return Recognition("jsonl", "its lines are JSON objects")
     if body and _TREE.match(body[0]):
         return Recognition("brackets", "it begins with a tree")
     if task == TAG:

@@ -35,7 +35,7 @@ def read_tsv(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
     return _sentences(_of_table(path, cells, asked))
 
 
-def read_jsonl(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
+def read_json_texts(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
     """An object a line."""
     return _sentences(_of_json(path, encoding, asked))
 

@@ -16,7 +16,9 @@ import rnnlens
 from rnnlens.cli import main, parser
 from rnnlens.cli.order import RECIPES, Order
 from rnnlens.files import sha256
+from rnnlens.model.text import text_states
 from rnnlens.run import Run
+from rnnlens.view.search.reading import states_of
 
 TINY = "--width 6 --layers 1 --batch 16 --epochs 2 --min-count 1 --device cpu".split()
 GOOD, BAD = "good fine great".split(), "bad poor dull".split()
@@ -128,6 +130,18 @@ def test_a_tagger_is_measured_on_batches_whatever_their_padding(tagger):
     assert plain[-1].pairs == other[-1].pairs == 8
     with pytest.raises(rnnlens.RnnlensError, match="sentences do not tell the labels"):
         lens.evaluate(["the old dog sees"])
+
+
+def test_sentences_of_a_corpus_are_searched_side_by_side_as_alone(tagger):
+    session = rnnlens.load(tagger).session
+    model, side = session.model, session.text
+    some = [side.vocabulary.encode(text.split()) for text in ("the old dog sees", "she")]
+    together = states_of(model, side, some, torch.device("cpu"))
+    alone = [text_states(model, side, ids) for ids in some]
+    for kind, states in together.items():
+        torch.testing.assert_close(
+            states, torch.cat([one[kind] for one in alone]), rtol=0, atol=1e-5
+        )
 
 
 def test_a_tagger_has_no_answer_for_a_text(tagger):

@@ -25,7 +25,9 @@ class Model(nn.Module):
         self.embedding = nn.Embedding(network.label_count, width)
         self.recurrent = PARTS[network.config.cell](width, width, layers)
         self.readout = nn.Linear(width, network.label_count)
-        self.readout.weight = nn.Parameter(network.classifier().weight)
+        classifier = network.classifier()
+        assert classifier is not None
+        self.readout.weight = nn.Parameter(classifier.weight)
         self.readout.bias = network.bias
         self.embedding.weight = network.embedding
         for cell, weights in zip(network.recurrent, self.recurrent.all_weights, strict=True):

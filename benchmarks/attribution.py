@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import rnnlens
-from rnnlens.corpus.read.formats import READERS, recognise
+from rnnlens.corpus.read.formats import read
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import TextSide
@@ -280,8 +280,7 @@ def main() -> None:
     if args.corpus is None:
         return
     lens = rnnlens.load("english-news")
-    reader = READERS[recognise(str(args.corpus)).format]
-    sentences = [list(s.words) for s in itertools.islice(reader(args.corpus, "utf-8"), 12_000)]
+    sentences = [list(s.words) for s in itertools.islice(read(str(args.corpus)), 12_000)]
     short = [words for words in sentences if 6 <= len(words) <= 10]
     told("Shapley values, up to ten words: rank", lambda: by_definition(lens, short, args.most))
     told("open quote 8 or more back is first", lambda: by_grammar(lens, sentences, args.most))

@@ -23,9 +23,10 @@ class LanguageModel(nn.Module):
         self.recurrence = nn.LSTM(width, width, layers, batch_first=True)
         self.readout = nn.Linear(width, network.label_count)
         self.embedding.weight.copy_(network.embedding)
-        _, weight, bias = network.classifier()
-        self.readout.weight.copy_(weight)
-        self.readout.bias.copy_(bias)
+        classifier = network.classifier()
+        assert classifier is not None
+        self.readout.weight.copy_(classifier.weight)
+        self.readout.bias.copy_(classifier.bias)
         for cell, weights in zip(network.recurrent, self.recurrence.all_weights, strict=True):
             for mine, theirs in zip((cell.w_x, cell.w_h, cell.b_x, cell.b_h), weights, strict=True):
                 theirs.copy_(mine)

@@ -10,9 +10,11 @@ import pytest
 from tests.grammar import conllu
 from tests.shown import ROOT, SERVERS, blocks, run
 
-from rnnlens.cli import main
+from rnnlens.cli import main, parser
 from rnnlens.cli.evaluate import tables
-from rnnlens.corpus.read.formats import READERS, read, recognise
+from rnnlens.cli.order import Order
+from rnnlens.corpus.read.formats import FORMATS, TABLES, read, recognise
+from rnnlens.corpus.read.labels import Asked
 from rnnlens.run import run_at
 
 DOCS = ROOT / "docs"
@@ -24,6 +26,7 @@ PAGES = [
     if path.name not in ELSEWHERE and blocks(path.read_text(encoding="utf-8"), *RUN)
 ]
 CORPUS = (DOCS / "corpus.md").read_text(encoding="utf-8")
+TASKS = (DOCS / "tasks.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -72,7 +75,7 @@ def test_pages_are_found():
     assert {path.name for path in PAGES} >= shown
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", [n for n in FORMATS["next"][1:] if n not in TABLES])
 def test_the_sample_of_each_format_is_of_that_format(name, tmp_path):
     section = CORPUS.split(f": `{name}`\n")[1]
     path = tmp_path / "sample"
@@ -82,6 +85,38 @@ def test_the_sample_of_each_format_is_of_that_format(name, tmp_path):
     assert sentences
     assert all(len(sentence.words) > 2 for sentence in sentences)
     assert all(bool(s.tags) is (name in ("conllu", "brackets")) for s in sentences)
+
+
+@pytest.mark.parametrize(
+    ("name", "task"), [(n, t) for t in ("tag", "classify") for n in FORMATS[t][1:]]
+)
+def test_the_sample_of_each_format_with_labels_is_of_that_format(name, task, tmp_path):
+    if f": `{name}`\n" not in TASKS or name == "folders":
+        return  # a format of texts too, or one of folders
+    path = tmp_path / "sample"
+    path.write_text(blocks(TASKS.split(f": `{name}`\n")[1], "text")[0].text, encoding="utf-8")
+    assert recognise(str(path), task=task).format == name
+    found = list(read(str(path), asked=Asked(task)))
+    assert all(s.labels and len(s.labels) == len(s.words) > 3 for s in found)
+    assert len({label for s in found for label in s.labels or ()}) > 1
+
+
+def test_the_table_of_recipes_is_that_of_the_commands():
+    rows = {line.split("|")[1].strip(): line for line in TASKS.splitlines() if line[:1] == "|"}
+    for place, task in ((3, "tag"), (4, "classify")):
+        flags = ["train", "corpus", "-o", "run", "--task", task]
+        training = Order.of(parser().parse_args(flags), None).training
+        names = {
+            "epochs, batch, learning rate": ("epochs", "batch", "learning_rate"),
+            "dropout of input, between layers, of output": (
+                "dropout_input", "dropout_hidden", "dropout_output"
+            ),
+            "of words, of recurrent weights": ("dropout_words", "dropout_weight"),
+            "`--unknown`": ("unknown",),
+        }  # fmt: skip
+        for row, fields in names.items():
+            said = ", ".join(f"{getattr(training, name):g}" for name in fields)
+            assert rows[row].split("|")[place].strip() == said
 
 
 def test_the_tables_are_the_bundled_models():

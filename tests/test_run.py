@@ -60,7 +60,7 @@ def test_model_json_tells_the_shape_and_the_hash_of_the_weights(run):
     told = runfiles.contents(run.path / "model.json")
     assert told.pop("sha256") == sha256(run.path / "model.safetensors")
     shape = {"cell": "gru", "width": 3, "layers": 2, "embedding": 0, "tied": False}
-    assert told == {**shape, "labels": 6, "vocabulary": None}
+    assert told == {**shape, "bidirectional": False, "labels": 6, "words": None, "vocabulary": None}
 
 
 def test_the_record_carries_format_and_version(run):

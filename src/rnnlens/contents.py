@@ -111,6 +111,7 @@ class NetworkFile(NetworkConfig, ModelFile):
     """model.json of a network that rnnlens has trained."""
 
     labels: Annotated[int, Ge(1), Le(MOST_LABELS)]
+    words: Annotated[int, Ge(1), Le(MOST_LABELS)] | None = None  # that it reads; None: its labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +141,8 @@ def read_network(path: Path, file: NetworkFile) -> Network:
     """A network that rnnlens has trained, with its weights, which are checked to be those."""
     config = NetworkConfig(**{one.name: getattr(file, one.name) for one in fields(NetworkConfig)})
     with torch.device("meta"):  # shapes only
-        wanted = {n: tuple(p.shape) for n, p in Network(config, file.labels).named_parameters()}
+        shapes = Network(config, file.labels, file.words)
+    wanted = {name: tuple(p.shape) for name, p in shapes.named_parameters()}
 
     def fits(layouts: Layouts) -> None:
         found = {name: layout.shape for name, layout in layouts.items()}
@@ -151,7 +153,7 @@ def read_network(path: Path, file: NetworkFile) -> Network:
     weights = read_tensors(path, file.sha256, fits, "restore it and model.json, or train anew")
     if not in_range(weights):
         raise RnnlensError(f"{path} holds weights that are not numbers; train anew")
-    network = Network(config, file.labels)
+    network = Network(config, file.labels, file.words)
     network.load_state_dict(weights)
     return network.eval().requires_grad_(False)
 

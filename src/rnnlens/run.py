@@ -192,7 +192,8 @@ class Run:
         """Write the weights, then model.json with a description of the model and their hash."""
         if isinstance(model, Network):
             weights: Mapping[str, Tensor] = model.state_dict()
-            described = {**asdict(model.config), "labels": model.label_count}
+            counts = {"labels": model.label_count, "words": model.word_count}
+            described = {**asdict(model.config), **counts}
         elif isinstance(model, KnownModule):
             weights, described = model.user.weights(), asdict(model.record)
         else:

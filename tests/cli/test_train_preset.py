@@ -3,17 +3,20 @@
 import pytest
 import torch
 
+from rnnlens.cli import order as orders
 from rnnlens.cli import parser
-from rnnlens.cli.train import _PRESETS, Order, _shorter
+from rnnlens.cli.order import PRESETS, Order
+from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.progress import Shorter
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
-LABELS = 5000
+WORDS = Vocabulary(tuple(map(str, range(5000))), (1,) * 5000)
 
 
 def shorter(line: str, device: torch.device) -> Shorter:
     args = parser().parse_args(["train", "corpus", "-o", "run", *line.split()])
-    return _shorter(Order.of(args, args.preset), Order.of(args, "quick"), LABELS, device)
+    quick = Order.of(args, "quick")
+    return orders.shorter(Order.of(args, args.preset), quick, WORDS, device)
 
 
 def test_flags_go_before_the_preset():
@@ -21,8 +24,8 @@ def test_flags_go_before_the_preset():
     order = Order.of(args, args.preset)
     assert order.network.width == 16
     assert order.network.layers == 2
-    assert order.training.epochs == _PRESETS["quick"]["epochs"]
-    assert order.training.dropout_input == _PRESETS["quick"]["dropout_input"]
+    assert order.training.epochs == PRESETS["quick"]["epochs"]
+    assert order.training.dropout_input == PRESETS["quick"]["dropout_input"]
 
 
 def test_without_a_gpu_the_preset_is_recommended_where_it_saves_half_or_more():
@@ -37,7 +40,7 @@ def test_without_a_gpu_the_preset_is_recommended_where_it_saves_half_or_more():
     ("line", "device", "flag"),
     [
         ("", CUDA, "--epochs 10"),
-        ("--preset quick", CPU, f"--epochs {_PRESETS['quick']['epochs'] // 3}"),
+        ("--preset quick", CPU, f"--epochs {PRESETS['quick']['epochs'] // 3}"),
         ("--width 24 --epochs 9", CPU, "--epochs 3"),
     ],
 )

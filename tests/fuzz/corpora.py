@@ -56,7 +56,7 @@ class Corpora:
         if chance.random() < 0.03:
             mutations.replace_file(path, chance)
         config = CorpusConfig(
-            format=chance.choice(["auto", "auto", *FORMATS]),
+            format=chance.choice(["auto", "auto", *FORMATS["next"]]),
             encoding=chance.choice(ENCODINGS),
             longest=chance.choice([3, 200]),
             min_count=chance.choice([1, 3]),

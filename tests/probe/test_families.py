@@ -126,7 +126,8 @@ def test_moments_keep_what_is_small_beside_what_is_large(offset, size):
     states = ((plain + offset) * size).split(300)
     moments = Moments("h")
     for some in states:
-        moments.add(Chunk({"h": some}, torch.zeros(300, dtype=torch.long)))
+        labels = torch.zeros(300, dtype=torch.long)
+        moments.add(Chunk({"h": some}, labels, labels, 1))
     v = torch.cat(states).double()
     wanted = torch.cov(v.T, correction=0)
     torch.testing.assert_close(moments.mean("h"), v.mean(0), rtol=1e-6, atol=1e-6 * size)

@@ -13,7 +13,9 @@ def test_the_error_is_that_of_each_distributions_mean():
     scale = Scale((0.0, 1.0, 2.0), (0.5, 1.5))
     errors = Errors(Answers(scale.names, scale=scale))
     values = torch.tensor([0.2, 1.9])
-    errors.add(torch.tensor([[1.0, 0.0], [0.5, 0.5]]), Chunk({}, torch.tensor([0, 1]), values))
+    errors.add(
+        torch.tensor([[1.0, 0.0], [0.5, 0.5]]), Chunk({}, torch.tensor([0, 1]), values, 1, values)
+    )
     assert errors.value() == pytest.approx((0.3 + 0.9) / 2)
 
 
@@ -30,7 +32,7 @@ def test_average_precision_is_that_of_a_sorted_list():
     holds = (torch.rand(100, 3, generator=generator) < p).float()
     precision = Precision(Answers(("a", "b", "c"), several=True))
     for part in (slice(0, 37), slice(37, None)):
-        precision.add(p[part], Chunk({}, holds[part]))
+        precision.add(p[part], Chunk({}, holds[part], holds[part], 1))
     wanted = [naive(p[:, k], holds[:, k]) for k in range(3)]
     assert precision.value() == pytest.approx(sum(wanted) / 3, rel=1e-5)
 

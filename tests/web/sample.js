@@ -28,6 +28,7 @@ export function grid(text = "we said so") {
   const columns = COLUMNS.map((one) => ({ ...one }));
   return {
     format: "rnnlens-grid", version: 1, run: "tiny", title: "tiny · LSTM 4 × 1", text, follows: true, numbers: false, scale: null, several: false,
+    answer: null,
     semantic: "output", semantics: ["output", "input"], palette: "coarse", palettes: ["coarse"],
     groups: { NOUN: "#009e73", VERB: "#cc79a7", OTHER: "#f0e442" }, columns, edges: [],
     words: words.map((word) => ({ text: word, label: word, unknown: false, group: "NOUN", value: null })),

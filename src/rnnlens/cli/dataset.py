@@ -46,13 +46,17 @@ def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
 
 def sentence_dataset(network: Network, corpus: EncodedCorpus) -> Dataset:
     """A network that rnnlens has trained, with its corpus as encoded sentences."""
+    back, follows = not network.causal, corpus.vocabulary.words is None
     tagged = any((tags >= 0).any() for tags in corpus.tags.values())
     data = {
-        name: Sentences(split, tags=corpus.tags[name] if tagged else None)
+        name: Sentences(split, tags=corpus.tags[name] if tagged else None, with_lengths=back)
         for name, split in corpus.splits.items()
     }
-    answers = {TAG: Answers(tuple(UNIVERSAL))} if tagged else {}
-    return Dataset(network, data, len(corpus.vocabulary), answers=answers)
+    return Dataset(
+        network, data, len(corpus.vocabulary), reads_labels=follows, follows=follows,
+        answers={TAG: Answers(tuple(UNIVERSAL))} if tagged else {},
+        of_texts=corpus.vocabulary.of_texts,
+    )  # fmt: skip
 
 
 def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:

@@ -4,7 +4,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,22 @@ from rnnlens.cli.trust import add_trust_flags
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import evaluate
+from rnnlens.probe.model_scores import measured
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.quietly import fit_quietly
 from rnnlens.probe.used import SENTENCES, used
 from rnnlens.progress import Progress
 from rnnlens.run import Run
 from rnnlens.view.draw.accuracy import check_figure, write_figure
+from rnnlens.view.draw.confusion import write_confusion
 
 _HELP = """\
 Measure a trained run: the model's own perplexity (lower is better) on the training, validation and
 test sentences, beside a unigram model that knows only how often each word occurs; and, where probes
 are fitted, every kind's on the test sentences: perplexity, its ratio to the model's own, how often
 the most probable label is right, how far it is from the model's own prediction, and how far its
-confidence is from the truth.
+confidence is from the truth. Of networks that tag or classify it is also said how often they are
+right (accuracy), the mean F1 of their labels, and which labels they take for which (--confusion).
 
 With --used it is also asked whether the model uses what a probe reads: a state is pushed along the
 probe's row for a label, and the model's own log-probability of that label is looked at. `used` is
@@ -46,6 +49,7 @@ examples:
   rnnlens eval runs/news
   rnnlens eval runs/news --figure accuracy.svg
   rnnlens eval runs/news --used
+  rnnlens eval runs/tagger --confusion confusion.svg
   rnnlens eval runs/news --horizon 4
   rnnlens eval runs/news --json"""
 
@@ -69,6 +73,8 @@ def add_to(verbs: Any) -> None:
                         )  # fmt: skip
     parser.add_argument("--figure", type=Path, metavar="FILE",
                         help="draw perplexity per kind: .svg, .png or .pdf")  # fmt: skip
+    parser.add_argument("--confusion", type=Path, metavar="FILE",
+                        help="draw which labels are taken for which: .svg, ...")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
     add_trust_flags(parser.add_argument_group("a run of a module"))
@@ -82,7 +88,7 @@ def run_eval(args: argparse.Namespace) -> int:
     dataset = dataset_of(run, args)
     of = run.probes_hash()
     probes = run.probes().to(dataset.device) if of else None
-    evaluation: dict[str, Any] = {"model": measured(dataset)}
+    evaluation = evaluation_of(dataset, run.vocabulary().labels)
     if probes:
         evaluation["of"] = of
         evaluation["probes"] = scores(probes, dataset, args.states)
@@ -100,6 +106,8 @@ def run_eval(args: argparse.Namespace) -> int:
         print(f"rnnlens: not saved: {error}", file=sys.stderr)
     if args.figure:
         write_figure(evaluation, args.figure)
+    if args.confusion:
+        write_confusion(evaluation.get("confusion"), args.confusion)
     if args.json:
         draw(json.dumps(evaluation, indent=1) + "\n")
     else:
@@ -111,23 +119,27 @@ def _check_asked(args: argparse.Namespace) -> None:
     """Refuse numbers and files that cannot be."""
     if args.states < 0:
         raise RnnlensError(f"--states {args.states}: give a number from 0 up")
-    if args.figure:
-        check_figure(args.figure)
+    for path in filter(None, (args.figure, args.confusion)):
+        check_figure(path)
     if args.horizon is not None:
         horizon_semantics(args.horizon)  # which refuses what cannot be
 
 
-def measured(dataset: Dataset) -> Mapping[str, Mapping[str, float | None]]:
-    """Perplexity of the model itself and of the unigram baseline on each split; None where the
+def evaluation_of(dataset: Dataset, labels: Sequence[str]) -> dict[str, Any]:
+    """What the model itself is worth on each split, beside the unigram baseline; None where the
     model predicts none of what it is asked for.
     """
     if not dataset.model.predicts:
         nothing = {"pairs": 0, "perplexity": None, "unigram": None}
-        return {name: {some.unit: len(some.counts), **nothing}
-                for name, some in dataset.splits.items()}  # fmt: skip
+        return {"model": {name: {some.unit: len(some.counts), **nothing}
+                          for name, some in dataset.splits.items()}}  # fmt: skip
     pairs = sum(dataset.stream(name, "output").pairs for name in dataset.splits)
     with Progress(pairs, unit="state", device=dataset.device, title="the model itself") as progress:
-        return dataset.measured(progress.advance)
+        parts, confusion = measured(dataset, progress.advance)
+    evaluation: dict[str, Any] = {"model": parts}
+    if confusion:
+        evaluation["confusion"] = {"labels": list(labels), "counts": confusion}
+    return evaluation
 
 
 def scores(probes: Probes, dataset: Dataset, states: int) -> list[dict[str, Any]]:
@@ -223,12 +235,15 @@ def _use(measured: dict[str, float] | None) -> str:
 
 
 def table(model: Mapping[str, Mapping[str, float | None]]) -> str:
-    """The perplexities of a model and of the unigram baseline on each split, as a table."""
+    """What a model is worth on each split, beside the unigram baseline, as a table."""
     unit = next(iter(model["train"]))  # sentences, or a user's batches
-    lines = [f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"]
+    answers = "accuracy" in model["train"]
+    head = f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"
+    lines = [head + (f"{'accuracy':>12}{'macro F1':>12}" if answers else "")]
     for name, row in model.items():
+        said = f"{row['accuracy']:>12.2%}{row['macro_f1']:>12.2%}" if answers else ""
         lines.append(
             f"{name:<8}{row[unit]:>12,}{row['pairs']:>14,}"
-            f"{_cell(row['perplexity'], 14)}{_cell(row['unigram'], 12)}"
+            f"{_cell(row['perplexity'], 14)}{_cell(row['unigram'], 12)}{said}"
         )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Encoded sentences, and batches of them: every input word with the word that follows it."""
+"""Encoded sentences, and batches of them: every input word with its label or the next word."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ class Batch:
     """B sentences side by side, padded to T input words."""
 
     inputs: Tensor  # (T, B) label ids; padding is label 0 and comes after the sentence
-    targets: Tensor  # (T, B) the label that follows each, or PADDING
+    targets: Tensor  # (T, B) the label of each, or PADDING
+    lengths: Tensor  # (B,) of the sentences, in input words
     columns: slice  # which sentences of the whole batch are here, when processes share it
     sentences: int  # of the whole batch
     pairs: int  # of the whole batch
@@ -32,16 +33,22 @@ class Split:
 
     ids: NDArray[np.int64]  # (N,) the label of each word
     starts: NDArray[np.int64]  # (S + 1,) where each sentence starts, and the end of the last
+    # (N,) what is to be said of each word; None: which word follows it.
+    labels: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
-        cls, ids: NDArray[np.int64], starts: NDArray[np.int64], chosen: NDArray[np.int64]
+        cls,
+        ids: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        chosen: NDArray[np.int64],
+        labels: NDArray[np.int64] | None = None,
     ) -> "Split":
         """Only the chosen ones of some sentences."""
         lengths = np.diff(starts)[chosen]
         new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         places = np.arange(new_starts[-1]) + np.repeat(starts[chosen] - new_starts[:-1], lengths)
-        return cls(ids[places], new_starts)
+        return cls(ids[places], new_starts, None if labels is None else labels[places])
 
     @classmethod
     def joined(cls, sentences: Sequence[Sequence[int]]) -> "Split":
@@ -57,13 +64,20 @@ class Split:
         """How many words each sentence has."""
         return np.diff(self.starts)
 
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """How many words of each sentence have a target."""
+        return self.lengths - (self.labels is None)
+
     @property
     def pairs(self) -> int:
-        """How many words have a word that follows them."""
-        return int(len(self.ids) - len(self))
+        """How many words have a target: a label, or a word that follows them."""
+        return int(self.steps.sum())
 
     def targets(self) -> NDArray[np.int64]:
-        """Every word but the first of each sentence."""
+        """The labels of all words, or else every word but the first of each sentence."""
+        if self.labels is not None:
+            return self.labels
         keep = np.ones(len(self.ids), dtype=bool)
         keep[self.starts[:-1]] = False
         return self.ids[keep]
@@ -71,13 +85,15 @@ class Split:
     def batch(self, chosen: NDArray[np.int64], rank: int = 0, ranks: int = 1) -> Batch:
         """A batch of the chosen sentences; with several processes, this one's share of it."""
         columns = slice(len(chosen) * rank // ranks, len(chosen) * (rank + 1) // ranks)
-        steps = self.lengths[chosen] - 1  # (B,)
+        steps = self.steps[chosen]  # (B,)
         time = np.arange(steps.max(initial=0))[:, None]  # (T, 1)
         real = (time < steps)[:, columns]  # (T, B)
         places = np.where(real, self.starts[chosen[columns]] + time, 0)
+        asked = self.ids[places + 1] if self.labels is None else self.labels[places]
         return Batch(
             torch.from_numpy(np.where(real, self.ids[places], 0)),
-            torch.from_numpy(np.where(real, self.ids[places + 1], PADDING)),
+            torch.from_numpy(np.where(real, asked, PADDING)),
+            torch.from_numpy(steps[columns]),
             columns,
             len(chosen),
             int(steps.sum()),

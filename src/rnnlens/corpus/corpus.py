@@ -1,12 +1,14 @@
 """From tokens to encoded splits: the paper's preprocessing, on arrays."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.corpus.batches import Split
+from rnnlens.corpus.labels import label_numbers
+from rnnlens.corpus.read.labels import CLASSIFY, NEXT, Asked
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import (
@@ -37,6 +39,20 @@ class CorpusConfig(ReadingConfig):
     min_count: int = option(3, "words seen less often in training become UNK", least=1, below=2**31)
     lowercase: bool = option(True, "fold case")
     numbers: bool = option(True, "map numerals to NUM")
+    task: str = option(NEXT, "next: the next word; tag: a label a word; classify: one a text")
+    text_column: str = option("", "where words or texts stand: a column's name, or number from 1")
+    label_column: str = option("", "where labels stand; of tagged words upos (default) or xpos")
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(self.task, self.text_column, self.label_column)
+
+    def check(self) -> None:
+        super().check()
+        if self.task == NEXT and (self.text_column or self.label_column):
+            raise RnnlensError(
+                "--text-column and --label-column are of labels; give --task tag or classify"
+            )
 
 
 @dataclass(frozen=True)
@@ -93,15 +109,18 @@ class EncodedCorpus:
 
     def describe(self) -> str:
         """A summary in a few lines."""
-        labels = len(self.vocabulary)
-        lines = [f"corpus      {self.name} ({self.format}), vocabulary of {labels:,}"]
+        words, labels = self.vocabulary.words, len(self.vocabulary)
+        size = f"vocabulary of {len(words or self.vocabulary.labels):,}"
+        size += f", {labels:,} labels" if words is not None else ""
+        lines = [f"corpus      {self.name} ({self.format}), {size}"]
         for name, part in self.splits.items():
             lines.append(
                 f"{name:<12}{len(part):>9,} sentences {len(part.ids):>12,} words"
                 f"  {self.unknown[name]:6.1%} unknown"
             )
         if self.short:
-            lines.append(f"left out    {self.short:,} sentences of a single word")
+            what = "of a single word" if words is None else "without a word"
+            lines.append(f"left out    {self.short:,} sentences {what}")
         if self.cut:
             lines.append(f"cut         {self.cut:,} sentences that were too long (--longest)")
         return "\n".join(lines)
@@ -117,19 +136,25 @@ def encode(corpus: Corpus, config: CorpusConfig) -> EncodedCorpus:
     name, tokens, part = corpus.name, corpus.tokens, corpus.part
     in_train = np.repeat(part == 0, np.diff(tokens.starts))  # (N,)
     digits = np.array([is_numeral(form) for form in tokens.forms])
-    spelled = (
-        _spelled_numerals(tokens, in_train, digits, config.min_count) if config.numbers else []
-    )
-    words = _numerals_as_one(tokens, digits) if config.numbers else tokens.words
-    names, labels = _label(tokens.forms, words, in_train, config.min_count)
+    # What is to be tagged must not be read differently for its tag.
+    seen = tokens if tokens.labels is None else replace(
+        tokens, tags=np.full_like(tokens.tags, NO_TAG)
+    )  # fmt: skip
+    spelled = _spelled_numerals(seen, in_train, digits, config.min_count) if config.numbers else []
+    words = _numerals_as_one(seen, digits) if config.numbers else tokens.words
+    names, ids = _label(tokens.forms, words, in_train, config.min_count)
     if len(names) < 3:
         raise RnnlensError(
             f"{name} gives a vocabulary of {len(names) - 1} word(s) besides UNK; give more text "
             f"or a lower --min-count (now {config.min_count})"
         )
+    labels = None
+    label_names = tuple(names)
+    if tokens.labels is not None:
+        label_names, labels = label_numbers(corpus.name, tokens, part, config)
     starts, sentence = cut(tokens.starts, config.longest)
     splits = {
-        which: Split.of(labels, starts, np.flatnonzero(part[sentence] == k))
+        which: Split.of(ids, starts, np.flatnonzero(part[sentence] == k), labels)
         for k, which in enumerate(SPLITS)
     }
     tagged = np.where(tokens.tags == NO_TAG, -1, tokens.tags)
@@ -137,10 +162,12 @@ def encode(corpus: Corpus, config: CorpusConfig) -> EncodedCorpus:
         which: Split.of(tagged, starts, np.flatnonzero(part[sentence] == k)).ids
         for k, which in enumerate(SPLITS)
     }
-    counts = np.bincount(splits["train"].targets(), minlength=len(names))
+    counts = np.bincount(splits["train"].targets(), minlength=len(label_names))
     vocabulary = Vocabulary(
-        tuple(names), tuple(counts.tolist()), frozenset(spelled), config.lowercase, config.numbers
-    )
+        label_names, tuple(counts.tolist()), frozenset(spelled), config.lowercase, config.numbers,
+        None if labels is None else tuple(names), config.task == CLASSIFY,
+    )  # fmt: skip
+    shown = ids if labels is None else labels
     return EncodedCorpus(
         name=name,
         format=corpus.format,
@@ -148,7 +175,7 @@ def encode(corpus: Corpus, config: CorpusConfig) -> EncodedCorpus:
         vocabulary=vocabulary,
         splits=splits,
         tags=tags,
-        tag_counts=tag_counts_of(labels[in_train], tokens.tags[in_train], len(names)),
+        tag_counts=tag_counts_of(shown[in_train], tokens.tags[in_train], len(label_names)),
         unknown={s: float((v.ids == vocabulary.unknown).mean()) for s, v in splits.items()},
         short=tokens.short,
         cut=int((np.bincount(sentence) > 1).sum()),

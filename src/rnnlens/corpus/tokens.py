@@ -12,7 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnlens.corpus.read.formats import FORMATS, SWELLING, number_mark_of, read, recognise
+from rnnlens.corpus.read.formats import (
+    SWELLING,
+    check_format,
+    number_mark_of,
+    read,
+    recognise,
+)
+from rnnlens.corpus.read.labels import NEXT, WORDS, Asked
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.vocabulary import NUM, UNK, composed
@@ -46,11 +53,15 @@ class ReadingConfig(Options):
     )
     numbers = False  # whether a sign for numbers is read as NUM
 
+    @property
+    def asked(self) -> Asked:
+        """Which labels are read beside the words: here, none."""
+        return WORDS
+
     def check(self) -> None:
         """Refuse values that cannot work."""
         super().check()
-        if self.format not in FORMATS:
-            raise RnnlensError(f"no format is called {self.format!r}; choose {', '.join(FORMATS)}")
+        check_format(self.format, self.asked.task)
         shares = self.valid_share, self.test_share
         if not all(0 < share < 1 for share in shares) or sum(shares) >= 1:
             raise RnnlensError(
@@ -69,6 +80,8 @@ class Tokens:
     starts: Ints  # (S + 1,)
     part: Ints  # (S,) which source the sentence came from, a place in SPLITS
     short: int  # sentences left out because they have a single word
+    labels: Ints | None = None  # (N,) the number of each word's label, where labels are read
+    label_names: tuple[str, ...] = ()
 
     @property
     def hash(self) -> str:
@@ -76,6 +89,9 @@ class Tokens:
         sha = hashlib.sha256("\n".join(self.forms).encode("utf-8", "surrogatepass"))
         for numbers in (self.words, self.tags, self.starts, self.part):
             sha.update(numbers.tobytes())
+        if self.labels is not None:
+            sha.update("\n".join(self.label_names).encode("utf-8", "surrogatepass"))
+            sha.update(self.labels.tobytes())
         return sha.hexdigest()
 
 
@@ -87,16 +103,19 @@ def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple
     config.check()
     format_, reason = config.format, ""
     if format_ == "auto":
-        format_, reason = recognise(source, config.encoding)
+        format_, reason = recognise(source, config.encoding, config.asked.task)
     is_text = format_ == "text" and config.numbers
     mark = number_mark_of(source, config.encoding) if is_text else ""
-    how = config.format, config.encoding, config.swelling
+    how = config.format, config.encoding, config.swelling, config.asked
     parts: list[Iterable[Sentence]] = [read(source, *how)]
     parts += [read(s, *how) if s else () for s in (config.valid, config.test)]
     tokens = collect(parts, lowercase, mark)
     for which, corpus in ((1, config.valid), (2, config.test)):
         if corpus and not (tokens.part == which).any():
-            raise RnnlensError(f"{corpus} holds no sentence of two words or more; give another")
+            size = "of two words or more" if config.asked.task == NEXT else "with labels"
+            raise RnnlensError(f"{corpus} holds no sentence {size}; give another")
+    if not (tokens.part == 0).any() and config.asked.task != NEXT:
+        raise RnnlensError(f"{source} holds no sentence with labels; give another corpus")
     if not (tokens.part == 0).any():
         what = f"only {tokens.short} sentences of a single word" if tokens.short else "no sentence"
         raise RnnlensError(
@@ -110,11 +129,12 @@ def collect(parts: list[Iterable[Sentence]], lowercase: bool, number: str = "") 
     """Number the forms and tags of a stream of sentences; `number` stands for any number."""
     numbers: dict[str, int] = {}
     words, tags, starts, part = array("q"), array("q"), array("q", [0]), array("q")
-    short = 0
+    names: dict[str, int] = {}
+    labels, short = array("q"), 0
     for which, sentences in enumerate(parts):
         for sentence in sentences:
             size = len(sentence.words)
-            if size < 2:
+            if size < (2 if sentence.labels is None else 1):  # a single word has no next one
                 short += 1
                 continue
             folded = (_form(word, lowercase, number) for word in sentence.words)
@@ -122,6 +142,7 @@ def collect(parts: list[Iterable[Sentence]], lowercase: bool, number: str = "") 
             tags.extend(
                 (TAG_IDS[tag] for tag in sentence.tags) if sentence.tags else [NO_TAG] * size
             )
+            labels.extend(names.setdefault(name, len(names)) for name in sentence.labels or ())
             starts.append(starts[-1] + size)
             part.append(which)
     return Tokens(
@@ -131,6 +152,8 @@ def collect(parts: list[Iterable[Sentence]], lowercase: bool, number: str = "") 
         starts=np.array(starts),
         part=np.array(part),
         short=short,
+        labels=np.array(labels) if labels else None,
+        label_names=tuple(names),
     )
 
 

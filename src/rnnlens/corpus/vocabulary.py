@@ -40,7 +40,8 @@ def is_special(label: str) -> bool:
 class Vocabulary:
     """The labels that a model predicts and the words that it reads.
 
-    For the language models that rnnlens trains, these are the same.
+    For the language models that rnnlens trains, these are the same; what it trains to tag or to
+    classify has labels apart from the words.
     """
 
     labels: tuple[str, ...]  # in the order of their numbers
@@ -49,6 +50,7 @@ class Vocabulary:
     lowercase: bool = True  # words are folded
     numbers: bool = True  # numerals become NUM
     words: tuple[str, ...] | None = None  # that the model reads; None: the labels
+    of_texts: bool = False  # a label is said of a whole text
 
     @classmethod
     def of_user(
@@ -113,6 +115,7 @@ class Vocabulary:
             "lowercase": self.lowercase,
             "numbers": self.numbers,
             "inputs": self.words,
+            "of_texts": self.of_texts,
         }
 
     @classmethod
@@ -120,7 +123,7 @@ class Vocabulary:
         """The inverse of `to_json`."""
         return cls(
             file.labels, file.counts, frozenset(file.numerals), file.lowercase, file.numbers,
-            file.inputs,
+            file.inputs, file.of_texts,
         )  # fmt: skip
 
 
@@ -134,6 +137,7 @@ class VocabularyFile(Strict):
     lowercase: bool = False
     numbers: bool = False
     inputs: Annotated[tuple[Name, ...], MaxLen(MOST_LABELS)] | None = None
+    of_texts: bool = False
 
     def __post_init__(self) -> None:
         if len(self.labels) != len(self.counts):
@@ -141,7 +145,8 @@ class VocabularyFile(Strict):
         for names in (self.labels, self.inputs or ()):
             if len(set(names)) != len(names):
                 raise ValueError("two names are the same")
-        if (self.lowercase or self.numbers) and UNK not in self.labels:
+        read = self.labels if self.inputs is None else self.inputs
+        if (self.lowercase or self.numbers) and UNK not in read:
             raise ValueError(f"there is no label {UNK}")
-        if self.numbers and self.numerals and NUM not in self.labels:
+        if self.numbers and self.numerals and NUM not in read:
             raise ValueError(f"there is no label {NUM}")

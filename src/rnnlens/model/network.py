@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.flags import Options, option
 from rnnlens.model.cell import Cell, States, Weights
 from rnnlens.model.cells import CELLS
+from rnnlens.model.directions import lengths_of, side_by_side, turned, turned_edits
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import (
@@ -42,6 +42,12 @@ class NetworkConfig(Options):
     layers: int = option(2, "recurrent layers, one on the other", least=1, most=64)
     embedding: int = option(0, "width of the embedding; 0: as the layers", least=0, most=65536)
     tied: bool = option(True, "let the readout share the embedding's matrix")
+    bidirectional: bool = option(False, "read backwards too, to tag or to classify")
+
+    @property
+    def directions(self) -> int:
+        """How many ways each layer reads a sequence."""
+        return 1 + self.bidirectional
 
     def check(self) -> None:
         """Refuse shapes that cannot work."""
@@ -72,50 +78,75 @@ class Layer(nn.Module):
 
 
 class Network(nn.Module, Traceable):
-    """A recurrent language model whose every intermediate vector has a name."""
+    """A recurrent network whose every intermediate vector has a name.
 
-    causal = True
+    After each word it predicts a label: the next word, or a label of the word or of the whole text.
+    """
 
-    def __init__(self, config: NetworkConfig, label_count: int) -> None:
+    def __init__(
+        self, config: NetworkConfig, label_count: int, word_count: int | None = None
+    ) -> None:
+        """`word_count`: how many words it reads, where these are not its labels."""
         super().__init__()
         config.check()
-        self.config, self.label_count = config, label_count
-        inputs = config.embedding or config.width
-        self.embedding = nn.Parameter(torch.empty(label_count, inputs))
+        if word_count is not None and config.tied:
+            raise RnnlensError(
+                "a readout shares the embedding's matrix only where labels are words; give "
+                "--no-tied"
+            )
+        self.config, self.label_count, self.word_count = config, label_count, word_count
+        self.causal = not config.bidirectional
+        inputs, outputs = config.embedding or config.width, config.width * config.directions
+        self.embedding = nn.Parameter(torch.empty(word_count or label_count, inputs))
         cell = CELLS[config.cell]
-        widths = [inputs] + [config.width] * config.layers
-        self.layers = nn.ModuleList(Layer(cell, a, b) for a, b in pairwise(widths))
-        rows = (inputs, config.width) if config.tied else (label_count, config.width)
+        widths = [inputs] + [outputs] * (config.layers - 1)
+        self.layers = nn.ModuleList(Layer(cell, below, config.width) for below in widths)
+        if config.bidirectional:
+            self.backwards = nn.ModuleList(Layer(cell, below, config.width) for below in widths)
+        rows = (inputs, outputs) if config.tied else (label_count, outputs)
         self.readout = nn.Parameter(torch.empty(rows))
         self.bias = nn.Parameter(torch.zeros(label_count))
         self._copy: tuple[tuple[int, int], Tensor] | None = None
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
-        below, kinds = EMBEDDING.id, [EMBEDDING]
-        for number, layer in enumerate(self.recurrent, 1):
-            kinds += [placed(kind, Place(number, (below,))) for kind in layer.cell.kinds]
-            below = kinds[-1].id
+        below: tuple[str, ...] = (EMBEDDING.id,)
+        kinds = [EMBEDDING]
+        for number in range(1, self.config.layers + 1):
+            places = [Place(number, below, reverse=back) for back in (False, True)]
+            places = places[: self.config.directions]
+            for place in places:
+                kinds += [placed(kind, place) for kind in CELLS[self.config.cell].kinds]
+            below = tuple(place.id("h") for place in places)
         return tuple(kinds)
 
     @cached_property
     def _ids(self) -> list[dict[str, str]]:
-        """For each layer, the ids of its kinds by letter."""
-        layers = range(1, len(self.layers) + 1)
-        return [{k.letter: k.id for k in self.kinds if k.layer == layer} for layer in layers]
+        """For each layer and direction, the ids of its kinds by letter."""
+        places = dict.fromkeys((k.layer, k.reverse) for k in self.kinds if k.layer)
+        return [
+            {k.letter: k.id for k in self.kinds if (k.layer, k.reverse) == place}
+            for place in places
+        ]
 
     @property
     def carried(self) -> tuple[str, ...]:
         letters = CELLS[self.config.cell].carried
-        return tuple(ids[letter] for ids in self._ids for letter in letters)
+        return tuple(ids[letter] for ids in self._ids for letter in letters) if self.causal else ()
 
     @property
     def description(self) -> str:
         config = self.config
-        return f"{config.cell.upper()} {config.width} × {config.layers}"
+        shape = f"{config.cell.upper()} {config.width} × {config.layers}"
+        return f"{shape}, both ways" if config.bidirectional else shape
 
     def text(self, vocabulary: Vocabulary) -> TextSide:
         """How a text becomes a batch for this network."""
+        if len(vocabulary.inputs) != len(self.embedding):
+            raise RnnlensError(
+                f"the network reads {len(self.embedding)} words and its vocabulary has "
+                f"{len(vocabulary.inputs)}; restore both"
+            )
         return TextSide.of_words(vocabulary)
 
     @property
@@ -127,8 +158,10 @@ class Network(nn.Module, Traceable):
 
     @property
     def recurrent(self) -> list[Layer]:
-        """The recurrent layers, lowest first."""
-        return [layer for layer in self.layers if isinstance(layer, Layer)]
+        """The recurrent layers, lowest first; of each the one that reads backwards after it."""
+        ways = [self.layers, self.backwards] if self.config.bidirectional else [self.layers]
+        every = (layer for beside in zip(*ways, strict=True) for layer in beside)
+        return [layer for layer in every if isinstance(layer, Layer)]
 
     def initialise(self, seed: int) -> "Network":
         """Draw the weights at random."""
@@ -146,26 +179,44 @@ class Network(nn.Module, Traceable):
                 self.readout.uniform_(-bound, bound, generator=generator)
         return self
 
-    def hidden(self, inputs: Tensor, dropout: Dropout | None = None) -> Tensor:
-        """The last layer's outputs (T, B, H), by the fused recurrence; for training."""
-        x = F.embedding(inputs, self.embedding)
+    def hidden(
+        self, inputs: Tensor, dropout: Dropout | None = None, lengths: Tensor | None = None
+    ) -> Tensor:
+        """The last layer's outputs (T, B, H), by the fused recurrence; for training.
+
+        `lengths` (B,) are those of the sequences, which only reading backwards has to know.
+        """
+        x = F.embedding(dropout.unknown(inputs) if dropout else inputs, self.embedding)
         if dropout:
-            x = dropout.words(x, inputs, self.label_count)
+            x = dropout.words(x, inputs, len(self.embedding))
             x = dropout.locked(x, dropout.config.dropout_input)
-        for layer in self.recurrent:
-            weights = layer.weights(dropout.weight(layer.w_h) if dropout else None)
-            x = layer.cell.outputs(x, layer.start(x.shape[1]), weights, self.training)
+        ways, every = self.config.directions, self.recurrent
+        for first in range(0, len(every), ways):
+            outputs: list[Tensor] = []
+            for layer in every[first : first + ways]:
+                weights = layer.weights(dropout.weight(layer.w_h) if dropout else None)
+                backwards = bool(outputs)
+                read = turned(x, lengths) if backwards else x
+                h = layer.cell.outputs(read, layer.start(x.shape[1]), weights, self.training)
+                outputs.append(turned(h, lengths) if backwards else h)
+            x = side_by_side(outputs)
             if dropout:
-                last = layer is self.layers[-1]
+                last = first + ways == len(every)
                 share = dropout.config.dropout_output if last else dropout.config.dropout_hidden
                 x = dropout.locked(x, share)
         return x
 
     @property
     def recurrence(self) -> tuple[RecurrentLayer, ...]:
-        below = [EMBEDDING.id, *(ids["h"] for ids in self._ids)]
-        layers = zip(self.recurrent, self._ids, below, strict=False)
-        return tuple(RecurrentLayer(la.cell, la.weights(), ids, (b,)) for la, ids, b in layers)
+        ways, layers = self.config.directions, list[RecurrentLayer]()
+        for at, (layer, ids) in enumerate(zip(self.recurrent, self._ids, strict=True)):
+            first = at - at % ways  # of this layer's directions
+            below = tuple(beside["h"] for beside in self._ids[max(0, first - ways) : first])
+            reverse = at > first
+            layers.append(
+                RecurrentLayer(layer.cell, layer.weights(), ids, below or (EMBEDDING.id,), reverse)
+            )
+        return tuple(layers)
 
     def predict(self, y: Tensor) -> Tensor:
         """The paper's F before the softmax: labels (..., V) from the last layer's output."""
@@ -187,7 +238,16 @@ class Network(nn.Module, Traceable):
             self._copy = same, weight.T.contiguous()
         return self._copy[1]
 
-    def classifier(self) -> Readout:
+    def batches(self, user_batches: Sequence[Any]) -> Sequence[tuple[Any, Tensor]]:
+        """Check pairs of words and targets; a sequence ends with its last target."""
+        pairs = super().batches(user_batches)
+        if self.causal:
+            return pairs
+        return [((words, lengths_of(targets)), targets) for words, targets in pairs]
+
+    def classifier(self) -> Readout | None:
+        if self.config.bidirectional:
+            return None  # it is a map of two kinds together
         weight = self.embedding @ self.readout if self.config.tied else self.readout
         return Readout(self.kinds[-1].id, weight, self.bias)
 
@@ -204,16 +264,31 @@ class Network(nn.Module, Traceable):
         x = F.embedding(inputs, self.embedding)
         x = changed_input(x, changes(edits, {"x": EMBEDDING.id}))
         states: States = {EMBEDDING.id: x}
-        last: States = {}
-        for layer, ids in zip(self.recurrent, self._ids, strict=True):
-            prev = layer.start(inputs.shape[1])
-            if start:
-                prev = {letter: start[ids[letter]] for letter in layer.cell.carried}
-            values = layer.cell.states(x, prev, layer.weights(), changes(edits, ids))
-            states |= {ids[letter]: v for letter, v in values.items()}
-            last |= {ids[letter]: _at_end(values[letter], lengths) for letter in layer.cell.carried}
-            x = values["h"]
-        return Trace(states, lengths, x, self.predict, last)
+        for layer in self.recurrence:
+            x = side_by_side([states[kind] for kind in layer.below])
+            values = self._states(layer, x, lengths, start, edits)
+            states |= {layer.ids[letter]: v for letter, v in values.items()}
+        y = side_by_side([states[edge.kind] for edge in self.prediction.sources])
+        last = {kind: _at_end(states[kind], lengths) for kind in self.carried}
+        return Trace(states, lengths, y, self.predict, last)
+
+    def _states(
+        self,
+        layer: RecurrentLayer,
+        x: Tensor,
+        lengths: Tensor | None,
+        start: States | None,
+        edits: Sequence[StateEdit],
+    ) -> States:
+        """Every kind of a layer (T, B, H) by letter, in the order of time."""
+        zeros = x.new_zeros(x.shape[1], self.config.width)
+        prev = {kind: start[layer.ids[kind]] if start else zeros for kind in layer.cell.carried}
+        here = changes(edits, layer.ids)
+        if not layer.reverse:
+            return layer.cell.states(x, prev, layer.weights, here)
+        here = turned_edits(here, len(x), lengths)
+        values = layer.cell.states(turned(x, lengths), prev, layer.weights, here)
+        return {letter: turned(v, lengths) for letter, v in values.items()}
 
 
 def _at_end(values: Tensor, lengths: Tensor | None) -> Tensor:

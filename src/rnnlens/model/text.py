@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -95,13 +95,15 @@ class TextSide:
 
     @classmethod
     def of_words(cls, vocabulary: Vocabulary) -> "TextSide":
-        """For a language model that rnnlens trains."""
+        """For a network that rnnlens trains; only a language model's labels are its words."""
 
         @lru_cache(_REMEMBERED)
         def is_known(word: str) -> bool:
             return vocabulary.encode([word]) != [vocabulary.unknown]
 
-        return cls(vocabulary, lambda text: words_of(text, is_known), column, side_by_side=True)
+        follows = vocabulary.words is None
+        split = partial(words_of, is_known=is_known)
+        return cls(vocabulary, split, column, follows=follows, side_by_side=True)
 
 
 def column(ids: Sequence[int]) -> Tensor:

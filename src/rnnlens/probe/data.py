@@ -58,17 +58,26 @@ class Data(ABC):
 
 
 class Sentences(Data):
-    """Encoded sentences: after each word but the last, a state is asked for the next word."""
+    """Encoded sentences: after each word a state is asked for its label, or for the next word."""
 
     unit = "sentences"
 
-    def __init__(self, split: Split, labels: Ints | None = None, tags: Ints | None = None) -> None:
-        """`labels` take the place of the words in what is asked, but not in what is read; `tags`
-        are those of the words, negative where one has none.
+    def __init__(
+        self,
+        split: Split,
+        asked: Split | None = None,
+        tags: Ints | None = None,
+        *,
+        with_lengths: bool = False,
+    ) -> None:
+        """`asked` takes the place of the sentences in what is asked, but not in what is read;
+        `tags` are those of the words, negative where one has none.
+
+        `with_lengths`: the model is told how long sentences are, because it reads backwards too.
         """
-        self.split, self.counts = split, split.lengths - 1
-        self.asked = split if labels is None else Split(labels, split.starts)
-        self.tags = None if tags is None else Split(tags, split.starts)
+        self.split, self.counts, self.with_lengths = split, split.steps, with_lengths
+        self.asked = asked or split
+        self.tags = None if tags is None else Split(tags, split.starts, split.labels)
         self.others = () if tags is None else (TAG,)
 
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
@@ -83,18 +92,35 @@ class Sentences(Data):
             if self.tags is not None:
                 tags = self.tags.batch(group).inputs
                 others[TAG] = torch.where(read.targets >= 0, tags, NONE)
-            yield Batch(read.inputs.to(device), asked.targets, asked.inputs, others)
+            inputs = read.inputs.to(device)
+            given = (inputs, read.lengths.to(device)) if self.with_lengths else inputs
+            yield Batch(given, asked.targets, asked.inputs, others)
 
     def shuffled(self, seed: int) -> "Sentences":
-        labels = exchanged([torch.from_numpy(self.asked.ids)], seed)[0].numpy()
-        tags = None
-        if self.tags is not None:
-            tags = exchanged([torch.from_numpy(self.tags.ids)], seed)[0].numpy()
-        return Sentences(self.split, labels, tags)
+        tags = None if self.tags is None else _mixed(self.tags.ids, seed)
+        return Sentences(self.split, self._mixed(seed), tags, with_lengths=self.with_lengths)
+
+    def _mixed(self, seed: int) -> Split:
+        """What is asked, exchanged among each other: words, labels of words, or of whole texts."""
+        asked = self.asked
+        if asked.labels is None:
+            return Split(_mixed(asked.ids, seed), asked.starts)
+        firsts = asked.labels[asked.starts[:-1]]
+        if np.array_equal(np.repeat(firsts, asked.lengths), asked.labels):
+            labels = np.repeat(_mixed(firsts, seed), asked.lengths)  # a text keeps one label
+        else:
+            labels = _mixed(asked.labels, seed)
+        return Split(asked.ids, asked.starts, labels)
 
     def pairs(self, shift: int) -> int:
-        first, last = max(0, -shift), np.minimum(self.counts, self.split.lengths - shift)
+        first = max(0, -shift + (self.asked.labels is not None))
+        last = np.minimum(self.counts, self.counts + 1 - shift)
         return int(np.maximum(0, last - first).sum())
+
+
+def _mixed(labels: Ints, seed: int) -> Ints:
+    mixed: Ints = exchanged([torch.from_numpy(labels)], seed)[0].numpy()
+    return mixed
 
 
 class Batches(Data):

@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.corpus.answers import Answers
@@ -18,9 +17,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Readout, Trace, Traceable
-from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.data import NONE, Batch, Data, Ints
-from rnnlens.probe.prior import prior_nll
 from rnnlens.probe.semantics import INPUT, OUTPUT, base, of_model, offset, shift
 
 CHUNK = 4096  # states of every kind that measuring holds at once
@@ -33,6 +30,8 @@ class Chunk:
 
     states: States  # kind -> (N, H), and `y` if the stream has it among its kinds
     labels: Tensor  # (N,), or (N, V) where several hold at once
+    sequences: Tensor  # (N,) to which sequence each belongs; within one they stand in time's order
+    count: int  # of sequences
     values: Tensor | None = None  # (N,) where labels are bins: the numbers in them
 
 
@@ -48,14 +47,16 @@ class Dataset:
         reads_labels: bool = True,
         follows: bool = True,
         answers: Mapping[str, Answers] | None = None,
+        of_texts: bool = False,
     ) -> None:
         """`reads_labels`: the words that the model reads are labels, so that probes can be asked
         for the semantic `input`. `follows`: targets are the words that come next. `answers`: by
         semantic, the labels of `output`, where these are more than names, and of all others.
+        `of_texts`: a target is of a whole sequence, and stands at each of its states.
         """
         self.model, self.splits, self.label_count = model, splits, label_count
         self.answers = {OUTPUT: Answers.numbered(label_count), **(answers or {})}
-        self.reads_labels, self.follows = reads_labels, follows
+        self.reads_labels, self.follows, self.of_texts = reads_labels, follows, of_texts
         self.kinds = tuple(kind.id for kind in model.kinds)
         self._counts: dict[str, Tensor] = {}
 
@@ -115,34 +116,8 @@ class Dataset:
         splits = {name: data.shuffled(seed) for name, data in self.splits.items()}
         return Dataset(
             self.model, splits, self.label_count, reads_labels=self.reads_labels,
-            follows=self.follows, answers=self.answers,
+            follows=self.follows, answers=self.answers, of_texts=self.of_texts,
         )  # fmt: skip
-
-    @torch.no_grad()
-    def measured(self, advance: Callable[[int], object] = int) -> dict[str, dict[str, float]]:
-        """Perplexity of the model itself and of the unigram baseline on each split.
-
-        `advance` is told the number of states after each chunk.
-        """
-        answers, table = self.answers_to(OUTPUT), {}
-        prior = answers.prior(self.counts(OUTPUT))
-        for name, data in self.splits.items():
-            model_nll = unigram_nll = 0.0
-            pairs = 0
-            for chunk in self.stream(name, "output", kinds=(PREDICTION,)).chunks():
-                logits = self.model.predict(chunk.states[PREDICTION])
-                asked = answers.questions(logits, chunk.labels)
-                model_nll += float(F.cross_entropy(*asked, reduction="sum"))
-                unigram_nll += prior_nll(answers, prior, chunk.labels)
-                pairs += chunk.labels.numel()
-                advance(len(chunk.labels))
-            table[name] = {
-                data.unit: len(data.counts),
-                "pairs": pairs,
-                "perplexity": perplexity(model_nll, pairs),
-                "unigram": perplexity(unigram_nll, pairs),
-            }
-        return table
 
 
 class Stream:
@@ -186,9 +161,14 @@ class Stream:
             raise RnnlensError(
                 f"the model gives states of kind {kind} that are not numbers; train it anew"
             )
+        sequences, count = [], 0
+        for part in parts:
+            sequences.append(part.sequences + count)
+            count += part.count
+        labels = torch.cat([part.labels for part in parts])
         values = [part.values for part in parts if part.values is not None]
-        return Chunk(states, torch.cat([part.labels for part in parts]),
-                     torch.cat(values) if values else None)  # fmt: skip
+        numbers = torch.cat(values) if values else None
+        return Chunk(states, labels, torch.cat(sequences), count, numbers)
 
     def frequencies(self) -> Tensor:
         """How often each label occurs; data whose labels need no trace is not traced."""
@@ -230,11 +210,11 @@ class Stream:
         keep = (labels.flatten() >= 0).nonzero()[:, 0].to(device)
         states = {kind: self._beside(kind, trace, labels) for kind in self.kinds}
         rows = {kind: values.flatten(0, 1)[keep].float() for kind, values in states.items()}
-        present = _present(labels)
+        present, of = _present(labels), (keep % labels.shape[1], labels.shape[1])
         if self.table is None:
-            return Chunk(rows, present.to(device))
+            return Chunk(rows, present.to(device), *of)
         asked = self.table[present.to(self.table.device)].to(device)
-        return Chunk(rows, self.answers.of(asked), asked if self.answers.scale else None)
+        return Chunk(rows, self.answers.of(asked), *of, asked if self.answers.scale else None)
 
     def _beside(self, kind: str, trace: Trace, labels: Tensor) -> Tensor:
         """The states (T, B, H) of a kind, checked to be as many as the labels."""

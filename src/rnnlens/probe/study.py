@@ -19,6 +19,7 @@ from rnnlens.corpus.answers import Scale
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError, RnnlensWarning
 from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.traceable import Trace
 from rnnlens.probe import data
 from rnnlens.probe.asked import other_answers, own_answers
 from rnnlens.probe.dataset import Dataset
@@ -57,7 +58,8 @@ class Study:
         if self.model.predicts:
             counts = self.dataset.counts("output")
         rows = counts[1] if answers.several else counts
-        return Vocabulary.of_user(self.labels, tuple(rows.tolist()), self.inputs)
+        names = Vocabulary.of_user(self.labels, tuple(rows.tolist()), self.inputs)
+        return replace(names, of_texts=self.dataset.of_texts)
 
 
 def study(
@@ -96,7 +98,7 @@ def study(
     splits = {name: data.of_batches(model, some) for name, some in batches.items()}
     dataset = Dataset(
         model, splits, len(own), reads_labels=inputs == own.names, follows=follows,
-        answers={"output": record.answers(own.names), **answers},
+        answers={"output": record.answers(own.names), **answers}, of_texts=_of_texts(trace),
     )  # fmt: skip
     result = Study(user, model, dataset, own.names, inputs)
     _warn_of_padding(result, telling)
@@ -121,6 +123,11 @@ def _with_error(scale: Scale | None, adapter: Adapter, valid: Sequence[Batch]) -
         count += int(there.sum())
     spread = scale.edges[-1] - scale.edges[0]
     return replace(scale, error=max((squares / max(1, count)) ** 0.5, _EXACT * spread))
+
+
+def _of_texts(trace: Trace) -> bool:
+    """Whether a module has one prediction for a whole sequence of several steps."""
+    return trace.y is not None and len(trace.y) == 1 < len(next(reversed(trace.states.values())))
 
 
 def _warn_of_padding(study: Study, batch: Batch) -> None:

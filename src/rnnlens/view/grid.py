@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view import saving
+from rnnlens.view.decision import Decision, decision
 from rnnlens.view.draw import figure
 from rnnlens.view.follow import Followed, Sides, follow_all
 from rnnlens.view.frames import data_frame
@@ -70,6 +71,17 @@ class Grid(Reading):
         sides = Sides.of(labels, (against,) if isinstance(against, str) else against, self.labels)
         values = follow_all(self.lens, self.asked(), sides)
         return Followed(sides.labels, sides.against, tuple(self.words), tuple(self.kinds), values)
+
+    def decision(self, label: str | None = None) -> Decision:
+        """When every kind makes up its mind: how probable a label of the whole text is after each
+        word, and the word from which on it is the most probable; by default the model's answer.
+
+        >>> import rnnlens
+        >>> decision = rnnlens.load("english-news")("we stand in").decision("the")
+        >>> decision.turned["y"]
+        2
+        """
+        return decision(self.lens, self.asked(), label)
 
     def turns(self) -> Turns:
         """How far every state lies from those that feed it and from the row above.

@@ -9,6 +9,7 @@ from annotated_types import Ge, Le, MaxLen
 
 from rnnlens.files import Count, Name, Sha, Strict, is_present, read_json
 from rnnlens.probe.evaluation import Score
+from rnnlens.probe.model_scores import MOST_CONFUSED
 from rnnlens.probe.used import Used
 
 _NUMBERS = {  # ours -> evaluation.json's
@@ -30,6 +31,22 @@ class _Split(Strict):
     pairs: Count = 0
     sentences: Count = 0
     batches: Count = 0
+    accuracy: Number | None = None  # of networks that tag or classify
+    macro_f1: Number | None = None
+
+
+@dataclass(frozen=True)
+class Confusion(Strict):
+    """How often each true label (rows) got each answer (columns) on the test part."""
+
+    labels: Annotated[tuple[Name, ...], MaxLen(MOST_CONFUSED)]
+    counts: Annotated[
+        tuple[Annotated[tuple[Count, ...], MaxLen(MOST_CONFUSED)], ...], MaxLen(MOST_CONFUSED)
+    ]
+
+    def __post_init__(self) -> None:
+        if {len(self.counts), *map(len, self.counts)} != {len(self.labels)}:
+            raise ValueError("the confusion of labels is no square of their number")
 
 
 @dataclass(frozen=True)
@@ -89,6 +106,7 @@ class _File(Strict):
     of: Sha | None = None  # the SHA-256 of the probes that were measured; older ones do not say
     probes: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
     control: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
+    confusion: Confusion | None = None
     reach: Annotated[tuple[_Reach, ...], MaxLen(_MOST)] = ()
 
     def __post_init__(self) -> None:
@@ -104,6 +122,10 @@ class Scores:
     unigram: float | None = None
     semantics: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     unigrams: Mapping[str, float] = field(default_factory=dict)  # of each semantic's labels
+    # Of a network that tags or classifies: how often it is right, and what it takes for what.
+    accuracy: float | None = None
+    macro_f1: float | None = None
+    confusion: Confusion | None = None
 
     @classmethod
     def read(cls, folder: Path, probes: str | None = None) -> "Scores":
@@ -123,7 +145,8 @@ class Scores:
             semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
         unigrams = {score.semantic: score.unigram for score in file.probes if current}
         test = file.model["test"]
-        return cls(test.perplexity, test.unigram, semantics, unigrams)
+        answers = (test.accuracy, test.macro_f1, file.confusion)
+        return cls(test.perplexity, test.unigram, semantics, unigrams, *answers)
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> "Scores":
@@ -146,10 +169,10 @@ class Scores:
             for semantic, rows in self.semantics.items()
             for row in rows
         ]
-        return {
-            "model": {"test": {"perplexity": self.own, "unigram": self.unigram}},
-            "probes": theirs,
-        }
+        model = {"perplexity": self.own, "unigram": self.unigram}
+        model |= {"accuracy": self.accuracy, "macro_f1": self.macro_f1}
+        confusion = None if self.confusion is None else asdict(self.confusion)
+        return {"model": {"test": model}, "probes": theirs, "confusion": confusion}
 
     def used(self, semantic: str, kind: str) -> float | None:
         """How much of what a kind's probe reads the model uses; None: not measured."""
@@ -177,6 +200,9 @@ class Scores:
             "unigram": self.unigram,
             "unigrams": dict(self.unigrams),
             "semantics": semantics,
+            "accuracy": self.accuracy,
+            "macro_f1": self.macro_f1,
+            "confusion": None if self.confusion is None else asdict(self.confusion),
         }
 
 

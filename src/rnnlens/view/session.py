@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -57,6 +57,16 @@ class Session:
         self._changed: tuple[tuple[bytes, tuple[int, ...]], States] | None = None  # with edits
         self._lock = Lock()
 
+    @property
+    def answer(self) -> Literal["last", "mean"] | None:
+        """How the answer for a whole text follows from what is said at its words: it is said at the
+        last, or is the mean where all of the text is known at each; None: words have the labels.
+        """
+        labels = self.text.labels
+        if not self.vocabulary.of_texts or labels.several or labels.scale:
+            return None
+        return "last" if self.model.causal else "mean"
+
     def words(self, text: str) -> tuple[str, ...]:
         """The words of a text somebody typed."""
         return self._split[text] if text in self._split else self.text.words(text)
@@ -98,7 +108,7 @@ class Session:
         return Dataset(
             self.model, {"test": self._data(data)}, len(names),
             reads_labels=names.inputs == names.labels, follows=self.text.follows,
-            answers={"output": self.text.labels, **(answers or {})},
+            answers={"output": self.text.labels, **(answers or {})}, of_texts=names.of_texts,
         )  # fmt: skip
 
     def _data(self, data: Sequence[Any]) -> Data:
@@ -108,13 +118,13 @@ class Session:
             return self._aligned(data)
         words = [self.words(one) if isinstance(one, str) else one for one in data]
         sentences = [self.text.encode(some) for some in words if len(some) > 1]
-        if self.text.side_by_side:
-            return Sentences(Split.joined(sentences))
         if not self.text.follows:
             raise RnnlensError(
                 "sentences do not tell the labels that this model predicts; give batches, pairs of "
                 "what it is fed and its targets"
             )
+        if self.text.side_by_side:
+            return Sentences(Split.joined(sentences))
         if self.text.mark is not None:  # what is fed is shifted already
             return self._aligned([(self.text.batch(s), torch.tensor(s)) for s in sentences])
         return self._aligned([(self.text.batch(s[:-1]), self._targets(s[1:])) for s in sentences])

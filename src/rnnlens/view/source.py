@@ -149,6 +149,7 @@ class GridSource(Parts):
             "title": self.title,
             "text": asked.text,
             "follows": self.session.text.follows,
+            "answer": self.session.answer if of_model(asked.semantic) else None,
             "semantic": asked.semantic,
             "semantics": list(self.semantics),
             "palette": asked.palette,

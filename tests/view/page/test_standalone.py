@@ -120,6 +120,33 @@ def test_paths_of_submodules_are_cut_in_front_wherever_they_stand(browser, formu
     page.close()
 
 
+def test_of_a_whole_text_it_is_shown_when_it_is_decided(browser, formula, tmp_path):
+    found = {**formula.grid("the dog sees a bird"), "answer": "last", "follows": False}
+    label = found["rows"][-1][-1]["top"][0][0]
+    file = tmp_path / "page.html"
+    file.write_bytes(drawn(found, ".html", Look()))
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(file.as_uri())
+    decision = page.locator(".decision")
+    expect(decision.locator("p").first).to_contain_text(f"The answer is {label}")
+    columns = enumerate(found["columns"])
+    shown = {one["id"]: k for k, one in columns if one["shown"] and not one["back"]}
+    named = [
+        any(label in dict(row[k]["top"]) for row in found["rows"]) for k in shown.values()
+    ]  # the others have no line: a state names its twenty likeliest labels
+    expect(decision.locator("polyline")).to_have_count(sum(named))
+    assert decision.locator("li .edge").all_inner_texts() == [*shown]
+    tops = [row[-1]["top"][0][0] == label for row in found["rows"]]
+    since = max((step + 1 for step, same in enumerate(tops) if not same), default=0)
+    decision.locator("li button").last.click()
+    word = found["words"][since]["text"]
+    expect(page.locator(".detail .name")).to_contain_text(f"after {word}")
+    page.close()
+    assert problems == []
+
+
 def test_figure_mode_says_what_a_file_cannot_do_and_the_command_that_can(page):
     page.get_by_role("button", name="figure").click()
     figure = page.get_by_role("region", name="figure for print")

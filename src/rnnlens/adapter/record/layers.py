@@ -13,6 +13,7 @@ from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cell import Change, States, Weights
+from rnnlens.model.directions import turned
 from rnnlens.model.traceable import changed_input
 
 
@@ -123,13 +124,13 @@ class LayersPart(Part):
             outputs = []
             for at in range(first, first + self.directions):
                 backwards = at > first
-                inputs = _reverse(x, call.lengths) if backwards else x
+                inputs = turned(x, call.lengths) if backwards else x
                 here = edits[at] if edits else {}
                 if backwards:
                     here = {len(x) - 1 - step: change for step, change in here.items()}
                 states = self.cell.states(inputs, call.start[at], self.weights[at], here)
                 if backwards:
-                    states = {kind: _reverse(v, call.lengths) for kind, v in states.items()}
+                    states = {kind: turned(v, call.lengths) for kind, v in states.items()}
                 layers.append(states)
                 outputs.append(states["h"])
             x = torch.cat(outputs, -1) if self.directions == 2 else outputs[0]
@@ -182,15 +183,6 @@ def _weights(module: nn.RNNBase) -> list[Weights]:
         w_p = tensors[-1] if module.proj_size else None
         weights.append(Weights(tensors[0], tensors[1], b_x, b_h, w_p))
     return weights
-
-
-def _reverse(values: Tensor, lengths: Tensor | None) -> Tensor:
-    """(T, B, H) with every sequence turned round; what follows its end stays where it is."""
-    if lengths is None:
-        return values.flip(0)
-    steps = torch.arange(len(values), device=values.device)[:, None]  # (T, 1)
-    turned = torch.where(steps < lengths, lengths - 1 - steps, steps)  # (T, B)
-    return values.gather(0, turned[..., None].expand_as(values))
 
 
 def _last(values: Tensor, lengths: Tensor | None, backwards: bool) -> Tensor:

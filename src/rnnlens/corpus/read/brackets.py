@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from rnnlens.corpus.read.labels import TAG, WORDS, Asked
 from rnnlens.corpus.read.source import lines
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import universal
@@ -16,7 +17,7 @@ _ESCAPES = {
 _ESCAPED = re.compile(r"\\([/*])")
 
 
-def read_brackets(path: Path, encoding: str) -> Iterator[Sentence]:
+def read_brackets(path: Path, encoding: str, asked: Asked = WORDS) -> Iterator[Sentence]:
     """The words of each tree with their parts of speech; traces (tag -NONE-) are dropped."""
     depth, opened = 0, 0
     inner: list[str] = []  # what stands in the innermost bracket: a tag, then its word
@@ -43,7 +44,10 @@ def read_brackets(path: Path, encoding: str) -> Iterator[Sentence]:
                 )
             if depth == 0 and leaves:
                 words, tags = zip(*leaves, strict=True)
-                yield Sentence(words, tags)
+                parts = tuple(universal(tag) or "X" for tag in tags)
+                each = zip(tags, parts, strict=True)
+                labels = tuple(asked.of_tag(*one) for one in each) if asked.task == TAG else None
+                yield Sentence(words, parts, labels)
                 leaves = []
     if depth:
         raise RnnlensError(
@@ -60,4 +64,4 @@ def _leaf(pieces: list[str], where: str) -> list[tuple[str, str]]:
     tag, word = pieces
     if tag == "-NONE-":
         return []
-    return [(_ESCAPES.get(word, _ESCAPED.sub(r"\1", word)), universal(tag) or "X")]
+    return [(_ESCAPES.get(word, _ESCAPED.sub(r"\1", word)), tag)]

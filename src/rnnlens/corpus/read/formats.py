@@ -6,25 +6,43 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnlens.corpus.read.brackets import read_brackets
+from rnnlens.corpus.read.columns import read_columns
 from rnnlens.corpus.read.conllu import FIELDS, read_conllu
+from rnnlens.corpus.read.labels import CLASSIFY, NEXT, TAG, TASKS, WORDS, Asked
 from rnnlens.corpus.read.nltk import read_nltk
 from rnnlens.corpus.read.records import is_record, read_arrow, read_jsonl, read_parquet
 from rnnlens.corpus.read.source import check_swelling, codec, files, head
 from rnnlens.corpus.read.text import number_mark, read_raw, read_tokenised, tokenised
+from rnnlens.corpus.read.texts import read_csv, read_folders, read_json_texts, read_tsv
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
 
-Reader = Callable[[Path, str], Iterator[Sentence]]
+Reader = Callable[[Path, str, Asked], Iterator[Sentence]]
 
 READERS: dict[str, Reader] = {
-    "text": read_tokenised,
-    "raw": read_raw,
+    "text": lambda path, encoding, _: read_tokenised(path, encoding),
+    "raw": lambda path, encoding, _: read_raw(path, encoding),
     "conllu": read_conllu,
     "brackets": read_brackets,
-    "jsonl": read_jsonl,
+    "columns": read_columns,
+    "tsv": read_tsv,
+    "csv": read_csv,
+    "jsonl": lambda path, encoding, asked: (
+        read_json_texts(path, encoding, asked)
+        if asked.task == CLASSIFY
+        else read_jsonl(path, encoding)
+    ),
+    "folders": read_folders,
 }
-TABLES: dict[str, Reader] = {"parquet": read_parquet, "arrow": read_arrow}  # which are no text
-FORMATS = ("auto", *READERS, *TABLES)
+TABLES: dict[str, Reader] = {  # which are no text
+    "parquet": lambda path, encoding, _: read_parquet(path, encoding),
+    "arrow": lambda path, encoding, _: read_arrow(path, encoding),
+}
+FORMATS = {  # of each task
+    NEXT: ("auto", "text", "raw", "conllu", "brackets", "jsonl", *TABLES),
+    TAG: ("auto", "conllu", "brackets", "columns"),
+    CLASSIFY: ("auto", "tsv", "csv", "jsonl", "folders"),
+}
 SWELLING = 100  # text swells to three to ten times its size
 
 
@@ -37,41 +55,60 @@ class Recognition(NamedTuple):
 
 _ENDINGS = {
     "conllu": ".conllu", "brackets": ".mrg", "jsonl": ".jsonl", "parquet": ".parquet",
-    "arrow": ".arrow",
+    "arrow": ".arrow", "tsv": ".tsv", "csv": ".csv",
 }  # fmt: skip
 _NLTK = "nltk:"
 _TREE = re.compile(r"\s*\(\s*($|\(|[A-Z][^()\s]*\s*($|\())")  # ( (S ... or (S (NP ..., not (CNN)
 
 
+def check_format(format: str, task: str) -> None:
+    """Refuse a task that there is not, or a format that is not of the task."""
+    if task not in TASKS:
+        raise RnnlensError(f"no task is called {task!r}; choose {', '.join(TASKS)}")
+    formats = ", ".join(FORMATS[task])
+    if format != "auto" and format not in READERS | TABLES:
+        raise RnnlensError(f"no format is called {format!r}; choose {formats}")
+    if format not in FORMATS[task]:
+        raise RnnlensError(f"--format {format} is not for --task {task}; choose {formats}")
+
+
 def read(
-    source: str, format: str = "auto", encoding: str = "utf-8", swelling: int = SWELLING
+    source: str,
+    format: str = "auto",
+    encoding: str = "utf-8",
+    swelling: int = SWELLING,
+    asked: Asked = WORDS,
 ) -> Iterator[Sentence]:
-    """Every sentence of a file, a folder or `nltk:NAME`, as a stream.
+    """Every sentence of a file, a folder or `nltk:NAME`, as a stream, with the labels asked for.
 
     A gzipped file may be `swelling` times as large unzipped.
     """
     if source.startswith(_NLTK):
-        yield from read_nltk(source.removeprefix(_NLTK))
+        yield from read_nltk(source.removeprefix(_NLTK), asked)
         return
-    name = recognise(source, encoding).format if format == "auto" else format
+    name = recognise(source, encoding, asked.task).format if format == "auto" else format
     paths = files(Path(source))
+    asked = asked._replace(folder=source)
     # A treebank folder often holds a README beside the trees; a text folder's files are all text.
     for path in _with_ending(paths, name) or paths:
         check_swelling(path, swelling)
-        yield from (READERS | TABLES)[name](path, encoding)
+        yield from (READERS | TABLES)[name](path, encoding, asked)
 
 
-def recognise(source: str, encoding: str = "utf-8") -> Recognition:
+def recognise(source: str, encoding: str = "utf-8", task: str = NEXT) -> Recognition:
     """The format of a source, recognised by its name or else by its content."""
     if source.startswith(_NLTK):
         return Recognition("nltk", "by its name")
     if not source:
         raise RnnlensError("the corpus has an empty name; give a file, a folder or nltk:NAME")
     paths = files(Path(source))
+    if task == CLASSIFY and Path(source).is_dir():
+        return Recognition("folders", "by its being a folder")
     for name in _ENDINGS:
-        if _with_ending(paths, name):
+        if name in FORMATS[task] and _with_ending(paths, name):
             return Recognition(name, "by its ending")
-    return _by_content(_beginning(paths[0], encoding))
+    beginning = _beginning(paths[0], encoding)
+    return _of_texts(source, beginning) if task == CLASSIFY else _by_content(beginning, task)
 
 
 def number_mark_of(source: str, encoding: str) -> str:
@@ -83,15 +120,31 @@ def _beginning(path: Path, encoding: str) -> str:
     return head(path).decode(codec(encoding), errors="ignore").removeprefix("\ufeff")
 
 
-def _by_content(text: str) -> Recognition:
+def _of_texts(source: str, text: str) -> Recognition:
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    if first.lstrip().startswith("{"):
+        return Recognition("jsonl", "it begins with an object")
+    if "\t" in first:
+        return Recognition("tsv", "its first line has a tab")
+    if "," in first:
+        return Recognition("csv", "its first line has a comma")
+    raise RnnlensError(
+        f"{source} has no columns of labels and texts; give label<TAB>text, CSV, lines of JSON, or "
+        "a folder whose folders or files are named for labels"
+    )
+
+
+def _by_content(text: str, task: str) -> Recognition:
     filled = [line for line in text.splitlines() if line.strip()]
     body = [line for line in filled if not line.startswith("#")]
     if body and len(body[0].split("\t")) == FIELDS:
         return Recognition("conllu", f"its lines have {FIELDS} fields")
-    if body and is_record(body[0]):
+    if task == NEXT and body and is_record(body[0]):
         return Recognition("jsonl", "its lines are JSON objects")
     if body and _TREE.match(body[0]):
         return Recognition("brackets", "it begins with a tree")
+    if task == TAG:
+        return Recognition("columns", "a word a line")
     if reason := tokenised(text):
         return Recognition("text", f"a sentence a line, for {reason}")
     return Recognition("raw", "running text, for punctuation clings to words")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from rnnlens.corpus.read.labels import NEXT, TAG, Asked
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import universal
 from rnnlens.errors import RnnlensError
@@ -11,15 +12,23 @@ from rnnlens.errors import RnnlensError
 _PREVIEW = 200
 
 
-def read_nltk(name: str) -> Iterator[Sentence]:
+def read_nltk(name: str, asked: Asked) -> Iterator[Sentence]:
     """Tagged sentences; where NLTK has no tags for a corpus, its plain sentences."""
     import nltk.corpus
+
+    if asked.task not in (NEXT, TAG):
+        raise RnnlensError(
+            f"nltk:{name} is read as sentences, which have no labels to {asked.task}; give a table "
+            "or folders of texts"
+        )
 
     reader: Any = getattr(nltk.corpus, name, None)
     try:  # NLTK looks for the data at the first use of a corpus, even by hasattr
         if not (hasattr(reader, "tagged_sents") or hasattr(reader, "sents")):
             raise RnnlensError(f"NLTK has no corpus of sentences called {name!r}; try nltk:brown")
         tagged = _tagged(reader) if hasattr(reader, "tagged_sents") else None
+        if tagged is None and asked.task == TAG:
+            raise RnnlensError(f"nltk:{name} has no tags that could be learnt; try nltk:brown")
         if tagged is None:
             for sent in reader.sents():
                 yield Sentence(tuple(sent))
@@ -27,7 +36,10 @@ def read_nltk(name: str) -> Iterator[Sentence]:
         for sent in tagged:
             pairs = [(word, tag) for word, tag in sent if tag != "-NONE-"]
             words = tuple(word for word, _ in pairs)
-            yield Sentence(words, tuple(universal(tag or "") or "X" for _, tag in pairs))
+            parts = tuple(universal(tag or "") or "X" for _, tag in pairs)
+            each = zip((tag or "X" for _, tag in pairs), parts, strict=True)
+            labels = tuple(asked.of_tag(*one) for one in each) if asked.task == TAG else None
+            yield Sentence(words, parts, labels)
     except LookupError as error:
         raise RnnlensError(
             f"the data of nltk:{name} is not on this machine; install it with: "

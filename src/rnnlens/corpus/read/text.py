@@ -90,6 +90,28 @@ def words_of(text: str, is_known: Callable[[str], bool]) -> tuple[str, ...]:
     return tuple(words)
 
 
+def splitter(sample: str) -> Callable[[str], list[str]]:
+    """What splits texts like a sample into words: at blanks, and as in Penn where the sample has
+    punctuation that clings to words.
+    """
+    if tokenised(sample):
+        return str.split
+    from nltk.tokenize import NLTKWordTokenizer
+
+    tokeniser = NLTKWordTokenizer()
+    known: dict[str, list[str]] = {}
+
+    def split(text: str) -> list[str]:
+        words: list[str] = []
+        for piece in text.split():
+            if piece not in known:
+                known[piece] = tokeniser.tokenize(piece)
+            words += known[piece]
+        return words
+
+    return split
+
+
 def tokenised(text: str) -> str:
     """The reason why a text is taken to be tokenised; empty where it is raw."""
     words = text.split()

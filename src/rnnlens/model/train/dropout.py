@@ -7,6 +7,7 @@ same result whether or not training was interrupted and however many processes t
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,13 +24,31 @@ class DropoutConfig(Options):
     dropout_hidden: float = option(0.2, "between the layers", least=0, below=1)
     dropout_output: float = option(0.3, "output of the last layer", least=0, below=1)
     dropout_weight: float = option(0.2, "recurrent weights (weight drop)", least=0, below=1)
+    unknown: float = option(
+        0.0, "read a word seen n times as UNK with the chance X / (X + n)", least=0, below=10**6
+    )
+
+
+class Unknown(NamedTuple):
+    """The unknown word, and how often each word stands in the training data."""
+
+    number: int
+    counts: Tensor  # (W,)
+
+    def chances(self, share: float) -> Tensor:
+        """How probable it is that each word is read as unknown, (W,)."""
+        return share / (share + self.counts.clamp_min(1).float())
 
 
 class Dropout:
     """The masks of a training step."""
 
-    def __init__(self, config: DropoutConfig, device: torch.device) -> None:
+    def __init__(
+        self, config: DropoutConfig, device: torch.device, unknown: "Unknown | None" = None
+    ) -> None:
         self.config = config
+        self.chances = unknown.chances(config.unknown).to(device) if unknown else None
+        self.number = unknown.number if unknown else 0
         self.generator = torch.Generator(device)
         self.columns, self.sentences = slice(None), 0
 
@@ -37,6 +56,17 @@ class Dropout:
         """Start a step on a batch of `sentences`, of which this process has only `columns`."""
         self.generator.manual_seed(seed)
         self.columns, self.sentences = columns, sentences
+
+    def unknown(self, inputs: Tensor) -> Tensor:
+        """Read some words (T, B) as unknown ones, rare words more often, so that training meets
+        what it will not know later.
+        """
+        if self.chances is None or not self.config.unknown:
+            return inputs
+        draws = torch.rand(
+            (len(inputs), self.sentences), generator=self.generator, device=inputs.device
+        )
+        return inputs.where(draws[:, self.columns] >= self.chances[inputs], self.number)
 
     def words(self, embedded: Tensor, inputs: Tensor, labels: int) -> Tensor:
         """Drop words of the vocabulary, wherever they stand in the batch."""

@@ -25,8 +25,9 @@ def model_perplexity(network: Network, split: Split, device: torch.device) -> fl
     total = torch.zeros((), dtype=torch.float64, device=device)
     for chosen in split.in_order(_SENTENCES):
         batch = split.batch(chosen)
-        h = network.hidden(batch.inputs.to(device)).flatten(0, 1)  # (T * B, H)
+        h = network.hidden(batch.inputs.to(device), lengths=batch.lengths.to(device))
         targets = batch.targets.to(device).flatten()
-        for states, labels in zip(h.split(_CHUNK), targets.split(_CHUNK), strict=True):
+        chunks = h.flatten(0, 1).split(_CHUNK)  # (T * B, H)
+        for states, labels in zip(chunks, targets.split(_CHUNK), strict=True):
             total += F.cross_entropy(network.predict(states), labels, reduction="sum")
     return perplexity(total.item(), split.pairs)

@@ -1,4 +1,8 @@
-"""Training a language model: sentence by sentence, the next word, as the paper does."""
+"""Training a network: sentence by sentence, the next word, as the paper does, or labels.
+
+A network that classifies is asked for the text's label after every word: what it says then is how
+probable the label is after what it has read, and the answer for the text is what it says last.
+"""
 
 import copy
 import math
@@ -18,7 +22,7 @@ from rnnlens.files import Count, Strict
 from rnnlens.flags import option
 from rnnlens.model.network import Network
 from rnnlens.model.train.distributed import Processes
-from rnnlens.model.train.dropout import Dropout, DropoutConfig
+from rnnlens.model.train.dropout import Dropout, DropoutConfig, Unknown
 from rnnlens.model.train.graphs import Graphs
 from rnnlens.model.train.perplexity import model_perplexity, perplexity
 from rnnlens.threads import threads_for
@@ -66,6 +70,7 @@ class Trainer:
         config: TrainingConfig,
         device: torch.device,
         processes: Processes | None = None,
+        unknown: Unknown | None = None,
     ) -> None:
         config.check()
         self.config, self.device, self.processes = config, device, processes or Processes()
@@ -84,7 +89,7 @@ class Trainer:
             fused=True,
             capturable=device.type == "cuda",
         )
-        self.dropout = Dropout(config, device)
+        self.dropout = Dropout(config, device, unknown)
         graphed = device.type == "cuda" and self.processes.count == 1
         self.compute = Graphs(self._compute, self.dropout.generator) if graphed else self._compute
         self.nll = torch.zeros((), dtype=torch.float64, device=device)
@@ -149,12 +154,13 @@ class Trainer:
         follow = 1 - min(self.config.average, (1 + done) / (10 + done))
         scalars = torch.tensor([1 / batch.pairs, self._learning_rate(done), follow])
         self.network.train()
-        self.compute(*(t.to(self.device) for t in (batch.inputs, batch.targets, scalars)))
+        given = (batch.inputs, batch.targets, batch.lengths, scalars)
+        self.compute(*(tensor.to(self.device) for tensor in given))
 
-    def _compute(self, inputs: Tensor, targets: Tensor, scalars: Tensor) -> None:
+    def _compute(self, inputs: Tensor, targets: Tensor, lengths: Tensor, scalars: Tensor) -> None:
         """One step. It takes only tensors, so that a CUDA graph can replay it."""
         scale, rate, follow = scalars
-        h = self.network.hidden(inputs, self.dropout)  # (T, B, H)
+        h = self.network.hidden(inputs, self.dropout, lengths)  # (T, B, H)
         logits = self.network.predict(h.flatten(0, 1))  # (T * B, V)
         nll = F.cross_entropy(logits, targets.flatten(), reduction="sum")
         self.optimiser.zero_grad(set_to_none=True)

@@ -6,6 +6,7 @@ from functools import cache
 from itertools import groupby, product
 from typing import Any
 
+from rnnlens.view.decision import told
 from rnnlens.view.draw.followed import Scale
 from rnnlens.view.draw.visible import clip, printable, tail, width_of
 from rnnlens.view.payload import asked_for, last_layer, paleness
@@ -60,8 +61,7 @@ def draw(
     asked = (colours, 1, "bars", symbols) if scale else (colours, bars, density, symbols)
     look = _look(grid, columns, width - margin, asked)
     lines = [clip(f"{grid['title']} · what each state says of {asked_for(grid)}", width), ""]
-    if scale:
-        lines.insert(1, clip(scale.title, width))
+    lines[1:1] = [clip(said, width) for said in (told(grid), scale.title if scale else "") if said]
     for panel in _panels(grid, columns, width - margin, look):
         lines += _headings(grid, panel, look, margin)
         for row, word in enumerate(grid["words"]):

@@ -126,7 +126,9 @@ def states_of(
     inputs = torch.zeros(int(lengths.max()), len(sentences), dtype=torch.int64)
     for k, ids in enumerate(sentences):
         inputs[: len(ids), k] = torch.tensor(ids)
-    trace = model.trace(inputs.to(model.device))
+    inputs = inputs.to(model.device)
+    long = torch.from_numpy(lengths).to(model.device)  # which only reading backwards has to know
+    trace = model.trace(inputs if model.causal else (inputs, long))
     ends = np.cumsum(lengths)
     steps = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
     places = torch.from_numpy(steps * len(sentences) + np.repeat(np.arange(len(lengths)), lengths))

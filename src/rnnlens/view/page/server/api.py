@@ -121,6 +121,10 @@ class Grid(Answer):
     title: str
     text: str
     follows: bool = Field(description="whether labels are the words that follow")
+    answer: Literal["last", "mean"] | None = Field(
+        description="where a whole text has one label, how the model's answer follows from y: what "
+        "it says last, or the mean; null: labels are of words"
+    )
     semantic: str
     semantics: list[str]
     palette: str

@@ -7,6 +7,7 @@ from rnnlens.view.page.server.fields import (
     Answer,
     Bits,
     Correlation,
+    Count,
     Nats,
     Perplexity,
     Probability,
@@ -48,6 +49,13 @@ class Score(Answer):
     precision: Against | None = Field(description="of sets of labels: the average precision")
 
 
+class Confusion(Answer):
+    """How often each true label (rows) got each answer (columns)."""
+
+    labels: list[str]
+    counts: list[list[Count]]
+
+
 class Accuracy(Answer):
     """The evaluation of a run."""
 
@@ -59,3 +67,6 @@ class Accuracy(Answer):
     unigram: Perplexity | None
     unigrams: dict[str, Perplexity] = Field(description="by semantic")
     semantics: dict[str, list[Score]]
+    accuracy: Probability | None = Field(description="of answers that are labels; else null")
+    macro_f1: Probability | None
+    confusion: Confusion | None

@@ -139,12 +139,12 @@ export function semanticName(semantic, follows = true, numbers = false) {
 }
 
 /**
- * What a semantic asks for, in a sentence.
- * @param {string} semantic @param {boolean} [follows] @param {boolean} [numbers]
+ * What a semantic asks for, in a sentence; `whole`: labels are of whole texts.
+ * @param {string} semantic @param {boolean} [follows] @param {boolean} [numbers] @param {boolean} [whole]
  */
-export function semanticHelp(semantic, follows = true, numbers = false) {
-  const one = numbers ? "number" : follows ? "word" : "label";
-  const asked = follows ? `the ${one} that comes next` : numbers ? "its number" : "the label of its word";
+export function semanticHelp(semantic, follows = true, numbers = false, whole = false) {
+  const one = numbers ? "number" : follows ? "word" : "label", its = `the label of ${whole ? "the whole text" : "its word"}`;
+  const asked = follows ? `the ${one} that comes next` : numbers ? "its number" : its;
   if (semantic === "output") return `What does each state say about ${asked}?`;
   if (semantic === "input") return "What does each state still say about the word just read?";
   const found = SHIFTED.exec(semantic);
@@ -157,14 +157,14 @@ export function semanticHelp(semantic, follows = true, numbers = false) {
 
 /**
  * How a grid is read, in a sentence.
- * @param {{semantic: string, follows: boolean, numbers?: boolean, several?: boolean, scale?: object | null}} grid
+ * @param {{semantic: string, follows: boolean, numbers?: boolean, several?: boolean, scale?: object | null, answer?: string | null}} grid
  */
-export function readHelp({ semantic, follows, numbers = false, several = false, scale = null }) {
+export function readHelp({ semantic, follows, numbers = false, several = false, scale = null, answer = null }) {
   const drawn = scale ? "Number and bars: the mean, and how probable each part of the axis is; rectangle: the median, the paler the less the state tells."
     : several ? "Bars: how probable each label is by itself; rectangle: the likeliest, the paler the less probable."
     : "Bars: the likeliest labels; rectangle: the leading group.";
   const own = /^(output[+-]|input)/.test(semantic) && follows;
-  return `${semanticHelp(semantic, follows, numbers)} ${drawn}`
+  return `${semanticHelp(semantic, follows, numbers, answer !== null)} ${drawn}`
     + `${own ? ` y: the model\u2019s own prediction of the next ${numbers ? "number" : "word"}.` : ""}`;
 }
 

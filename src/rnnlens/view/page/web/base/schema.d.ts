@@ -59,6 +59,10 @@ export interface Accuracy {
   /** by semantic */
   unigrams: Record<string, Perplexity>;
   semantics: Record<string, Score[]>;
+  /** of answers that are labels; else null */
+  accuracy: Probability | null;
+  macro_f1: Probability | null;
+  confusion: Confusion | null;
 }
 
 /** A measure of a probe, of the model itself, and of the labels' frequencies in training. */
@@ -105,6 +109,12 @@ export interface Column {
   perplexity: Perplexity | null;
   /** how much of what its probe reads the model uses; null: not measured */
   used: Share | null;
+}
+
+/** How often each true label (rows) got each answer (columns). */
+export interface Confusion {
+  labels: string[];
+  counts: Count[][];
 }
 
 /** A text that the model is to go on with by itself. */
@@ -237,6 +247,8 @@ export interface Grid {
   text: string;
   /** whether labels are the words that follow */
   follows: boolean;
+  /** where a whole text has one label, how the model's answer follows from y: what it says last, or the mean; null: labels are of words */
+  answer: "last" | "mean" | null;
   semantic: string;
   semantics: string[];
   palette: string;

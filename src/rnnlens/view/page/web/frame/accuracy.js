@@ -5,6 +5,7 @@ import { html, shape, toDom } from "../base/markup.js";
 import { fitted, tail } from "../base/text.js";
 import { INK, label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
+import { drawConfusion } from "./confusion.js";
 
 /** @typedef {import("../base/schema.d.ts").Accuracy} Accuracy */
 /** @typedef {import("../base/schema.d.ts").Score} Score */
@@ -173,6 +174,19 @@ export function lead(lines) {
 }
 
 /**
+ * Of a network that tags or classifies, how often it is right and which labels it takes for which.
+ * @param {Accuracy} found @param {number} width @param {Measure} measure
+ * @returns {Node[]}
+ */
+function answered({ accuracy, macro_f1: f1, confusion }, width, measure) {
+  if (accuracy === null) return [];
+  const said = html("p", {}, "The model itself is right in ", html("b", {}, `${(accuracy * 100).toFixed(1)}%`),
+    f1 === null ? "" : `; macro F1 is ${(f1 * 100).toFixed(1)}%.`);
+  if (!confusion) return [said];
+  return [said, html("details", {}, html("summary", {}, "which labels it takes for which"), toDom(drawConfusion(confusion, width, measure)))];
+}
+
+/**
  * The page.
  * @param {Accuracy} found @param {string | null} semantic @param {Column[]} columns of a grid of the run
  * @param {number} width @param {Measure} measure
@@ -188,6 +202,7 @@ export function accuracyPage(found, semantic, columns, width, measure) {
     scores.some((score) => score.used) ? ` ${READ_USED}` : "");
   const lines = baselines(found, asked);
   const todo = "No kind has been measured: fit probes with rnnlens fit, then run rnnlens eval.";
-  if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`)];
-  return [heading, help, toDom(drawAccuracy(scores, lines, naming, width, measure)), table(scores, lead(lines), naming)];
+  const answers = answered(found, width, measure);
+  if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`), ...answers];
+  return [heading, help, ...answers, toDom(drawAccuracy(scores, lines, naming, width, measure)), table(scores, lead(lines), naming)];
 }

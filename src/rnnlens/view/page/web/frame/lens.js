@@ -71,7 +71,7 @@ export class Lens {
     this.writtenBy = callbacks.read ? new WrittenBy(this.gridView, callbacks.read) : null;
     const { button, root: told } = this.writtenBy ?? { button: "", root: "" };
     this.pinned.before(html("div", { class: "asks" }, this.whatIf.button, button), told);
-    this.panel.insertBefore(this.overlay.list, this.pinned);
+    for (const part of [this.overlay.list, this.overlay.decision]) this.panel.insertBefore(part, this.pinned);
     for (const beside of [this.panel, this.comparison]) beside.addEventListener("click", (event) => this.overlay.click(event));
     new ResizeObserver(() => {
       if (this.wide === this.panel.clientWidth) return;

@@ -5,6 +5,7 @@ import { html } from "../base/markup.js";
 import { shownColumns } from "../grid/layout.js";
 import { labelAt, ranked } from "../grid/over.js";
 import { Readings } from "../net/readings.js";
+import { answerOf, drawDecision, toldBy } from "../panel/decision.js";
 import { drawTurnList } from "../panel/turns.js";
 import { Strip } from "./strip.js";
 
@@ -30,6 +31,7 @@ export class Overlay {
     this.gridView = gridView;
     this.lens = lens;
     this.list = html("div", { class: "turning" });
+    this.decision = html("div", { class: "turning decision" });
     this.strip = strip ? new Strip(strip, lens.set, read !== undefined) : null;
     this.readings = read ? new Readings(read, () => this.arrived(), (error) => onUnread?.(error)) : null;
     /** @type {Held | null} */ this.grid = null;
@@ -110,7 +112,17 @@ export class Overlay {
     const list = readings && view.turns
       ? drawTurnList(grid, (row) => readings.turnsOf(row), this.shown(), (place) => this.go(place)) : [];
     this.list.replaceChildren(...list);
+    this.decision.replaceChildren(...this.decided(grid, view));
     if (this.jumping && this.turns().length) this.next();
+  }
+
+  /** When the network makes up its mind, of the label that is followed or else of its answer. @param {Held} grid @param {View} view */
+  decided(grid, view) {
+    const { follow } = view, answer = answerOf(grid);
+    if (answer === null || (follow && (follow.against.length || follow.labels.length > 1))) return [];
+    const asked = follow?.labels[0] ?? answer, told = toldBy(grid, asked);
+    const valueOf = (/** @type {number} */ row, /** @type {number} */ k) => this.readings?.numbersOf(row)?.[k] ?? told(row, k);
+    return drawDecision(grid, { answer: asked, valueOf, shown: this.shown(), measure: this.gridView.measure, onChoose: (place) => this.go(place) });
   }
 
   /** @param {string} label */

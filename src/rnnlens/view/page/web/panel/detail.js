@@ -127,7 +127,7 @@ export function drawDetail(grid, place, width, measure) {
 /** What the panel says before a state is pointed at. @param {Held | null} grid */
 export function drawHint(grid) {
   const keys = [["arrows", "move"], ["Enter", "pins"], ["t", "goes to the largest turn"], ["e", "edits: what if it were another"], ["w", "who wrote it"], ["Escape", "clears"]];
-  const asked = grid ? semanticHelp(grid.semantic, grid.follows, grid.numbers) : semanticHelp("output");
+  const asked = grid ? semanticHelp(grid.semantic, grid.follows, grid.numbers, grid.answer !== null) : semanticHelp("output");
   const plain = `${asked} The bars are its answer, the longer the more probable; the rectangle takes the colour of the `
     + "group that leads, and fades where groups are mixed.";
   const step = grid?.words[0]?.value != null ? "number" : "word";

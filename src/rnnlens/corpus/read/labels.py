@@ -1,0 +1,53 @@
+"""Which labels a reader takes from a source: none, those of words, or those of whole texts."""
+
+from typing import NamedTuple
+
+from rnnlens.errors import RnnlensError
+
+NEXT, TAG, CLASSIFY = "next", "tag", "classify"
+TASKS = (NEXT, TAG, CLASSIFY)
+_UPOS, _XPOS = "upos", "xpos"
+
+
+class Asked(NamedTuple):
+    """What a network is trained for, and where words and labels stand; empty: where they usually
+    do.
+    """
+
+    task: str = NEXT
+    text: str = ""  # the name of a column, or its number from 1
+    label: str = ""
+    folder: str = ""  # in which files lie that are named for labels
+
+    def of_tag(self, tag: str, part: str) -> str:
+        """The label of a word in a source of tags: its universal part of speech or its tag."""
+        if (self.label or _UPOS) not in (_UPOS, _XPOS):
+            raise RnnlensError(
+                f"--label-column {self.label!r}: the words have universal parts of speech, "
+                f"{_UPOS}, and the tags of their source, {_XPOS}; choose one"
+            )
+        return tag if self.label == _XPOS else part
+
+
+WORDS = Asked()  # words alone
+
+
+def column(asked: str, names: list[str] | None, width: int, flag: str, where: str) -> int:
+    """The place of a column that is asked for by its name or by its number from 1."""
+    if asked.isdecimal():
+        if not 1 <= int(asked) <= width:
+            raise RnnlensError(
+                f"{where}: there is no column {asked} for {flag}, but {width} of them"
+            )
+        return int(asked) - 1
+    if names is None:
+        raise RnnlensError(
+            f"{where}: the columns have no names, {flag} {asked!r} is none; give a number from 1 "
+            f"to {width}"
+        )
+    folded = [name.lower() for name in names]
+    if asked.lower() not in folded:
+        raise RnnlensError(
+            f"{where}: there is no column {asked!r} for {flag}; there is {', '.join(names)}"
+        )
+    return folded.index(asked.lower())

@@ -1,0 +1,163 @@
+"""Texts with one label each: tables, lines of JSON, folders and files that are named for labels."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rnnlens.corpus.read.labels import Asked, column
+from rnnlens.corpus.read.source import lines
+from rnnlens.corpus.read.text import splitter
+from rnnlens.corpus.sentence import Sentence
+from rnnlens.errors import RnnlensError
+
+_TEXT, _LABEL = "text", "label"  # what the columns are called, unless somebody says otherwise
+_SAMPLE = 200  # texts that tell whether words stand apart already
+
+
+class _Row(NamedTuple):
+    where: str  # for messages
+    text: str
+    label: str
+
+
+def read_csv(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
+    """A table with commas, some fields in quotes."""
+    cells = csv.reader(f"{line}\n" for line in lines(path, encoding))
+    return _sentences(_of_table(path, _parsed(path, cells), asked))
+
+
+def read_tsv(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
+    """A table with tabs, in which quotes are just quotes."""
+    cells = ((n, line.split("\t")) for n, line in enumerate(lines(path, encoding), 1))
+    return _sentences(_of_table(path, cells, asked))
+
+
+def read_json_texts(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
+    """An object a line."""
+    return _sentences(_of_json(path, encoding, asked))
+
+
+def read_folders(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
+    """A file of a folder: one text with the name of the folder within it where the file lies; or,
+    where it lies in none, a text a line with the name of the file.
+    """
+    texts = lines(path, encoding)
+    if path.parent != Path(asked.folder):
+        rows = [_Row(str(path), " ".join(texts), path.parent.name)]
+        return _sentences(iter(rows))
+    label = path.name.partition(".")[0]
+    return _sentences(_Row(str(path), line, label) for line in texts if line.strip())
+
+
+def _parsed(path: Path, cells: Any) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table with the number of the line where each ends."""
+    try:
+        for row in cells:
+            yield cells.line_num, row
+    except csv.Error as error:
+        raise RnnlensError(
+            f"{path}, line {cells.line_num}: it is no row of a table ({error}); mend it"
+        ) from error
+
+
+def _of_table(path: Path, cells: Iterator[tuple[int, list[str]]], asked: Asked) -> Iterator[_Row]:
+    filled = ((number, row) for number, row in cells if any(cell.strip() for cell in row))
+    first = next(filled, None)
+    if first is None:
+        return
+    number, head = first
+    names = _header(head, asked)
+    text_at, label_at = _places(names, len(head), asked, f"{path}, line {number}")
+    for at, row in filled if names else chain([first], filled):
+        if len(row) != len(head):
+            raise RnnlensError(
+                f"{path}, line {at}: the first row has {len(head)} columns and this one "
+                f"{len(row)}; mend it"
+            )
+        yield _Row(f"{path}, line {at}", row[text_at], row[label_at].strip())
+
+
+def _header(head: list[str], asked: Asked) -> list[str] | None:
+    """The names of the columns, where the first row has them."""
+    names = [cell.strip() for cell in head]
+    flags = [one for one in (asked.text, asked.label) if one]
+    if len({one.isdecimal() for one in flags}) > 1:
+        raise RnnlensError(
+            f"--text-column {asked.text!r} and --label-column {asked.label!r} are a name and a "
+            "number; give names of both where the first row has names, or else numbers of both"
+        )
+    is_named = any(not one.isdecimal() for one in flags)
+    usual = {_TEXT, _LABEL} <= {name.lower() for name in names}
+    return names if is_named or (usual and not flags) else None
+
+
+def _places(names: list[str] | None, width: int, asked: Asked, where: str) -> tuple[int, int]:
+    """Where a row has its text and its label: `label<TAB>text` where nothing else is known."""
+    text, label = asked.text, asked.label
+    if names is None and not (text and label) and width != 2:
+        raise RnnlensError(
+            f"{where}: there are {width} columns; say which has the text and which the label, by "
+            "name or number: --text-column, --label-column"
+        )
+    if names is None:
+        label = label or ("2" if text == "1" else "1")
+        text = text or ("1" if label == "2" else "2")
+    at = column(text or _TEXT, names, width, "--text-column", where)
+    other = column(label or _LABEL, names, width, "--label-column", where)
+    if at == other:
+        raise RnnlensError(f"{where}: text and label cannot be in the same column; give two")
+    return at, other
+
+
+def _of_json(path: Path, encoding: str, asked: Asked) -> Iterator[_Row]:
+    sort: type | None = None
+    for number, line in enumerate(lines(path, encoding), 1):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise RnnlensError(f"{where}: this is no JSON ({error}); mend it") from error
+        if not isinstance(row, dict):
+            raise RnnlensError(f"{where}: this is no object of named fields; mend it")
+        text = _field(row, asked.text or _TEXT, "--text-column", where)
+        label = _field(row, asked.label or _LABEL, "--label-column", where)
+        text = " ".join(map(str, text)) if isinstance(text, list) else text
+        if not isinstance(text, str):
+            raise RnnlensError(
+                f"{where}: the text is {type(text).__name__}; give a string of words"
+            )
+        if isinstance(label, dict | list | float):
+            raise RnnlensError(
+                f"{where}: the label is {str(label)[:40]}; give a name or a whole number"
+            )
+        sort = sort or type(label)
+        if label is not None and type(label) is not sort:
+            raise RnnlensError(
+                f"{where}: the label {label!r} is {type(label).__name__}, and labels before it "
+                f"are {sort.__name__}; mend one or the other"
+            )
+        yield _Row(where, text, "" if label is None else str(label).strip())
+
+
+def _field(row: dict[str, Any], name: str, flag: str, where: str) -> Any:
+    if name not in row:
+        raise RnnlensError(
+            f"{where}: there is no {name!r} for {flag}; there is {', '.join(row) or 'nothing'}"
+        )
+    return row[name]
+
+
+def _sentences(rows: Iterator[_Row]) -> Iterator[Sentence]:
+    """The words of every text with the text's label at each."""
+    first = list(islice(rows, _SAMPLE))
+    split: Callable[[str], list[str]] = splitter(" ".join(row.text for row in first))
+    for row in chain(first, rows):
+        if not row.label:
+            raise RnnlensError(f"{row.where}: the text has no label; mend it or leave it out")
+        words = tuple(split(row.text))
+        yield Sentence(words, None, (row.label,) * len(words))

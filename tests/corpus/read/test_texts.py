@@ -1,0 +1,104 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from rnnlens.corpus.read.formats import check_format, read, recognise
+from rnnlens.corpus.read.labels import Asked
+from rnnlens.errors import RnnlensError
+
+CSV = 'id,review,stars\n1,"A fine, quiet film.",4\n2,"Dull.\nAnd long.",1\n'
+JSONL = '{"text": "good film", "label": "pos"}\n\n{"text": ["bad", "film"], "label": "neg"}\n'
+
+
+def texts(path: Path, text: str = "", label: str = "") -> list[tuple[str, str]]:
+    asked = Asked("classify", text, label)
+    found = []
+    for sentence in read(str(path), asked=asked):
+        assert sentence.labels
+        assert len(sentence.labels) == len(sentence.words)
+        found.append((" ".join(sentence.words), sentence.labels[0]))
+    return found
+
+
+def file(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_label_tab_text(tmp_path):
+    path = file(tmp_path, "a.tsv", '3\tIt \'s " fine "\n0\tdull\n')
+    assert texts(path) == [('It \'s " fine "', "3"), ("dull", "0")]
+    assert texts(path, "1", "2")[1] == ("0", "dull")
+    assert texts(path, "1")[1] == ("0", "dull")
+    zipped = tmp_path / "a.tsv.gz"
+    zipped.write_bytes(gzip.compress(path.read_bytes()))
+    assert texts(zipped) == texts(path)
+
+
+def test_named_columns_quotes_and_punctuation(tmp_path):
+    found = texts(file(tmp_path, "a.csv", CSV), "review", "stars")
+    assert found == [("A fine , quiet film .", "4"), ("Dull . And long .", "1")]
+    assert texts(file(tmp_path, "b.csv", "label,text\nx,good one\n")) == [("good one", "x")]
+
+
+def test_lines_of_json(tmp_path):
+    path = file(tmp_path, "a.jsonl", JSONL)
+    assert texts(path) == [("good film", "pos"), ("bad film", "neg")]
+
+
+def test_folders_and_files_that_are_named_for_labels(tmp_path):
+    file(tmp_path, "review/pos/1.txt", "good\nfilm\n")
+    file(tmp_path, "review/neg/1.txt", "bad film")
+    assert texts(tmp_path / "review") == [("bad film", "neg"), ("good film", "pos")]
+    file(tmp_path, "names/German.txt", "a b\n\nc d\n")
+    assert texts(tmp_path / "names") == [("a b", "German"), ("c d", "German")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns", "said"),
+    [
+        ("a.csv", CSV, (), "line 1: there are 3 columns; say which"),
+        ("a.csv", CSV, ("text", "stars"), "no column 'text' for --text-column.*id, review, stars"),
+        ("a.csv", CSV, ("review", "3"), "are a name and a number"),
+        ("a.csv", CSV, ("2", "2"), "cannot be in the same column"),
+        ("a.csv", CSV, ("2", "7"), "no column 7 for --label-column, but 3"),
+        ("a.csv", 'a,"b\n', (), ""),
+        ("a.tsv", "x\ty\nz\n", (), "line 2: the first row has 2 columns and this one 1"),
+        ("a.tsv", "x\ty\n\tz\n", (), "line 2: the text has no label"),
+        ("a.jsonl", JSONL, ("body", ""), "line 1: there is no 'body' for --text-column; there is"),
+        ("a.jsonl", '{"text": "a", "label": null}\n', (), "line 1: the text has no label"),
+        ("a.jsonl", '{"text": "a", "label": 0.5}\n', (), "line 1: the label is 0.5; give a name"),
+        ("a.jsonl", '{"text": 3, "label": 1}\n', (), "line 1: the text is int"),
+        ("a.jsonl", JSONL + '{"text": "a", "label": 1}', (), "line 4: the label 1 is int, .* str"),
+        ("a.jsonl", '{"text"\n', (), "line 1: this is no JSON"),
+        ("a.jsonl", "[1]\n", (), "line 1: this is no object"),
+        ("a.txt", "just a text\n", (), "has no columns of labels and texts"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(tmp_path, name, text, columns, said):
+    path = file(tmp_path, name, text)
+    if not said:
+        assert texts(path) == [("b", "a")]
+        return
+    with pytest.raises(RnnlensError, match=said) as caught:
+        texts(path, *columns)
+    assert "\n" not in str(caught.value)
+
+
+def test_formats_are_recognised_by_ending_or_content(tmp_path):
+    for name, text, format_ in [
+        ("a.tsv", "x", "tsv"), ("b", "0\tx", "tsv"), ("c", "0,x", "csv"), ("d", JSONL, "jsonl"),
+    ]:  # fmt: skip
+        assert recognise(str(file(tmp_path, name, text)), task="classify").format == format_
+    assert recognise(str(tmp_path), task="classify").format == "folders"
+
+
+def test_a_format_belongs_to_a_task():
+    check_format("columns", "tag")
+    with pytest.raises(RnnlensError, match="--format csv is not for --task tag; choose auto, conl"):
+        check_format("csv", "tag")
+    with pytest.raises(RnnlensError, match="no task is called 'guess'; choose next, tag, classify"):
+        check_format("auto", "guess")

@@ -1,0 +1,97 @@
+"""What a model's own answers are worth."""
+
+import pytest
+import torch
+from tests.probe.conftest import LABELS, dataset_of, make_split
+
+from rnnlens.corpus.batches import Split
+from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.probe.data import Sentences
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.model_scores import MOST_CONFUSED, Verdicts, measured
+
+
+def labelled(seed: int = 0, of_texts: bool = False) -> Split:
+    split = make_split(60, seed)
+    labels = split.ids % 3
+    if of_texts:
+        labels = labels[split.starts[:-1]].repeat(split.lengths)
+    return Split(split.ids, split.starts, labels)
+
+
+def dataset(split: Split, both: bool = False, of_texts: bool = False) -> Dataset:
+    config = NetworkConfig("gru", 6, tied=False, bidirectional=both)
+    network = Network(config, 3, LABELS).initialise(5).requires_grad_(False)
+    data = {name: Sentences(split, with_lengths=both) for name in ("train", "test")}
+    return Dataset(network, data, 3, reads_labels=False, follows=False, of_texts=of_texts)
+
+
+def test_accuracy_f1_and_confusion_by_hand():
+    answers = Verdicts(4)
+    answers.add(torch.tensor([0, 0, 0]), torch.tensor([0, 1, 0]))
+    answers.add(torch.tensor([1, 2]), torch.tensor([1, 0]))
+    assert answers.accuracy == pytest.approx(3 / 5)
+    # 0: two of three, and one of three said; 1: one, and two said; 2: never; 3 does not occur.
+    assert answers.macro_f1 == pytest.approx((4 / 6 + 2 / 3 + 0) / 3)
+    assert answers.confusion == [[2, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]]
+    assert Verdicts(MOST_CONFUSED + 1).confusion is None
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_tagger_is_asked_at_every_word(both):
+    split = labelled()
+    made = dataset(split, both)
+    right = 0
+    for k in range(len(split)):
+        a, b = split.starts[k], split.starts[k + 1]
+        assert split.labels is not None
+        logits = made.model.trace(torch.from_numpy(split.ids[a:b])[:, None]).logits
+        assert logits is not None
+        right += int((logits[:, 0].argmax(-1) == torch.from_numpy(split.labels[a:b])).sum())
+    found = measured(made)
+    assert found.parts["test"]["accuracy"] == pytest.approx(right / len(split.ids))
+    assert found.parts["test"]["pairs"] == len(split.ids)
+    assert found.confusion is not None
+    assert sum(map(sum, found.confusion)) == len(split.ids)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_text_is_answered_once_after_its_last_word_or_by_the_mean(both):
+    split = labelled(of_texts=True)
+    made = dataset(split, both, of_texts=True)
+    right = 0
+    for a, b in zip(split.starts, split.starts[1:], strict=False):
+        assert split.labels is not None
+        logits = made.model.trace(torch.from_numpy(split.ids[a:b])[:, None]).logits
+        assert logits is not None
+        p = logits[:, 0].softmax(-1)
+        right += int((p.mean(0) if both else p[-1]).argmax()) == split.labels[a]
+    found = measured(made)
+    assert found.parts["test"]["accuracy"] == pytest.approx(right / len(split))
+    assert found.confusion is not None
+    assert sum(map(sum, found.confusion)) == len(split)
+
+
+def test_a_language_models_answers_are_not_counted(network, train):
+    found = measured(dataset_of(network, train=train, test=train))
+    assert set(found.parts["test"]) == {"sentences", "pairs", "perplexity", "unigram"}
+    assert found.confusion is None
+
+
+def test_controls_leave_a_text_one_label_and_exchange_those_of_words():
+    texts = Sentences(labelled(of_texts=True)).shuffled(1).asked
+    assert texts.labels is not None
+    for a, b in zip(texts.starts, texts.starts[1:], strict=False):
+        assert len(set(texts.labels[a:b].tolist())) == 1
+    words, mixed = Sentences(labelled()), Sentences(labelled()).shuffled(1)
+    assert words.asked.labels is not None
+    assert mixed.asked.labels is not None
+    assert sorted(words.asked.labels) == sorted(mixed.asked.labels)
+    assert (words.asked.labels != mixed.asked.labels).any()
+    assert (words.split.ids == mixed.split.ids).all()
+
+
+@pytest.mark.parametrize("semantic", ["output", "output+2", "output-1"])
+def test_states_with_labels_are_as_many_as_is_said(semantic):
+    stream = dataset(labelled()).stream("test", semantic)
+    assert sum(len(chunk.labels) for chunk in stream.chunks()) == stream.pairs

@@ -164,6 +164,8 @@ export interface FigureRequest {
   density?: "bars" | "compact";
   /** what is changed on the way, such as l2@4=0; at most 64 */
   edits?: string[];
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
   /** head columns with symbols only */
   symbols?: boolean;
   /** inches; null: as it comes */
@@ -199,6 +201,8 @@ export interface FollowRequest {
   limit?: number;
   /** what is changed on the way, such as l2@4=0; at most 64 */
   edits?: string[];
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
   /** at most 64 */
   labels: string[];
   /** at most 64 */
@@ -245,8 +249,14 @@ export interface Grid {
   edits: string[];
   /** why edits that were asked for are left out */
   dropped: string[];
-  /** where there are edits, what they change in each state of the rows; else none */
+  /** where there are edits, what they change in each state of the rows; of two readings, how far each state of the second's lines lies from the first's; else none */
   changes: Change[][];
+  /** the two readings that are compared; else none */
+  sides: Side[];
+  /** what each of the words is, where two are compared */
+  lines: Line[];
+  /** what of the two is not compared */
+  notes: string[];
 }
 
 /** A text, and the rows that whoever asks already has. */
@@ -271,6 +281,18 @@ export interface GridRequest {
   previous_edits?: string[];
   /** whether edits that cannot be made are left out */
   lenient?: boolean;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
+}
+
+/** A line of two readings that are compared. */
+export interface Line {
+  /** whose; both: all is the same */
+  side: "both" | "first" | "second";
+  /** of its text; null: no word stands here */
+  row: Count | null;
+  /** the word that came next, where nothing else is another; empty: the end */
+  then: string | null;
 }
 
 /** What a view in a notebook begins with. */
@@ -360,6 +382,13 @@ export interface Score {
   used: Use | null;
 }
 
+/** One of two readings that are compared. */
+export interface Side {
+  run: string;
+  title: string;
+  text: string;
+}
+
 /** The encoding of one state. */
 export interface State {
   colour: Colour;
@@ -406,6 +435,8 @@ export interface TurnsRequest {
   limit?: number;
   /** what is changed on the way, such as l2@4=0; at most 64 */
   edits?: string[];
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
 }
 
 /** How much of what a kind's probe reads the model uses; effects of pushes are in nats. */
@@ -428,6 +459,8 @@ export interface Use {
 export interface View {
   run: string | null;
   text: string | null;
+  /** another run that reads the text, too */
+  beside: string | null;
   semantic: string | null;
   palette: string | null;
   density: "bars" | "compact";

@@ -84,6 +84,7 @@ class GridSource:
             "palettes": list(self.palettes),
             "examples": self.examples(),
             "probes": self.probes is not None,
+            "training": None,
         }
 
     def column(self, asked: Request, column: str, row: int) -> Column:

@@ -115,7 +115,7 @@ def _lines(
 
 
 def _same_until(lenses: Sequence[GridSource], asked: Sequence[Request]) -> tuple[int, int]:
-    """How many rows have the same states in both texts, and how many the same labels wanted, too."""
+    """How many rows have the same states in both texts, and how many the same labels, too."""
     first, second = asked
     if lenses[0] is not lenses[1] or not lenses[0].model.causal or first.edits or second.edits:
         return 0, 0

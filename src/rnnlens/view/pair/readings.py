@@ -3,16 +3,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from rnnlens.model.kinds import Kind
 from rnnlens.view import follow, turns
 from rnnlens.view.follow import Sides, rounded
 from rnnlens.view.pair.blocks import by_lines
 from rnnlens.view.pair.pairing import Pairing
 from rnnlens.view.pair.source import SideBySide
+from rnnlens.view.payload import Column, edges_of
 from rnnlens.view.rows import Request
 from rnnlens.view.source import Edits, GridSource
 
 _Rows = Callable[[GridSource, Request, int, int], list[Any]]
-_NOTHING: dict[str, Any] = {"edges": [], "above": [], "surprisal": None}  # the turns of a gap
 
 
 def following(
@@ -30,12 +31,15 @@ def following(
     sides: dict[GridSource, Sides] = {
         one: Sides.of(labels, against, one.labels) for one in (lens, beside or lens)
     }
+    asked = _asked(lens, text, semantic, edits, beside)
 
-    def each(one: GridSource, asked: Request, start: int, end: int) -> list[Any]:
-        return rounded(follow.follow(one, asked, sides[one], start, end), bool(against))
+    def each(one: GridSource, request: Request, start: int, end: int) -> list[Any]:
+        values = follow.follow(one, request, sides[one], start, end)
+        ids = [column.id for column in one.columns]
+        shown = [ids.index(column.id) for column in _columns(asked, one)]
+        return rounded(values[:, shown], bool(against))
 
     head = {"labels": list(sides[lens].labels), "against": list(sides[lens].against)}
-    asked = _asked(lens, text, semantic, edits, beside)
     for rows, start, more in _parts(lens, asked, first, limit, follow.STEP, each):
         yield {**head, "from": start, "rows": [row or [] for row in rows]}, more
 
@@ -50,13 +54,40 @@ def turning(
     beside: SideBySide | None = None,
 ) -> Iterator[tuple[dict[str, Any], bool]]:
     """Where predictions turn in rows or lines, a few at a time, and whether there are more."""
-
-    def each(one: GridSource, asked: Request, start: int, end: int) -> list[Any]:
-        return turns.rows_json(turns.turns_of(one, asked, start, end))
-
     asked = _asked(lens, text, semantic, edits, beside)
+    columns = _columns(asked, lens)
+    ids, edges = [column.id for column in columns], edges_of(_kinds(lens), columns)
+
+    def each(one: GridSource, request: Request, start: int, end: int) -> list[Any]:
+        rows = turns.rows_json(turns.turns_of(one, request, start, end))
+        names = [column.id for column in one.columns]
+        return [
+            {
+                **row,
+                "edges": _chosen(row["edges"], one.edges, edges),
+                "above": _chosen(row["above"], names, ids),
+            }
+            for row in rows
+        ]
+
+    gap = {"edges": [None] * len(edges), "above": [None] * len(ids), "surprisal": None}
     for rows, start, more in _parts(lens, asked, first, limit, turns.STEP, each):
-        yield {"from": start, "rows": [row or _NOTHING for row in rows]}, more
+        yield {"from": start, "rows": [row or gap for row in rows]}, more
+
+
+def _chosen(values: Sequence[Any], names: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
+    """The values of what is wanted, None where there is no such."""
+    at = dict(zip(names, values, strict=True))
+    return [at.get(name) for name in wanted]
+
+
+def _kinds(lens: GridSource) -> tuple[Kind, ...]:
+    return (*lens.model.kinds, lens.model.prediction)
+
+
+def _columns(asked: Pairing | Request, lens: GridSource) -> Sequence[Column]:
+    """Those that the grid has: of two readings, the ones that both have."""
+    return asked.common.columns if isinstance(asked, Pairing) else lens.columns
 
 
 def _asked(

@@ -33,6 +33,14 @@ class Problem(Answer):
     error: str
 
 
+class Training(Answer):
+    """Where in a training a run stands whose checkpoints were kept."""
+
+    of: str = Field(description="the id of the run that the training ended with")
+    epoch: Count = Field(description="after which these weights were")
+    perplexity: Perplexity | None = Field(description="the model's own; null: not measured")
+
+
 class RunSummary(Answer):
     """A run that can be asked for."""
 
@@ -43,6 +51,7 @@ class RunSummary(Answer):
     palettes: list[str]
     examples: list[str]
     probes: bool = Field(description="whether it has any")
+    training: Training | None = Field(description="null: no checkpoints were kept")
 
 
 class Runs(Answer):

@@ -354,6 +354,8 @@ export interface RunSummary {
   examples: string[];
   /** whether it has any */
   probes: boolean;
+  /** null: no checkpoints were kept */
+  training: Training | null;
 }
 
 /** Every run that is served. */
@@ -402,6 +404,16 @@ export interface State {
   wanted: [string, Probability, Rank] | null;
   /** whether no word was read into it yet: what it says is void */
   unread: boolean;
+}
+
+/** Where in a training a run stands whose checkpoints were kept. */
+export interface Training {
+  /** the id of the run that the training ended with */
+  of: string;
+  /** after which these weights were */
+  epoch: Count;
+  /** the model's own; null: not measured */
+  perplexity: Perplexity | null;
 }
 
 /** How far the states of a row lie from others; null where there is nothing to compare with. */

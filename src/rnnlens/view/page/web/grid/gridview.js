@@ -21,7 +21,7 @@ import { reveal } from "./reveal.js";
 /**
  * @typedef {{onFocus: (place: Place, how: "pointer" | "key" | "touch") => void, onLeave: () => void,
  *   onPin: (place: Place) => void, onLabel?: (label: string) => void, onRange?: () => void}} Callbacks
- * @typedef {{element: HTMLElement, word: Element, states: Element, drawn: unknown, text: string, over: number}} Row
+ * @typedef {{element: HTMLElement, word: Element, states: Element, drawn: unknown, text: string, over: number, apart: string}} Row
  */
 
 export class GridView {
@@ -162,12 +162,14 @@ export class GridView {
     }
     const word = grid.words[row];
     const half = isUnfinished(grid, row);
-    const part = this.parts.get(row) ?? null, text = JSON.stringify([word, half, part]);
+    const part = this.parts.get(row) ?? null, text = JSON.stringify([word, half, part, grid.lines[row]]);
     const states = grid.rows[row];
     const fresh = held.drawn === undefined;
-    if (fresh) held.element.style.top = `${row * layout.row + 3}px`;
     if (fresh || held.text !== text) {
       held.text = text;
+      // Lines that stand side by side stand closer together.
+      const nearer = grid.lines[row]?.side === "second" ? (layout.row - layout.state) / 3 : 0;
+      held.element.style.top = `${Math.round(row * layout.row + 3 - nearer)}px`;
       held.element.classList.toggle("unfinished", half);
       const drawn = toDom(drawRowHead(grid, row, layout, part));
       held.word.replaceWith(drawn);
@@ -175,8 +177,10 @@ export class GridView {
     }
     // Rows still on their way keep what they showed, marked as stale, so that nothing flickers.
     held.element.classList.toggle("stale", !states);
-    if (fresh || (states && (held.drawn !== states || held.over !== this.over.version))) {
+    const apart = grid.lines.length ? JSON.stringify([grid.lines[row], grid.changes[row], grid.changes[row + 1]]) : "";
+    if (fresh || (states && (held.drawn !== states || held.over !== this.over.version || held.apart !== apart))) {
       held.drawn = states ?? null;
+      held.apart = apart;
       held.over = this.over.version;
       held.element.setAttribute("aria-label", rowSentence(grid, row));
       const drawn = toDom(drawing(layout.width, layout.row, { class: "states", role: "none" },
@@ -193,7 +197,7 @@ export class GridView {
     // In the order they are read, however they came into view.
     const after = [...this.rows.keys()].filter((other) => other > row).sort((a, b) => a - b)[0];
     this.body.insertBefore(element, after === undefined ? null : this.rows.get(after)?.element ?? null);
-    return { element, word, states, drawn: undefined, text: "", over: 0 };
+    return { element, word, states, drawn: undefined, text: "", over: 0, apart: "" };
   }
 
   /** Shade words by their parts in what a state says. @param {Map<number, import("./draw.js").Part>} parts */

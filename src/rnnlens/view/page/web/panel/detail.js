@@ -4,9 +4,10 @@ import {
   columnName, groupName, semanticHelp, lastLayer, ordinal, percent, perplexity, probability, usedWords, visible,
   wantedName, wordAfter,
 } from "../base/format.js";
+import { isGap, readingAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { tail } from "../base/text.js";
-import { changeWords, editedOf } from "../grid/changed.js";
+import { changeOf } from "../grid/changed.js";
 import { colourOf, drawLabel } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 
@@ -19,6 +20,7 @@ import { textStyle } from "../grid/draw.js";
 const ROOMY = 250; // a panel whose labels can be larger
 const UNREAD = "No word was read into this state yet: it is what the network starts from. What a probe makes of it means "
   + "nothing, so nothing is drawn.";
+const GAP = "No word here", GAPS = "The other text has a word in this line, and this one has none that stands beside it.";
 const USED = "how much the model's own prediction moves along what the kind's probe reads, over the most that a push of equal size can do";
 const PATH = 14; // the size of a path that stands for a symbol
 
@@ -99,12 +101,13 @@ export function drawDetail(grid, place, width, measure) {
   const column = grid.columns[index], state = grid.rows[place.row]?.[index];
   if (!column || !state) return [];
   const last = lastLayer(grid.columns);
-  const name = columnName(column, last), changed = changeWords(editedOf(grid, place.row, { column, index }));
+  const name = columnName(column, last), changed = changeOf(grid, place.row, { column, index }).said;
+  if (isGap(grid, place.row)) return [html("h2", {}, GAP), html("p", {}, GAPS)];
   const told = state.unread ? [html("p", {}, UNREAD)]
     : [toDom(drawTop(grid, state, width, measure)), facts(grid, column, state),
       ...(column.used === null ? [] : [html("p", { class: "used", title: USED }, `Readable here, ${usedWords(column.used)}: ${column.used.toFixed(2)}`)])];
   return [
-    html("h2", {}, symbol(column, place.row, last, width, measure)),
+    html("h2", {}, symbol(column, readingAt(grid, place.row).row ?? 0, last, width, measure)),
     html("p", { class: "name" }, `${column.letter ? name[0].toUpperCase() + name.slice(1) : name}, after `,
       html("b", {}, bdi(wordAfter(grid, column, place.row)))),
     html("p", { class: "equation" }, visible(column.equation)),

@@ -39,7 +39,8 @@ WATCH = """() => {
       return !row.matches(".stale") && row.querySelector(".state");
     });
   };
-  const isRow = (change) => [...change.addedNodes].some((node) => node.matches?.(".states"));
+  const isRow = ({ target, addedNodes }) => target.closest?.(".states")
+    || [...addedNodes].some((node) => node.matches?.(".states"));
   new MutationObserver((changes) => {
     if (!began || !changes.some(isRow) || !whole()) return;
     const since = began;
@@ -54,7 +55,7 @@ WATCH = """() => {
       };
       channel.port2.postMessage(0);
     });
-  }).observe(body, { childList: true, subtree: true });
+  }).observe(body, { attributes: true, childList: true, subtree: true });
 }"""
 WAIT = """() => new Promise((resolve) => {
   const look = () => (window.waits.length ? resolve(window.waits[0]) : setTimeout(look, 20));

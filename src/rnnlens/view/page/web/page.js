@@ -1,7 +1,7 @@
 // The page: a text, the grid of it, and everything that can be asked of both.
 
 import { leftOut, readHelp, stillShown, thousands, visible } from "./base/format.js";
-import { html } from "./base/markup.js";
+import { html, write } from "./base/markup.js";
 import { accuracyPage } from "./frame/accuracy.js";
 import { Controls, legend } from "./frame/controls.js";
 import { FigureMode } from "./frame/figure.js";
@@ -211,7 +211,7 @@ class Page {
     if (colours !== this.colours) this.place.legend.replaceChildren(...legend(grid));
     this.colours = colours;
     this.grid = grid;
-    this.place.read.textContent = readHelp(grid);
+    write(this.place.read, readHelp(grid));
     document.title = [`rnnlens · ${grid.title}`, ...grid.edits].join(" · ");
     this.lens.show(grid, this.view);
     this.controls.show(grid, this.view);
@@ -228,7 +228,7 @@ class Page {
    */
   say(what, told) {
     const line = this.place.notes[what];
-    if (line.textContent !== told) line.textContent = told;
+    write(line, told);
     line.hidden = !told;
   }
 

@@ -24,14 +24,43 @@ export function shape(tag, attributes = {}, ...children) {
  */
 export function toDom(given) {
   const made = document.createElementNS(SVG, given.tag);
-  for (const key in given.attributes) {
-    const value = String(given.attributes[key]);
-    // What a style sheet needs to know goes by a property: pages that forbid styles in markup allow it.
-    if (key.startsWith("--")) made.style.setProperty(key, value);
-    else made.setAttribute(key, value);
-  }
+  for (const key in given.attributes) setAttribute(made, key, String(given.attributes[key]));
   for (const child of given.children) made.append(typeof child === "string" ? child : toDom(child));
   return made;
+}
+
+/**
+ * Make an element, drawn as one shape, look like another; only what differs is touched, which is far less work than to
+ * draw it anew.
+ * @param {Element} element @param {Shape} before what it was drawn as @param {Shape} after
+ * @returns {Element} itself, or what has taken its place
+ */
+export function redraw(element, before, after) {
+  if (before.tag !== after.tag || before.children.length !== after.children.length) {
+    const drawn = toDom(after);
+    element.replaceWith(drawn);
+    return drawn;
+  }
+  for (const key in before.attributes) if (!(key in after.attributes)) setAttribute(element, key, null);
+  for (const key in after.attributes) {
+    if (before.attributes[key] !== after.attributes[key]) setAttribute(element, key, String(after.attributes[key]));
+  }
+  [...element.childNodes].forEach((node, k) => {
+    const was = before.children[k], is = after.children[k];
+    if (node instanceof Element && typeof was !== "string" && typeof is !== "string") redraw(node, was, is);
+    else if (was !== is) node.replaceWith(typeof is === "string" ? is : toDom(is));
+  });
+  return element;
+}
+
+/**
+ * What a style sheet needs to know goes by a property: pages that forbid styles in markup allow it.
+ * @param {Element} element @param {string} key @param {string | null} value null: none
+ */
+function setAttribute(element, key, value) {
+  if (key.startsWith("--")) /** @type {SVGElement} */ (element).style.setProperty(key, value);
+  else if (value === null) element.removeAttribute(key);
+  else element.setAttribute(key, value);
 }
 
 /**
@@ -74,6 +103,11 @@ export function html(tag, properties = {}, ...children) {
   }
   made.append(...children);
   return made;
+}
+
+/** Have an element say something; what it says already is not laid out again. @param {Element} element @param {string} text */
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
 /** Text that keeps its own direction to itself. @param {string} text */

@@ -2,7 +2,7 @@
 // notebook use it alike; it knows nothing of servers and keeps nothing global.
 
 import { isGap } from "../base/lines.js";
-import { html } from "../base/markup.js";
+import { html, write } from "../base/markup.js";
 import { flow, neighbours } from "../grid/flow.js";
 import { GridView } from "../grid/gridview.js";
 import { shownColumns } from "../grid/layout.js";
@@ -121,7 +121,7 @@ export class Lens {
 
   /** Say what is shown where it is not what is asked for, and let it step back. @param {string} told "": it is */
   differ(told) {
-    if (this.shown.textContent !== told) this.shown.textContent = told;
+    write(this.shown, told);
     this.shown.hidden = !told;
     this.panel.parentElement?.classList.toggle("differs", told !== "");
   }

@@ -2,7 +2,7 @@
 
 import { rowSentence } from "../base/format.js";
 import { isUnfinished } from "../base/held.js";
-import { html, shape, toDom } from "../base/markup.js";
+import { html, redraw, shape, toDom } from "../base/markup.js";
 import { measurer } from "../base/text.js";
 import { drawing, drawRow, drawRowHead } from "./draw.js";
 import { headCells } from "./head.js";
@@ -21,7 +21,7 @@ import { reveal } from "./reveal.js";
 /**
  * @typedef {{onFocus: (place: Place, how: "pointer" | "key" | "touch") => void, onLeave: () => void,
  *   onPin: (place: Place) => void, onLabel?: (label: string) => void, onRange?: () => void}} Callbacks
- * @typedef {{element: HTMLElement, word: Element, states: Element, drawn: unknown, text: string, over: number, apart: string}} Row
+ * @typedef {{element: HTMLElement, word: Element, states: Element, shape: import("../base/markup.js").Shape, drawn: unknown, text: string, over: number}} Row
  */
 
 export class GridView {
@@ -44,7 +44,7 @@ export class GridView {
     this.picking = false; // whether pointer and keys choose a part, rather than states to look at
     // Sizes are kept: to ask for them in the midst of drawing would lay the page out twice.
     this.room = { width: 0, height: 0 };
-    this.top = this.overhang = 0;
+    this.top = this.height = this.overhang = 0;
     this.head = html("div", { class: "head", role: "row" });
     this.body = html("div", { class: "body", role: "rowgroup" });
     this.scroller = html("div", { class: "scroller", role: "grid", tabindex: 0, "aria-label": "states" },
@@ -89,7 +89,7 @@ export class GridView {
     const { grid, view, scroller } = this;
     if (!grid || !view) return;
     if (!this.room.width) this.room = this.space();
-    const layout = layOut(grid, view, this.room, this.measure);
+    const layout = layOut(grid, view, { ...this.room, words: this.layout?.words ?? 0 }, this.measure);
     const before = this.laidOut;
     this.laidOut = JSON.stringify([layout, grid.run, grid.semantic, grid.palette]);
     this.layout = layout;
@@ -126,6 +126,7 @@ export class GridView {
 
   resize() {
     this.room = this.space();
+    this.height = this.scroller.clientHeight;
     this.relay();
     this.draw();
   }
@@ -149,6 +150,8 @@ export class GridView {
       held.element.remove();
       this.rows.delete(row);
     }
+    unmark(this.marked); // rows are redrawn as they were drawn
+    this.marked = [];
     for (let row = first; row < end; row++) this.drawRow(grid, row, layout);
     this.mark();
   }
@@ -177,27 +180,25 @@ export class GridView {
     }
     // Rows still on their way keep what they showed, marked as stale, so that nothing flickers.
     held.element.classList.toggle("stale", !states);
-    const apart = grid.lines.length ? JSON.stringify([grid.lines[row], grid.changes[row], grid.changes[row + 1]]) : "";
-    if (fresh || (states && (held.drawn !== states || held.over !== this.over.version || held.apart !== apart))) {
+    if (fresh || (states && (held.drawn !== states || held.over !== this.over.version))) {
       held.drawn = states ?? null;
-      held.apart = apart;
       held.over = this.over.version;
       held.element.setAttribute("aria-label", rowSentence(grid, row));
-      const drawn = toDom(drawing(layout.width, layout.row, { class: "states", role: "none" },
-        drawRow(grid, row, layout, (k) => this.id(row, k), this.over.of(row))));
-      held.states.replaceWith(drawn);
-      held.states = drawn;
+      const drawn = drawing(layout.width, layout.row, { class: "states", role: "none" },
+        drawRow(grid, row, layout, (k) => this.id(row, k), this.over.of(row)));
+      held.states = redraw(held.states, held.shape, drawn);
+      held.shape = drawn;
     }
   }
 
   /** @param {number} row @returns {Row} */
   emptyRow(row) {
-    const word = toDom(shape("svg")), states = toDom(shape("svg"));
+    const empty = shape("svg"), word = toDom(empty), states = toDom(empty);
     const element = html("div", { class: "row", role: "row", "aria-rowindex": row + 2 }, word, states);
     // In the order they are read, however they came into view.
     const after = [...this.rows.keys()].filter((other) => other > row).sort((a, b) => a - b)[0];
     this.body.insertBefore(element, after === undefined ? null : this.rows.get(after)?.element ?? null);
-    return { element, word, states, drawn: undefined, text: "", over: 0, apart: "" };
+    return { element, word, states, shape: empty, drawn: undefined, text: "", over: 0 };
   }
 
   /** Shade words by their parts in what a state says. @param {Map<number, import("./draw.js").Part>} parts */

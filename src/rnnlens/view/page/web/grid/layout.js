@@ -47,6 +47,7 @@ const LEAST = 1.15; // times the usual size, where columns are wide and words ma
 const LARGEST = 1.7; // times the usual size
 const BETWEEN = 10; // from one state to the one below it
 const VALUES = 6; // how wide labels need to be, in their own size, for values to stand beside them
+const SLACK = 32; // how much wider than needed words' column stays, so that a letter less moves nothing
 const TALLEST = 26; // a row without bars
 
 /** @param {number} value @param {number} low @param {number} high */
@@ -70,9 +71,9 @@ function scaleOf(columns, bars, words, room) {
 
 /**
  * @param {Held} grid @param {{compact: boolean, size: number, scale: number}} look @param {number} room
- * @param {Measure} measure
+ * @param {Measure} measure @param {number} now how wide it is
  */
-function wordColumn(grid, { compact, size, scale }, room, measure) {
+function wordColumn(grid, { compact, size, scale }, room, measure, now) {
   const digits = Math.max(2, String(grid.words.length).length) * (compact ? 5 : 6.3 * scale);
   const numbers = room > NARROW ? digits + 8 : 0;
   const longest = grid.words.reduce((most, word) => {
@@ -82,7 +83,8 @@ function wordColumn(grid, { compact, size, scale }, room, measure) {
   const most = room > NARROW ? size * (compact ? 11 : 9) : room * 0.27;
   // In steps, so that the columns stand still while a word is typed; lines of two texts are joined at the left.
   const width = between(Math.ceil((longest + 14 + (grid.lines.length ? 10 : 0)) / 16) * 16, 48, most);
-  return { width: Math.round(width + (numbers ? numbers + 8 : 4)), size, numbers };
+  const needed = Math.round(width + (numbers ? numbers + 8 : 4));
+  return { width: needed <= now && now <= needed + SLACK ? now : needed, size, numbers };
 }
 
 /**
@@ -122,7 +124,8 @@ function placed(grid, columns, width, gap) {
 /**
  * @param {Held} grid
  * @param {View} view
- * @param {{width: number, height: number, most?: number}} room and the widest a column may be
+ * @param {{width: number, height: number, most?: number, words?: number}} room with the widest a column may be, and how
+ *   wide that of words is now
  * @param {Measure} measure
  * @returns {Layout}
  */
@@ -132,7 +135,7 @@ export function layOut(grid, view, room, measure) {
   const scale = compact ? 1 : scaleOf(columns.length, view.bars, grid.words.length, room);
   const low = compactRow(grid.words.length, room.height - 44);
   const size = compact ? between(low * 0.62, 10, 15) : 14 * scale;
-  const word = wordColumn(grid, { compact, size, scale }, room.width, measure);
+  const word = wordColumn(grid, { compact, size, scale }, room.width, measure, room.words ?? 0);
   const layers = new Set(columns.map((column) => column.layer)).size;
   const gap = compact ? 8 : 11;
   const surprising = view.turns && grid.follows && columns[columns.length - 1]?.letter === "y";

@@ -27,6 +27,7 @@ LAYERS = [
     "probe",
     "contents",
     "run",
+    "kept",
     "view",
     "cli",
 ]

@@ -12,6 +12,7 @@ from rnnlens.cli.dataset import add_corpus_flags, dataset_of
 from rnnlens.cli.output import draw
 from rnnlens.cli.trust import add_trust_flags
 from rnnlens.errors import RnnlensError
+from rnnlens.kept import kept_runs
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import evaluate
 from rnnlens.probe.probes import Probes
@@ -86,13 +87,32 @@ def run_eval(args: argparse.Namespace) -> int:
             run.write_evaluation(evaluation)
     except RnnlensError as error:  # a run that one may not write to is still worth measuring
         print(f"rnnlens: not saved: {error}", file=sys.stderr)
+    training = measured_checkpoints(run, dataset, args.states)
     if args.figure:
         write_figure(evaluation, args.figure)
     if args.json:
-        draw(json.dumps(evaluation, indent=1) + "\n")
+        more = {"training": training} if training else {}
+        draw(json.dumps({**evaluation, **more}, indent=1) + "\n")
     else:
-        print("\n\n".join(tables(evaluation)))
+        print("\n\n".join([*tables(evaluation), *training_tables(training)]))
     return 0
+
+
+def measured_checkpoints(run: Run, dataset: Dataset, states: int) -> dict[int, dict[str, Any]]:
+    """The evaluation of each checkpoint that the training kept, by its epoch; it is written to the
+    checkpoint's own folder, too.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for epoch, kept in kept_runs(run).items():
+        test = dataset.of_model(kept.network().to(dataset.device), ["test"])
+        evaluation: dict[str, Any] = {"model": measured(test)}
+        if of := kept.probes_hash():
+            probes = kept.probes().to(dataset.device)
+            evaluation |= {"of": of, "probes": scores(probes, test, states)}
+        found[epoch] = finite(evaluation)
+        with kept.writing():
+            kept.write_evaluation(found[epoch])
+    return found
 
 
 def measured(dataset: Dataset) -> dict[str, dict[str, float]]:
@@ -169,6 +189,31 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
                 f"{row['accuracy']:>9.2%}{_cell(row['divergence'], 10, 3)}"
                 f"{row['calibration']:>13.4f}{shuffled}{_use(row.get('used')) if use else ''}"
             )
+        texts.append("\n".join(lines))
+    return texts
+
+
+def training_tables(training: dict[int, dict[str, Any]]) -> list[str]:
+    """Perplexity of each kind after the epochs that were kept, a table for each semantic."""
+    texts = []
+    scores = {epoch: evaluation.get("probes", []) for epoch, evaluation in training.items()}
+    for semantic in dict.fromkeys(row["semantic"] for rows in scores.values() for row in rows):
+        kinds = dict.fromkeys(row["kind"] for row in next(iter(scores.values())))
+        head = f"{'epoch':<8}" + "".join(f"{epoch:>9}" for epoch in scores)
+        lines = [f"{semantic}, test perplexity over training", head]
+        for kind in kinds:
+            cells = [
+                next(
+                    (
+                        r["perplexity"]
+                        for r in rows
+                        if (r["semantic"], r["kind"]) == (semantic, kind)
+                    ),
+                    None,
+                )
+                for rows in scores.values()
+            ]
+            lines.append(f"{kind:<8}" + "".join(_cell(value, 9, 1) for value in cells))
         texts.append("\n".join(lines))
     return texts
 

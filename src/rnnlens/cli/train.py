@@ -22,6 +22,7 @@ from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
 from rnnlens.files import is_present, remove
 from rnnlens.flags import add_flags, add_preset, check_same, from_flags
+from rnnlens.kept import Keeper, epochs_to_keep
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import TextSide
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
@@ -45,6 +46,7 @@ examples:
   rnnlens train news.conllu.gz -o runs/news
   rnnlens train news.conllu.gz -o runs/small --preset quick      in minutes without a GPU
   rnnlens train nltk:brown -o runs/brown --cell gru --width 200
+  rnnlens train news.conllu.gz -o runs/news --keep 8              to look at the training itself
   rnnlens train train.txt --valid valid.txt --test test.txt -o runs/ptb --min-count 1
   torchrun --nproc-per-node 2 -m rnnlens train news.conllu.gz -o runs/news
 
@@ -190,7 +192,8 @@ def _train(
     if is_present(run.checkpoint):
         load_checkpoint(trainer, run.checkpoint, identity)
     group.any(False)  # no process writes a checkpoint before all have read the last
-    code = _watch(trainer, run, identity, checkpoint_seconds, shorter)
+    keeper = Keeper(run, record, tuple(epochs_to_keep(order.training.keep, order.training.epochs)))
+    code = _watch(trainer, run, identity, checkpoint_seconds, shorter, keeper)
     if code or not group.first:
         return code
     with torch.no_grad():
@@ -208,7 +211,9 @@ def _train(
     return 0
 
 
-def _watch(trainer: Trainer, run: Run, identity: str, seconds: float, shorter: Shorter) -> int:
+def _watch(
+    trainer: Trainer, run: Run, identity: str, seconds: float, shorter: Shorter, keeper: Keeper
+) -> int:
     """Train with progress and checkpoints; the exit code, 0 unless a signal stops it."""
     progress, epochs = trainer.progress, trainer.config.epochs
 
@@ -232,6 +237,8 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float, shorter: S
             f"{epoch(now.epoch)}  perplexity: training {record['train']:.2f}, "
             f"validation {record['valid']:.2f}{mark}  ({watch.elapsed:.1f} s)"
         )
+        if trainer.processes.first:
+            keeper.after_epoch(now.epoch, trainer.average)
         watch.landmark()
 
     with Watch(

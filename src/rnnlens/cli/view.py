@@ -9,6 +9,7 @@ from secrets import token_urlsafe
 from typing import Any
 
 from rnnlens.cli.trust import add_trust_flags, heed
+from rnnlens.kept import FOLDER, kept_name
 from rnnlens.run import BUNDLED, Run, run_at
 
 _DEMO = """\
@@ -53,12 +54,15 @@ def add_to(verbs: Any) -> None:
 
 def run_view(args: argparse.Namespace) -> int:
     """Serve runs until Ctrl-C."""
-    from rnnlens.view.opening import opened
+    from rnnlens.view.opening import opened_with_checkpoints
     from rnnlens.view.page.server.app import serve
     from rnnlens.view.page.server.token import forwarding
 
     def ready(address: str) -> None:
-        titles = ", ".join(lens.title for lens in lenses.values())
+        heads = [
+            lens for key, lens in lenses.items() if not lens.training or lens.training.of == key
+        ]
+        titles = ", ".join(lens.title for lens in heads)
         print(f"{titles} at {address} (Ctrl-C ends it)", flush=True)
         if not args.no_browser:
             hidden = files.enter_context(forwarding(address)) if args.token else address
@@ -67,7 +71,9 @@ def run_view(args: argparse.Namespace) -> int:
     heed(args, *args.runs)
     names = unique_names(args.runs)
     lenses = {
-        name: opened(run, args.colours, name) for name, run in zip(names, args.runs, strict=True)
+        key: lens
+        for name, run in zip(names, args.runs, strict=True)
+        for key, lens in opened_with_checkpoints(run, args.colours, name).items()
     }
     with ExitStack() as files:
         token = token_urlsafe(24) if args.token else ""
@@ -76,10 +82,14 @@ def run_view(args: argparse.Namespace) -> int:
 
 
 def unique_names(runs: Sequence[Run]) -> list[str]:
-    """The folders' names, numbered where they are the same: news, news-2."""
+    """The folders' names, numbered where they are the same: news, news-2; of a checkpoint that a
+    training has kept, news-epoch-3.
+    """
     names: list[str] = []
     for run in runs:
-        plain = run.path.resolve().name or "run"
+        path = run.path.resolve()
+        kept = path.parent.name == FOLDER and path.name.isdecimal()
+        plain = kept_name(path.parent.parent.name, int(path.name)) if kept else path.name or "run"
         name, count = plain, 2
         while name in names:
             name, count = f"{plain}-{count}", count + 1

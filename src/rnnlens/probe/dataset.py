@@ -80,7 +80,7 @@ class Dataset:
 
     def counts(self, semantic: str) -> Tensor:
         """How often each label occurs in the training data, (V,)."""
-        if "train" not in self.splits:
+        if semantic not in self._counts and "train" not in self.splits:
             raise RnnlensError(
                 f"the frequencies of the labels of {semantic} in training are not known here; fit "
                 "the probes anew, which keeps them"
@@ -92,6 +92,17 @@ class Dataset:
     def note_counts(self, semantic: str, counts: Tensor) -> Tensor:
         """Keep how often each label is asked for in training, where a pass has told it."""
         return self._counts.setdefault(semantic, counts)
+
+    def of_model(self, model: Traceable, splits: Sequence[str] | None = None) -> "Dataset":
+        """The same data for another model that reads them alike; all splits, or those named."""
+        chosen = {
+            name: data for name, data in self.splits.items() if name in (splits or self.splits)
+        }
+        other = Dataset(
+            model, chosen, self.label_count, reads_labels=self.reads_labels, follows=self.follows
+        )
+        other._counts = self._counts
+        return other
 
     def shuffled(self, seed: int) -> "Dataset":
         """The same inputs, with the labels exchanged among each other at random."""

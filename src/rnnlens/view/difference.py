@@ -1,4 +1,4 @@
-"""What an edit changes in what states predict."""
+"""How far what states predict lies from what others do: those before an edit, or beside them."""
 
 import math
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from torch import Tensor
 
 Floats = NDArray[np.float64]
 _TINY = 1e-38  # whose logarithm is finite, and nothing times it is nothing
+_NEAR = 1e-3  # bits
 
 
 @dataclass(frozen=True)
@@ -25,15 +26,15 @@ class Difference:
     @classmethod
     def of(cls, after: Tensor, before: Tensor) -> "Difference":
         """Of states with these logits, (N, V) each."""
-        p, q = after.softmax(1), before.softmax(1)
-        middle = (p + q).div_(2)
-        nats = -torch.linalg.vecdot(middle, middle.clamp_min(_TINY).log_()).double()
+        (p, p_nats, room), (q, q_nats, _) = _distribution(after), _distribution(before)
         label = before.argmax(1)
-        nats -= (_entropy(p, after, after.argmax(1)) + _entropy(q, before, label)) / 2
         was, now = (d.gather(1, label[:, None])[:, 0].double().numpy() for d in (q, p))
-        bits = (nats / math.log(2)).clamp(0, 1).numpy()
-        same = (after == before).all(1).numpy()
-        return cls(np.where(same, 0.0, bits), label.numpy(), was, now)
+        twice = p.add_(q).clamp_min_(_TINY)  # their middle
+        middle = math.log(2) - torch.linalg.vecdot(twice, torch.log(twice, out=room)).double() / 2
+        bits = ((middle - (p_nats + q_nats) / 2) / math.log(2)).clamp(0, 1)
+        near = bits < _NEAR  # rounding must not tell apart what is the same
+        bits[near] = bits[near].where((after[near] != before[near]).any(1), 0)
+        return cls(bits.numpy(), label.numpy(), was, now)
 
     @classmethod
     def join(cls, parts: Sequence["Difference"]) -> "Difference":
@@ -42,12 +43,14 @@ class Difference:
         return cls(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
 
 
-def _entropy(p: Tensor, logits: Tensor, top: Tensor) -> Tensor:
-    """In nats, of rows of probabilities with these logits and most probable labels.
+def _distribution(logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows of probabilities (N, V), the entropy of each in nats, and room for as many numbers.
 
-    What all logits of a row are larger by than the logarithms follows from one label: no need to
-    take the logarithms of all.
+    The logarithms of the probabilities are the logits less one number a row, so that none is taken;
+    with the largest at 0, sums lose few digits.
     """
-    highest, most = (values.gather(1, top[:, None])[:, 0].double() for values in (logits, p))
-    nats: Tensor = highest - most.log() - torch.linalg.vecdot(p, logits).double()
-    return nats
+    room = logits - logits.amax(1, keepdim=True)
+    p = room.exp()
+    total = p.sum(1, keepdim=True)
+    p.div_(total)
+    return p, total[:, 0].double().log() - torch.linalg.vecdot(p, room).double(), room

@@ -1,6 +1,7 @@
 """Grids of texts, whole or in steps: what the server, the notebook and Python are answered with."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +40,14 @@ STEP = 24  # rows at once: memory stays bounded, and others get their turn
 BRIEF = 8  # where nobody waits for them: a key that is pressed meanwhile gets its turn sooner
 
 
+@dataclass(frozen=True)
+class Training:
+    """Where in a training a model stands, whose checkpoints were kept."""
+
+    of: str  # the name of the run that the training ended with
+    epoch: int  # after which these weights were
+
+
 class GridSource:
     """A model, its probes and its colours, ready to be asked about texts."""
 
@@ -57,6 +66,7 @@ class GridSource:
         self.columns = columns_of(kinds, prediction, probes.kinds if probes else ())
         self.edges = edges_of((*kinds, prediction), self.columns)
         self.semantics = probes.semantics if probes else ()
+        self.training: Training | None = None
         self.rows = Rows(session, probes, self.columns)
 
     @property
@@ -84,7 +94,7 @@ class GridSource:
             "palettes": list(self.palettes),
             "examples": self.examples(),
             "probes": self.probes is not None,
-            "training": None,
+            "training": self.training and {**asdict(self.training), "perplexity": self.scores.own},
         }
 
     def column(self, asked: Request, column: str, row: int) -> Column:

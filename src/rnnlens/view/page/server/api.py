@@ -244,6 +244,15 @@ class Score(Answer):
     used: Use | None
 
 
+class TrainingPoint(Answer):
+    """Perplexities after an epoch; null: not measured."""
+
+    run: str
+    epoch: Count
+    own: Perplexity | None = Field(description="the model's")
+    semantics: dict[str, dict[str, Perplexity | None]] = Field(description="by kind")
+
+
 class Accuracy(Answer):
     """The evaluation of a run."""
 
@@ -254,3 +263,6 @@ class Accuracy(Answer):
     unigram: Perplexity | None
     unigrams: dict[str, Perplexity] = Field(description="by semantic")
     semantics: dict[str, list[Score]]
+    training: list[TrainingPoint] = Field(
+        description="the checkpoints of its training that were kept, in order; else none"
+    )

@@ -99,7 +99,13 @@ def _add_questions(
         if lens.scores.own is None:
             raise HTTPException(404, f"{lens.name} was not measured yet; run: rnnlens eval RUN")
         about = {"run": lens.name, "title": lens.title, "follows": lens.session.text.follows}
-        return _json({**about, **lens.scores.to_json()})
+        training = [
+            {"run": one.name, "epoch": one.training.epoch, **one.scores.over_training()}
+            for one in lenses.values()
+            if one.training and lens.training and one.training.of == lens.training.of
+        ]
+        training.sort(key=lambda point: point["epoch"])
+        return _json({**about, **lens.scores.to_json(), "training": training})
 
     @app.get("/api/standalone", response_class=HTMLResponse, responses=_PAGE)
     async def standalone(request: Request) -> Response:

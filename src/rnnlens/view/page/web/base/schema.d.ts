@@ -54,6 +54,8 @@ export interface Accuracy {
   /** by semantic */
   unigrams: Record<string, Perplexity>;
   semantics: Record<string, Score[]>;
+  /** the checkpoints of its training that were kept, in order; else none */
+  training: TrainingPoint[];
 }
 
 /** What edits have changed in a state. */
@@ -414,6 +416,16 @@ export interface Training {
   epoch: Count;
   /** the model's own; null: not measured */
   perplexity: Perplexity | null;
+}
+
+/** Perplexities after an epoch; null: not measured. */
+export interface TrainingPoint {
+  run: string;
+  epoch: Count;
+  /** the model's */
+  own: Perplexity | null;
+  /** by kind */
+  semantics: Record<string, Record<string, Perplexity | null>>;
 }
 
 /** How far the states of a row lie from others; null where there is nothing to compare with. */

@@ -5,6 +5,7 @@ import { html, shape, toDom } from "../base/markup.js";
 import { fitted, tail } from "../base/text.js";
 import { INK, label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
+import { overTraining } from "./overtraining.js";
 
 /** @typedef {import("../base/schema.d.ts").Accuracy} Accuracy */
 /** @typedef {import("../base/schema.d.ts").Score} Score */
@@ -174,5 +175,6 @@ export function accuracyPage(found, semantic, columns, width, measure) {
   const lines = baselines(found, asked);
   const todo = "No kind has been measured: fit probes with rnnlens fit, then run rnnlens eval.";
   if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`)];
-  return [heading, help, toDom(drawAccuracy(scores, lines, naming, width, measure)), table(scores, lead(lines), naming)];
+  return [heading, help, toDom(drawAccuracy(scores, lines, naming, width, measure)), table(scores, lead(lines), naming),
+    ...overTraining(found.training, asked, naming, width)];
 }

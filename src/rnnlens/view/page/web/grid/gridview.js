@@ -170,8 +170,7 @@ export class GridView {
     const fresh = held.drawn === undefined;
     if (fresh || held.text !== text) {
       held.text = text;
-      // Lines that stand side by side stand closer together.
-      const nearer = grid.lines[row]?.side === "second" ? (layout.row - layout.state) / 3 : 0;
+      const nearer = grid.lines[row]?.side === "second" ? (layout.row - layout.state) / 3 : 0; // to the line beside
       held.element.style.top = `${Math.round(row * layout.row + 3 - nearer)}px`;
       held.element.classList.toggle("unfinished", half);
       const drawn = toDom(drawRowHead(grid, row, layout, part));

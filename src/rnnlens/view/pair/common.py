@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rnnlens.corpus.vocabulary import NUM, UNK
 from rnnlens.errors import RnnlensError
 from rnnlens.view.payload import Column
 from rnnlens.view.source import GridSource
@@ -42,7 +43,7 @@ class Common:
             return cls(columns, tuple(first.labels), tuple(filter(None, notes)))
         places = {label: k for k, label in enumerate(second.labels)}
         labels = tuple(label for label in first.labels if label in places)
-        if not labels:
+        if not {*labels} - {UNK, NUM}:  # which stand for any words
             raise RnnlensError(
                 f"{first.name} and {second.name} have no label in common, such as "
                 f"{first.labels[0]!r} and {second.labels[0]!r}; compare runs that predict the same"

@@ -31,7 +31,7 @@ Values = NDArray[np.float64]
 _STEP = 24  # rows at once, so that memory stays bounded
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """What differs between two grids.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from rnnlens.cli.output import draw
 from rnnlens.cli.trust import add_trust_flags, heed
+from rnnlens.cli.view import unique_names
 from rnnlens.errors import RnnlensError
 from rnnlens.run import run_at
 from rnnlens.view import saving
@@ -198,8 +199,7 @@ def _lenses(args: argparse.Namespace) -> tuple[Lens, Lens | None]:
     if not args.beside:
         return lens, None
     heed(args, args.beside)
-    name = args.beside.path.resolve().name
-    return lens, opened(args.beside, args.colours, f"{name}-2" if name == lens.name else name)
+    return lens, opened(args.beside, args.colours, unique_names([args.at, args.beside])[1])
 
 
 def _followed(

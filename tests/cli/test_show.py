@@ -117,7 +117,7 @@ def test_html_embeds_the_grid_and_the_view(show, lens):
     assert found["grid"] == json.loads(json.dumps(lens.grid(SENTENCE)))
     assert found["bits"] == []
     assert found["view"] == {
-        "run": "tiny", "text": SENTENCE, "semantic": "output", "palette": "coarse",
+        "run": "tiny", "text": SENTENCE, "beside": None, "semantic": "output", "palette": "coarse",
         "density": "bars", "kinds": None, "naming": "both", "bars": 3, "pins": [], "focus": None,
         "follow": None, "turns": False, "page": "grid", "edits": [],
     }  # fmt: skip

@@ -54,6 +54,7 @@ def add_to(verbs: Any) -> None:
 
 def run_view(args: argparse.Namespace) -> int:
     """Serve runs until Ctrl-C."""
+    from rnnlens.view.lens import Lens
     from rnnlens.view.opening import opened_with_checkpoints
     from rnnlens.view.page.server.app import serve
     from rnnlens.view.page.server.token import forwarding
@@ -70,11 +71,11 @@ def run_view(args: argparse.Namespace) -> int:
 
     heed(args, *args.runs)
     names = unique_names(args.runs)
-    lenses = {
-        key: lens
-        for name, run in zip(names, args.runs, strict=True)
-        for key, lens in opened_with_checkpoints(run, args.colours, name).items()
-    }
+    lenses: dict[str, Lens] = {}
+    for name, run in zip(names, args.runs, strict=True):
+        if name not in lenses:  # as a checkpoint of another that is given, too
+            lenses = opened_with_checkpoints(run, args.colours, name) | lenses
+    lenses = {name: lenses[name] for name in dict.fromkeys([*names, *lenses])}
     with ExitStack() as files:
         token = token_urlsafe(24) if args.token else ""
         serve(lenses, args.port, ready, token, files.close)

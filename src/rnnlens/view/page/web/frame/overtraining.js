@@ -40,7 +40,7 @@ export function learntBy({ values }, epochs) {
 function marks(low, high) {
   const made = [];
   for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {
-    made.push(...[1, 2, 5].map((times) => times * power).filter((value) => value >= low && value <= high));
+    made.push(...[1, 1.5, 2, 2.5, 3, 4, 5, 7].map((times) => times * power).filter((value) => value >= low && value <= high));
   }
   return made;
 }
@@ -61,7 +61,7 @@ export function drawTraining(found, epochs, naming, width) {
     ...marks(low, high).flatMap((value) => [shape("line", { class: "rule", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value), stroke: RULE }),
       label(LEFT - 8, y(value) + 4, String(value), { class: "soft", fill: SOFT, "text-anchor": "end", "font-size": 11 })]),
     ...epochs.map((epoch) => label(x(epoch), HEIGHT - 14, String(epoch), { class: "soft", fill: SOFT, "text-anchor": "middle", "font-size": 11 })),
-    label(width - RIGHT + 12, HEIGHT - 14, "epoch", { class: "soft", fill: SOFT, "font-size": 11 }),
+    label(LEFT - 8, HEIGHT - 14, "epoch", { class: "soft", fill: SOFT, "font-size": 11, "text-anchor": "end" }),
   ];
   const lines = found.flatMap(({ kind, values }) => {
     const points = values.flatMap((value, k) => (value === null ? [] : [`${x(epochs[k])},${y(value)}`]));

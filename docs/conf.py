@@ -31,7 +31,7 @@ nitpick_ignore = [("py:class", name) for name in (*dir(builtins), "Path", "Figur
 # Made by the package, or described by their fields: their constructors say nothing more.
 _MADE = set(
     "UserModel Sentence Lens Grid States State Score Trace Readout Kind Edge Reading Comparison "
-    "Continuation Written Used Stateful".split()
+    "Continuation Written Used Stateful Disagreement End".split()
 )
 
 html_theme = "furo"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,15 +27,10 @@ class Difference:
     @classmethod
     def of(cls, after: Tensor, before: Tensor) -> "Difference":
         """Of states with these logits, (N, V) each."""
-        (p, p_nats, room), (q, q_nats, _) = _distribution(after), _distribution(before)
+        both = _Distribution.of(after), _Distribution.of(before)
         label = before.argmax(1)
-        was, now = (d.gather(1, label[:, None])[:, 0].double().numpy() for d in (q, p))
-        twice = p.add_(q).clamp_min_(_TINY)  # their middle
-        middle = math.log(2) - torch.linalg.vecdot(twice, torch.log(twice, out=room)).double() / 2
-        bits = ((middle - (p_nats + q_nats) / 2) / math.log(2)).clamp(0, 1)
-        near = bits < _NEAR  # rounding must not tell apart what is the same
-        bits[near] = bits[near].where((after[near] != before[near]).any(1), 0)
-        return cls(bits.numpy(), label.numpy(), was, now)
+        now, was = (d.p.gather(1, label[:, None])[:, 0].double().numpy() for d in both)
+        return cls(_bits(*both, after, before), label.numpy(), was, now)
 
     @classmethod
     def join(cls, parts: Sequence["Difference"]) -> "Difference":
@@ -43,14 +39,36 @@ class Difference:
         return cls(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
 
 
-def _distribution(logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows of probabilities (N, V), the entropy of each in nats, and room for as many numbers.
+def bits_between(after: Tensor, before: Tensor) -> Floats:
+    """The divergence of states with these logits, (N, V) each, and nothing else of them."""
+    return _bits(_Distribution.of(after), _Distribution.of(before), after, before)
 
-    The logarithms of the probabilities are the logits less one number a row, so that none is taken;
-    with the largest at 0, sums lose few digits.
-    """
-    room = logits - logits.amax(1, keepdim=True)
-    p = room.exp()
-    total = p.sum(1, keepdim=True)
-    p.div_(total)
-    return p, total[:, 0].double().log() - torch.linalg.vecdot(p, room).double(), room
+
+class _Distribution(NamedTuple):
+    """What states predict."""
+
+    p: Tensor  # (N, V)
+    nats: Tensor  # (N,) the entropy of each
+    room: Tensor  # (N, V) for numbers, whatever they were
+
+    @classmethod
+    def of(cls, logits: Tensor) -> "_Distribution":
+        """The logarithms of probabilities are the logits less one number a row, so that none is
+        taken; with the largest at 0, sums lose few digits.
+        """
+        room = logits - logits.amax(1, keepdim=True)
+        p = room.exp()
+        total = p.sum(1, keepdim=True)
+        p.div_(total)
+        return cls(p, total[:, 0].double().log() - torch.linalg.vecdot(p, room).double(), room)
+
+
+def _bits(a: _Distribution, b: _Distribution, after: Tensor, before: Tensor) -> Floats:
+    """Jensen-Shannon of each pair of rows; the distributions are used up."""
+    twice = a.p.add_(b.p).clamp_min_(_TINY)  # their middle
+    middle = math.log(2) - torch.linalg.vecdot(twice, torch.log(twice, out=a.room)).double() / 2
+    bits = ((middle - (a.nats + b.nats) / 2) / math.log(2)).clamp(0, 1)
+    near = bits < _NEAR  # rounding must not tell apart what is the same
+    bits[near] = bits[near].where((after[near] != before[near]).any(1), 0)
+    found: Floats = bits.numpy()
+    return found

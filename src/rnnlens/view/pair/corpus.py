@@ -13,7 +13,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import text_states
 from rnnlens.threads import one_thread, pool
-from rnnlens.view.difference import Difference
+from rnnlens.view.difference import bits_between
 from rnnlens.view.frames import data_frame
 from rnnlens.view.pair.common import Common
 from rnnlens.view.source import GridSource
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _TOGETHER = 64  # sentences of one length that are read side by side
-_PIECE = 128  # pairs of states whose distributions are compared at once
+_PIECE = 256  # pairs of states whose logits are computed at once
+_BLOCK = 64  # of which so many are compared at once: they stay in the processor's cache
 Values = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Advance = Callable[[int], object]
@@ -202,7 +203,8 @@ def _apart(
                 common.logits(k, _logits(end, states[k][start : start + _PIECE], semantic))
                 for k, end in enumerate(ends)
             )
-            return Difference.of(after, before).bits
+            blocks = zip(after.split(_BLOCK), before.split(_BLOCK), strict=True)
+            return np.concatenate([bits_between(*block) for block in blocks])
 
     parts = []
     for part in pool().map(work, range(0, len(states[0]), _PIECE)):

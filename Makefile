@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 TSC := node_modules/.bin/tsc
+# Containers often forbid it; without it every process that the tests start compiles everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test quick quick-tests lint types javascript pytest fuzz docs bench clean
 

@@ -77,6 +77,7 @@ def test_writing_into_a_folder_that_is_not_there_is_an_error(tmp_path):
         write_bytes(tmp_path / "missing" / "a", b"")
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), json_values))
 @settings(max_examples=30, deadline=None)
 def test_json_comes_back_as_it_was(tmp_path_factory, value):

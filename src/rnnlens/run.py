@@ -202,10 +202,11 @@ class Run:
 
     def check_finished(self) -> None:
         """Refuse a run whose training has not finished."""
-        if self.record().status != contents.TRAINED:
+        record = self.record()
+        if record.status != contents.TRAINED:
             raise RnnlensError(
-                f"the training in {self.path} has not finished; "
-                "give the same command again to continue it"
+                f"{self.path} has not finished; give the command again that began it: "
+                f"{record.command[:300] or 'rnnlens train'}"
             )
 
     def _model_file(self) -> contents.NetworkFile | contents.UserFile:

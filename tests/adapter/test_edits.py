@@ -103,6 +103,7 @@ def assert_equal(a: Trace, b: Trace, tolerance: float) -> None:
     torch.testing.assert_close(a.logits[valid], b.logits[valid], rtol=0, atol=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", list(PARITY))
 @pytest.mark.parametrize("cell", sorted(PARTS))
 @pytest.mark.parametrize("how", sorted(MODULES))

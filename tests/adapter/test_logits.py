@@ -66,6 +66,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", sorted(SHAPES))
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("square", [True, False])

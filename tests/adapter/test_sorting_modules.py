@@ -30,6 +30,7 @@ class Sorting(LanguageModel):
 LENGTHS = torch.tensor([2, 5, 4, 3, 2, 5, 1, 4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("early", [True, False])
 @pytest.mark.parametrize("options", [{}, {"bidirectional": True, "num_layers": 2}])
 def test_the_states_of_a_module_that_sorts_are_in_the_order_of_the_batch(early, options):

@@ -68,6 +68,7 @@ def test_what_the_user_says_of_a_custom_layer_counts():
     torch.testing.assert_close(turned, module.layer(module.embedding(words)).transpose(0, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [0, 10])
 @pytest.mark.parametrize("size", [7, 8])
 def test_flat_targets_lie_as_the_logits_do(size, rounds):

@@ -246,6 +246,7 @@ def test_a_loss_that_is_no_number(command, corpus_file, tiny, tmp_path, seconds,
     assert (out / "checkpoint.safetensors").exists() == (seconds == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", range(7))
 def test_no_space_left_and_then_some(
     command, corpus_file, tiny, trained_run, tmp_path, monkeypatch, room

@@ -67,6 +67,7 @@ def test_a_control_is_no_better_than_word_frequencies(command, fitted_copy):
         assert row["perplexity"] > 0.9 * row["unigram"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".svg", ".png", ".pdf"])
 def test_the_figure_is_drawn(command, fitted_copy, tmp_path, ending):
     pytest.importorskip("matplotlib")

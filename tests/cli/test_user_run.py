@@ -56,6 +56,7 @@ def test_a_control_of_such_a_run(command, here, kept, tmp_path):
         assert row["semantic"] == "output" or row["perplexity"] > real["perplexity"]
 
 
+@pytest.mark.slow
 def test_a_label_of_no_probability_is_no_number(command, here, tmp_path):
     assert fit(command, "masked", tmp_path / "run").code == 0
     shown = command("eval", tmp_path / "run", *TRUST)
@@ -91,6 +92,7 @@ def test_kept_texts_are_what_the_module_says(command, here, kept, tmp_path):
     assert "usermodels" in sys.modules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factory", "fed"), [("turned", [-1, 1]), ("prepared", None), ("batched", [1, -1])]
 )
@@ -101,6 +103,7 @@ def test_modules_are_fed_as_they_want(command, here, tmp_path, factory, fed):
     assert command("show", tmp_path / "run", "the dogs see a bird", *TRUST).code == 0
 
 
+@pytest.mark.slow
 def test_kinds_that_are_read_in_another_order_are_left_out(command, here, tmp_path):
     done = fit(command, "two_ways", tmp_path / "run")
     assert done.code == 0
@@ -114,6 +117,7 @@ def test_kinds_that_are_read_in_another_order_are_left_out(command, here, tmp_pa
     assert command("show", tmp_path / "run", "the dogs see a bird", *TRUST).code == 0
 
 
+@pytest.mark.slow
 def test_a_tagger_is_asked_for_tags(command, here, tmp_path):
     done = fit(command, "tagger", tmp_path / "run", corpus="tagged.conllu")
     assert (done.code, complaints(done)) == (0, "")
@@ -169,6 +173,7 @@ def test_the_weights_of_the_run_are_put_into_what_the_factory_makes(command, her
     assert a["rows"] == b["rows"]
 
 
+@pytest.mark.slow
 def test_sentences_of_two_words_are_enough_to_be_asked_for_either(command, here, tmp_path):
     """That the second follows the first is known, though nothing in a batch can show it."""
     (tmp_path / "two.txt").write_text("\n".join(f"{a} {b}" for a in WORDS[:8] for b in WORDS[:8]))

@@ -77,6 +77,7 @@ def test_untagged_words_of_a_partly_tagged_corpus_are_x():
     assert (found["dog"], found["cat"]) == ("NOUN", "X")
 
 
+@pytest.mark.slow
 def test_untagged_english_goes_by_the_lexicon_and_by_endings_and_says_so():
     invented = Sentence(("the", "blorfness", "blorfly", "blorfed", "7", "dogs", "--"))
     train = [Sentence(s.words) for s in sentences(600)] + [invented] * 3
@@ -101,6 +102,7 @@ def test_english_of_many_rare_words_is_english_still():
     assert parts(corpus)["dog"] == "NOUN"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [GERMAN, FRENCH], ids=["german", "french"])
 @pytest.mark.parametrize("min_count", [1, 2])
 def test_another_language_without_tags_has_no_parts_of_speech_and_says_why(text, min_count):

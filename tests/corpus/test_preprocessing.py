@@ -94,6 +94,7 @@ def test_preprocessing_does_to_arrays_what_the_rules_say_of_words(parts, config)
         assert corpus.unknown[split] == pytest.approx(flat.count(UNK) / len(flat))
 
 
+@pytest.mark.slow
 @unhurried
 @given(some_parts, configs)
 def test_tags_are_counted_for_the_labels_of_training_data(parts, config):

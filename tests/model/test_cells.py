@@ -92,6 +92,7 @@ def test_the_equations_step_by_step_are_what_is_computed_quickly(it):
         close(values, expected[kind])
 
 
+@pytest.mark.slow
 @given(cases, st.integers(0, 5))
 @quick
 def test_an_edit_that_changes_nothing_changes_nothing(it, step):

@@ -26,6 +26,7 @@ def states_one_by_one(network, split, shift):
 SEMANTICS = {"input": 0, "output": 1, "output+2": 3, "output-1": 0, "output-2": -1, "output-4": -3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("semantic", "shift"), SEMANTICS.items())
 def test_every_state_comes_once_with_its_label(network, valid, semantic, shift):
     stream = dataset_of(network, valid=valid).stream("valid", semantic, size=100)

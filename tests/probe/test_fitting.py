@@ -66,6 +66,7 @@ def test_a_long_fit_reaches_the_optimum_of_softmax_regression(network, train):
         assert best(fitter)[kind] < optimum * 1.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probe", ["linear", "shared"])
 def test_fitting_betters_the_start_and_every_kind_beats_the_unigram(network, train, valid, probe):
     start = best(fitted(network, train, valid, probe=probe, epochs=0))
@@ -76,6 +77,7 @@ def test_fitting_betters_the_start_and_every_kind_beats_the_unigram(network, tra
     assert max(end.values()) < unigram
 
 
+@pytest.mark.slow
 def test_the_embedding_knows_its_own_word_and_nothing_far_ahead(network, train, valid):
     now = best(fitted(network, train, valid, "input", epochs=10, learning_rate=0.05))
     far = best(fitted(network, train, valid, "output+4", epochs=4))

@@ -41,6 +41,7 @@ def shuffled(module: Any, data: list[Batch], seed: int) -> Batches:
 drawn = st.lists(st.lists(st.integers(-3, V - 1), min_size=21, max_size=21), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @given(drawn, st.integers(0, 9))
 @settings(max_examples=25, deadline=None)
 def test_exchanged_targets_are_the_same_ones_elsewhere(rows, seed):

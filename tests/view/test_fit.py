@@ -99,6 +99,7 @@ def test_both_directions_and_any_submodule_are_kinds():
     assert first["rows"][0] != edited["rows"][0]
 
 
+@pytest.mark.slow
 def test_sequences_with_one_label_each():
     torch.manual_seed(1)
     data = [(inputs, inputs[:, 0]) for inputs, _ in batches()]
@@ -109,6 +110,7 @@ def test_sequences_with_one_label_each():
     assert grid["h1"][6].wanted is None  # the text does not tell
 
 
+@pytest.mark.slow
 def test_padding_is_never_learnt_from():
     torch.manual_seed(1)
     data = [(inputs, targets.clone()) for inputs, targets in batches()]
@@ -139,6 +141,7 @@ def without_logits(model):
     return Silent()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -168,6 +171,7 @@ def test_bad_input_is_told_in_one_line(change, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_words_the_module_lacks():
     labels = ["a", "b", "c", "d", "e", "f"]
     lens = rnnlens.fit(LanguageModel(), batches(), labels, epochs=0)

@@ -86,6 +86,7 @@ def test_pandas_is_asked_for_where_it_is_missing(grid, monkeypatch):
         grid.to_pandas()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf", "html", "json"])
 def test_saving_goes_by_the_ending(grid, tmp_path, ending):
     path = grid.save(tmp_path / f"grid.{ending}", kinds=["x", "h2"])

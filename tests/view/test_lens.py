@@ -154,6 +154,7 @@ def test_odd_text_is_drawn(formula, text):
     assert json.loads(json.dumps(grid))["text"] == text
 
 
+@pytest.mark.slow
 def test_the_longest_text_is_drawn_and_a_longer_one_refused(formulas):
     lens = formulas["rnn"]
     assert len(lens.grid("the " * LONGEST)["rows"]) == LONGEST

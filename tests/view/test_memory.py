@@ -2,6 +2,7 @@
 
 import gc
 
+import pytest
 import torch
 
 from rnnlens.view.memory import Memory
@@ -53,6 +54,7 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes(formula):
     assert_reads(memory, formula, [0, 0], 1, 2, 2)  # long forgotten
 
 
+@pytest.mark.slow
 def test_prefixes_share_one_tensor_however_many_are_kept_and_forgotten(formula):
     """Thousands of small ones, kept and freed in turn, would leave the heap full of holes."""
     memory = Memory(formula.model, room=30_000)

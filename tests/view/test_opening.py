@@ -269,6 +269,7 @@ def test_a_run_of_a_module_is_served(code, lens, tmp_path):
     close(asked["rows"], rows(lens))
 
 
+@pytest.mark.slow
 def test_a_module_is_read_by_several_threads_at_once(code, lens, tmp_path):
     lens.save(tmp_path / "run", "keptcode:same")
     again = rnnlens.load(tmp_path / "run")

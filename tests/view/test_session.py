@@ -66,6 +66,7 @@ def test_a_gate_that_is_shut_leaves_no_trace_of_what_was_there():
     assert not before["c1"].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prepare", "said"),
     [
@@ -140,6 +141,7 @@ def test_one_prediction_for_a_sequence_stands_beside_every_word():
     assert not lens.session.text.follows
 
 
+@pytest.mark.slow
 def test_both_directions_feed_the_prediction():
     both = lens_of(LanguageModel(bidirectional=True, num_layers=2))
     assert [source.kind for source in both.model.prediction.sources] == ["h2", "h2<"]
@@ -147,6 +149,7 @@ def test_both_directions_feed_the_prediction():
     assert [source.kind for source in one.model.prediction.sources] == ["h2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [(lambda text: [1, 2], "words= gave 1"), (lambda text: [["a"]], r"words= gave \['a'\]"),
@@ -212,6 +215,7 @@ def test_there_must_be_something_to_measure_on():
         lens.evaluate([3])
 
 
+@pytest.mark.slow
 def test_sentences_and_batches_are_measured_alike():
     data = batches(count=4)
     lens = lens_of(LanguageModel(), data, semantic="output,input,output-1")

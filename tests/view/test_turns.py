@@ -35,6 +35,7 @@ def state(grid, name, step):
     return grid[kind][at] if 0 <= at < len(grid) else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["formula", "gru", "rnn", "linear"])
 def test_every_edge_is_as_long_as_its_ends_are_apart(formula, formulas, run):
     grid = {"formula": formula, **formulas}[run](TEXT)

@@ -21,6 +21,7 @@ from rnnlens.view.saving import Look
 from rnnlens.view.state import Reading, States
 from rnnlens.view.turns import Turns, turn_parts
 from rnnlens.view.why.continuation import Continuation, continuation
+from rnnlens.view.why.zeroed import Zeroed, zeroed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,6 +107,20 @@ class Grid(Reading):
         ['with', 'the', 'people']
         """
         return continuation(self.lens, self.asked(), words)
+
+    def zeroed(self, kinds: Sequence[str] | None = None, at: int | None = None) -> Zeroed:
+        """How far the prediction after word `at` (None: the last) moves without each state before
+        it, one at a time, set to zero while the rest goes on.
+
+        >>> import rnnlens
+        >>> grid = rnnlens.load("english-news")("we stand in solidarity")
+        >>> without = grid.zeroed(["l2", "h2"])
+        >>> [bool(bits > 0) for bits in without["h2"]]
+        [True, True, True, True]
+        """
+        if self.edits:
+            raise RnnlensError("states are set to zero in a text without edits; leave them out")
+        return zeroed(self.lens, self.asked(), kinds, at)
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row for every state; needs pandas.

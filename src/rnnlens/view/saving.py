@@ -122,8 +122,8 @@ def some_rows(
         followed = {**followed, "rows": chosen_of(followed)}
     changes = chosen_of(grid, "changes") if grid.get("changes") else []
     lines = [grid["lines"][row] for row in taken] if grid.get("lines") else []
-    part = {"words": words, "lines": lines, "rows": chosen_of(grid), "changes": changes}
-    return {**grid, **part}, followed
+    part = {"words": words, "count": len(grid["words"]), "lines": lines, "changes": changes}
+    return {**grid, **part, "rows": chosen_of(grid)}, followed
 
 
 def row_numbers(rows: str, count: int) -> list[int]:
@@ -193,6 +193,7 @@ def pinned(grid: Mapping[str, Any], pins: str | Sequence[str]) -> Iterator[tuple
     """The row and column of each state that is named as `l2:8`, by its kind and row's number."""
     columns = {column["id"]: k for k, column in enumerate(grid["columns"])}
     rows = {word.get("number", k + 1): k for k, word in enumerate(grid["words"])}
+    count = grid.get("count", len(rows))  # of the whole text, where some rows are drawn
     for pin in pins.split(",") if isinstance(pins, str) else pins:
         kind, _, number = pin.strip().rpartition(":")
         if not pin.strip():
@@ -202,6 +203,8 @@ def pinned(grid: Mapping[str, Any], pins: str | Sequence[str]) -> Iterator[tuple
                 f"pin {pin.strip()!r}: give a kind of {', '.join(columns)} and the number of a "
                 f"row, such as {next(reversed(columns))}:1"
             )
+        if not 1 <= int(number) <= count:
+            raise RnnlensError(f"pin {pin.strip()!r}: the text has {count} rows, from 1")
         if int(number) in rows:  # others are of rows that are not drawn
             yield rows[int(number)], columns[kind]
 

@@ -32,6 +32,7 @@ def _lengths(module: nn.Module, batch: Any) -> Any:
     return module(batch[0], torch.tensor(batch[1]))
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 6), st.integers(1, 6), st.booleans(), st.booleans(),
     st.sampled_from([nn.LSTM, nn.GRU]), st.integers(0, 99),
@@ -47,6 +48,7 @@ def test_the_order_is_that_of_the_module(sequences, steps, first, both, cell, se
     assert found.readers is None or {"x", "h1"} <= found.readers
 
 
+@pytest.mark.slow
 @given(st.integers(2, 5), st.integers(2, 5), st.booleans(), st.data())
 @settings(max_examples=25, deadline=None)
 def test_words_without_a_target_tell_as_well(sequences, steps, first, data):

@@ -89,6 +89,7 @@ def test_states_of_whole_sequences_are_counted_one_by_one():
     assert axes(steps=9).states_of((words, each)) == 3 * 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequences_first", [True, False])
 @pytest.mark.parametrize("size", [7, 8])
 @pytest.mark.parametrize("rounds", [0, 1])
@@ -133,6 +134,7 @@ def test_short_sentences_are_those_of_a_language_model(shortest, longest):
     assert told.sequences_first
 
 
+@pytest.mark.slow
 def test_without_words_the_modules_own_prediction_tells():
     class OneHot(LanguageModel):
         def forward(self, words: Tensor) -> Any:
@@ -209,6 +211,7 @@ def test_padding_to_a_fixed_length_is_of_no_meaning():
         assert torch.equal(found[:n, b], targets[b, :n])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flat", [True, False])
 @settings(deadline=None)
 @given(steps=st.integers(2, 5), sequences=st.integers(2, 5))

@@ -156,6 +156,7 @@ def flat(value: Any) -> list[Tensor]:
     return [value] if isinstance(value, Tensor) else [t for inner in value for t in flat(inner)]
 
 
+@pytest.mark.slow
 @given(configs)
 @quick
 @torch.no_grad()
@@ -179,6 +180,7 @@ def test_outputs_equal_torchs_and_states_satisfy_the_equations(config):
         assert list(traced.states) == [kind.id for kind in adapter.kinds]
 
 
+@pytest.mark.slow
 @given(configs)
 @quick
 def test_lengths_are_those_of_the_packed_sequences(config):

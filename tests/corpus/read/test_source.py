@@ -65,6 +65,7 @@ def test_head_is_the_first_bytes_unzipped(tmp_path):
     assert head(written(tmp_path, gzip.compress(b"abcdef", mtime=0), "z"), 4) == b"abcd"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [b"a b\n", gzip.compress(b"a b\n", mtime=0)])
 @pytest.mark.parametrize("read", [head, lambda path: list(lines(path, "utf-8"))])
 def test_files_are_closed_after_reading(tmp_path, data, read):

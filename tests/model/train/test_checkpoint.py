@@ -47,6 +47,7 @@ def saved(trainer: Callable[..., Trainer], tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
 @pytest.mark.parametrize("stop_after", [1, 4, 5, 7, 15])
 def test_continuing_from_a_checkpoint_is_bit_identical(trainer, tmp_path, cell, stop_after):

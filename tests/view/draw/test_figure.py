@@ -106,6 +106,7 @@ def test_symbols_are_mathematics_with_layer_and_time():
     assert {"$x$", "$c_{t{-}1}$", "previous", "long-term"} <= set(both)  # as much as fits
 
 
+@pytest.mark.slow
 def test_a_module_of_any_name_heads_its_column():
     found = grid(["we"])
     found["columns"][0] |= {"letter": "", "symbol": "encoder.$layers$", "name": "encoder.$layers$"}
@@ -189,6 +190,7 @@ def test_sizes_follow_the_grid():
     assert size(9, bars=1)[1] < more[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "words", "width", "instead"),
     [(".pdf", 1200, None, ".html"), (".svg", 1200, None, ".html"), (".png", 200, 90, ".pdf")],
@@ -217,6 +219,7 @@ def test_a_png_says_nothing_of_the_day_or_the_machine():
     assert zlib.crc32(b"IEND").to_bytes(4, "big") == made[-4:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", figure.ENDINGS)
 def test_the_same_grid_gives_the_same_bytes(ending):
     first = figure.draw(PLAIN, ending, Style(ALL))

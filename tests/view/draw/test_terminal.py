@@ -91,6 +91,7 @@ def test_it_fits_and_only_our_own_codes_reach_the_terminal(
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", bare)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("density", [None, "bars", "compact"])
 @pytest.mark.parametrize("length", [1, 9, 30])
 def test_it_fits_every_width_and_fills_it(density, length):

@@ -73,7 +73,7 @@ def test_key_press_to_painted_rows(look, demo_address, capsys):
       window.waits = [];
       let pressed = 0;
       addEventListener("keydown", () => { pressed = performance.now(); }, true);
-      const rows = (change) => [...change.addedNodes].some((node) => node.matches?.(".row > svg"));
+      const rows = ({ target }) => target.closest?.(".row");
       new MutationObserver((changes) => {
         if (!pressed || !changes.some(rows)) return;
         const since = pressed;
@@ -83,7 +83,8 @@ def test_key_press_to_painted_rows(look, demo_address, capsys):
           channel.port1.onmessage = () => window.waits.push(performance.now() - since);
           channel.port2.postMessage(0);
         });
-      }).observe(document.querySelector(".body"), { childList: true, subtree: true });
+      }).observe(document.querySelector(".body"),
+                 { attributes: true, childList: true, subtree: true });
     }""")
     screen.page.focus("#text")
     screen.page.keyboard.press("Control+End")

@@ -49,6 +49,10 @@ def test_a_state_is_edited_by_keyboard_marked_linked_and_undone(look, probed_run
     screen.page.keyboard.press("e")
     assert findings(screen) == []
     screen.page.keyboard.press("Escape")
+    screen.find(".editline").get_by_role("button", name="how it goes on").click()
+    goes_on = edited.continuation(12)
+    expect(screen.find(".goeson dd").first).to_have_text(" ".join(goes_on.words))
+    expect(screen.find(".goeson dd").last).to_have_text(" ".join(goes_on.before))
     screen.find(".editline li button").click()
     expect(screen.find("rect.edited")).to_have_count(0)
     expect(screen.find(".editline")).to_be_hidden()

@@ -97,4 +97,4 @@ def test_a_table_a_page_and_a_figure(found, formula, tmp_path):
 )
 def test_what_cannot_be_compared_is_said(formula, kinds, semantic, sentences, said):
     with pytest.raises(RnnlensError, match=said):
-        disagreement(*(End(formula, kind) for kind in kinds), sentences, semantic)
+        disagreement(End(formula, kinds[0]), End(formula, kinds[1]), sentences, semantic)

@@ -18,7 +18,7 @@ from rnnlens.view.opening import opened
 from rnnlens.view.page.server.api import Followed, Grid, Turns
 from rnnlens.view.pair.common import REST
 from rnnlens.view.pair.readings import following, turning
-from rnnlens.view.pair.source import joined_steps
+from rnnlens.view.source import joined_steps
 
 TEXT = "the old dog {sees|said} the {very small|} bird now"
 FIRST, SECOND = "the old dog sees the very small bird now", "the old dog said the bird now"

@@ -163,6 +163,7 @@ def expected(edit: Edit, kind: str, network: Network, session: Session, probes) 
     return change
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["lstm", "gru", "rnn"]), st.integers(1, 2), st.integers(0, 50),
     st.sampled_from(WAYS), st.integers(1, 5), st.sampled_from([None, (0, 2)]), st.data(),

@@ -68,6 +68,7 @@ def test_the_models_own_classifier_reads_what_is_used(formula, dataset):
     assert output.most >= output.read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["both ways", "loop"])
 def test_users_modules_are_pushed_too(how):
     lens = user_lens(MODULES[how]().requires_grad_(how == "loop"))  # a frozen module too

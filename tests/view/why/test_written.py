@@ -199,6 +199,7 @@ MODULES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
 @pytest.mark.parametrize("how", sorted(MODULES))
 def test_users_modules_are_split_and_edited_in_the_same_way(how):

@@ -43,6 +43,7 @@ def test_grids_of_other_semantics_and_later_rows(client):
     assert held_to(api.Grid, client.post("/api/grid", json=asked).content).from_ == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("run", ["formula", "gru", "bare"])
 def test_followed_labels_and_turns(client, run, text):
@@ -98,6 +99,7 @@ def test_a_field_too_many_or_too_few_is_noticed(formula):
             held_to(api.Grid, json.dumps(spoilt))
 
 
+@pytest.mark.slow
 def test_edited_grids_what_wrote_a_state_and_how_it_goes_on(client, formula):
     edits = ["c1@2=0", "l2@3+0.5:dog"]
     for text in TEXTS[1:]:

@@ -50,6 +50,7 @@ def test_a_grid_is_the_lens_s(client, formula):
     assert (other["run"], other["palette"], len(other["columns"])) == ("bare", "universal", 1)
 
 
+@pytest.mark.slow
 def test_a_long_grid_is_made_in_steps_and_is_the_same(client, formula):
     text = "the dog sees 3 old birds and she said . " * 12
     assert grid(client, text=text, limit=200).json() == json.loads(json.dumps(formula.grid(text)))

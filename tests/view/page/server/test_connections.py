@@ -114,6 +114,7 @@ def test_requests_on_one_connection_are_answered_in_turn(address):
             assert answer(connection)[0] == 200
 
 
+@pytest.mark.slow
 def test_bodies_that_drip_keep_nobody_waiting_and_are_refused(address):
     with connected(address, 80) as slow:
         for connection in slow:
@@ -133,6 +134,7 @@ def test_a_huge_body_is_refused_before_it_is_sent(address):
     assert "256 KB" in json.loads(body)["error"]
 
 
+@pytest.mark.slow
 def test_silent_connections_are_closed(formula, monkeypatch):
     monkeypatch.setattr(connections, "PATIENCE", 0.3)
     with served(formula) as address, connected(address, 3) as three:
@@ -152,6 +154,7 @@ def test_many_connections_leave_room_for_others(formula, monkeypatch):
         assert ask(address) < SOON
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [HEAD % len(BODY) + BODY[:1], HEAD[:40]])
 def test_requests_that_stay_partial_make_room_for_whole_ones(formula, part):
     """More of them than there are places lock nobody out, and nobody is sent away for them."""
@@ -179,6 +182,7 @@ def test_answers_that_nobody_reads_make_room_too(formula, monkeypatch):
         assert ask(address) < SOON
 
 
+@pytest.mark.slow
 def test_those_who_hang_up_are_not_computed_for(formula, monkeypatch):
     """Fifty ask and go; whoever asks then is answered as if they had never been there."""
     lens = Lens(
@@ -212,6 +216,7 @@ def test_those_who_hang_up_are_not_computed_for(formula, monkeypatch):
             assert answer(connection)[0] == 200
 
 
+@pytest.mark.slow
 def test_clients_who_do_not_read_keep_nobody_waiting(address):
     long = json.dumps({"text": "the dog sees . " * 100, "limit": 200}).encode()
     with connected(address, 20) as deaf:

@@ -24,11 +24,24 @@ def ask(client, **asked):
     return Figure.model_validate_json(answer.content, strict=True)
 
 
+def test_what_cannot_be_drawn_is_said_in_one_line(client):
+    for asked, told in (
+        ({"against": ["dog"]}, "none to follow"),
+        ({"pins": ["h2:11"]}, "pin 'h2:11': the text has 10 rows"),
+        ({"rows": "2-3", "pins": ["h2:0"]}, "pin 'h2:0': the text has 10 rows"),
+    ):
+        answer = client.post("/api/figure", json={"text": TEXT, **asked})
+        assert answer.status_code == 400
+        assert told in answer.json()["error"]
+    assert ask(client, rows="2-3", pins=["h2:9"]).ending == "svg"  # of a row that is not drawn
+
+
 def rounded(drawing: str) -> str:
     """Numbers to a tenth of a point: rows computed by themselves differ in the last digits."""
     return re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.1f}", drawing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "look"),
     [
@@ -59,6 +72,7 @@ def test_a_smaller_figure_has_smaller_type(client):
     assert wide.height > narrow.height
 
 
+@pytest.mark.slow
 def test_pdf_and_png_come_in_base64(client):
     for ending, begins in (("pdf", b"%PDF-"), ("png", b"\x89PNG")):
         data = ask(client, rows="1", kinds=["h2"], ending=ending).data

@@ -21,7 +21,9 @@ def test_the_rows_that_were_asked_for_are_answered(client, formula):
     found = client.post("/api/follow", json=asked).json()
     assert (found["from"], found["labels"], found["against"]) == (20, ["see", "sees"], ["said"])
     expected = formula(TEXT).follow("see", "sees", against=("said",)).to_json()["rows"]
-    assert found["rows"] == expected[20:29]
+    assert len(found["rows"]) == 9
+    for row, wanted in zip(found["rows"], expected[20:29], strict=True):
+        assert row == pytest.approx(wanted, abs=2e-4)
     beyond = client.post("/api/follow", json={**asked, "first": 999}).json()
     assert (beyond["from"], beyond["rows"]) == (999, [])
 

@@ -64,6 +64,8 @@ def figured(
 ) -> Iterator[tuple[dict[str, Any], bool]]:
     """The figure in turns, of which the last gives it; only rows that are drawn are computed."""
     figure.check_matplotlib()
+    if asked.against and not asked.labels:
+        raise RnnlensError("there are labels to stand against and none to follow; give labels")
     pairing = lens.pairing(asked.text, beside, asked.semantic, asked.palette)
     one = None if pairing else lens.request(asked.text, asked.semantic, asked.palette)
     look, rows = asked.look(), len(one.words if one else pairing.lines if pairing else ())

@@ -70,7 +70,7 @@ export class Lens {
       focus: (at) => this.focus(at, true) });
     this.kindSheet = new KindSheet(place, this.gridView.head, (change) => this.set(change));
     this.whatIf = new WhatIf(place, this.gridView, callbacks.read ? { edits: (edits) => this.change({ edits }),
-      focus: (at) => this.focus(at, false) } : null);
+      focus: (at) => this.focus(at, false), read: callbacks.read } : null);
     this.sides = new Sides(callbacks.onText ?? null);
     drawn.insertBefore(this.sides.root, place);
     drawn.insertBefore(this.whatIf.line, place);

@@ -4,12 +4,16 @@ import { editsAt, editWords, push, targetOf, ways, withEdit } from "../base/edit
 import { columnName, lastLayer, wordAfter } from "../base/format.js";
 import { bdi, html } from "../base/markup.js";
 import { placeOf } from "../panel/pins.js";
+import { GoesOn } from "./goeson.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Place} Place */
 /** @typedef {import("../base/schema.d.ts").View} View */
 /** @typedef {import("../grid/gridview.js").GridView} GridView */
-/** @typedef {{edits: (edits: string[]) => void, focus: (place: Place) => void}} OnEdit */
+/**
+ * @typedef {{edits: (edits: string[]) => void, focus: (place: Place) => void,
+ *   read: import("../net/readings.js").Reader}} OnEdit
+ */
 
 export class WhatIf {
   /**
@@ -28,6 +32,7 @@ export class WhatIf {
       click: () => this.subject && this.open(this.subject, this.button) }, "what if \u2026");
     this.line = html("div", { class: "editline", role: "group", "aria-label": "edits", hidden: true });
     this.sheet = html("div", { class: "sheet whatif", role: "dialog", "aria-label": "what if", hidden: true });
+    this.goesOn = on && new GoesOn(on.read);
     place.append(this.sheet);
     if (on) this.listen();
   }
@@ -59,7 +64,9 @@ export class WhatIf {
     const all = this.on && items.length > 1 ? [html("button", { type: "button", class: "plain", click: () => this.on?.edits([]) }, "undo all")] : [];
     const had = focusedIn(this.line);
     this.line.hidden = !items.length;
-    this.line.replaceChildren(html("b", {}, "What if"), html("ul", {}, ...items), ...all);
+    this.goesOn?.show(grid);
+    const further = this.goesOn ? [this.goesOn.button, this.goesOn.root] : [];
+    this.line.replaceChildren(html("b", {}, "What if"), html("ul", {}, ...items), ...all, ...further);
     if (had && !focusAgain(this.line)) this.gridView.scroller.focus();
   }
 

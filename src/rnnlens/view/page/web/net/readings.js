@@ -10,7 +10,7 @@ import { besideOf } from "../base/lines.js";
 /** @typedef {import("../base/schema.d.ts").View} View */
 /**
  * Whoever answers: a server or a kernel.
- * @typedef {<P extends "api/follow" | "api/turns" | "api/written">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>
+ * @typedef {<P extends "api/continue" | "api/follow" | "api/turns" | "api/written">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>
  *   Promise<Posts[P]["answer"]>} Reader
  */
 

@@ -43,7 +43,7 @@ export function pair() {
     .map(([side, row, then = null]) => ({ side, row, then }));
   lines.splice(0, 0, { side: "both", row: 0, then: null }); // "oh", which both begin with
   for (const line of lines.slice(1)) if (line.row !== null) line.row += 1;
-  const texts = ["oh we said so", "oh we ran so now"], sides = texts.map((text) => ({ run: "tiny", title: "tiny · LSTM 4 × 1", text }));
+  const texts = ["oh we said so", "oh we ran so now"], sides = texts.map((text) => ({ run: "tiny", title: "tiny · LSTM 4 × 1", text, columns: [] }));
   const single = grid("oh we we said ran so so now");
   const words = lines.map(({ side, row }) => (row === null ? "" : texts[side === "second" ? 1 : 0].split(" ")[row]));
   const gap = state([], { unread: true }), { columns } = single;

@@ -82,11 +82,7 @@ def run_eval(args: argparse.Namespace) -> int:
     if probes and args.control:
         evaluation["control"] = control(run, probes.semantics, dataset, args.states)
     evaluation = finite(evaluation)
-    try:
-        with run.writing():
-            run.write_evaluation(evaluation)
-    except RnnlensError as error:  # a run that one may not write to is still worth measuring
-        print(f"rnnlens: not saved: {error}", file=sys.stderr)
+    _save(run, evaluation)
     training = measured_checkpoints(run, dataset, args.states)
     if args.figure:
         write_figure(evaluation, args.figure)
@@ -110,9 +106,17 @@ def measured_checkpoints(run: Run, dataset: Dataset, states: int) -> dict[int, d
             probes = kept.probes().to(dataset.device)
             evaluation |= {"of": of, "probes": scores(probes, test, states)}
         found[epoch] = finite(evaluation)
-        with kept.writing():
-            kept.write_evaluation(found[epoch])
+        _save(kept, found[epoch])
     return found
+
+
+def _save(run: Run, evaluation: dict[str, Any]) -> None:
+    """Write evaluation.json; a run that one may not write to is still worth measuring."""
+    try:
+        with run.writing():
+            run.write_evaluation(evaluation)
+    except RnnlensError as error:
+        print(f"rnnlens: not saved: {error}", file=sys.stderr)
 
 
 def measured(dataset: Dataset) -> dict[str, dict[str, float]]:

@@ -151,6 +151,11 @@ def run_show(args: argparse.Namespace) -> int:
     grid = joined_steps(lens.steps(text, args.semantic, args.palette, edits=edits, beside=beside))
     columns = saving.chosen(grid["columns"], args.kinds)
     followed = _followed(args, lens, text, beside)
+    if grid["sides"] and (args.written_by is not None or args.go_on is not None):
+        raise RnnlensError(
+            "--written-by and --continue are asked of one text by one run; leave out the braces "
+            "and --beside"
+        )
     more = [*grid["notes"]] if grid["sides"] else reasons(args, Grid(lens, grid, edits))
     if not grid["semantics"]:
         path = args.at.path

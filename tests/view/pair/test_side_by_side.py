@@ -15,6 +15,7 @@ from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.run import Run
 from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.opening import opened
+from rnnlens.view.page.notebook import answer
 from rnnlens.view.page.server.api import Followed, Grid, Turns
 from rnnlens.view.pair.common import REST
 from rnnlens.view.pair.readings import following, turning
@@ -152,6 +153,11 @@ def test_kinds_of_another_cell_are_those_that_both_have(formula, formulas):
     assert found.kinds == ("x", "h1", "h2", "y")
     assert any("only gru has r1, z1" in note for note in found.notes)
     assert found.to_pandas().shape[0] == 3 * 4
+    first, second = found.json["sides"]
+    assert first["columns"] == []  # the grid's own
+    assert [column["equation"] for column in second["columns"]] == [
+        column.kind.equation for column in formulas["gru"].columns if column.id in found.kinds
+    ]
 
 
 def test_following_and_turning_go_by_lines(formula, formulas):
@@ -220,3 +226,19 @@ def test_a_comparison_is_drawn_and_saved_like_a_grid(formula, tmp_path):
     assert [bool(np.isnan(row).all()) for row in followed[:6]] == [False] * 5 + [True]
     static = found._repr_mimebundle_()[0]["text/html"]
     assert [line in static for line in ("┌ sees", "└ said", "└ –")] == [True] * 3
+
+
+def test_a_notebook_asks_for_two_readings_like_the_page(formula, formulas):
+    def asked(path, body, beside=None):
+        return json.loads(answer(formula, {"id": 1, "path": path, "body": body}, beside)["answer"])
+
+    assert asked("api/grid", {"text": TEXT})["lines"] == both(formula)["lines"]
+    gru = formulas["gru"]
+    runs = asked("api/grid", {"text": "the dog", "beside": "gru"}, gru)
+    assert [side["run"] for side in runs["sides"]] == ["formula", "gru"]
+    pair = {"column": "h2", "row": 1}, {"column": "h2", "row": 0}
+    body = {"run": "gru", "text": "the dog", "pairs": [{"a": pair[0], "b": pair[1]}]}
+    states = gru("the dog")["h2"]
+    assert asked("api/divergence", body, gru)["bits"] == pytest.approx(
+        [states[1].divergence(states[0])], abs=1e-6
+    )

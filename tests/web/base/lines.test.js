@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rowSentence } from "../../../src/rnnlens/view/page/web/base/format.js";
 import { hold, isUnfinished } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { besideOf, isGap, otherName, readingAt, rowBeside, rowShowing, rowsAfter } from "../../../src/rnnlens/view/page/web/base/lines.js";
+import { besideOf, columnsAt, isGap, otherName, readingAt, rowBeside, rowShowing, rowsAfter } from "../../../src/rnnlens/view/page/web/base/lines.js";
 import { swapped } from "../../../src/rnnlens/view/page/web/frame/sides.js";
 import { carried, keep, lives, pinOf, placeOf } from "../../../src/rnnlens/view/page/web/panel/pins.js";
 import { grid, pair } from "../sample.js";
@@ -43,6 +43,10 @@ test("lines say whose they are", () => {
   assert.equal(otherName(two, 3), "the second text");
   const runs = { ...two, sides: two.sides.map((side, k) => ({ ...side, run: ["a", "b"][k] })) };
   assert.deepEqual([besideOf(runs), otherName(runs, 3)], ["b", "b"]);
+  const other = runs.columns.map((column) => ({ ...column, equation: "h = other" }));
+  const described = { ...runs, sides: [runs.sides[0], { ...runs.sides[1], columns: other }] };
+  assert.deepEqual([3, 4].map((row) => columnsAt(described, row)[0].equation), [runs.columns[0].equation, "h = other"]);
+  assert.equal(keep(pinOf(described, { column: "h1", row: 4 }), described).column.equation, "h = other");
 });
 
 test("a word that is being typed is unfinished in both texts", () => {

@@ -116,6 +116,8 @@ def _head(pairing: Pairing, text: str) -> dict[str, Any]:
         for lens, one in zip(pairing.lenses, asked, strict=True)
     ]
     two_runs = first is not second
+    other = {column["id"]: column for column in heads[1]["columns"]}
+    described = [[], [other[column.id] for column in common.columns] if two_runs else []]
     return {
         **heads[0],
         "text": text,
@@ -128,8 +130,8 @@ def _head(pairing: Pairing, text: str) -> dict[str, Any]:
         ],
         "lines": [line.to_json() for line in pairing.lines],
         "sides": [
-            {"run": lens.name, "title": lens.title, "text": one.text}
-            for lens, one in zip(pairing.lenses, asked, strict=True)
+            {"run": lens.name, "title": lens.title, "text": one.text, "columns": columns}
+            for lens, one, columns in zip(pairing.lenses, asked, described, strict=True)
         ],
         "edits": [],
         "notes": [*common.notes, *(f"with {edit}" for head in heads for edit in head["edits"])],

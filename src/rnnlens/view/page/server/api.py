@@ -118,6 +118,7 @@ class Side(Answer):
     run: str
     title: str
     text: str
+    columns: list[Column] = Field(description="as this run has them; none: the grid's")
 
 
 class Line(Answer):

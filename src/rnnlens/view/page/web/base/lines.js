@@ -8,7 +8,7 @@
 
 /** The readings that a grid shows: one or two. @param {Pick<Held, "run" | "title" | "text" | "sides">} grid @returns {Side[]} */
 export function readings({ run, title, text, sides }) {
-  return sides.length ? sides : [{ run, title, text }];
+  return sides.length ? sides : [{ run, title, text, columns: [] }];
 }
 
 /** The run that reads beside the grid's own; null: none. @param {Pick<Held, "sides">} grid */
@@ -25,6 +25,12 @@ function sideNumber(line) {
 export function readingAt(grid, row) {
   const line = grid.lines[row];
   return line ? { ...grid.sides[sideNumber(line)], row: line.row } : { ...readings(grid)[0], row };
+}
+
+/** The columns of a row, as the run has them that it is of. @param {Pick<Held, "columns" | "lines" | "sides">} grid @param {number} row */
+export function columnsAt(grid, row) {
+  const line = grid.lines[row], own = line ? grid.sides[sideNumber(line)].columns : [];
+  return own.length ? own : grid.columns;
 }
 
 /** Whether no word stands in a row of the grid. @param {Pick<Held, "lines">} grid @param {number} row */

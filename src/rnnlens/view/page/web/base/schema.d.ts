@@ -391,6 +391,8 @@ export interface Side {
   run: string;
   title: string;
   text: string;
+  /** as this run has them; none: the grid's */
+  columns: Column[];
 }
 
 /** The encoding of one state. */

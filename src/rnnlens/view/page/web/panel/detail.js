@@ -4,7 +4,7 @@ import {
   columnName, groupName, semanticHelp, lastLayer, ordinal, percent, perplexity, probability, usedWords, visible,
   wantedName, wordAfter,
 } from "../base/format.js";
-import { isGap, readingAt } from "../base/lines.js";
+import { columnsAt, isGap, readingAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { tail } from "../base/text.js";
 import { changeOf } from "../grid/changed.js";
@@ -71,9 +71,9 @@ function fact(term, ...told) {
   return [html("dt", {}, term), html("dd", {}, ...told)];
 }
 
-/** @param {Held} grid @param {Column} column @param {State} state */
-function facts(grid, column, state) {
-  const own = grid.columns.find((one) => one.letter === "y");
+/** @param {Held} grid @param {Column[]} columns of its run @param {Column} column @param {State} state */
+function facts(grid, columns, column, state) {
+  const own = columns.find((one) => one.letter === "y");
   const list = html("dl", {});
   if (state.wanted) {
     const [name, p, rank] = state.wanted;
@@ -98,13 +98,13 @@ function facts(grid, column, state) {
  */
 export function drawDetail(grid, place, width, measure) {
   const index = grid.columns.findIndex((column) => column.id === place.column);
-  const column = grid.columns[index], state = grid.rows[place.row]?.[index];
+  const columns = columnsAt(grid, place.row), column = columns[index], state = grid.rows[place.row]?.[index];
   if (!column || !state) return [];
   const last = lastLayer(grid.columns);
   const name = columnName(column, last), changed = changeOf(grid, place.row, { column, index }).said;
   if (isGap(grid, place.row)) return [html("h2", {}, GAP), html("p", {}, GAPS)];
   const told = state.unread ? [html("p", {}, UNREAD)]
-    : [toDom(drawTop(grid, state, width, measure)), facts(grid, column, state),
+    : [toDom(drawTop(grid, state, width, measure)), facts(grid, columns, column, state),
       ...(column.used === null ? [] : [html("p", { class: "used", title: USED }, `Readable here, ${usedWords(column.used)}: ${column.used.toFixed(2)}`)])];
   return [
     html("h2", {}, symbol(column, readingAt(grid, place.row).row ?? 0, last, width, measure)),
@@ -126,7 +126,7 @@ export function drawHint(grid) {
   const list = html("dl", { class: "keys" });
   for (const [key, does] of keys) list.append(html("dt", {}, html("kbd", {}, key)), html("dd", {}, does));
   const look = "Point at a state to see what feeds it and what it feeds. Click to pin it, and compare it with others. "
-    + "Click a label to follow it through every state.";
+    + "Click a label to follow it through every state. Write {is|are} into the text to hold two side by side.";
   const bare = "This run has no probes, so only the model's own prediction is drawn. To see every state: ";
   const only = grid && !grid.semantics.length ? [html("p", {}, bare, html("code", {}, "rnnlens fit"))] : [];
   return [html("h2", {}, "How to read it"), html("p", {}, read), html("p", {}, look), ...only, list];

@@ -1,7 +1,7 @@
 // Pinned states: kept while the text and the run change, and asked how far apart they are.
 
 import { apart, inWords, lastLayer, semanticName, visible, wordAfter } from "../base/format.js";
-import { readingAt, readings, rowShowing } from "../base/lines.js";
+import { columnsAt, readingAt, readings, rowShowing } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { drawBars, LABEL, PITCH } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
@@ -90,7 +90,7 @@ export function keep(pin, grid) {
   const index = grid.columns.findIndex((column) => column.id === pin.column);
   const row = placeOf(pin, grid)?.row ?? pin.row, state = grid.rows[row]?.[index];
   if (!state) return null;
-  const { columns, labels, groups, follows } = grid, column = columns[index], { title } = readingAt(grid, row);
+  const { labels, groups, follows } = grid, columns = columnsAt(grid, row), column = columns[index], { title } = readingAt(grid, row);
   return { state, after: wordAfter(grid, column, row), column, last: lastLayer(columns), title, follows, labels,
     groups };
 }

@@ -13,6 +13,7 @@ SENTENCES = [
     for text in (
         "the old dog sees a bird", "she said so", "dogs see the small bird now .", "now",
         "the very old very small dog said , the bird", "a bird and a dog", "the dogs see dogs",
+        "old dogs see a", "now she said so",
     )
 ]  # fmt: skip
 

@@ -17,6 +17,7 @@ from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.opening import opened
 from rnnlens.view.page.notebook import answer
 from rnnlens.view.page.server.api import Followed, Grid, Turns
+from rnnlens.view.page.server.figures import FigureRequest, figured
 from rnnlens.view.pair.common import REST
 from rnnlens.view.pair.readings import following, turning
 from rnnlens.view.source import joined_steps
@@ -242,3 +243,13 @@ def test_a_notebook_asks_for_two_readings_like_the_page(formula, formulas):
     assert asked("api/divergence", body, gru)["bits"] == pytest.approx(
         [states[1].divergence(states[0])], abs=1e-6
     )
+
+
+def test_a_figure_of_some_lines_is_drawn_for_the_page(formula, formulas):
+    for text, beside in ((TEXT, None), ("the old dog sees", formulas["gru"])):
+        asked = FigureRequest(
+            text=text, rows="3-6", kinds=["h2", "y"], labels=["dog"], pins=["y:4"]
+        )
+        *_, (drawn, more) = figured(formula, asked, beside)
+        assert (drawn["ending"], more) == ("svg", False)
+        assert drawn["data"].count("<!-- ┌ dog") == 1

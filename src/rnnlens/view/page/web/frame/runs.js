@@ -65,5 +65,7 @@ export class RunControls {
 function besideList(others, beside, on) {
   const choices = others.map(({ id, title, training }) => ({ value: id,
     text: training && training.of !== id ? `${visible(training.of)}, epoch ${training.epoch}` : visible(title) }));
-  return list("beside it", [{ value: "", text: "beside: no other run" }, ...choices], beside ?? "", (id) => on.beside(id || null));
+  const made = list("beside it", [{ value: "", text: "beside: none" }, ...choices], beside ?? "", (id) => on.beside(id || null));
+  made.classList.add("beside");
+  return made;
 }

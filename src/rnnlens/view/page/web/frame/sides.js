@@ -14,7 +14,7 @@ export class Sides {
   constructor(onView) {
     this.onView = onView;
     this.shown = "";
-    this.root = html("div", { class: "editline sides", role: "group", "aria-label": "two side by side", hidden: true });
+    this.root = html("div", { class: "sides", role: "group", "aria-label": "two side by side", hidden: true });
   }
 
   /** @param {Held} grid */

@@ -24,6 +24,7 @@ LAYERS = [
     "corpus",
     "model",
     "adapter",
+    "waves",
     "probe",
     "contents",
     "run",

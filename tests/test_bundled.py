@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rnnlens
-from rnnlens.run import BUNDLED, run_at
+from rnnlens.run import BUNDLED, bundled, run_at
 
 PACKAGE = Path(rnnlens.__file__).parent
 FOLDER = PACKAGE / "bundled" / BUNDLED
@@ -46,6 +46,33 @@ def test_a_folder_of_that_name_comes_first(tmp_path, monkeypatch):
     assert run_at(BUNDLED).path == FOLDER
     (tmp_path / BUNDLED).mkdir()
     assert run_at(BUNDLED).path == Path(BUNDLED)
+
+
+def test_the_forecaster_is_small_and_its_card_says_what_was_measured():
+    folder = PACKAGE / "bundled" / "waves"
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 1_000_000
+    card, found = (folder / "README.md").read_text(), json.loads(
+        (folder / "evaluation.json").read_text()
+    )  # fmt: skip
+    for semantic in ("output", "output+4", "output-4"):
+        measured = [s for s in found["probes"] if s["semantic"] == semantic]
+        line = re.search(rf"^\| {re.escape(semantic)} \| (.*) \|$", card, re.MULTILINE)
+        assert line
+        assert line[1].split(" | ") == [f"{s['perplexity']:.2f}" for s in measured]
+    error = measured[0]["error"] and found["probes"][0]["error"]
+    assert f"| mean absolute error | {error['model']:.3f} on 640" in card
+    assert f"always the mean: {error['constant']:.3f}" in card
+    own = found["model"]["test"]["perplexity"]
+    last = next(s for s in found["probes"] if s["kind"] == "h2")
+    assert last["perplexity"] < 1.03 * own
+
+
+def test_the_forecaster_reads_new_numbers_without_anybodys_trust():
+    assert bundled()[0] == BUNDLED
+    assert "waves" in bundled()
+    grid = rnnlens.load("waves")("0.1 0.4 0.6 0.7")
+    _, low, high = grid["h2"][3].number or (0, 0, 0)
+    assert -1.9 < low < high < 1.9
 
 
 @pytest.mark.parametrize("word", ["AMALGUM", "CC BY 2.5", "CC BY 4.0", "Wikinews", "Apache-2.0"])

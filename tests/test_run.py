@@ -132,7 +132,7 @@ def test_records_that_cannot_be_read_are_refused(run, text, message):
 
 def test_the_model_of_an_unfinished_run_is_not_handed_out(run):
     run.write_record({**RECORD, "status": "training"})
-    with pytest.raises(RnnlensError, match="has not finished; give the command again"):
+    with pytest.raises(RnnlensError, match="has not finished; give its command again"):
         run.model()
 
 

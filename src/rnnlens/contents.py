@@ -12,12 +12,13 @@ import torch
 from annotated_types import Ge, Le, Len, MaxLen
 from torch import Tensor
 
-from rnnlens.adapter.user_model import UserRecord
+from rnnlens.adapter.user_record import UserRecord
 from rnnlens.corpus.vocabulary import MOST_LABELS, Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.files import Count, Name, Settings, Sha, Strict, damaged, read_json
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.numbers import encode
 from rnnlens.model.text import Example
 from rnnlens.tensors import (
     LARGEST,
@@ -158,7 +159,7 @@ def read_network(path: Path, file: NetworkFile) -> Network:
 
 def write_examples(path: Path, examples: Sequence[Example], model: str) -> None:
     """Write some texts; `model` is the hash of the weights that gave them states, if any did."""
-    texts = tuple((e.text, e.words, e.ids) for e in examples)
+    texts = tuple((e.text, e.words, tuple(min(n, MOST_LABELS) for n in e.ids)) for e in examples)
     states = {f"{k}/{kind}": v for k, e in enumerate(examples) for kind, v in e.states.items()}
     write_tensors(path, states, ExamplesHeader(texts, model))
 
@@ -169,16 +170,22 @@ def read_examples(
     """Read what `write_examples` has written."""
     remedy = "delete it"
     tensors, header = read_sealed(path, ExamplesHeader, remedy, older=True)
+    features = model.features if isinstance(model, UserFile) else 0
     try:
         _check_examples(header, tensors, model, vocabulary)
     except ValueError as error:
         raise damaged(path, error, remedy) from error
     return [
-        Example(text, words, ids, {
+        Example(text, words, _numbered(words, features) or ids, {
             name.partition("/")[2]: t for name, t in tensors.items() if name.startswith(f"{k}/")
         })
         for k, (text, words, ids) in enumerate(header.examples)
     ]  # fmt: skip
+
+
+def _numbered(words: Sequence[str], features: int) -> tuple[int, ...]:
+    """The numbers of steps that read so many numbers each, which files do not keep."""
+    return tuple(encode(word, features) for word in words) if features else ()
 
 
 def _check_examples(
@@ -190,16 +197,18 @@ def _check_examples(
     """Raise ValueError where kept texts and their states are not of this model."""
     if header.model not in ("", model.sha256):
         raise ValueError("it is of another model")
-    kinds = [kind.id for kind in model.kinds] if isinstance(model, UserFile) else []
-    widths = {PREDICTION: model.labels}
-    read = [k for k in range(len(header.examples)) if f"{k}/{PREDICTION}" in tensors]
-    wanted = {f"{k}/{kind}" for k in read for kind in [*kinds, PREDICTION]} if kinds else set()
-    if strange := sorted(wanted ^ tensors.keys()):
+    user = model if isinstance(model, UserFile) else None
+    kinds = [kind.id for kind in user.kinds] if user else []
+    kinds += [PREDICTION] if user and user.predicts else []
+    widths = {PREDICTION: 1 if user and user.scale else model.labels}
+    read = [k for k in range(len(header.examples)) if kinds and f"{k}/{kinds[-1]}" in tensors]
+    if strange := sorted({f"{k}/{kind}" for k in read for kind in kinds} ^ tensors.keys()):
         raise ValueError(f"the tensor {strange[0]} is missing or too many")
+    known = None if user and user.features else len(vocabulary.inputs)
     for k, (_, words, ids) in enumerate(header.examples):
-        if len(words) != len(ids) or any(n >= len(vocabulary.inputs) for n in ids):
+        if len(words) != len(ids) or (known is not None and any(n >= known for n in ids)):
             raise ValueError("its words do not fit their numbers")
-        for kind in [*kinds, PREDICTION] if k in read else []:
+        for kind in kinds if k in read else []:
             states = tensors[f"{k}/{kind}"]
             width = widths.setdefault(kind, states.shape[-1] if states.dim() == 2 else -1)
             if states.dtype != torch.float32 or tuple(states.shape) != (len(ids), width):

@@ -13,7 +13,8 @@ from torch import Tensor
 from rnnlens import contents, trust
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.known import KnownModule, found_again
-from rnnlens.adapter.user_model import UserModel, UserRecord
+from rnnlens.adapter.user_model import UserModel
+from rnnlens.adapter.user_record import UserRecord
 from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
 from rnnlens.errors import RnnlensError
 from rnnlens.files import add_line, damaged, is_present, read_json, sha256, write_bytes, write_json
@@ -23,7 +24,7 @@ from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.recipe import FitConfig
-from rnnlens.probe.stored import ProbesFile, check_layouts, halved
+from rnnlens.probe.stored import ProbesFile, check_layouts, halved, label_counts
 from rnnlens.tensors import packed, read_tensors, write_tensors
 from rnnlens.version import __version__
 
@@ -31,7 +32,8 @@ FILES = (  # what a finished run may hold, besides run.json
     "vocabulary.json", "colours.json", "evaluation.json", "model.json", "model.safetensors",
     "probes.json", "probes.safetensors", "examples.safetensors",
 )  # fmt: skip
-BUNDLED = "english-news"  # the name of the run that comes with the package
+BUNDLED = "english-news"  # the first of the runs that come with the package
+_SHIPPED = Path(__file__).parent / "bundled"
 
 
 @dataclass(frozen=True)
@@ -158,11 +160,11 @@ class Run:
         file = self._probes_file()
         if file.model != self.model_hash():
             raise RnnlensError(f"the probes in {self.path} are of another model; {self._refit}")
-        described = file.family, file.kinds, file.semantics, file.labels
-        path = self.path / "probes.safetensors"
-        fits = partial(check_layouts, probes=described)
+        counts = label_counts(file.semantics, file.labels, file.answers)
+        fits = partial(check_layouts, probes=(file.family, file.kinds, counts))
+        path, named = self.path / "probes.safetensors", (file.family, file.kinds, file.semantics)
         tensors = read_tensors(path, file.sha256, fits, self._refit)
-        return Probes.of(*described, tensors)
+        return Probes.of(*named, file.labels, tensors, file.answers)
 
     def fit_config(self) -> FitConfig:
         """How the probes were fitted."""
@@ -204,19 +206,15 @@ class Run:
         """Refuse a run whose training has not finished."""
         record = self.record()
         if record.status != contents.TRAINED:
-            raise RnnlensError(
-                f"{self.path} has not finished; give the command again that began it: "
-                f"{record.command[:300] or 'rnnlens train'}"
-            )
+            begun = record.command[:300] or "rnnlens train"
+            raise RnnlensError(f"{self.path} has not finished; give its command again: {begun}")
 
     def _model_file(self) -> contents.NetworkFile | contents.UserFile:
         """Read model.json."""
         path = self.path / "model.json"
-        value: Any = read_json(path, object)
-        is_user = isinstance(value, dict) and "kinds" in value
-        return (
-            read_json(path, contents.UserFile) if is_user else read_json(path, contents.NetworkFile)
-        )
+        if isinstance(value := read_json(path, object), dict) and "kinds" in value:
+            return read_json(path, contents.UserFile)
+        return read_json(path, contents.NetworkFile)
 
     def model(self, code: Any = None) -> Network | KnownModule:
         """The trained model, ready to trace.
@@ -240,8 +238,8 @@ class Run:
 
     def text(self, model: Network | KnownModule) -> TextSide:
         """How texts are given to the model of this run."""
-        vocabulary, file = self.vocabulary(), self._model_file()
-        if file.vocabulary not in (None, sha256(self.path / "vocabulary.json")):
+        vocabulary = self.vocabulary()
+        if self._model_file().vocabulary not in (None, sha256(self.path / "vocabulary.json")):
             raise RnnlensError(f"the vocabulary in {self.path} is not its model's; restore both")
         if model.label_count != len(vocabulary):
             raise RnnlensError(
@@ -258,8 +256,7 @@ class Run:
 
     def allow_code(self, *, always: bool = False) -> None:
         """Let the code that this run names be imported, as its user trusts who made it."""
-        file = self._model_file()
-        if isinstance(file, contents.UserFile) and file.factory:
+        if isinstance(file := self._model_file(), contents.UserFile) and file.factory:
             trust.allow(file.sha256, file.factory, always=always)
 
     def _module(self, record: UserRecord, sha: str, code: Any) -> tuple[UserModel, Adapter]:
@@ -292,8 +289,11 @@ class Run:
 
 
 def run_at(name: str) -> Run:
-    """The run in a folder; `english-news` is the bundled one, unless a folder has that name."""
-    path = Path(name)
-    if name == BUNDLED and not path.exists():
-        path = Path(__file__).parent / "bundled" / BUNDLED
-    return Run(path)
+    """The run in a folder, or a bundled one such as `english-news`, if no folder has its name."""
+    return Run(_SHIPPED / name if name in bundled() and not Path(name).exists() else Path(name))
+
+
+def bundled() -> list[str]:
+    """The names of the runs that come with the package; `rnnlens demo` opens the first."""
+    names = (path.parent.name for path in _SHIPPED.glob("*/run.json"))
+    return sorted(names, key=lambda name: (name != BUNDLED, name))

@@ -1,6 +1,7 @@
 """Batches made of a corpus: every word with what it is asked, whatever order a module reads in."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def pairs_of(sentences: list[Sentence]) -> Counter[tuple[int, ...]]:
     return Counter((*ids[:-1], -1, *ids[1:]) for ids in numbers)
 
 
-def rows_of(data: list[tuple[Any, Tensor]], first: bool) -> Counter[tuple[int, ...]]:
+def rows_of(data: Sequence[tuple[Any, Tensor]], first: bool) -> Counter[tuple[int, ...]]:
     turned = ((x, t) if first else (x.T, t.T) for x, t in data)
     return Counter(
         (*a, -1, *b)

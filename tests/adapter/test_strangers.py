@@ -228,4 +228,5 @@ def test_features_in_place_of_words_tell_as_well(first, size):
     states = adapter.trace(x).states["layer"]
     torch.testing.assert_close(states, read.transpose(0, 1) if first else read)
     axes = adapter.align((x, torch.randint(V, x.shape[:2])))
-    assert (axes.words_first, axes.targets_first, axes.fed) == (first, first, None)
+    fed = (1, -1, 7) if first else (-1, 1, 7)
+    assert (axes.words_first, axes.targets_first, axes.fed) == (first, first, fed)

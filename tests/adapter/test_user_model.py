@@ -15,12 +15,12 @@ from torch import nn
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.user_model import (
     UserModel,
-    UserRecord,
     names_of,
     user_model,
     user_model_at,
     users_code,
 )
+from rnnlens.adapter.user_record import UserRecord
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
 from rnnlens.files import parsed

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from tests.probe.conftest import dataset_of
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.checkpoint import SavedFit, save_fit
 from rnnlens.probe.fitting import Fitter
-from rnnlens.probe.prior import log_prior
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.recipe import FitConfig
 
@@ -73,7 +73,9 @@ def test_fitting_betters_the_start_and_every_kind_beats_the_unigram(network, tra
     end = best(fitted(network, train, valid, probe=probe, epochs=4, rank=8))
     assert np.mean(list(end.values())) < np.mean(list(start.values()))
     counts = torch.bincount(torch.from_numpy(train.targets()), minlength=network.label_count)
-    unigram = math.exp(-log_prior(counts)[torch.from_numpy(valid.targets())].mean())
+    unigram = math.exp(
+        -Answers.numbered(len(counts)).prior(counts)[torch.from_numpy(valid.targets())].mean()
+    )
     assert max(end.values()) < unigram
 
 
@@ -159,7 +161,7 @@ def test_half_precision_costs_next_to_nothing(network, train, valid):
 @pytest.mark.parametrize(
     "options",
     [{"probe": "mlp"}, {"rank": 0}, {"batch": -1}, {"epochs": -2}, {"learning_rate": math.nan},
-     {"semantic": "later"}, {"weight_decay": -1.0}],
+     {"semantic": "output+"}, {"weight_decay": -1.0}],
 )  # fmt: skip
 def test_settings_that_cannot_work_are_refused(options):
     with pytest.raises(RnnlensError):
@@ -184,5 +186,5 @@ def test_a_semantic_starts_from_its_own_frequencies(network, train, valid):
     )
     stack = fitter.family.stack
     bias = stack.logits(0, torch.eye(stack.map.shape[2])[stack.widths[0]][None])[0]
-    wanted = log_prior(fitter.counts).float()
+    wanted = Answers.numbered(len(fitter.counts)).prior(fitter.counts).float()
     torch.testing.assert_close(bias[: network.label_count], wanted, rtol=1e-4, atol=1e-5)

@@ -3,9 +3,11 @@
 import pytest
 import torch
 
-from rnnlens.probe.prior import log_prior
+from rnnlens.corpus.answers import Answers
 
 
 def test_every_label_counts_once_more_than_it_came():
-    frequencies = log_prior(torch.tensor([5, 2, 0])).exp()
+    frequencies = (
+        Answers.numbered(len(torch.tensor([5, 2, 0]))).prior(torch.tensor([5, 2, 0])).exp()
+    )
     assert frequencies.tolist() == pytest.approx([0.6, 0.3, 0.1], rel=1e-12)

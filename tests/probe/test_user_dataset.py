@@ -14,17 +14,17 @@ from tests.letters import Classifier, LanguageModel, Packed, batches, trained
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import Batch
+from rnnlens.adapter.axes.targets import Pair
+from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.data import Batches, of_batches
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.prior import log_prior
 
 V = 6
 
 
 def dataset(
-    module: Any, train: list[Batch], valid: list[Batch] | None = None, labels: int = V
+    module: Any, train: list[Pair], valid: list[Pair] | None = None, labels: int = V
 ) -> Dataset:
     adapter = Adapter(module)
     adapter.align(train[0])
@@ -32,7 +32,7 @@ def dataset(
     return Dataset(adapter, {n: of_batches(adapter, some) for n, some in splits.items()}, labels)
 
 
-def shuffled(module: Any, data: list[Batch], seed: int) -> Batches:
+def shuffled(module: Any, data: list[Pair], seed: int) -> Batches:
     mixed = dataset(module, data).shuffled(seed).splits["train"]
     assert isinstance(mixed, Batches)
     return mixed
@@ -46,13 +46,13 @@ drawn = st.lists(st.lists(st.integers(-3, V - 1), min_size=21, max_size=21), min
 @settings(max_examples=25, deadline=None)
 def test_exchanged_targets_are_the_same_ones_elsewhere(rows, seed):
     words = batches(size=3)[0][0]
-    data: list[Batch] = [(words, torch.tensor(row).reshape(3, 7)) for row in rows]
+    data: list[Pair] = [(words, torch.tensor(row).reshape(3, 7)) for row in rows]
     kept = [targets.clone() for _, targets in data]
     mixed = shuffled(LanguageModel(), data, seed).all
     before = Counter(y for _, t in data for y in t.flatten().tolist() if y >= 0)
-    after = Counter(y for _, t, _ in mixed for y in t.flatten().tolist() if y >= 0)
+    after = Counter(y for _, t, *_ in mixed for y in t.flatten().tolist() if y >= 0)
     assert before == after
-    for (inputs, targets), (same, changed, _), old in zip(data, mixed, kept, strict=True):
+    for (inputs, targets), (same, changed, *_), old in zip(data, mixed, kept, strict=True):
         assert same is inputs
         assert torch.equal(targets, old)  # the owner's are left alone
         assert torch.equal(targets < 0, changed < 0)
@@ -61,7 +61,7 @@ def test_exchanged_targets_are_the_same_ones_elsewhere(rows, seed):
 
 def test_every_seed_exchanges_otherwise():
     made = [
-        torch.stack([t for _, t, _ in shuffled(LanguageModel(), batches(), k).all])
+        torch.stack([t for _, t, *_ in shuffled(LanguageModel(), batches(), k).all])
         for k in (0, 0, 1)
     ]
     assert torch.equal(made[0], made[1])
@@ -76,12 +76,12 @@ def test_frequencies_are_those_of_training_by_semantic():
     assert found.counts("output").tolist() == [1, 0, 0, 0, 3, 1]
     assert found.counts("input").tolist() == [0, 3, 0, 2, 0, 0]
     assert found.counts("output+1").tolist() == [1, 0, 0, 0, 2, 0]
-    prior = log_prior(found.counts("output"))
+    prior = Answers.numbered(len(found.counts("output"))).prior(found.counts("output"))
     assert prior.exp().tolist() == pytest.approx([2 / 11, 1 / 11, 1 / 11, 1 / 11, 4 / 11, 2 / 11])
 
 
 def test_padding_of_packed_sequences_is_not_counted():
-    data: list[Batch] = []
+    data: list[Pair] = []
     expected: Counter[int] = Counter()
     for k, (words, targets) in enumerate(batches(count=5)):
         lengths = torch.tensor([7, 1, 2, 3, 2, 1, 1, k + 1])
@@ -95,7 +95,7 @@ def test_padding_of_packed_sequences_is_not_counted():
 
 def test_the_word_that_was_read_is_asked_only_of_who_predicts_words():
     adapter = Adapter(LanguageModel(labels=3))
-    data: list[Batch] = [(words, targets % 3) for words, targets in batches()]
+    data: list[Pair] = [(words, targets % 3) for words, targets in batches()]
     adapter.align(data[0])
     tagger = Dataset(adapter, {"train": of_batches(adapter, data)}, 3, reads_labels=False)
     with pytest.raises(RnnlensError, match="labels are not the words it reads; leave input out"):
@@ -147,7 +147,7 @@ def test_the_classifier_is_a_linear_map_of_a_kind_that_is_there():
 
 
 def test_the_states_of_whole_sequences_are_what_is_counted():
-    data: list[Batch] = [(words, words[:, 0]) for words, _ in batches(count=3)]
+    data: list[Pair] = [(words, words[:, 0]) for words, _ in batches(count=3)]
     found = dataset(Classifier(), data)
     assert found.stream("train", "output").pairs == 3 * 8 * 7
     expected = 7 * np.bincount(np.concatenate([t.numpy() for _, t in data]), minlength=V)

@@ -11,7 +11,7 @@ from tests.letters import Classifier, LanguageModel, Packed, batches
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import Batch
+from rnnlens.adapter.axes.targets import Pair
 from rnnlens.errors import RnnlensError
 from rnnlens.probe import dataset as dataset_module
 from rnnlens.probe.data import of_batches
@@ -21,11 +21,11 @@ V = 6
 SHIFTS = {"input": None, "output": 0, "output+1": 1, "output+2": 2, "output-1": -1, "output-2": -2}
 
 
-def made(seed: int, count: int, packed: bool, first: bool) -> tuple[Any, list[Batch]]:
+def made(seed: int, count: int, packed: bool, first: bool) -> tuple[Any, list[Pair]]:
     """A module, and batches with gaps in their targets and sequences of other lengths."""
     random = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
-    data: list[Batch] = []
+    data: list[Pair] = []
     steps = int(torch.randint(2, 6, (), generator=random))
     for _ in range(count):
         size = int(torch.randint(2, 6, (), generator=random))
@@ -39,7 +39,7 @@ def made(seed: int, count: int, packed: bool, first: bool) -> tuple[Any, list[Ba
     return (Packed() if packed else LanguageModel(first)), data
 
 
-def naive(module: Any, data: list[Batch], semantic: str) -> list[tuple[list[float], int]]:
+def naive(module: Any, data: list[Pair], semantic: str) -> list[tuple[list[float], int]]:
     """The last output of every state that has a label, and the label, one sequence at a time."""
     found, shift = [], SHIFTS[semantic]
     for inputs, given_targets in data:
@@ -60,7 +60,7 @@ def naive(module: Any, data: list[Batch], semantic: str) -> list[tuple[list[floa
 
 
 def source(
-    module: Any, data: list[Batch], semantic: str, *more: str, follows: bool = False
+    module: Any, data: list[Pair], semantic: str, *more: str, follows: bool = False
 ) -> Stream:
     adapter = Adapter(module)
     adapter.align(data[0])
@@ -182,6 +182,6 @@ def test_words_must_be_there_to_be_asked_about():
         def forward(self, x: Tensor) -> Any:
             return self.readout(self.recurrence(x)[0])
 
-    data: list[Batch] = [(torch.randn(8, 7, 7), targets) for _, targets in batches(count=1)]
+    data: list[Pair] = [(torch.randn(8, 7, 7), targets) for _, targets in batches(count=1)]
     with pytest.raises(RnnlensError, match="the semantic input needs batches that hold the words"):
         source(Embedded(), data, "input").chunk(np.array([0]))

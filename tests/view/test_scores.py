@@ -6,6 +6,7 @@ import pytest
 
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.evaluation import Score
+from rnnlens.probe.measures import Against
 from rnnlens.view.scores import Scores
 
 
@@ -24,7 +25,7 @@ def test_what_was_measured_is_found(formula):
     assert row == {
         "kind": "x", "perplexity": 20.0, "ratio": 2.0, "accuracy": 0.25, "kl": 0.5,
         "calibration": 0.01,
-        "used": None,
+        "used": None, "error": None, "precision": None,
     }  # fmt: skip
 
 
@@ -45,7 +46,7 @@ def test_damage_is_one_clear_line(tmp_path, value):
 
 MEASURED = [
     Score("output", "x", 9, 8.0, 2.0, 0.25, 0.5, 0.01, 21.0),
-    Score("output", "h1", 9, 4.0, 1.0, 0.5, 0.0, 0.02, 21.0),
+    Score("output", "h1", 9, 4.0, 1.0, 0.5, 0.0, 0.02, 21.0, error=Against(0.5, 0.4, 0.9)),
     Score("input", "x", 9, 2.0, None, 0.75, None, 0.03, 7.0),
 ]
 
@@ -58,7 +59,8 @@ def test_what_was_just_measured_is_as_if_it_was_read(tmp_path):
     assert found.perplexity("input", "x") == 2.0
     assert found.perplexity("input", "h1") is None
     row = {"kind": "x", "perplexity": 2.0, "ratio": None, "accuracy": 0.75, "kl": None}
-    assert found.semantics["input"] == [{**row, "calibration": 0.03, "used": None}]
+    more = {"calibration": 0.03, "used": None, "error": None, "precision": None}
+    assert found.semantics["input"] == [{**row, **more}]
     (tmp_path / "evaluation.json").write_text(json.dumps(found.evaluation()))
     assert Scores.read(tmp_path) == found
 

@@ -20,17 +20,17 @@ const COLUMNS = ["x", ...GATES].map((id) => column(id))
 export const IDS = COLUMNS.map(({ id }) => id);
 
 export function state(top, more = {}) {
-  return { colour: "#c9b1e0", group: "VERB", share: 0.78, entropy: 4.1, top, wanted: null, unread: false, ...more };
+  return { colour: "#c9b1e0", group: "VERB", share: 0.78, entropy: 4.1, top, wanted: null, unread: false, number: null, ...more };
 }
 
 export function grid(text = "we said so") {
   const words = text.split(" ").filter(Boolean);
   const columns = COLUMNS.map((one) => ({ ...one }));
   return {
-    format: "rnnlens-grid", version: 1, run: "tiny", title: "tiny · LSTM 4 × 1", text, follows: true,
+    format: "rnnlens-grid", version: 1, run: "tiny", title: "tiny · LSTM 4 × 1", text, follows: true, numbers: false, scale: null, several: false,
     semantic: "output", semantics: ["output", "input"], palette: "coarse", palettes: ["coarse"],
     groups: { NOUN: "#009e73", VERB: "#cc79a7", OTHER: "#f0e442" }, columns, edges: [],
-    words: words.map((word) => ({ text: word, label: word, unknown: false, group: "NOUN" })),
+    words: words.map((word) => ({ text: word, label: word, unknown: false, group: "NOUN", value: null })),
     left_out: 0, labels: { said: "VERB", we: "NOUN", so: "OTHER" }, from: 0,
     edits: [], dropped: [], changes: [], sides: [], lines: [], notes: [],
     rows: words.map((_, row) => columns.map((_, k) => state([["said", 0.5], ["we", 0.25], ["so", (row * 11 + k) / 1000]]))),

@@ -12,7 +12,7 @@ from rnnlens.adapter.axes.alignment import learn_order
 from rnnlens.adapter.axes.axes import Axes, find_axes
 from rnnlens.adapter.axes.layout import Layout, assembled, tensors
 from rnnlens.adapter.axes.orders import Orders
-from rnnlens.adapter.axes.targets import Batch, words_of
+from rnnlens.adapter.axes.targets import LABEL, NOTHING, Batch, Pair, words_of
 from rnnlens.adapter.readout import explained, readout
 from rnnlens.adapter.record.capture import Capture
 from rnnlens.adapter.record.part_trace import (
@@ -47,6 +47,7 @@ class Adapter(Traceable):
     `feed` is a function that gives a batch to the module, and `logits` one that picks the logits
     from what it returns. `batch_first` says whether sequences or timesteps come first, where
     nothing else tells; `labels` how many labels there are, where several tensors could be logits.
+    `sort` is what the module predicts: a label, several labels at once, a number, or nothing.
     """
 
     def __init__(
@@ -59,13 +60,14 @@ class Adapter(Traceable):
         batch_first: bool | None = None,
         labels: int | None = None,
         exclude: Iterable[str] = (),
+        sort: str = LABEL,
     ) -> None:
         self.module = modules.unwrapped(module)
         modules.check(self.module)
         self.debug = debug
         self._feed = feed or modules.call
         self._logits = logits
-        self._batch_first, self._labels = batch_first, labels
+        self._batch_first, self._labels, self.sort = batch_first, labels, sort
         self._named = modules.named(self.module, kinds)
         left_out = set(modules.named(self.module, exclude).values())
         left_out |= {part for part in self._named.values() if not modules.is_torchs(part.forward)}
@@ -96,20 +98,18 @@ class Adapter(Traceable):
         kinds = self._structure.kinds
         return tuple(k for k in kinds if self.axes is None or k.id in self.axes.kinds)
 
-    def align(self, *batches: Batch) -> Axes:
+    def align(self, *batches: Pair) -> Axes:
         """Find where words and targets lie beside the states, by changing words of these batches.
 
         The result counts for all batches from now on.
         """
         self.axes = None
-        self.axes = find_axes(self, batches, self._batch_first)
+        self.axes = find_axes(self, [Batch.of(pair) for pair in batches], self._batch_first)
         return self.axes
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
         if self.axes is None:
-            raise RnnlensError(
-                "where labels lie is known once a batch is aligned; call align first"
-            )
+            raise RnnlensError("where labels lie is known after align; call that first")
         return self.axes.in_time(labels, trace())
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
@@ -205,25 +205,25 @@ class Adapter(Traceable):
         self, output: Any, layouts: list[Layout], traces: PartTraces, states: States
     ) -> tuple[Tensor | None, Tensor | None]:
         """The logits in what the module returned, and how long its sequences are."""
+        if self.sort == NOTHING:
+            return None, layouts[0].lengths
         outputs = [trace.output for trace in traces.values()]
         returned = [tensor for trace in traces.values() for tensor in trace.part.returned]
-        fitted = search.logits(output, layouts, [*returned, *outputs], self._logits, self._labels)
+        beside = [*returned, *outputs]
+        fitted = search.logits(output, layouts, beside, self._logits, self._labels, self.sort)
         if fitted is None:
             return None, layouts[0].lengths
         fit, layout = fitted
 
         def is_linear(logits: Tensor) -> bool:
             """Whether these are a linear map of states in the very same order."""
-            beside = [
-                layout.rows(values)
-                for values in (*states.values(), *outputs)
-                if values.shape[:2] == logits.shape[:2]
-            ]
+            both = (*states.values(), *outputs)
+            rows = [layout.rows(v) for v in both if v.shape[:2] == logits.shape[:2]]
             with untouched(self.module, modules.devices(self.module)):
-                return explained(self.module, beside, layout.rows(logits))
+                return explained(self.module, rows, layout.rows(logits))
 
         logits = self.orders.settle("logits", fit, layout, is_linear)
-        return search.as_logits(logits, layout.valid()), layout.lengths
+        return search.as_sort(self.sort, logits, layout.valid()), layout.lengths
 
     def _run(self, capture: Capture, batch: Any) -> Any:
         """Run the module's forward pass while `capture` listens."""

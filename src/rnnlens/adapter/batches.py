@@ -1,6 +1,6 @@
 """Batches for a user's module, made from the sentences of a corpus."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,17 +8,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.axes.targets import NONE, Batch, check_batches, largest
+from rnnlens.adapter.axes.targets import NONE, Batch, largest
 from rnnlens.adapter.settings import mark_of
+from rnnlens.adapter.user_batches import check_batches
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
 from rnnlens.corpus.tags import UNIVERSAL
-from rnnlens.corpus.tokens import SPLITS, Ints
+from rnnlens.corpus.tokens import NO_TAG, SPLITS, Ints
 from rnnlens.corpus.vocabulary import Vocabulary, is_special
 from rnnlens.errors import RnnlensError
 
 _FEW, _MANY = 32, 512  # sentences side by side, on a CPU and on a GPU
+
+TAG = "tag"  # the semantic of the words' parts of speech
 
 Shape = tuple[int, ...] | None
 
@@ -46,6 +49,14 @@ def batches_of(
                 "two words or more"
             )
     return batches
+
+
+def tag_names(batches: Mapping[str, Sequence[Batch]]) -> dict[str, Sequence[str]]:
+    """The names of the tags that batches have beside their targets, if they have any."""
+    has = TAG in batches["train"][0].others and max(
+        int(batch.others[TAG].max()) for some in batches.values() for batch in some
+    ) < len(UNIVERSAL)
+    return {TAG: UNIVERSAL} if has else {}
 
 
 def _of_words(
@@ -77,9 +88,22 @@ class Texts:
     tags: Ints
     label_of: Ints | None  # of each tag
 
+    def batch(self, chosen: Ints) -> Batch:
+        """Sentences of one length, (B, T), with the tags of their words where these have any."""
+        words, targets = self.rows(chosen)
+        if not (self.tags != NO_TAG).any():
+            return Batch(words, targets)
+        tags = torch.from_numpy(self.tags[self._places(chosen)])
+        tags = tags.masked_fill(tags == NO_TAG, NONE)
+        return Batch(words, targets, {TAG: tags[:, : targets.shape[1]].contiguous()})
+
+    def _places(self, chosen: Ints) -> Ints:
+        places: Ints = self.split.starts[chosen][:, None] + np.arange(self.split.lengths[chosen[0]])
+        return places
+
     def rows(self, chosen: Ints) -> tuple[Tensor, Tensor]:
         """The words and the targets of sentences of one length, (B, T)."""
-        places = self.split.starts[chosen][:, None] + np.arange(self.split.lengths[chosen[0]])
+        places = self._places(chosen)
         words = torch.from_numpy(self.split.ids[places])
         if self.label_of is None:
             return words[:, :-1].contiguous(), words[:, 1:].contiguous()
@@ -103,12 +127,14 @@ def _label_of_tags(vocabulary: Vocabulary) -> Ints | None:
 
 def _one_by_one(prepare: Callable[[list[int]], Any], texts: Texts, marked: bool) -> list[Batch]:
     """Single sentences; `marked`: a mark is read in front of each, and its last word is not."""
-    batches = []
+    batches: list[Batch] = []
     for number in np.flatnonzero(texts.split.lengths > 1):
-        words, targets = texts.rows(np.array([number]))
-        if marked and texts.label_of is None:
+        words, targets = batch = texts.batch(np.array([number]))
+        others = {name: tags[0] for name, tags in batch.others.items()}
+        if marked and texts.label_of is None:  # each state stands beside the word that comes
             words = targets = torch.cat([words, targets[:, -1:]], 1)
-        batches.append((prepare(words[0].tolist()), targets[0]))
+            others = {}
+        batches.append(Batch(prepare(words[0].tolist()), targets[0], others))
     return batches
 
 
@@ -123,10 +149,12 @@ def _side_by_side(user: UserModel, texts: Texts, first: bool) -> list[Batch]:
     most = _FEW if device.type == "cpu" else _MANY
     batches: list[Batch] = []
     for chosen in equally_long(texts.split, most):
-        words, targets = texts.rows(chosen)
+        batch = texts.batch(chosen)
+        words, targets, others = batch.inputs, batch.targets, batch.others
         if not first:
             words, targets = words.T.contiguous(), targets.T.contiguous()
-        batches.append((words.to(device), targets))
+            others = {name: tags.T.contiguous() for name, tags in others.items()}
+        batches.append(Batch(words.to(device), targets, others))
     return batches
 
 

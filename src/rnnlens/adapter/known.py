@@ -10,10 +10,13 @@ from torch import Tensor
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.axes.targets import Batch, check_batches, most_telling
-from rnnlens.adapter.user_model import UserModel, UserRecord, user_model, user_model_at
+from rnnlens.adapter.axes.targets import Batch, most_telling
+from rnnlens.adapter.user_batches import check_batches
+from rnnlens.adapter.user_model import UserModel, user_model, user_model_at
+from rnnlens.adapter.user_record import UserRecord
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
+from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
@@ -72,6 +75,9 @@ class KnownModule(Traceable):
         return self.record.difference
 
     def classifier(self) -> Readout | None:
+        return None if self.record.scale else self.start()
+
+    def start(self) -> Readout | None:
         with self._lock:
             return self.adapter.classifier()
 
@@ -79,8 +85,12 @@ class KnownModule(Traceable):
     def recurrence(self) -> tuple[RecurrentLayer, ...]:
         return self.adapter.recurrence
 
+    @property
+    def predicts(self) -> bool:  # type: ignore[override]
+        return self.record.predicts
+
     def predict(self, y: Tensor) -> Tensor:
-        return y.contiguous()
+        return self.record.scale.logits(y) if self.record.scale else y.contiguous()
 
     def trace(
         self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
@@ -92,13 +102,20 @@ class KnownModule(Traceable):
                 f"the module has no kind {missing[0]}, which the probes were fitted to; read it as "
                 "it was read then: kinds=, or the code of that time"
             )
-        return trace
+        return replace(trace, predict=self.predict)
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
         return self.adapter.in_time(labels, trace)
 
     def batches(self, given: Sequence[Any]) -> list[Batch]:
-        batches = check_batches(given, "batches", self.user.ignore_index)
+        user, count = self.user, self.record.labels
+        batches = check_batches(given, "batches", user.ignore_index, count)
+        if batches[0].sort != self.record.sort:
+            raise RnnlensError(
+                f"the targets of these batches are for a module that predicts {batches[0].sort}, "
+                f"and the probes were fitted to one that predicts {self.record.sort}; give targets "
+                "as for fit"
+            )
         with self._lock:
             self.adapter.align(*most_telling(batches))
         return batches
@@ -130,7 +147,7 @@ class KnownModule(Traceable):
     def found_at(
         self, where: str, vocabulary: Vocabulary, examples: Sequence[Example]
     ) -> "KnownModule":
-        user = user_model_at(where).copied()
+        user = replace(user_model_at(where).copied(), sort=self.record.sort)
         user.put(self.user.weights())
         record, adapter = replace(self.record, factory=where), user.adapter()
         known = KnownModule(record, lambda: (user, adapter))
@@ -140,7 +157,7 @@ class KnownModule(Traceable):
     def check_reading(self, vocabulary: Vocabulary, examples: Sequence[Example], what: str) -> None:
         """Refuse a module that does not read as the one that probes were fitted to."""
         for example in examples:
-            words = tuple(self.user.words(example.text))
+            words = self.text(vocabulary).words(example.text)
             states = text_states(self, self.text(vocabulary), example.ids)
             wrong = [kind for kind, v in example.states.items() if not _close(v, states[kind])]
             if words != example.words or wrong:
@@ -152,20 +169,28 @@ class KnownModule(Traceable):
 
     def text(self, vocabulary: Vocabulary) -> TextSide:
         """How a text is given to the module."""
+        record = self.record
 
         def split(text: str) -> Any:
             with self._lock:
+                if record.features and "words" not in record.settings.functions:
+                    return numbers.split(text, record.features)
                 return self.user.words(text)
 
-        record = self.record
         return TextSide(
-            vocabulary, split, self._prepared, record.follows, mark=record.settings.mark
-        )
+            vocabulary, split, self._prepared, record.follows, mark=record.settings.mark,
+            answers=record.answers(vocabulary.labels), features=record.features,
+        )  # fmt: skip
 
     def _prepared(self, ids: Sequence[int]) -> Any:
         """The numbers of a text's words as the module is fed them."""
+        features = self.record.features
+        read: list[Any] = list(ids)
+        if features:
+            rows = [numbers.decode(number, features) for number in ids]
+            read = [row[0] for row in rows] if features == 1 else rows
         if self.user.prepare:
-            batch = self.user.prepare(list(ids))
+            batch = self.user.prepare(read)
             if batch is None:
                 raise RnnlensError("prepare= gave nothing; return what the module is fed")
             return batch
@@ -174,7 +199,8 @@ class KnownModule(Traceable):
                 "how a text is fed to the module is not known; give prepare= a function from the "
                 "numbers of its words to what the module takes"
             )
-        return torch.tensor(list(ids), device=self.device).reshape(self.record.fed)
+        dtype = modules.dtype(self.user.module) if features else None
+        return torch.tensor(read, dtype=dtype, device=self.device).reshape(self.record.fed)
 
 
 def found_again(
@@ -186,8 +212,10 @@ def found_again(
     """
     named = isinstance(model, str)
     user = user_model_at(model) if named else user_model(model, "model=")
-    if not named:
-        user = user.read_as(record.settings, record.labels)
+    if named:
+        user = replace(user, sort=record.sort)
+    else:
+        user = user.read_as(record.settings, record.labels, record.sort)
     if digest(user.weights()) == sha:
         return user
     if not named:  # the user still works with this very module: nothing is put into it

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter.axes.layout import Arranged, Layout, best_fit, close, described, tensors
+from rnnlens.adapter.axes.targets import LABEL, LABELS, NUMBER
 from rnnlens.errors import RnnlensError
 
 _ADVICE = (
@@ -21,8 +22,10 @@ def logits(
     states: list[Tensor],
     chosen: Callable[[Any], Any] | None,
     labels: int | None = None,
+    sort: str = LABEL,
 ) -> tuple[Arranged, Layout] | None:
-    """The logits (T, B, V) in what a module returned, with the layout they share.
+    """The logits (T, B, V) in what a module returned, with the layout they share; of a module that
+    predicts a number, these, (T, B, 1).
 
     `states` are the outputs of the recurrent parts: a module that returns only those has no logits.
     """
@@ -32,8 +35,8 @@ def logits(
             return None
         if not isinstance(picked, Tensor):
             raise RnnlensError(f"logits= gave {described(picked)} and not a tensor; {_ADVICE}")
-        return _best({"": picked}, layouts, output, None)
-    candidates = _candidates(output)
+        return _best({"": _column(picked) if sort == NUMBER else picked}, layouts, output, None)
+    candidates = _numbers(output) if sort == NUMBER else _candidates(output)
     others = {p: t for p, t in candidates.items() if not _is_state(t, layouts, states)}
     if candidates and not others:
         return None
@@ -56,6 +59,34 @@ def count(
 def _candidates(output: object) -> dict[str, Tensor]:
     """Tensors that have the shape of logits, by where they are in the output."""
     return {p: t for p, t in tensors(output) if t.is_floating_point() and t.dim() in (2, 3)}
+
+
+def _numbers(output: object) -> dict[str, Tensor]:
+    """Tensors that may hold a number for each state or sequence; first of all those that have an
+    axis of one, and last those that have several there, which can only be refused.
+    """
+    floats = {p: t for p, t in tensors(output) if t.is_floating_point()}
+    single = {p: t for p, t in floats.items() if t.dim() in (2, 3) and t.shape[-1] == 1}
+    flat = {p: _column(t) for p, t in floats.items() if t.dim() in (1, 2)}
+    return single or flat or _candidates(output)
+
+
+def _column(values: Tensor) -> Tensor:
+    """Numbers with a last axis of one."""
+    has = values.dim() > 2 or (values.dim() == 2 and values.shape[-1] == 1)
+    return values if has else values[..., None]
+
+
+def as_sort(sort: str, values: Tensor, valid: Tensor | None) -> Tensor:
+    """What a module predicts as what is kept of it: numbers as they are, all else as logits."""
+    if sort == NUMBER:
+        rows = values if valid is None or valid.shape != values.shape[:2] else values[valid]
+        if not bool(torch.isfinite(rows).all()):
+            raise RnnlensError("the module predicts NaN or an infinite number; look for the cause")
+        return values.clone()
+    if sort == LABELS and bool(((values >= 0) & (values <= 1)).all()):  # after a sigmoid
+        return torch.logit(values, eps=1e-7)
+    return as_logits(values, valid)
 
 
 def as_logits(values: Tensor, valid: Tensor | None) -> Tensor:

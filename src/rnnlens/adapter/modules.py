@@ -158,6 +158,12 @@ def devices(module: nn.Module) -> set[torch.device]:
     return {t.device for t in (*module.parameters(), *module.buffers())}
 
 
+def dtype(module: nn.Module) -> torch.dtype:
+    """What numbers the module reads: such as its weights are."""
+    sorts = (t.dtype for t in module.parameters() if t.is_floating_point())
+    return next(sorts, torch.float32)
+
+
 def embedding(module: nn.Module) -> nn.Embedding | None:
     """The module's embedding, where it has exactly one."""
     embeddings = [m for m in module.modules() if isinstance(m, nn.Embedding)]

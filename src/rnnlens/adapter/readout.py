@@ -94,7 +94,7 @@ def readout(module: nn.Module, kinds: Sequence[Kind], trace: Trace) -> Readout |
     sequences, the map is from the last state of each.
     """
     logits = trace.logits
-    if logits is None or logits.shape[-1] < 2:
+    if logits is None:
         return None
     for candidates in maps(module, logits.shape[-1]):
         for kind in reversed(kinds):

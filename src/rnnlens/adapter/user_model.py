@@ -1,7 +1,6 @@
-"""A user's module: how it is read, what a run keeps of it, and how to get it from its code."""
+"""A user's module: how it is read, and how to get it from its code."""
 
 import copy
-import re
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,22 +8,17 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from annotated_types import Ge, Le, Len, Predicate
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter, modules
+from rnnlens.adapter.axes.targets import LABEL, NUMBER
 from rnnlens.adapter.record.capture import Capture
 from rnnlens.adapter.settings import Settings
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.corpus.vocabulary import MOST_LABELS
 from rnnlens.errors import RnnlensError
-from rnnlens.files import Name, Strict
-from rnnlens.model.kinds import MOST_KINDS, Kind
-
-_Factory = Annotated[str, Predicate(re.compile(r"([\w.]+:[\w.]+)?").fullmatch)]
 
 
 @dataclass(frozen=True)
@@ -59,9 +53,10 @@ class UserModel:
     batches: Callable[[list[Sentence]], Iterable[tuple[Any, Tensor]]] | None = None
     #: As for `Adapter`.
     exclude: Iterable[str] = ()
-    #: Targets of this number count as none, as negative ones do.
-    ignore_index: int | None = None
+    #: Targets of this number count as none, as negative labels do.
+    ignore_index: float | None = None
     where: str = ""  # package.module:factory, where it came from there
+    sort: str = LABEL  # what it predicts, which its targets tell
 
     def __post_init__(self) -> None:
         if not isinstance(self.module, nn.Module):
@@ -85,10 +80,10 @@ class UserModel:
     def adapter(self) -> Adapter:
         """The module with every kind readable."""
         sort = _Guarded if self.where else Adapter
-        labels = None if self.labels is None else len(self.labels)
+        labels = None if self.labels is None or self.sort == NUMBER else len(self.labels)
         return sort(
             self.module, self.kinds, self.feed, self.logits, batch_first=self.batch_first,
-            labels=labels, exclude=self.exclude,
+            labels=labels, exclude=self.exclude, sort=self.sort,
         )  # fmt: skip
 
     def settings(self) -> Settings:
@@ -97,7 +92,7 @@ class UserModel:
         names = tuple(name for name in default if getattr(self, name) is not default[name])
         return Settings(tuple(self.kinds), tuple(self.exclude), self.batch_first, names)
 
-    def read_as(self, before: Settings, labels: int) -> "UserModel":
+    def read_as(self, before: Settings, labels: int, sort: str) -> "UserModel":
         """The same, read as it was when probes were fitted; functions have to be given again."""
         missing = [name for name in before.functions if name not in self.settings().functions]
         if missing:
@@ -109,6 +104,7 @@ class UserModel:
         return replace(
             self,
             labels=tuple(map(str, range(labels))) if self.labels is None else self.labels,
+            sort=sort,
             kinds=self.kinds or before.kinds,
             exclude=self.exclude or before.exclude,
             batch_first=before.batch_first if self.batch_first is None else self.batch_first,
@@ -143,33 +139,6 @@ class UserModel:
     def device(self) -> torch.device:
         """Where its module is."""
         return next(iter(modules.devices(self.module)), torch.device("cpu"))
-
-
-@dataclass(frozen=True)
-class UserRecord(Strict):
-    """What model.json says of a user's module: all that can be known without its code."""
-
-    factory: _Factory  # package.module:factory, which gives the module; may be empty
-    description: Name  # such as LSTM 300 × 2
-    follows: bool  # whether its labels are the words that follow
-    #: The shape of one text's numbers, -1 along the words; None: the code prepares them.
-    fed: Annotated[tuple[int, ...], Len(1, 8)] | None
-    kinds: Annotated[tuple[Kind, ...], Len(1, MOST_KINDS)]
-    labels: Annotated[int, Ge(1), Le(MOST_LABELS)]
-    difference: Annotated[float, Ge(0)]  # the largest between recomputed and real outputs
-    settings: Settings = field(default_factory=Settings)  # how it is read
-
-    def __post_init__(self) -> None:
-        ids = [kind.id for kind in self.kinds]
-        if len(set(ids)) != len(ids):
-            raise ValueError("two kinds have the same id")
-        if not all(kind.is_sound for kind in self.kinds):
-            raise ValueError("a kind is not such as a module has")
-        earlier = {edge.kind for kind in self.kinds for edge in kind.sources if edge.back > 0}
-        if not earlier <= set(ids):
-            raise ValueError("a kind is computed from one that there is not")
-        if self.fed is not None and sorted(self.fed) != [-1] + [1] * (len(self.fed) - 1):
-            raise ValueError("a text's numbers lie along one axis")
 
 
 class _Guarded(Adapter):

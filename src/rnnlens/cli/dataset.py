@@ -5,15 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rnnlens.adapter.batches import batches_of
+from rnnlens.adapter.batches import batches_of, tag_names
 from rnnlens.cli.trust import heed
+from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, load_corpus
+from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
 from rnnlens.model.network import Network
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.semantics import TAG
 from rnnlens.probe.study import study
 from rnnlens.run import Run
 
@@ -43,8 +46,13 @@ def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
 
 def sentence_dataset(network: Network, corpus: EncodedCorpus) -> Dataset:
     """A network that rnnlens has trained, with its corpus as encoded sentences."""
-    data = {name: Sentences(split) for name, split in corpus.splits.items()}
-    return Dataset(network, data, len(corpus.vocabulary))
+    tagged = any((tags >= 0).any() for tags in corpus.tags.values())
+    data = {
+        name: Sentences(split, tags=corpus.tags[name] if tagged else None)
+        for name, split in corpus.splits.items()
+    }
+    answers = {TAG: Answers(tuple(UNIVERSAL))} if tagged else {}
+    return Dataset(network, data, len(corpus.vocabulary), answers=answers)
 
 
 def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:
@@ -68,7 +76,7 @@ def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
     if args.device != "auto":
         module.on(pick_device(args.device))
     batches = batches_of(user, run.vocabulary(), corpus, config.longest, record.fed)
-    return study(user, batches, follows=record.follows).dataset
+    return study(user, batches, follows=record.follows, names=tag_names(batches)).dataset
 
 
 def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:

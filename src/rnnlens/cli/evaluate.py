@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,9 @@ examples:
   rnnlens eval runs/news --figure accuracy.svg
   rnnlens eval runs/news --used
   rnnlens eval runs/news --json"""
+
+
+_MORE = (("error", "error"), ("precision", "precision"))  # of numbers, and of sets of labels
 
 
 def add_to(verbs: Any) -> None:
@@ -119,8 +123,14 @@ def _save(run: Run, evaluation: dict[str, Any]) -> None:
         print(f"rnnlens: not saved: {error}", file=sys.stderr)
 
 
-def measured(dataset: Dataset) -> dict[str, dict[str, float]]:
-    """Perplexity of the model itself and of the unigram baseline on each split."""
+def measured(dataset: Dataset) -> Mapping[str, Mapping[str, float | None]]:
+    """Perplexity of the model itself and of the unigram baseline on each split; None where the
+    model predicts none of what it is asked for.
+    """
+    if not dataset.model.predicts:
+        nothing = {"pairs": 0, "perplexity": None, "unigram": None}
+        return {name: {some.unit: len(some.counts), **nothing}
+                for name, some in dataset.splits.items()}  # fmt: skip
     pairs = sum(dataset.stream(name, "output").pairs for name in dataset.splits)
     with Progress(pairs, unit="state", device=dataset.device, title="the model itself") as progress:
         return dataset.measured(progress.advance)
@@ -185,6 +195,8 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
         head += f"{'calibration':>13}" + (f"{'shuffled':>12}" if control else "")
         use = any(row.get("used") for row in rows)
         head += f"{'used':>8}{'swap':>8}{'random':>9}" if use else ""
+        more = [(name, key) for name, key in _MORE if rows[0].get(key)]
+        head += "".join(f"{name:>11}" for name, _ in more)
         lines = [f"{semantic}, on {pairs:,} test states; unigram perplexity {unigram:.2f}", head]
         for row in rows:
             shuffled = _cell(control[semantic, row["kind"]], 12) if control else ""
@@ -192,7 +204,9 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
                 f"{row['kind']:<6}{_cell(row['perplexity'], 12)}{_cell(row['ratio'], 9, 3)}"
                 f"{row['accuracy']:>9.2%}{_cell(row['divergence'], 10, 3)}"
                 f"{row['calibration']:>13.4f}{shuffled}{_use(row.get('used')) if use else ''}"
+                + "".join(f"{row[key]['probe']:>11.4g}" for _, key in more)
             )
+        lines += [_beside(name, rows[0][key]) for name, key in more]
         texts.append("\n".join(lines))
     return texts
 
@@ -222,6 +236,13 @@ def training_tables(training: dict[int, dict[str, Any]]) -> list[str]:
     return texts
 
 
+def _beside(name: str, measured: dict[str, float | None]) -> str:
+    """What the probes' errors or precisions are to be compared with."""
+    own = measured["model"]
+    model = "" if own is None else f"the model itself {own:.4g}, "
+    return f"{name}: {model}without any state {measured['constant']:.4g}"
+
+
 def _use(measured: dict[str, float] | None) -> str:
     """What is used of a kind, as cells of a table."""
     found = measured or {}
@@ -230,13 +251,13 @@ def _use(measured: dict[str, float] | None) -> str:
     )
 
 
-def table(model: dict[str, dict[str, float]]) -> str:
+def table(model: Mapping[str, Mapping[str, float | None]]) -> str:
     """The perplexities of a model and of the unigram baseline on each split, as a table."""
     unit = next(iter(model["train"]))  # sentences, or a user's batches
     lines = [f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"]
     for name, row in model.items():
         lines.append(
             f"{name:<8}{row[unit]:>12,}{row['pairs']:>14,}"
-            f"{_cell(row['perplexity'], 14)}{row['unigram']:>12.2f}"
+            f"{_cell(row['perplexity'], 14)}{_cell(row['unigram'], 12)}"
         )
     return "\n".join(lines)

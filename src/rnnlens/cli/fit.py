@@ -25,6 +25,7 @@ from rnnlens.probe.checkpoint import SavedFit, save_fit
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import Fitter
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.quietly import other_answers
 from rnnlens.probe.recipe import FitConfig
 from rnnlens.probe.semantics import parse
 from rnnlens.run import Run
@@ -172,7 +173,8 @@ def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, second
         if group.first:
             save_fit(run.fit_checkpoint, identity, done)
     semantics = parse(config.semantic)
-    probes = Probes.of(config.probe, dataset.kinds, semantics, dataset.label_count, done)
+    answers = other_answers(dataset, semantics)
+    probes = Probes.of(config.probe, dataset.kinds, semantics, dataset.label_count, done, answers)
     if group.first:
         run.write_probes(probes, asdict(config))
         remove(run.fit_checkpoint)

@@ -13,7 +13,7 @@ from rnnlens.cli.output import draw
 from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.cli.view import unique_names
 from rnnlens.errors import RnnlensError
-from rnnlens.run import run_at
+from rnnlens.run import bundled, run_at
 from rnnlens.view import saving
 from rnnlens.view.draw import ansi, terminal
 from rnnlens.view.draw.reasons import changed_lines, goes_on_lines
@@ -74,7 +74,7 @@ def add_to(verbs: Any) -> None:
         "show", help="draw a sentence to a file or in the terminal", description=_HELP
     )
     parser.add_argument("at", metavar="RUN", type=run_at,
-                        help="a run folder, or english-news, the bundled one")  # fmt: skip
+                        help=f"a run folder, or a bundled run: {', '.join(bundled())}")  # fmt: skip
     parser.add_argument("sentence", metavar="SENTENCE", help='in quotes; "-" reads standard input')
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
                         help=f"write {' '.join(saving.ENDINGS)}, by its ending")  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rnnlens.adapter.batches import batches_of
+from rnnlens.adapter.batches import batches_of, tag_names
 from rnnlens.adapter.user_model import UserModel, user_model_at
 from rnnlens.contents import TRAINED, TRAINING, Record
 from rnnlens.corpus.corpus import Corpus, numbered, tag_counts_of
@@ -56,7 +56,7 @@ class UserRun:
         vocabulary = _vocabulary(user)
         words_follow = user.batches is None and vocabulary.inputs == vocabulary.labels
         batches = batches_of(user, vocabulary, corpus, config.longest)
-        subject = study(user, batches, follows=words_follow)
+        subject = study(user, batches, follows=words_follow, names=tag_names(batches))
         if before and before.status == TRAINED:
             _refuse_other_kinds(run, subject)
         size, tag_counts = _size_and_tags(user, vocabulary, corpus, config.longest)
@@ -65,7 +65,10 @@ class UserRun:
         test = corpus.sentences("test") if subject.is_readable else ()
         examples = [example.text for example in chosen_examples(test, text, EXAMPLES)]
         session = Session(subject.model, text, examples)
-        all_colours = colours or colours_of(names.labels, names.counts, tag_counts)
+        in_order = subject.model.record.scale is not None
+        all_colours = colours or colours_of(
+            names.labels, names.counts, tag_counts, in_order=in_order
+        )
         description = f"{corpus.name} ({corpus.format}){size}"
         given = colours is not None
         return cls(run, before, record, all_colours, subject, session, description, given)

@@ -9,12 +9,17 @@ from secrets import token_urlsafe
 from typing import Any
 
 from rnnlens.cli.trust import add_trust_flags, heed
+from rnnlens.errors import RnnlensError
 from rnnlens.kept import FOLDER, kept_name
-from rnnlens.run import BUNDLED, Run, run_at
+from rnnlens.run import BUNDLED, Run, bundled, run_at
 
 _DEMO = """\
 Show rnnlens at work: the bundled model, an LSTM trained on a million words of English news, in the
-browser. The same as: rnnlens view english-news"""
+browser. The same as: rnnlens view english-news
+
+examples:
+  rnnlens demo
+  rnnlens demo waves      numbers: a forecaster of noisy waves"""
 _VIEW = """\
 Open trained runs in the browser: type a sentence and see what every hidden state predicts after
 each word. The server answers to this machine only; where others use the machine too, --token puts a
@@ -33,13 +38,14 @@ does not list are in the group OTHER."""
 def add_to(verbs: Any) -> None:
     """Declare the verbs."""
     demo = verbs.add_parser("demo", help="the bundled model in the browser", description=_DEMO)
+    demo.add_argument("runs", metavar="NAME", type=_bundled, nargs="*", default=[run_at(BUNDLED)],
+                      help=f"{', '.join(bundled())}; default: {BUNDLED}")  # fmt: skip
     demo.set_defaults(
-        run=run_view, runs=[run_at(BUNDLED)], colours=None, trust=False, trust_always=False,
-        folders=[],
+        run=run_view, colours=None, trust=False, trust_always=False, folders=[],
     )  # fmt: skip
     view = verbs.add_parser("view", help="open runs in the browser", description=_VIEW)
     view.add_argument("runs", metavar="RUN", type=run_at, nargs="+",
-                      help="a run folder, or english-news, the bundled one")  # fmt: skip
+                      help=f"a run folder, or a bundled run: {', '.join(bundled())}")  # fmt: skip
     view.add_argument("--colours", metavar="FILE", type=Path,
                       help="your own groups of labels and their colours, as JSON")  # fmt: skip
     add_trust_flags(view.add_argument_group("runs of modules"))
@@ -50,6 +56,13 @@ def add_to(verbs: Any) -> None:
         parser.add_argument("--no-browser", action="store_true", help="only print the address")
         parser.add_argument("--token", action="store_true",
                             help="answer only those who have the address's secret")  # fmt: skip
+
+
+def _bundled(name: str) -> Run:
+    """A run that comes with the package."""
+    if name not in bundled():
+        raise RnnlensError(f"no bundled run is called {name!r}; there is {', '.join(bundled())}")
+    return run_at(name)
 
 
 def run_view(args: argparse.Namespace) -> int:

@@ -85,6 +85,7 @@ class EncodedCorpus:
     hash: str
     vocabulary: Vocabulary
     splits: dict[str, Split]
+    tags: dict[str, Ints]  # of each word of a split, a place in UNIVERSAL; negative: it has none
     tag_counts: NDArray[np.int64]  # (V, len(UNIVERSAL)) of each label in training data
     unknown: dict[str, float]  # share of UNK among the words of each split
     short: int  # sentences left out because they have a single word
@@ -131,6 +132,11 @@ def encode(corpus: Corpus, config: CorpusConfig) -> EncodedCorpus:
         which: Split.of(labels, starts, np.flatnonzero(part[sentence] == k))
         for k, which in enumerate(SPLITS)
     }
+    tagged = np.where(tokens.tags == NO_TAG, -1, tokens.tags)
+    tags = {
+        which: Split.of(tagged, starts, np.flatnonzero(part[sentence] == k)).ids
+        for k, which in enumerate(SPLITS)
+    }
     counts = np.bincount(splits["train"].targets(), minlength=len(names))
     vocabulary = Vocabulary(
         tuple(names), tuple(counts.tolist()), frozenset(spelled), config.lowercase, config.numbers
@@ -141,6 +147,7 @@ def encode(corpus: Corpus, config: CorpusConfig) -> EncodedCorpus:
         hash=tokens.hash,
         vocabulary=vocabulary,
         splits=splits,
+        tags=tags,
         tag_counts=tag_counts_of(labels[in_train], tokens.tags[in_train], len(names)),
         unknown={s: float((v.ids == vocabulary.unknown).mean()) for s, v in splits.items()},
         short=tokens.short,

@@ -7,9 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.read.text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
+from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import StateEdit, Traceable
@@ -35,6 +37,8 @@ class TextSide:
     follows: bool = True  # whether labels are the next words, so that a text tells the labels
     side_by_side: bool = False  # whether sentences are columns of one batch (T, B)
     mark: int | None = None  # what the model reads in front of a text, whose last word it leaves
+    answers: Answers | None = None  # the labels, where there is more to them than their names
+    features: int = 0  # numbers that are read at each step; 0: words
 
     def words(self, text: str) -> tuple[str, ...]:
         """The words of a text that somebody typed."""
@@ -51,11 +55,40 @@ class TextSide:
         """
         if not self.follows:
             return [-1] * len(ids)
+        if self.features and self.answers and self.answers.scale:
+            read = torch.tensor([self.values(number)[0] for number in ids])
+            return [int(label) for label in self.answers.scale.bins(read)]
         return [*ids] if self.mark is None else [self.mark, *ids]
+
+    def labels_of(self, ids: Sequence[int]) -> list[int]:
+        """The label that each word is, for its colour; -1: none."""
+        read = self.came(ids)
+        return read if self.mark is None or not self.follows else read[1:]
+
+    def encode(self, words: Iterable[str]) -> list[int]:
+        """The numbers of words that somebody typed."""
+        if self.features:
+            return [numbers.encode(word, self.features) for word in words]
+        return self.vocabulary.encode(words)
+
+    def name(self, number: int) -> str:
+        """What the model takes a word for."""
+        if self.features:
+            return numbers.written(self.values(number))
+        return self.vocabulary.inputs[number]
+
+    def values(self, number: int) -> tuple[float, ...]:
+        """The numbers that are read at a step; none where words are."""
+        return numbers.decode(number, self.features) if self.features else ()
+
+    @property
+    def labels(self) -> Answers:
+        """What the model predicts."""
+        return self.answers or Answers(self.vocabulary.labels)
 
     def is_unknown(self, number: int) -> bool:
         """Whether it is the number of all words that the model does not know."""
-        return number == self.vocabulary.unknown
+        return not self.features and number == self.vocabulary.unknown
 
     @classmethod
     def of_words(cls, vocabulary: Vocabulary) -> "TextSide":
@@ -94,5 +127,7 @@ def text_states(
                 f"of a text of {steps} words {kind} has {len(values)} states; give prepare= a "
                 "function after which each word has one"
             )
+    if trace.y is None and not model.predicts:
+        return states
     y = trace.prediction[:steps, 0].float().cpu()
     return {**states, PREDICTION: y.expand(steps, -1)}

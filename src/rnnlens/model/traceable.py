@@ -139,6 +139,7 @@ class Trace:
 class Traceable(ABC):
     """A model whose every intermediate vector can be read by name."""
 
+    predicts = True  #: Whether it predicts the labels that its states are asked about.
     causal = False  #: Whether a state depends on nothing after it, so that `start` can be given.
 
     @property
@@ -175,6 +176,12 @@ class Traceable(ABC):
     def classifier(self) -> Readout | None:
         """The linear map from a kind to the prediction, or None where there is no such map."""
 
+    def start(self) -> Readout | None:
+        """The linear map from a kind that probes start from: the classifier, or the map to the
+        number that the model predicts.
+        """
+        return self.classifier()
+
     @property
     def recurrence(self) -> tuple[RecurrentLayer, ...]:
         """The recurrent layers from input to output, known once a batch is traced."""
@@ -199,7 +206,7 @@ class Traceable(ABC):
         """The package.module:factory to import before the model can be traced; empty: none."""
         return ""
 
-    def batches(self, user_batches: Sequence[Any]) -> list[tuple[Any, Tensor]]:
+    def batches(self, user_batches: Sequence[Any]) -> Sequence[tuple[Any, Tensor]]:
         """Check a user's batches, and return them as pairs of inputs and targets.
 
         From then on the model knows how targets lie beside its states.

@@ -1,7 +1,7 @@
 """Data for a model to read, with the labels of its states: sentences, or a user's batches."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnlens.adapter.axes.targets import Batch as UserBatch
 from rnnlens.corpus.batches import Split
 from rnnlens.model.traceable import Traceable
+from rnnlens.probe.semantics import OUTPUT, TAG
 
 NONE = -1  # the label of a state that has none; any other negative number means the same
 _SIDE_BY_SIDE = 1024  # sentences traced together
@@ -24,6 +26,11 @@ class Batch(NamedTuple):
     inputs: Any
     targets: Tensor  # of each state, or of each sequence
     words: Tensor | None  # the words of the inputs as labels, where words are labels
+    others: Mapping[str, Tensor] = {}  # labels that are not the model's own, by semantic
+
+    def asked(self, name: str) -> Tensor:
+        """The labels of a semantic."""
+        return self.targets if name == OUTPUT else self.others[name]
 
 
 class Data(ABC):
@@ -32,6 +39,10 @@ class Data(ABC):
     unit: str  # what a piece is, in the plural
     counts: Ints  # about how many states of each piece have a target
     whole_pieces = False  # whether each piece is a batch by itself, always the same
+    #: What targets are places in, where they are no labels themselves: (S,) numbers or (S, V) sets
+    #: of labels, by semantic.
+    tables: Mapping[str, Tensor] = {}
+    others: tuple[str, ...] = ()  # the semantics that it has labels for beside the model's own
 
     @abstractmethod
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
@@ -51,10 +62,14 @@ class Sentences(Data):
 
     unit = "sentences"
 
-    def __init__(self, split: Split, labels: Ints | None = None) -> None:
-        """`labels` take the place of the words in what is asked, but not in what is read."""
+    def __init__(self, split: Split, labels: Ints | None = None, tags: Ints | None = None) -> None:
+        """`labels` take the place of the words in what is asked, but not in what is read; `tags`
+        are those of the words, negative where one has none.
+        """
         self.split, self.counts = split, split.lengths - 1
         self.asked = split if labels is None else Split(labels, split.starts)
+        self.tags = None if tags is None else Split(tags, split.starts)
+        self.others = () if tags is None else (TAG,)
 
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
         """Sentences of similar length side by side, (T, B)."""
@@ -64,11 +79,18 @@ class Sentences(Data):
             group = chosen[k : k + _SIDE_BY_SIDE]
             read = split.batch(group)
             asked = read if self.asked is split else self.asked.batch(group)
-            yield Batch(read.inputs.to(device), asked.targets, asked.inputs)
+            others = {}
+            if self.tags is not None:
+                tags = self.tags.batch(group).inputs
+                others[TAG] = torch.where(read.targets >= 0, tags, NONE)
+            yield Batch(read.inputs.to(device), asked.targets, asked.inputs, others)
 
     def shuffled(self, seed: int) -> "Sentences":
-        labels = exchanged([torch.from_numpy(self.asked.ids)], seed)[0]
-        return Sentences(self.split, labels.numpy())
+        labels = exchanged([torch.from_numpy(self.asked.ids)], seed)[0].numpy()
+        tags = None
+        if self.tags is not None:
+            tags = exchanged([torch.from_numpy(self.tags.ids)], seed)[0].numpy()
+        return Sentences(self.split, labels, tags)
 
     def pairs(self, shift: int) -> int:
         first, last = max(0, -shift), np.minimum(self.counts, self.split.lengths - shift)
@@ -81,10 +103,14 @@ class Batches(Data):
     unit = "batches"
     whole_pieces = True
 
-    def __init__(self, batches: Sequence[Batch], count: Callable[[Batch], int]) -> None:
+    def __init__(
+        self, batches: Sequence[Batch], count: Callable[[Batch], int],
+        tables: Mapping[str, Tensor] | None = None,
+    ) -> None:  # fmt: skip
         """`count` tells about how many states of a batch have a target."""
-        self.all, self.count = batches, count
+        self.all, self.count, self.tables = batches, count, tables or {}
         self.counts = np.array([count(batch) for batch in batches], np.int64)
+        self.others = tuple(batches[0].others) if batches else ()
 
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:  # noqa: ARG002
         return (self.all[int(number)] for number in chosen)
@@ -94,8 +120,17 @@ class Batches(Data):
         words = [_asked(batch) for batch in self.all]
         if all(w is not None for w in words):
             words = [*exchanged([w for w in words if w is not None], seed)]
+        names = self.all[0].others
+        mixed = {n: exchanged([batch.others[n] for batch in self.all], seed) for n in names}
         rows = zip(self.all, targets, words, strict=True)
-        return Batches([Batch(batch.inputs, t, w) for batch, t, w in rows], self.count)
+        return Batches(
+            [
+                Batch(batch.inputs, t, w, {n: mixed[n][k] for n in names})
+                for k, (batch, t, w) in enumerate(rows)
+            ],
+            self.count,
+            self.tables,
+        )
 
 
 def _asked(batch: Batch) -> Tensor | None:
@@ -106,10 +141,14 @@ def _asked(batch: Batch) -> Tensor | None:
 
 
 def of_batches(model: Traceable, pairs: Sequence[tuple[Any, Tensor]]) -> Batches:
-    """The data of a user's batches, which are pairs of the model's inputs and its targets."""
+    """The data of batches that `model.batches` has checked: pairs of the model's inputs and its
+    targets, which may have others beside them.
+    """
+    checked = [UserBatch.of(pair) for pair in pairs]
     return Batches(
-        [Batch(inputs, targets, model.words(inputs, targets)) for inputs, targets in pairs],
+        [Batch(*pair, model.words(*pair), pair.others) for pair in checked],
         lambda batch: model.count(batch.inputs, batch.targets),
+        checked[0].tables if checked else None,
     )
 
 

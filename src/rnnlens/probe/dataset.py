@@ -13,14 +13,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Readout, Trace, Traceable
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.data import NONE, Batch, Data, Ints
-from rnnlens.probe.prior import log_prior
-from rnnlens.probe.semantics import INPUT, offset
+from rnnlens.probe.prior import prior_nll
+from rnnlens.probe.semantics import INPUT, OUTPUT, base, of_model, offset, shift
 
 CHUNK = 4096  # states of every kind that measuring holds at once
 _ROOM = 256 * 2**20  # bytes of states that a stream keeps, so as not to trace them again
@@ -31,7 +32,8 @@ class Chunk:
     """Some states, all of which have a label."""
 
     states: States  # kind -> (N, H), and `y` if the stream has it among its kinds
-    labels: Tensor  # (N,)
+    labels: Tensor  # (N,), or (N, V) where several hold at once
+    values: Tensor | None = None  # (N,) where labels are bins: the numbers in them
 
 
 class Dataset:
@@ -45,11 +47,14 @@ class Dataset:
         *,
         reads_labels: bool = True,
         follows: bool = True,
+        answers: Mapping[str, Answers] | None = None,
     ) -> None:
         """`reads_labels`: the words that the model reads are labels, so that probes can be asked
-        for the semantic `input`. `follows`: targets are the words that come next.
+        for the semantic `input`. `follows`: targets are the words that come next. `answers`: by
+        semantic, the labels of `output`, where these are more than names, and of all others.
         """
         self.model, self.splits, self.label_count = model, splits, label_count
+        self.answers = {OUTPUT: Answers.numbered(label_count), **(answers or {})}
         self.reads_labels, self.follows = reads_labels, follows
         self.kinds = tuple(kind.id for kind in model.kinds)
         self._counts: dict[str, Tensor] = {}
@@ -65,6 +70,7 @@ class Dataset:
         """The states of a split, about `size` at once, with the labels of a semantic; of all kinds
         unless `kinds` names some.
         """
+        self.answers_to(semantic)
         if semantic == INPUT and not self.reads_labels:
             raise RnnlensError(
                 "the semantic input asks for the word that was read, and the module's labels are "
@@ -72,10 +78,21 @@ class Dataset:
             )
         return Stream(self, self.splits[split], semantic, size, kinds or self.kinds)
 
+    def answers_to(self, semantic: str) -> Answers:
+        """The labels that a semantic asks for."""
+        name = OUTPUT if of_model(semantic) else base(semantic)
+        if name not in self.answers or (name == OUTPUT and not self.model.predicts):
+            there = [n for n in self.answers if n != OUTPUT or self.model.predicts]
+            raise RnnlensError(
+                f"{semantic!r} is no semantic here; give {', '.join(there)}, or a number behind "
+                "it, as output+2; tag wants a tagged corpus, other names targets in the batches"
+            )
+        return self.answers[name]
+
     @cached_property
     def classifier(self) -> Readout | None:
-        """The model's own classifier, where it is a linear map of one of the kinds."""
-        readout = self.model.classifier()
+        """The model's own linear map, to logits or to its number, of one of the kinds."""
+        readout = self.model.start()
         return readout if readout is not None and readout.kind in self.kinds else None
 
     def counts(self, semantic: str) -> Tensor:
@@ -109,7 +126,7 @@ class Dataset:
         splits = {name: data.shuffled(seed) for name, data in self.splits.items()}
         return Dataset(
             self.model, splits, self.label_count, reads_labels=self.reads_labels,
-            follows=self.follows,
+            follows=self.follows, answers=self.answers,
         )  # fmt: skip
 
     @torch.no_grad()
@@ -118,15 +135,17 @@ class Dataset:
 
         `advance` is told the number of states after each chunk.
         """
-        prior, table = log_prior(self.counts("output")), {}
+        answers, table = self.answers_to(OUTPUT), {}
+        prior = answers.prior(self.counts(OUTPUT))
         for name, data in self.splits.items():
             model_nll = unigram_nll = 0.0
             pairs = 0
             for chunk in self.stream(name, "output", kinds=(PREDICTION,)).chunks():
                 logits = self.model.predict(chunk.states[PREDICTION])
-                model_nll += float(F.cross_entropy(logits, chunk.labels, reduction="sum"))
-                unigram_nll -= float(prior[chunk.labels.cpu()].sum())
-                pairs += len(chunk.labels)
+                asked = answers.questions(logits, chunk.labels)
+                model_nll += float(F.cross_entropy(*asked, reduction="sum"))
+                unigram_nll += prior_nll(answers, prior, chunk.labels)
+                pairs += chunk.labels.numel()
                 advance(len(chunk.labels))
             table[name] = {
                 data.unit: len(data.counts),
@@ -144,15 +163,15 @@ class Stream:
         self, dataset: Dataset, data: Data, semantic: str, size: int, kinds: Sequence[str]
     ) -> None:
         self.model, self.data, self.size, self.kinds = dataset.model, data, size, tuple(kinds)
-        self.label_count, self.follows = dataset.label_count, dataset.follows
-        self.semantic, self.shift = semantic, offset(semantic)
+        self.answers, self.follows = dataset.answers_to(semantic), dataset.follows
+        self.semantic, self.table = semantic, data.tables.get(base(semantic))
         self._kept: dict[int, Chunk] = {}
         self._room = _ROOM
 
     @property
     def pairs(self) -> int:
         """About how many states have a label."""
-        return self.data.pairs(self.shift)
+        return self.data.pairs(offset(self.semantic))
 
     def plan(self, seed: tuple[int, ...] | None) -> list[Ints]:
         """The pieces of each chunk, drawn at random; without a seed, in their order."""
@@ -178,20 +197,20 @@ class Stream:
             raise RnnlensError(
                 f"the model gives states of kind {kind} that are not numbers; train it anew"
             )
-        return Chunk(states, torch.cat([part.labels for part in parts]))
+        values = [part.values for part in parts if part.values is not None]
+        return Chunk(states, torch.cat([part.labels for part in parts]),
+                     torch.cat(values) if values else None)  # fmt: skip
 
     def frequencies(self) -> Tensor:
-        """How often each label occurs, (V,); data whose labels need no trace is not traced."""
-        total = torch.zeros(self.label_count, dtype=torch.int64)
+        """How often each label occurs; data whose labels need no trace is not traced."""
         every = np.arange(len(self.data.counts))
         if self.data.whole_pieces:
             labels = (part.labels for part in self._parts(every))
         else:
             batches = self.data.batches(every, torch.device("cpu"))
             labels = (_present(self.labels(batch, lambda: Trace({}))) for batch in batches)
-        for part in labels:
-            total += torch.bincount(part.cpu(), minlength=self.label_count)
-        return total
+        counts = (self.answers.counts(part.cpu()) for part in labels)
+        return sum(counts, start=self.answers.no_counts())
 
     def _parts(self, chosen: Ints) -> Iterator[Chunk]:
         """The states of some pieces, batch by batch.
@@ -222,7 +241,11 @@ class Stream:
         keep = (labels.flatten() >= 0).nonzero()[:, 0].to(device)
         states = {kind: self._beside(kind, trace, labels) for kind in self.kinds}
         rows = {kind: values.flatten(0, 1)[keep].float() for kind, values in states.items()}
-        return Chunk(rows, _present(labels).to(device))
+        present = _present(labels)
+        if self.table is None:
+            return Chunk(rows, present.to(device))
+        asked = self.table[present.to(self.table.device)].to(device)
+        return Chunk(rows, self.answers.of(asked), asked if self.answers.scale else None)
 
     def _beside(self, kind: str, trace: Trace, labels: Tensor) -> Tensor:
         """The states (T, B, H) of a kind, checked to be as many as the labels."""
@@ -240,17 +263,19 @@ class Stream:
 
     def labels(self, batch: Batch, trace: Callable[[], Trace]) -> Tensor:
         """The label of every state of a batch, (T, B); NONE where there is none."""
-        targets = self.model.in_time(batch.targets, trace)
-        wanted = targets
-        if self.semantic == INPUT:
+        name = base(self.semantic)
+        given = batch.targets if name == INPUT else batch.asked(name)
+        wanted = targets = self.model.in_time(given, trace)
+        if name == INPUT:
             wanted = self._words(batch, trace)
-        elif self.shift != 1:
+        elif shift(self.semantic):
             wanted = self._shifted(targets, batch, trace)
         labels = torch.where(targets >= 0, wanted, NONE).clamp_min(NONE)
-        if labels.numel() and labels.max() >= self.label_count:
+        count = len(self.answers) if self.table is None else len(self.table)
+        if labels.numel() and labels.max() >= count:
             raise RnnlensError(
-                f"a target is {int(labels.max())}, and there are {self.label_count} labels, 0 to "
-                f"{self.label_count - 1}; mend the targets, or give labels= the names of all"
+                f"a target is {int(labels.max())}, and there are {count} labels, 0 to "
+                f"{count - 1}; mend the targets, or give labels= the names of all"
             )
         return labels
 
@@ -267,13 +292,14 @@ class Stream:
 
         Where targets are the next words, the first word precedes the first target.
         """
-        steps = self.shift - 1
+        steps = shift(self.semantic)
         wanted = torch.full_like(targets, NONE)
         if steps > 0:
             wanted[:-steps] = targets[steps:]
             return wanted
         wanted[-steps:] = targets[:steps]
-        if self.follows and batch.words is not None and -steps <= len(targets):
+        follows = self.follows and base(self.semantic) == OUTPUT
+        if follows and batch.words is not None and -steps <= len(targets):
             first = self._words(batch, trace)[0]
             wanted[-steps - 1] = torch.where(targets[0] >= 0, first, NONE)
         return wanted

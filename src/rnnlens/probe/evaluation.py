@@ -7,12 +7,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.perplexity import perplexity
-from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.prior import log_prior
+from rnnlens.probe.dataset import Chunk, Dataset
+from rnnlens.probe.measures import Against, Errors, Measure, Precision
+from rnnlens.probe.prior import prior_nll
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.semantics import base, of_model
 from rnnlens.probe.used import Used
 
 _BINS = 15  # of confidence, for the calibration error
@@ -34,19 +37,38 @@ class Score:
     unigram: float  #: Perplexity of the labels' frequencies in training.
     #: How much of what the probe reads the model itself uses; None: not measured.
     used: Used | None = None
+    #: Where labels are numbers: the mean absolute error of each distribution's mean.
+    error: Against | None = None
+    #: Where several labels hold at once: the average precision, mean over the labels.
+    precision: Against | None = None
 
 
 class _Sums:
     """Running sums over the states of one kind."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, answers: Answers, device: torch.device) -> None:
+        self.answers = answers
+        self.more: Measure | None = None
+        if answers.several or answers.scale:
+            self.more = Precision(answers) if answers.several else Errors(answers)
         self.nll = torch.zeros((), dtype=torch.float64, device=device)
         self.right = torch.zeros_like(self.nll)
         self.divergence = torch.zeros_like(self.nll)
         self.bins = torch.zeros(3, _BINS, dtype=torch.float64, device=device)
 
-    def add(self, log_p: Tensor, labels: Tensor, model_log_p: Tensor | None) -> None:
-        """Take in log-probabilities (N, V); the divergence is from those of the model."""
+    def add(
+        self, logits: Tensor, chunk: Chunk, model_logits: Tensor | None, y: Tensor | None = None
+    ) -> None:
+        """Take in logits (N, V); the divergence is from those of the model.
+
+        `y`: they are the model's own, made of this.
+        """
+        if isinstance(self.more, Errors) and y is not None:  # the number itself, without bins
+            self.more.add_numbers(y[:, 0], chunk)
+        elif self.more:
+            self.more.add(self.answers.probabilities(logits), chunk)
+        rows, labels = self.answers.questions(logits, chunk.labels)
+        log_p = rows.log_softmax(-1)
         self.nll -= log_p.gather(1, labels[:, None]).sum()
         confidence, guess = log_p.max(-1)
         confidence, right = confidence.exp(), (guess == labels).float()
@@ -54,7 +76,8 @@ class _Sums:
         place = (confidence * _BINS).long().clamp_max(_BINS - 1)
         for row, values in enumerate((confidence, right, torch.ones_like(right))):
             self.bins[row] += torch.bincount(place, values, _BINS)
-        if model_log_p is not None:
+        if model_logits is not None:
+            model_log_p = self.answers.questions(model_logits, chunk.labels)[0].log_softmax(-1)
             gap = model_log_p - log_p
             self.divergence += (model_log_p.exp() * gap).sum() / np.log(2)
 
@@ -80,24 +103,31 @@ def evaluate(
 
     `advance` is told the number of states after each chunk.
     """
+    others = dataset.splits["test"].others
     for semantic in probes.semantics:
+        if not of_model(semantic) and base(semantic) not in others:
+            continue  # this data does not tell
         kinds = (*probes.kinds, *((PREDICTION,) if semantic == "output" else ()))
         stream, counts = dataset.stream("test", semantic, kinds=kinds), probes.counts.get(semantic)
-        prior = log_prior(dataset.counts(semantic) if counts is None else counts)
-        sums = {kind: _Sums(dataset.device) for kind in probes.kinds}
-        model = _Sums(dataset.device) if semantic == "output" else None
+        answers = dataset.answers_to(semantic)
+        prior = answers.prior(dataset.counts(semantic) if counts is None else counts)
+        sums = {kind: _Sums(answers, dataset.device) for kind in probes.kinds}
+        model = _Sums(answers, dataset.device) if semantic == "output" else None
+        constant = _Sums(answers, dataset.device)
         pairs, unigram = 0, 0.0
         chunks = stream.chunks((0,) if states else None) if stream.pairs else ()
         for chunk in chunks:
-            model_log_p = None
+            model_logits = None
             if model:
-                model_log_p = dataset.model.predict(chunk.states[PREDICTION]).log_softmax(-1)
-                model.add(model_log_p, chunk.labels, None)
+                model_logits = dataset.model.predict(chunk.states[PREDICTION])
+                model.add(model_logits, chunk, None, chunk.states[PREDICTION])
             for kind in probes.kinds:
-                log_p = probes.logits(kind, chunk.states[kind], semantic).log_softmax(-1)
-                sums[kind].add(log_p, chunk.labels, model_log_p)
-            unigram -= float(prior[chunk.labels.cpu()].sum())
-            pairs += len(chunk.labels)
+                logits = probes.logits(kind, chunk.states[kind], semantic)
+                sums[kind].add(logits, chunk, model_logits)
+            if constant.more:
+                constant.more.add(answers.probabilities(prior.expand(len(chunk.labels), -1)), chunk)
+            unigram += prior_nll(answers, prior, chunk.labels)
+            pairs += chunk.labels.numel()
             advance(len(chunk.labels))
             if states and pairs >= states:
                 break
@@ -114,4 +144,16 @@ def evaluate(
                 divergence=float(total.divergence) / pairs if model else None,
                 calibration=total.calibration(),
                 unigram=perplexity(unigram, pairs),
+                error=_against(Errors, total, model, constant),
+                precision=_against(Precision, total, model, constant),
             )
+
+
+def _against(
+    sort: type[Measure], total: _Sums, model: _Sums | None, constant: _Sums
+) -> Against | None:
+    """A measure of a probe, of the model and of the frequencies, where labels are of that sort."""
+    ours, theirs = (sums.more.value() if isinstance(sums.more, sort) else None
+                    for sums in (total, constant))  # fmt: skip
+    own = model.more.value() if model and model.more else None
+    return None if ours is None or theirs is None else Against(ours, own, theirs)

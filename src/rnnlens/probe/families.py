@@ -12,8 +12,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.model.traceable import Readout
-from rnnlens.probe.kernels import softmax_gradient_
+from rnnlens.probe.kernels import sigmoid_gradient_, softmax_gradient_
 from rnnlens.probe.moments import Moments
 from rnnlens.probe.probes import Stack
 
@@ -32,13 +33,15 @@ class Family(ABC):
     rank = 0
 
     def __init__(
-        self, moments: Moments, kinds: Sequence[str], label_count: int, device: torch.device
+        self, moments: Moments, kinds: Sequence[str], answers: Answers, device: torch.device
     ) -> None:
-        self.moments, self.kinds, self.label_count = moments, tuple(kinds), label_count
+        self.moments, self.kinds, self.label_count = moments, tuple(kinds), len(answers)
+        self.scale = answers.scale
+        self.gradient_ = sigmoid_gradient_ if answers.several else softmax_gradient_
         self.device = device
         is_cuda = device.type == "cuda"
         half = torch.bfloat16 if is_cuda else torch.float32
-        self.rows = padded(label_count) if is_cuda else label_count
+        self.rows = padded(self.label_count) if is_cuda else self.label_count
         widths = [len(moments.mean(kind)) for kind in kinds]
         self.columns = padded(1 + max(widths), ALIGN if is_cuda else _ALIGN_ON_CPU)
         mean = torch.zeros(len(kinds), self.columns, dtype=torch.float32, device=device)
@@ -62,7 +65,7 @@ class Family(ABC):
 
     def nll(self, k: int, x: Tensor, labels: Tensor) -> Tensor:
         """Each state's negative log-likelihood."""
-        return softmax_gradient_(self.stack.logits(k, x), labels, self.label_count, 0.0)
+        return self.gradient_(self.stack.logits(k, x), labels, self.label_count, 0.0)
 
     @abstractmethod
     def learn(self, k: int, x: Tensor, labels: Tensor, scale: float) -> Tensor:
@@ -111,14 +114,19 @@ class Linear(Family):
                 zero = torch.zeros(self.label_count, len(mean), device=self.device).double()
                 self.fold(kind, zero, log_prior.double(), weight)
                 continue
-            read = readout.weight.double() @ self.moments.regression(kind).T  # (V, H)
-            ahead = readout.weight.double() @ self.moments.mean(self.moments.last)
-            self.fold(kind, read, readout.bias.double() + ahead - read @ mean, weight)
+            given = readout.weight.double()  # (V, H), or (1, H) of a number
+            read = given @ self.moments.regression(kind).T
+            bias = readout.bias.double() + given @ self.moments.mean(self.moments.last)
+            bias -= read @ mean
+            if self.scale:
+                more = self.moments.unexplained(kind, given)
+                read, bias = self.scale.linear(read, bias, more)
+            self.fold(kind, read, bias, weight)
         self.refresh()
 
     def learn(self, k: int, x: Tensor, labels: Tensor, scale: float) -> Tensor:
         logits = self.stack.logits(k, x)
-        nll = softmax_gradient_(logits, labels, self.label_count, scale)
+        nll = self.gradient_(logits, labels, self.label_count, scale)
         self.gradients["map"][k].addmm_(logits.T, x)
         return nll
 
@@ -132,12 +140,12 @@ class Shared(Family):
     """
 
     def __init__(
-        self, moments: Moments, kinds: Sequence[str], label_count: int, device: torch.device,
+        self, moments: Moments, kinds: Sequence[str], answers: Answers, device: torch.device,
         rank: int,
     ) -> None:  # fmt: skip
         self.rank, self.inner = rank, padded(rank + len(kinds), 8)
         self.biases = slice(rank, rank + len(kinds))
-        super().__init__(moments, kinds, label_count, device)
+        super().__init__(moments, kinds, answers, device)
 
     def _start_at_zero(self) -> dict[str, Tensor]:
         maps = torch.zeros(
@@ -161,6 +169,9 @@ class Shared(Family):
             labels[: self.label_count, self.biases] = log_prior[:, None].float()
             self.refresh()
             return
+        if self.scale:
+            read, bias = self.scale.linear(readout.weight.double(), readout.bias.double(), 0.0)
+            readout = Readout(readout.kind, read, bias)
         mean = self.moments.mean(self.moments.last)
         root = _root(self.moments.covariance(self.moments.last))
         u, s, v = torch.linalg.svd(readout.weight.double() @ root, full_matrices=False)
@@ -177,7 +188,7 @@ class Shared(Family):
     def learn(self, k: int, x: Tensor, labels: Tensor, scale: float) -> Tensor:
         z = x @ self.working["map"][k].T
         logits = z @ self.working["labels"].T
-        nll = softmax_gradient_(logits, labels, self.label_count, scale)
+        nll = self.gradient_(logits, labels, self.label_count, scale)
         self.gradients["labels"].addmm_(logits.T, z)
         self.gradients["map"][k].addmm_((logits @ self.working["labels"]).T, x)
         self.gradients["map"][k, self.rank :] = 0

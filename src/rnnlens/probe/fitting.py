@@ -19,7 +19,6 @@ from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
 from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.moments import Moments, measure
-from rnnlens.probe.prior import log_prior
 from rnnlens.probe.probes import Stack
 from rnnlens.probe.recipe import FitConfig, Recipe
 from rnnlens.probe.spread import Spread
@@ -69,6 +68,7 @@ class Fitter:
             raise RnnlensError(
                 f"no sentence is long enough for the semantic {semantic!r}; give a nearer one"
             )
+        self.answers = dataset.answers_to(semantic)
         from_readout = closed_form and config.closed_form and semantic == "output"
         readout = dataset.classifier if from_readout else None
         self.progress = FitProgress()
@@ -85,7 +85,7 @@ class Fitter:
         self.in_threads = (
             isinstance(self.family, Linear)
             and not is_cuda
-            and self.recipe.batch * self.train.label_count >= _WORTH
+            and self.recipe.batch * len(self.answers) >= _WORTH
         )
         self.first = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
         self.second = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
@@ -95,13 +95,13 @@ class Fitter:
 
     def _family(self, moments: Moments, readout: Readout | None) -> Family:
         """The probes as they are before the first step."""
-        labels = self.train.label_count
+        answers = self.answers
         if self.config.probe == "linear":
-            family: Family = Linear(moments, self.kinds, labels, self.device)
+            family: Family = Linear(moments, self.kinds, answers, self.device)
         else:
-            rank = min(self.config.rank, labels)
-            family = Shared(moments, self.kinds, labels, self.device, rank)
-        family.start(readout, log_prior(self.counts).to(self.device))
+            rank = min(self.config.rank, len(answers))
+            family = Shared(moments, self.kinds, answers, self.device, rank)
+        family.start(readout, answers.prior(self.counts).to(self.device))
         if readout and not all(torch.isfinite(w).all() for w in family.weights.values()):
             return self._family(moments, None)  # states too large to take a closed form of
         return family
@@ -113,7 +113,7 @@ class Fitter:
             quiet=not self.processes.first,
         ) as progress:  # fmt: skip
             chunks = progress.over(self.train.chunk(chosen) for chosen in plan)
-            return measure(chunks, last, self.train.label_count)
+            return measure(chunks, last, self.answers)
 
     def _seed(self, epoch: int) -> tuple[int, ...]:
         return (self.config.seed, epoch + 1)

@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 _PART = 1 << 22  # weights updated at once on the CPU, which bounds the memory in between
@@ -28,6 +29,18 @@ def softmax_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float
     logits.mul_(scale)
     logits[:, labels:] = 0
     return nll
+
+
+def sigmoid_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float) -> Tensor:
+    """The same where each label holds or not by itself: targets are (N, V) of 0 and 1, and the NLL
+    is the mean over the labels.
+    """
+    real = logits[:, :labels]
+    nll = F.binary_cross_entropy_with_logits(real.float(), targets.float(), reduction="none")
+    real.sigmoid_().sub_(targets)
+    logits.mul_(scale)
+    logits[:, labels:] = 0
+    return nll.mean(1)
 
 
 def adamw_(

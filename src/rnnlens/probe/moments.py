@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.dataset import Chunk
 
@@ -33,7 +34,8 @@ class Moments:
     sums: dict[str, Tensor] = field(default_factory=dict)  # (H,)
     squares: dict[str, Tensor] = field(default_factory=dict)  # (H, H)
     products: dict[str, Tensor] = field(default_factory=dict)  # (H, H of the last kind)
-    label_counts: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))  # (V,)
+    answers: Answers | None = None  # whose frequencies are counted
+    label_counts: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
 
     def add(self, chunk: Chunk) -> None:
         """Add the states of a chunk to the sums."""
@@ -42,10 +44,8 @@ class Moments:
         if not self.count:
             self.about = {kind: _about(v) for kind, v in chunk.states.items()}
         self.count += len(chunk.labels)
-        if len(self.label_counts):
-            self.label_counts += torch.bincount(
-                chunk.labels, minlength=len(self.label_counts)
-            ).cpu()
+        if self.answers:
+            self.label_counts += self.answers.counts(chunk.labels).cpu()
         last = self._near(self.last, chunk.states[self.last])
         for kind, states in chunk.states.items():
             v = self._near(kind, states)
@@ -94,6 +94,12 @@ class Moments:
         )
         return matrix
 
+    def unexplained(self, kind: str, weight: Tensor) -> float:
+        """The variance of a number, weight (1, H) @ last, that a kind leaves to be guessed."""
+        across = self._covariance(kind, self.products[kind], self.last)
+        left = self.covariance(self.last) - across.T @ self.regression(kind)
+        return max(0.0, float((weight @ left @ weight.T).sum()))
+
 
 def _about(states: Tensor) -> tuple[Tensor, Tensor]:
     """The mean and deviation (H,) of some states; 1 for a unit that does not move."""
@@ -102,9 +108,10 @@ def _about(states: Tensor) -> tuple[Tensor, Tensor]:
     return centre, torch.where(spread > 0, spread, torch.ones_like(spread))
 
 
-def measure(chunks: Iterable[Chunk], last: str, label_count: int = 0) -> Moments:
-    """The moments of all chunks."""
-    moments = Moments(last, label_counts=torch.zeros(label_count, dtype=torch.int64))
+def measure(chunks: Iterable[Chunk], last: str, answers: Answers | None = None) -> Moments:
+    """The moments of all chunks, and how often each label occurs in them."""
+    counts = answers.no_counts() if answers else torch.zeros(0, dtype=torch.int64)
+    moments = Moments(last, answers=answers, label_counts=counts)
     for chunk in chunks:
         moments.add(chunk)
     if not moments.count:

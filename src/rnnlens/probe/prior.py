@@ -1,9 +1,15 @@
 """The unigram baseline: what can be said of a label by its frequency in training alone."""
 
+import torch.nn.functional as F
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 
-def log_prior(counts: Tensor) -> Tensor:
-    """The log frequencies (V,) of labels, each counted once more than it occurs."""
-    smoothed = counts.double() + 1
-    return (smoothed / smoothed.sum()).log()
+
+def prior_nll(answers: Answers, prior: Tensor, labels: Tensor) -> float:
+    """The negative log-likelihood of labels, all together, by `answers.prior` of their counts."""
+    labels = labels.cpu()
+    if not answers.several:
+        return -float(prior[labels].sum())
+    logits = prior.expand(len(labels), -1)
+    return float(F.cross_entropy(*answers.questions(logits, labels), reduction="sum"))

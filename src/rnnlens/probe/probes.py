@@ -1,17 +1,18 @@
 """G(kind, state): what a state of some kind says about the labels."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
 from rnnlens.model.traceable import product
 from rnnlens.probe.spread import Spread
-from rnnlens.probe.stored import check_layouts, dtype_name
+from rnnlens.probe.stored import check_layouts, dtype_name, label_counts
 from rnnlens.tensors import Layout, in_range
 
 FAMILIES = ("linear", "shared")
@@ -149,10 +150,11 @@ class Probes:
 
     family: str
     kinds: tuple[str, ...]
-    label_count: int
+    label_count: int  # of the model itself
     stacks: Mapping[str, Stack]  # by semantic
     counts: Mapping[str, Tensor] = field(default_factory=dict)  # (V,) of labels in training
     spreads: Mapping[str, Spread] = field(default_factory=dict)  # by kind; older probes have none
+    answers: Mapping[str, Answers] = field(default_factory=dict)  # that are not the model's labels
 
     @property
     def semantics(self) -> tuple[str, ...]:
@@ -207,23 +209,25 @@ class Probes:
 
     def to_json(self) -> dict[str, Any]:
         """The description of the probes in probes.json."""
+        answers = {name: asdict(one) for name, one in self.answers.items()}
         return {
             "family": self.family,
             "kinds": self.kinds,
             "semantics": self.semantics,
             "labels": self.label_count,
             "parameters": self.parameters,
-        }
+        } | ({"answers": answers} if answers else {})
 
     @classmethod
     def of(
         cls, family: str, kinds: Sequence[str], semantics: Sequence[str], label_count: int,
-        tensors: Mapping[str, Tensor],
+        tensors: Mapping[str, Tensor], answers: Mapping[str, Answers] | None = None,
     ) -> "Probes":  # fmt: skip
         """The inverse of `tensors`; an error where these do not fit together."""
         layouts = {name: Layout(dtype_name(t), tuple(t.shape)) for name, t in tensors.items()}
         try:
-            check_layouts(layouts, (family, kinds, semantics, label_count))
+            counts_of = label_counts(semantics, label_count, answers or {})
+            check_layouts(layouts, (family, kinds, counts_of))
         except ValueError as error:
             raise RnnlensError(f"the probes are damaged ({error}); fit them anew") from error
         moving = all((t > 0).all() for name, t in tensors.items() if name.endswith("/scale"))
@@ -233,4 +237,4 @@ class Probes:
         counts = {s: tensors[f"{s}/counts"] for s in semantics if f"{s}/counts" in tensors}
         read = {kind: Spread.read(tensors, kind) for kind in kinds}
         spreads = {kind: spread for kind, spread in read.items() if spread is not None}
-        return cls(family, tuple(kinds), label_count, stacks, counts, spreads)
+        return cls(family, tuple(kinds), label_count, stacks, counts, spreads, dict(answers or {}))

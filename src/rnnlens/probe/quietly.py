@@ -1,5 +1,8 @@
 """Fitting to the end, with nothing to show but its progress."""
 
+from collections.abc import Sequence
+
+from rnnlens.corpus.answers import Answers
 from rnnlens.probe import semantics
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import Fitter
@@ -32,4 +35,13 @@ def fit_quietly(
             fitter.run(advance, lambda: None)
         stacks[semantic], counts[semantic] = fitter.result(), fitter.counts
         spreads = spreads or fitter.spreads
-    return Probes(config.probe, dataset.kinds, dataset.label_count, stacks, counts, spreads)
+    answers = other_answers(dataset, tuple(stacks))
+    return Probes(
+        config.probe, dataset.kinds, dataset.label_count, stacks, counts, spreads, answers
+    )
+
+
+def other_answers(dataset: Dataset, asked: Sequence[str]) -> dict[str, Answers]:
+    """What semantics ask for that is not a label of the model."""
+    others = {semantics.base(name) for name in asked if not semantics.of_model(name)}
+    return {name: dataset.answers[name] for name in sorted(others)}

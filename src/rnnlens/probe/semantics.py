@@ -4,17 +4,40 @@ import re
 
 from rnnlens.errors import RnnlensError
 
-INPUT = "input"
-_FORM = re.compile(r"input|output(?:[+-][1-9]\d{0,3})?")
+INPUT, OUTPUT, TAG = "input", "output", "tag"
+_FORM = re.compile(r"input|(?!input[+-])([a-z][a-z0-9_]{0,30})([+-][1-9]\d{0,3})?")
+
+
+def _parts(semantic: str) -> tuple[str, int]:
+    """Whose labels it asks for, and how many steps later than a state stands beside."""
+    match = _FORM.fullmatch(semantic)
+    if not match:
+        raise RnnlensError(
+            f"{semantic!r} is no semantic; give output, input, output+N or output-N, or the name "
+            "of other targets, such as tag, comma between"
+        )
+    return match[1] or INPUT, int(match[2] or 0)
+
+
+def base(semantic: str) -> str:
+    """Whose labels it asks for: `output` of `output+2`."""
+    return _parts(semantic)[0]
+
+
+def shift(semantic: str) -> int:
+    """How many steps after a state's place among its targets the label stands: 2 of `output+2`."""
+    return _parts(semantic)[1]
+
+
+def of_model(semantic: str) -> bool:
+    """Whether it asks for labels of the model itself: what it predicts, or the words it reads."""
+    return base(semantic) in (INPUT, OUTPUT)
 
 
 def offset(semantic: str) -> int:
     """How many words after the one just read the label stands: 0 for `input`, 1 for `output`."""
-    if not _FORM.fullmatch(semantic):
-        raise RnnlensError(
-            f"{semantic!r} is no semantic; give output, input, output+N or output-N, comma between"
-        )
-    return 0 if semantic == INPUT else 1 + int(semantic.removeprefix("output") or 0)
+    name, steps = _parts(semantic)
+    return steps + (name == OUTPUT)
 
 
 def parse(text: str) -> tuple[str, ...]:

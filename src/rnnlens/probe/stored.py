@@ -1,18 +1,19 @@
 """Stored probes: what their two files hold, and whether the tensors are those described."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import torch
-from annotated_types import Ge, Le, Len
+from annotated_types import Ge, Le, Len, MaxLen
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.vocabulary import MOST_LABELS
 from rnnlens.errors import RnnlensError
 from rnnlens.files import Count, Name, Settings, Sha, Strict
 from rnnlens.model.kinds import MOST_KINDS
-from rnnlens.probe.semantics import parse
+from rnnlens.probe.semantics import base, of_model, parse
 from rnnlens.probe.spread import Spread
 from rnnlens.tensors import Layouts
 
@@ -35,6 +36,8 @@ class ProbesFile(Strict):
     made: Settings  # how they were fitted
     #: While they replace others: what was here of those, whose tensors may still be in place.
     previous: "ProbesFile | None" = None
+    #: By semantic, what they ask for where that is not a label of the model.
+    answers: Annotated[dict[Name, Answers], MaxLen(100)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for names in (self.kinds, self.semantics):
@@ -44,6 +47,9 @@ class ProbesFile(Strict):
             parse(",".join(self.semantics))
         except RnnlensError as error:
             raise ValueError(str(error)) from error
+        others = {base(name) for name in self.semantics if not of_model(name)}
+        if others != self.answers.keys():
+            raise ValueError("the labels of a semantic are missing or too many")
         if self.previous and self.previous.previous:
             raise ValueError("there are several previous probes")
 
@@ -53,17 +59,28 @@ def halved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: t if name.endswith(_EXACT) else t.half() for name, t in tensors.items()}
 
 
-def check_layouts(layouts: Layouts, probes: tuple[str, Sequence[str], Sequence[str], int]) -> None:
+def label_counts(
+    semantics: Sequence[str], label_count: int, answers: Mapping[str, Answers]
+) -> dict[str, int]:
+    """How many labels each semantic asks for; `label_count` is that of the model."""
+    return {
+        semantic: label_count if of_model(semantic) else len(answers[base(semantic)])
+        for semantic in semantics
+    }
+
+
+def check_layouts(layouts: Layouts, probes: tuple[str, Sequence[str], Mapping[str, int]]) -> None:
     """Raise ValueError where the names, shapes or types of a file's tensors are not those of
-    probes with this family, these kinds and semantics, and so many labels.
+    probes with this family, these kinds, and semantics with so many labels each.
     """
-    family, kinds, semantics, label_count = probes
+    family, kinds, semantics = probes
     wanted: dict[str, tuple[int, ...]] = {}
-    for semantic in semantics:
+    for semantic, label_count in semantics.items():
         wanted |= _shapes(layouts, family, kinds, semantic, label_count)
     if any(name.startswith("spread/") for name in layouts):  # older files have none
         for kind in kinds:
-            wanted |= Spread.shapes(kind, _columns(layouts, f"{semantics[0]}/{kind}/weight"))
+            weight = f"{next(iter(semantics))}/{kind}/weight"
+            wanted |= Spread.shapes(kind, _columns(layouts, weight))
     if strange := sorted(layouts.keys() ^ wanted.keys()):
         raise ValueError(f"the tensor {strange[0]} is missing or too many")
     for name, shape in wanted.items():
@@ -81,8 +98,9 @@ def _shapes(
     if family == "shared":
         rank = _columns(layouts, f"{semantic}/labels")
         wanted[f"{semantic}/labels"] = (label_count, rank)
-    if f"{semantic}/counts" in layouts:  # older files have none
-        wanted[f"{semantic}/counts"] = (label_count,)
+    if counts := layouts.get(f"{semantic}/counts"):  # older files have none
+        several = len(counts.shape) == 2  # how often each label does not hold, and does
+        wanted[f"{semantic}/counts"] = (2, label_count) if several else (label_count,)
     for kind in kinds:
         at = f"{semantic}/{kind}"
         width = _columns(layouts, f"{at}/weight")

@@ -7,22 +7,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.axes.targets import Batch, most_telling, words_of
+from rnnlens.adapter.axes.targets import NOTHING, NUMBER, Batch, Pair, most_telling, words_of
 from rnnlens.adapter.known import KnownModule
 from rnnlens.adapter.settings import mark_of
-from rnnlens.adapter.user_model import UserModel, UserRecord
+from rnnlens.adapter.user_model import UserModel
+from rnnlens.adapter.user_record import UserRecord
+from rnnlens.corpus.answers import Scale
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError, RnnlensWarning
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe import data
+from rnnlens.probe.asked import other_answers, own_answers
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.prior import log_prior
 
 _TRIED = 4  # batches that are compared with the unigram baseline
+_EXACT = 1e-4  # of the axis: how well a number is told at best
 _SURE = 2.0  # standard errors by which the module must be worse for a warning
 
 
@@ -45,51 +47,89 @@ class Study:
     @property
     def is_readable(self) -> bool:
         """Whether rnnlens knows how to make a text into a batch for the module."""
-        return bool(self.inputs and (self.model.record.fed or self.user.prepare))
+        record = self.model.record
+        return bool((self.inputs or record.features) and (record.fed or self.user.prepare))
 
     def vocabulary(self) -> Vocabulary:
         """The names, with how often each label comes in training."""
-        counts = tuple(self.dataset.counts("output").tolist())
-        return Vocabulary.of_user(self.labels, counts, self.inputs)
+        answers = self.model.record.answers(self.labels)
+        counts = answers.no_counts()
+        if self.model.predicts:
+            counts = self.dataset.counts("output")
+        rows = counts[1] if answers.several else counts
+        return Vocabulary.of_user(self.labels, tuple(rows.tolist()), self.inputs)
 
 
 def study(
-    user: UserModel, batches: Mapping[str, Sequence[Batch]], *, follows: bool = False
+    user: UserModel,
+    pairs: Mapping[str, Sequence[Pair]],
+    *,
+    follows: bool = False,
+    names: Mapping[str, Sequence[str] | None] | None = None,
 ) -> Study:
     """Trace some batches, and find the labels, the kinds, and how a text becomes a batch.
 
-    `follows`: targets are known to be the next words, which short batches may not show.
+    `follows`: targets are known to be the next words, which short batches may not show. `names`:
+    those of labels that are not the module's own, by semantic.
     """
+    batches = {name: [Batch.of(pair) for pair in some] for name, some in pairs.items()}
+    user = replace(user, sort=batches["train"][0].sort)
     adapter = user.adapter()
     telling, *others = most_telling(batches["train"])
     axes = adapter.align(telling, *others)
     follows = axes.follows or follows
-    labels = _labels(user, adapter.trace(telling[0]).prediction.shape[-1])
-    inputs = labels if follows else ()
+    trace = adapter.trace(telling.inputs)
+    answers = other_answers(batches["train"], names or {})
+    own = own_answers(user, batches, trace, next(iter(answers.values()), None))
+    inputs = own.names if follows and not axes.features else ()
     if user.inputs is not None:
         inputs = tuple(user.inputs)
     _check_embedding(adapter, inputs)
+    scale = _with_error(own.scale, adapter, batches["valid"]) if user.sort == NUMBER else own.scale
     record = UserRecord(
         user.where, modules.description(adapter.module), follows,
-        None if user.prepare else axes.fed, adapter.kinds, len(labels), adapter.difference,
+        None if user.prepare else axes.fed, adapter.kinds, len(own), adapter.difference,
         replace(user.settings(), mark=mark_of(user.prepare, len(inputs))),
+        0 if inputs else axes.features, own.several, scale, user.sort != NOTHING,
     )  # fmt: skip
     model = KnownModule(record, lambda: (user, adapter))
-    splits = {name: data.of_batches(model, pairs) for name, pairs in batches.items()}
-    dataset = Dataset(model, splits, len(labels), reads_labels=inputs == labels, follows=follows)
-    result = Study(user, model, dataset, labels, inputs)
+    splits = {name: data.of_batches(model, some) for name, some in batches.items()}
+    dataset = Dataset(
+        model, splits, len(own), reads_labels=inputs == own.names, follows=follows,
+        answers={"output": record.answers(own.names), **answers},
+    )  # fmt: skip
+    result = Study(user, model, dataset, own.names, inputs)
     _warn_of_padding(result, telling)
-    _warn_if_worse_than_unigram(dataset, [targets for _, targets in batches["train"]])
+    if model.predicts:
+        _warn_if_worse_than_unigram(dataset)
     return result
 
 
+@torch.no_grad()
+def _with_error(scale: Scale | None, adapter: Adapter, valid: Sequence[Batch]) -> Scale | None:
+    """The scale of a module's numbers with the deviation of these from the right ones."""
+    if scale is None or adapter.axes is None:
+        return scale
+    squares, count = 0.0, 0
+    for batch in valid:
+        trace = adapter.trace(batch.inputs)
+        codes = adapter.axes.in_time(batch.targets, trace).cpu()
+        y = trace.prediction[..., 0].double().cpu().expand(codes.shape)
+        there = codes >= 0
+        right = batch.tables["output"][codes[there]]
+        squares += float((y[there] - right).square().sum())
+        count += int(there.sum())
+    spread = scale.edges[-1] - scale.edges[0]
+    return replace(scale, error=max((squares / max(1, count)) ** 0.5, _EXACT * spread))
+
+
 def _warn_of_padding(study: Study, batch: Batch) -> None:
-    words = words_of(*batch)
+    words = words_of(batch.inputs, batch.targets)
     if words is None or study.padding is None:
         return
     model, trace = study.model, study.model.trace(batch[0])
     try:
-        read, targets = (model.in_time(labels, lambda: trace) for labels in (words, batch[1]))
+        read, targets = (model.in_time(labels, lambda: trace) for labels in (words, batch.targets))
     except RnnlensError:  # fitting meets the same error and reports it
         return
     if bool(((read == study.padding) & (targets >= 0)).any()):
@@ -102,23 +142,25 @@ def _warn_of_padding(study: Study, batch: Batch) -> None:
 
 
 @torch.no_grad()
-def _warn_if_worse_than_unigram(dataset: Dataset, targets: Sequence[Tensor]) -> None:
+def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
     """Warn of a module that predicts its targets worse than the frequencies of labels do.
 
     This catches mistakes in reading a module that nothing else shows: most likely targets lie in
     another order than predictions, or else the module is not trained.
     """
     stream = dataset.stream("train", "output", kinds=(PREDICTION,))
+    answers = stream.answers
     try:
-        every = torch.cat([one[one >= 0].flatten().long().cpu() for one in targets])
-        prior = log_prior(torch.bincount(every, minlength=dataset.label_count))
+        prior = answers.prior(stream.frequencies())
         count = len(stream.data.counts)
         chunk = stream.chunk(np.arange(0, count, -(-count // _TRIED)))
     except RnnlensError:  # fitting meets the same error and reports it
         return
-    logits, labels = dataset.model.predict(chunk.states[PREDICTION]), chunk.labels
-    model = F.cross_entropy(logits.double(), labels, reduction="none").cpu()
-    unigram = -prior[labels.cpu()]
+    logits = dataset.model.predict(chunk.states[PREDICTION]).double().cpu()
+    model, unigram = (
+        F.cross_entropy(*answers.questions(rows, chunk.labels.cpu()), reduction="none")
+        for rows in (logits, prior.expand_as(logits))
+    )
     gap = model - unigram
     if len(gap) > 1 and float(gap.mean()) > _SURE * float(gap.std()) / len(gap) ** 0.5:
         warnings.warn(
@@ -138,19 +180,3 @@ def _check_embedding(adapter: Adapter, inputs: Sequence[str]) -> None:
             f"inputs= names {len(inputs)} words and the module's embedding has "
             f"{embedding.num_embeddings}; name what it has"
         )
-
-
-def _labels(user: UserModel, count: int) -> tuple[str, ...]:
-    names = tuple(map(str, range(count) if user.labels is None else user.labels))
-    if count == 1:
-        raise RnnlensError(
-            "the module predicts one number; name its labels and make logits of it, of yes and no "
-            "logits=lambda z: torch.cat([0 * z, z], -1), of bins, by their middles and width, "
-            "logits=lambda z: -(((z - torch.tensor(middles)) / width) ** 2)"
-        )
-    if len(names) != count:
-        raise RnnlensError(
-            f"the module predicts {count} labels and {len(names)} are named; name every one, or "
-            "give logits= a function that picks the logits"
-        )
-    return names

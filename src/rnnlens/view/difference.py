@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
+
 Floats = NDArray[np.float64]
 _TINY = 1e-38  # whose logarithm is finite, and nothing times it is nothing
 _NEAR = 1e-3  # bits
@@ -25,12 +27,24 @@ class Difference:
     now: Floats  # (N,) and after
 
     @classmethod
-    def of(cls, after: Tensor, before: Tensor) -> "Difference":
+    def of(cls, after: Tensor, before: Tensor, answers: Answers | None = None) -> "Difference":
         """Of states with these logits, (N, V) each."""
+        if answers and answers.several:
+            return cls._of_several(after, before, answers)
         both = _Distribution.of(after), _Distribution.of(before)
         label = before.argmax(1)
         now, was = (d.p.gather(1, label[:, None])[:, 0].double().numpy() for d in both)
         return cls(_bits(*both, after, before), label.numpy(), was, now)
+
+    @classmethod
+    def _of_several(cls, after: Tensor, before: Tensor, answers: Answers) -> "Difference":
+        """The same where each label holds or not by itself: the mean over the labels."""
+        bits = cls.of(answers.pooled(after), answers.pooled(before)).bits
+        label = before.argmax(1)
+        was, now = (
+            v.sigmoid().gather(1, label[:, None])[:, 0].double().numpy() for v in (before, after)
+        )
+        return cls(bits, label.numpy(), was, now)
 
     @classmethod
     def join(cls, parts: Sequence["Difference"]) -> "Difference":

@@ -42,8 +42,13 @@ def divergences(lens: GridSource, pairs: Sequence[tuple[End, End]]) -> list[floa
             f"the states to compare are of texts with {words:,} words together; compare fewer, "
             f"at most {_MOST:,} words"
         )
+    if len({texts[end.read].answers.names for end in ends}) > 1:
+        raise RnnlensError("states that are asked about different labels cannot be compared")
     found = {
-        end: lens.logits(texts[end.read], end.column, end.row).double().softmax(0) for end in ends
+        end: texts[end.read]
+        .answers.pooled(lens.logits(texts[end.read], end.column, end.row).double())
+        .softmax(0)
+        for end in ends
     }
     return [jensen_shannon(found[a], found[b]) for a, b in pairs]
 

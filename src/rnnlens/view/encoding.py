@@ -9,8 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers, Scale
 from rnnlens.errors import RnnlensError
-from rnnlens.view.palette import OTHER
+from rnnlens.view.palette import OTHER, colours_of
 
 _SHARE = 0.1  # of the labels take part in the rectangle: the paper's top-k is 10% of the vocabulary
 BARS = 20  # labels kept of each state: what the detail panel shows
@@ -18,6 +19,7 @@ _BLOCKS = 8  # blocks of columns for each bar
 _SAMPLE = 16  # a sample takes every sixteenth column
 _SAMPLED = 128  # at least so many
 _ROUNDS = 2  # of mending a guess
+_TINY = 1e-30  # whose logarithm is finite
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -31,9 +33,12 @@ class Palette:
     colours: tuple[str, ...]  # of each group
     group_of: Integers  # (V,) number of each label's group
     members: Tensor  # (G, V) 1 where a label is of a group
+    answers: Answers | None = None  # the labels, where there is more to them than their names
 
     @classmethod
-    def of(cls, labels: Sequence[str], grouping: Mapping[str, Any]) -> "Palette":
+    def of(
+        cls, labels: Sequence[str], grouping: Mapping[str, Any], answers: Answers | None = None
+    ) -> "Palette":
         """A grouping of colours.json, for these labels; labels it does not list are OTHER."""
         groups = tuple(grouping["colours"])
         number = {group: k for k, group in enumerate(groups)}
@@ -43,7 +48,7 @@ class Palette:
         group_of = np.array([number[listed.get(label, OTHER)] for label in labels], np.int64)
         members = torch.zeros(len(groups), len(labels), dtype=torch.float32)
         members[torch.from_numpy(group_of), torch.arange(len(labels))] = 1
-        return cls(groups, tuple(grouping["colours"].values()), group_of, members)
+        return cls(groups, tuple(grouping["colours"].values()), group_of, members, answers)
 
     def grouping(self, labels: Sequence[str]) -> dict[str, dict[str, str]]:
         """The inverse of `of`: what colours.json holds."""
@@ -60,6 +65,15 @@ class Palette:
         return np.array(rows, np.float64)
 
 
+def palettes_of(answers: Answers, counts: Sequence[int] = ()) -> dict[str, Palette]:
+    """The colours that labels have unless somebody chooses."""
+    colours = colours_of(
+        answers.names, counts or [0] * len(answers), in_order=answers.scale is not None
+    )
+    groupings = colours["groupings"]
+    return {key: Palette.of(answers.names, value, answers) for key, value in groupings.items()}
+
+
 @dataclass(frozen=True)
 class Encodings:
     """The encodings of N states."""
@@ -71,6 +85,7 @@ class Encodings:
     entropy: Floats  # (N,) bits
     came: Floats  # (N,) probability of the label that really came; 0 where none did
     rank: Integers  # (N,) of that label, 1 is the most probable; 0 where none did
+    numbers: NDArray[np.float64]  # (N, 3) mean and interval where labels are numbers, else (N, 0)
 
     @classmethod
     def join(cls, parts: Sequence["Encodings"]) -> "Encodings":
@@ -106,6 +121,8 @@ def encode(logits: Tensor, palette: Palette, wanted: Integers, bars: int = BARS)
     with the largest sum is dominant. Labels equally probable stand in the order of their numbers.
     """
     x: Floats = logits.numpy()
+    if palette.answers and palette.answers.several:
+        return _encode_several(logits, palette, bars)
     p = logits.softmax(1)
     labels = largest(x, min(bars, x.shape[1]))
     values = np.take_along_axis(p.numpy(), labels, 1)
@@ -115,17 +132,56 @@ def encode(logits: Tensor, palette: Palette, wanted: Integers, bars: int = BARS)
     nats = highest - np.log(values[:, 0]) - torch.linalg.vecdot(p, logits).numpy()
     sums = palette.members @ among_top(logits, top_of(x.shape[1])).mul_(p).T
     dominant, group = sums.max(0)  # of (G, N)
-    nothing = np.zeros(len(x))
     made = Encodings(
         labels,
         values,
         group.numpy(),
         (dominant / sums.sum(0)).numpy(),
         np.maximum(nats / np.log(2), 0),
-        nothing.astype(np.float32),
-        nothing.astype(np.int64),
+        *_nothing(len(x)),
     )
+    if palette.answers and palette.answers.scale:
+        made = _on_axis(made, p, palette, palette.answers.scale)
     return made.asked_about(logits, wanted)
+
+
+def _nothing(count: int) -> tuple[Floats, Integers, NDArray[np.float64]]:
+    """What came, its rank, and the numbers, where there are none of these."""
+    return np.zeros(count, np.float32), np.zeros(count, np.int64), np.zeros((count, 0))
+
+
+def _on_axis(made: Encodings, p: Tensor, palette: Palette, scale: Scale) -> Encodings:
+    """The encodings of numbers. The rectangle has the colour of the bin in which the median lies,
+    and fades the less the state tells: bins are equally full in training, so that whoever knows
+    nothing finds all equally probable.
+    """
+    median = (p.cumsum(1) < p.sum(1, keepdim=True) / 2).sum(1).clamp(max=p.shape[1] - 1)
+    certain = 1 - made.entropy / np.log2(p.shape[1])
+    numbers = torch.cat([scale.mean(p)[:, None], scale.interval(p)], 1)
+    return replace(
+        made,
+        group=palette.group_of[median.numpy()],
+        share=np.clip(certain, 0, 1).astype(np.float32),
+        numbers=numbers.numpy(),
+    )
+
+
+def _encode_several(logits: Tensor, palette: Palette, bars: int) -> Encodings:
+    """The encodings of labels that hold or not each by itself. The rectangle has the colour of the
+    most probable one, and fades the less probable that is.
+    """
+    x: Floats = logits.numpy()
+    p: Floats = logits.sigmoid().numpy()
+    labels = largest(x, min(bars, x.shape[1]))
+    values = np.take_along_axis(p, labels, 1)
+    if not np.isfinite(values[:, 0]).all():
+        raise RnnlensError("the network's numbers are too large to draw; train it anew")
+    bits = np.where((p > 0) & (p < 1), -p * np.log2(np.maximum(p, _TINY)), 0)
+    bits += np.where((p > 0) & (p < 1), -(1 - p) * np.log2(np.maximum(1 - p, _TINY)), 0)
+    return Encodings(
+        labels, values, palette.group_of[labels[:, 0]], values[:, 0], bits.sum(1),
+        *_nothing(len(x)),
+    )  # fmt: skip
 
 
 def top_of(labels: int) -> int:

@@ -19,6 +19,7 @@ _EXAMPLES = (  # for runs that have none of their own
     "the dogs near the old house see a bird .",
 )
 EXAMPLES, SHORT, LONG = 3, 4, 12  # texts that a run of a user's module keeps, and their words
+LONG_SERIES = 48  # numbers, which say less each than a word does
 TEXTS = 6  # that a run keeps where their states can be computed at any time
 _LOOKED_AT = 2000  # sentences, from which the best are taken
 _UNKNOWN = 0.1  # share of words that an example may have
@@ -30,7 +31,7 @@ def examples_of(session: Session) -> list[str]:
         return list(session.examples) or [""]
 
     def strange(text: str) -> float:
-        return _strange(session.vocabulary.encode(text.split()), session.text)
+        return _strange(session.text.encode(text.split()), session.text)
 
     return [text for text in _EXAMPLES if strange(text) < _UNKNOWN] or [min(_EXAMPLES, key=strange)]
 
@@ -47,7 +48,7 @@ def chosen_examples(sentences: Iterable[Sentence], side: TextSide, most: int) ->
         text = " ".join(words[:LONG])
         with contextlib.suppress(RnnlensError):
             split = side.words(text)
-            if numbers := tuple(side.vocabulary.encode(split)):
+            if numbers := tuple(side.encode(split)):
                 read[text] = Example(text, split, numbers, {})
     known = [one for one in read.values() if _strange(one.ids, side) < _UNKNOWN]
     return (known or list(read.values()))[:most]

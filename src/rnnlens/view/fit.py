@@ -1,26 +1,27 @@
 """A lens for a module of the user's own: probes fitted to its states, and grids of new text."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from rnnlens.adapter.axes.parting import is_part, some_sequences
-from rnnlens.adapter.axes.targets import Batch, check_batches, words_of
+from rnnlens.adapter.axes.targets import NOTHING, Batch, features_of, words_of
+from rnnlens.adapter.user_batches import check_batches
 from rnnlens.adapter.user_model import UserModel
-from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
+from rnnlens.model.numbers import written
 from rnnlens.probe.quietly import fit_quietly
 from rnnlens.probe.recipe import FitConfig
 from rnnlens.probe.study import Study, study
 from rnnlens.threads import threads_for
-from rnnlens.view.encoding import Palette
-from rnnlens.view.examples import EXAMPLES, LONG
+from rnnlens.view.encoding import Palette, palettes_of
+from rnnlens.view.examples import EXAMPLES, LONG, LONG_SERIES
 from rnnlens.view.lens import Lens
-from rnnlens.view.palette import checked, colours_of
+from rnnlens.view.palette import checked
 from rnnlens.view.session import Session
 
 _HELD_OUT = 10  # every tenth batch decides when to stop, where no others are given for that
@@ -28,10 +29,11 @@ _HELD_OUT = 10  # every tenth batch decides when to stop, where no others are gi
 
 def fit(
     module: nn.Module,
-    batches: Iterable[Batch],
+    batches: Iterable[Any],
     labels: Sequence[str] | None = None,
     *,
-    valid: Iterable[Batch] | None = None,
+    valid: Iterable[Any] | None = None,
+    targets: Mapping[str, Sequence[str] | None] | None = None,
     inputs: Sequence[str] | None = None,
     words: Callable[[str], Iterable[str]] = str.split,
     prepare: Callable[[list[int]], Any] | None = None,
@@ -40,7 +42,7 @@ def fit(
     logits: Callable[[Any], Any] | None = None,
     batch_first: bool | None = None,
     exclude: Iterable[str] = (),
-    ignore_index: int | None = None,
+    ignore_index: float | None = None,
     colours: Mapping[str, Any] | None = None,
     name: str | None = None,
     **settings: Any,
@@ -48,9 +50,14 @@ def fit(
     """Fit probes to every kind of a module of your own, and look through them.
 
     `batches` are pairs (what the module is fed, its targets); a negative target is none, and so is
-    `ignore_index`. `labels` are the targets' names, in the order of their numbers. `valid` are
-    batches that decide when to stop; without them every tenth of `batches` does, or of a single
-    batch every tenth sequence.
+    `ignore_index`. `labels` are the targets' names, in the order of their numbers. Targets that are
+    floats are numbers, and a last axis of 0 and 1 is a set of labels. `valid` are batches that
+    decide when to stop; without them every tenth of `batches` does, or of a single batch every
+    tenth sequence.
+
+    For labels that are not the module's own, the targets of a batch are several by name, such as
+    `{"output": y, "tag": tags}`, and `targets={"tag": names}` names their labels; without `output`
+    the module need not predict anything.
 
     `inputs` are the names of what the module reads, where these are others than the labels; `words`
     splits a text into them, and `prepare` turns their numbers into what the module is fed.
@@ -65,25 +72,27 @@ def fit(
         ignore_index=ignore_index,
     )  # fmt: skip
     train, held = _split(user, batches, valid)
-    config = _config(settings)
+    config = _config({"semantic": _semantics(train[0]), **settings})
     chosen = None if colours is None else {"own": checked(colours, Path("colours="))}
     with threads_for(max((p.numel() for p in user.module.parameters()), default=0)):
-        found = study(user, {"train": train, "valid": held})
+        found = study(user, {"train": train, "valid": held}, names=targets)
         probes = fit_quietly(found.dataset, config)
     vocabulary = found.vocabulary()
     text = found.model.text(vocabulary)
     examples = _examples(found, Session(found.model, text), held[0])
     session = Session(found.model, text, examples)
     name = name or type(found.model.adapter.module).__name__
-    return Lens(name, session, _palettes(vocabulary, chosen), probes, made=asdict(config))
+    palettes = palettes_of(text.labels, vocabulary.counts)
+    if chosen:
+        palettes = {key: Palette.of(vocabulary.labels, value, text.answers)
+                    for key, value in chosen.items()}  # fmt: skip
+    return Lens(name, session, palettes, probes, made=asdict(config))
 
 
-def _palettes(
-    vocabulary: Vocabulary, chosen: Mapping[str, Mapping[str, Any]] | None
-) -> dict[str, Palette]:
-    """The user's colours, or those that go by the labels' names."""
-    groupings = chosen or colours_of(vocabulary.labels, vocabulary.counts)["groupings"]
-    return {key: Palette.of(vocabulary.labels, value) for key, value in groupings.items()}
+def _semantics(batch: Batch) -> str:
+    """What there are probes for unless somebody chooses: whatever there are targets for."""
+    own = () if batch.sort == NOTHING else ("output",)
+    return ",".join((*own, *batch.others))
 
 
 def _config(settings: Mapping[str, Any]) -> FitConfig:
@@ -104,12 +113,18 @@ def _config(settings: Mapping[str, Any]) -> FitConfig:
 
 
 def _split(
-    user: UserModel, batches: Iterable[Batch], valid: Iterable[Batch] | None
+    user: UserModel, batches: Iterable[Any], valid: Iterable[Any] | None
 ) -> tuple[list[Batch], list[Batch]]:
     """Batches to learn from, and others that decide when to stop."""
-    train = check_batches(batches, "batches", user.ignore_index)
+    count = None if user.labels is None else len(user.labels)
+    train = check_batches(batches, "batches", user.ignore_index, count)
     if valid is not None:
-        held = check_batches(valid, "valid=", user.ignore_index)
+        held = check_batches(valid, "valid=", user.ignore_index, count)
+        if train and held and train[0].sort != held[0].sort:
+            raise RnnlensError(
+                f"the targets of batches are for a module that predicts {train[0].sort}, those of "
+                f"valid= for one that predicts {held[0].sort}; give both the same sort"
+            )
     elif len(train) == 1:
         train, held = _split_sequences(user, train[0])
     else:
@@ -125,8 +140,8 @@ def _split(
 
 def _split_sequences(user: UserModel, batch: Batch) -> tuple[list[Batch], list[Batch]]:
     """Every tenth sequence of a batch apart, if sequences are read alone as among the others."""
-    adapter = user.adapter()
-    axes, trace = adapter.align(batch), adapter.trace(batch[0])
+    adapter = replace(user, sort=batch.sort).adapter()
+    axes, trace = adapter.align(batch), adapter.trace(batch.inputs)
     every = torch.arange(trace.states[axes.kinds[-1]].shape[1])
     parts: list[list[Batch]] = []
     for chosen in (every[every % _HELD_OUT != 0], every[::_HELD_OUT]):
@@ -150,22 +165,34 @@ def _joined(names: list[str], session: Session) -> Iterator[str]:
 
 def _examples(found: Study, session: Session, batch: Batch) -> list[str]:
     """Some sequences of a batch as texts, where a text is what its words come from."""
-    words, model, axes = words_of(*batch), found.model, found.model.adapter.axes
+    model, axes = found.model, found.model.adapter.axes
+    words = words_of(batch.inputs, batch.targets)
+    if model.record.features:
+        words = features_of(batch.inputs, batch.targets)
     if words is None or not found.is_readable or axes is None:
         return []
-    trace = model.trace(batch[0])
-    there = model.in_time(batch[1], lambda: trace) >= 0  # (T, B)
-    rows = words.T if axes.sequences_first is False else words
+    trace = model.trace(batch.inputs)
+    there = model.in_time(batch.targets, lambda: trace) >= 0  # (T, B)
+    rows = words.transpose(0, 1) if axes.sequences_first is False else words
     texts: list[str] = []
-    for row, asked in zip(
-        rows.tolist() if rows.dim() == 2 else [rows.tolist()], there.T, strict=True
-    ):
-        read = row[: int(asked.nonzero().max()) + 1] if asked.any() else []
-        while read and read[-1] == found.padding:
-            read.pop()
-        if read and all(0 <= number < len(found.inputs) for number in read):
-            names = [found.inputs[number] for number in read[:LONG]]
+    for row, asked in zip(rows if rows.dim() > 1 else [rows], there.T, strict=True):
+        read = row[: int(asked.nonzero().max()) + 1] if asked.any() else row[:0]
+        names = _names(found, read)
+        if names:
             texts += [text for text in _joined(names, session) if text not in texts][:1]
         if len(texts) == EXAMPLES:
             break
     return texts
+
+
+def _names(found: Study, read: Tensor) -> list[str]:
+    """What somebody would type for what was read; nothing where that cannot be typed."""
+    if found.model.record.features:
+        steps = read if read.dim() == 2 else read[:, None]
+        return [written(values) for values in steps[:LONG_SERIES].tolist()]
+    numbers = read.tolist()
+    while numbers and numbers[-1] == found.padding:
+        numbers.pop()
+    if not all(0 <= number < len(found.inputs) for number in numbers):
+        return []
+    return [found.inputs[number] for number in numbers[:LONG]]

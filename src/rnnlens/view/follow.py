@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.draw.visible import clip, width_of
@@ -50,11 +51,16 @@ class Sides:
             )
         return cls(first, second, (numbers[0], numbers[1]))
 
-    def values(self, logits: Tensor) -> Values:
+    def values(self, logits: Tensor, several: bool = False) -> Values:
         """Of states with these logits (N, V): the labels' probability together, or where others
         stand against them the natural logarithm of the odds.
+
+        `several`: each label holds or not by itself, so that together means any of them, and the
+        odds are those of their mean probabilities.
         """
         exact = logits.double()
+        if several:
+            return self._of_several(exact)
         ours = exact[:, self.numbers[0]].logsumexp(1)
         if not self.against:
             found: Values = (ours - exact.logsumexp(1)).exp().clamp(max=1).numpy()
@@ -62,12 +68,24 @@ class Sides:
         odds: Values = (ours - exact[:, self.numbers[1]].logsumexp(1)).numpy()
         return odds
 
+    def _of_several(self, logits: Tensor) -> Values:
+        """The same where labels hold or not each by itself."""
+        if not self.against:
+            none = logsigmoid(-logits[:, self.numbers[0]]).sum(1)
+            found: Values = (-none.expm1()).numpy()
+            return found
+        ours, theirs = (logsigmoid(logits[:, some]).logsumexp(1) - math.log(len(some))
+                        for some in self.numbers)  # fmt: skip
+        odds: Values = (ours - theirs).numpy()
+        return odds
+
 
 def follow(lens: "GridSource", asked: "Request", sides: Sides, first: int, last: int) -> Values:
     """What is followed in the rows first..last-1 of a text, (rows, columns)."""
-    columns = lens.columns
-    places = lens.rows.places(first, last)
-    parts = lens.rows.each(asked, first, last, lambda _, logits: sides.values(logits))
+    columns = lens.columns_for(asked.semantic)
+    places = lens.rows.places(asked, first, last)
+    several = asked.answers.several
+    parts = lens.rows.each(asked, first, last, lambda _, logits: sides.values(logits, several))
     at = dict(zip(places, np.concatenate(parts).tolist(), strict=True))
     return np.array(
         [[at[column.kind.id, t - column.back] for column in columns] for t in range(first, last)]
@@ -79,7 +97,7 @@ def follow_all(lens: "GridSource", asked: "Request", sides: Sides) -> Values:
     words = len(asked.ids)
     parts = [follow(lens, asked, sides, start, min(start + STEP, words))
              for start in range(0, words, STEP)]  # fmt: skip
-    return np.concatenate([np.empty((0, len(lens.columns))), *parts])
+    return np.concatenate([np.empty((0, len(lens.columns_for(asked.semantic)))), *parts])
 
 
 def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:

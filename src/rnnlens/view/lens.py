@@ -90,7 +90,7 @@ class Lens(SideBySide):
         """
         if self.probes is None:
             raise RnnlensError(f"{self.name} has no probes; fit them with: rnnlens fit RUN")
-        dataset = self.session.dataset(list(data))
+        dataset = self.session.dataset(list(data), self.probes.answers)
         probes = self.probes.to(dataset.device)
         scores = list(evaluate(probes, dataset))
         if used:

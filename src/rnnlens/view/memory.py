@@ -109,5 +109,6 @@ def prefixes(ids: Sequence[int]) -> list[bytes]:
     """A digest for every prefix, each made from the one before; the empty prefix is first."""
     keys = [b""]
     for label in ids:
-        keys.append(blake2b(keys[-1] + label.to_bytes(4, "little"), digest_size=16).digest())
+        size = max(4, (label.bit_length() + 7) // 8)  # a step of several numbers has more bits
+        keys.append(blake2b(keys[-1] + label.to_bytes(size, "little"), digest_size=16).digest())
     return keys

@@ -12,9 +12,9 @@ from rnnlens.run import Run
 from rnnlens.view.encoding import Palette
 from rnnlens.view.lens import Lens
 from rnnlens.view.palette import palettes
+from rnnlens.view.parts import Training
 from rnnlens.view.scores import Scores
 from rnnlens.view.session import Session
-from rnnlens.view.source import Training
 
 
 def opened(run: Run, colours: Path | None = None, name: str = "", model: Any = None) -> Lens:
@@ -41,7 +41,7 @@ def opened(run: Run, colours: Path | None = None, name: str = "", model: Any = N
         counts = {"output": torch.tensor(text.vocabulary.counts), **probes.counts}
         probes = replace(probes, counts=counts)
     groupings = palettes(run.colours(), run.path / "colours.json", colours)
-    shown = {key: Palette.of(labels, value) for key, value in groupings.items()}
+    shown = {key: Palette.of(labels, value, text.answers) for key, value in groupings.items()}
     session = Session(traceable, text, run.examples())
     name = name or run.path.resolve().name
     return Lens(name, session, shown, probes, Scores.read(run.path, run.probes_hash()), run=run)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rnnlens.contents import MOST_GROUPS
 from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.corpus.tags import UNIVERSAL, coarse
@@ -34,6 +36,9 @@ UNIVERSAL_COLOURS = {
 _APART = "NOUN VERB ADJ ADV NUM DET PUNCT ADP AUX PROPN INTJ CCONJ PRON SCONJ SYM PART"
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _FREQUENCIES = {"FREQUENT": "#0072b2", "COMMON": "#009e73", "RARE": "#e69f00"}
+# From little to much, as even in lightness for colour-blind readers as for others.
+_SEQUENCE = ("#471164", "#472f7d", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30",
+             "#f4e41f")  # fmt: skip
 _SHARES = (0.5, 0.9)  # of all that was counted: up to here labels are frequent, up to there common
 
 
@@ -64,11 +69,20 @@ def default_colours(
 
 
 def colours_of(
-    labels: Sequence[str], counts: Sequence[int], tag_counts: Ints | None = None
+    labels: Sequence[str],
+    counts: Sequence[int],
+    tag_counts: Ints | None = None,
+    *,
+    in_order: bool = False,
 ) -> dict[str, Any]:
     """What colours.json holds for labels of any sort: few have a colour each, words go by their
     part of speech, and anything else by how frequent it is.
+
+    Labels that stand in an order, as bins of numbers do, have colours in a sequence.
     """
+    if in_order:
+        each = _each(dict(zip(labels, sequence(len(labels)), strict=True)))
+        return {**each, "source": "a sequence of colours, from little to much"}
     plain = {label for label in labels if not is_special(label)}
     if plain and plain <= set(UNIVERSAL):  # a tagger's: readers know their colours
         known = {label: UNIVERSAL_COLOURS.get(label, "") for label in labels if label != OTHER}
@@ -76,6 +90,14 @@ def colours_of(
     if len(labels) < len(UNIVERSAL_COLOURS):
         return _each(dict(zip(labels, _apart(), strict=False)))
     return default_colours(labels, *parts_of_speech(labels, counts, tag_counts), counts)
+
+
+def sequence(count: int) -> list[str]:
+    """So many colours from the lowest to the highest."""
+    channels = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in _SEQUENCE])
+    places = np.linspace(0, len(_SEQUENCE) - 1, count)
+    rows = [np.interp(places, range(len(_SEQUENCE)), channel) for channel in channels.T]
+    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.rint(rows).astype(int).T.tolist()]
 
 
 def _apart() -> list[str]:

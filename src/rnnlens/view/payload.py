@@ -6,6 +6,7 @@ from typing import Any
 
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import TextSide
+from rnnlens.probe.semantics import base, shift
 from rnnlens.view.difference import Difference
 from rnnlens.view.encoding import Encodings, Integers, Palette, significant
 from rnnlens.view.palette import OTHER
@@ -49,15 +50,31 @@ class Column:
 
 def asked_for(grid: Mapping[str, Any]) -> str:
     """What its states are asked about, in words."""
-    semantic, label = str(grid["semantic"]), "next word" if grid.get("follows", True) else "label"
-    if semantic in ("output", "input"):
-        return f"the {label}" if semantic == "output" else "the word just read"
-    count, way = semantic.removeprefix("output")[1:], "earlier" if "-" in semantic else "later"
-    return f"the {label}, {count} {way}"
+    semantic, follows = str(grid["semantic"]), bool(grid.get("follows", True))
+    own = "number" if grid.get("scale") else "word" if follows else "label"
+    name, steps = base(semantic), shift(semantic)
+    names = {"output": f"next {own}" if follows else own, "input": "word just read"}
+    later = f", {abs(steps)} {'later' if steps > 0 else 'earlier'}" if steps else ""
+    return f"the {names.get(name, name)}{later}"
 
 
-def columns_of(kinds: Sequence[Kind], prediction: Kind, probed: Sequence[str]) -> list[Column]:
-    """Every column from input to output: the kinds that have probes, and `y`.
+def paleness(grid: Mapping[str, Any]) -> str:
+    """What a faded rectangle means."""
+    if grid.get("scale"):
+        return "the state tells less"
+    return "less probable" if grid.get("several") else "groups mixed"
+
+
+def last_layer(columns: Sequence[Mapping[str, Any]]) -> int:
+    """The layer of the model's own prediction, or the one where it would be."""
+    last = max(int(column["layer"]) for column in columns)
+    return last if any(column["letter"] == "y" for column in columns) else last + 1
+
+
+def columns_of(
+    kinds: Sequence[Kind], prediction: Kind | None, probed: Sequence[str]
+) -> list[Column]:
+    """Every column from input to output: the kinds that have probes, and `y`, if it is there.
 
     A kind that others read one step back has a second column before the first of them, where it is
     not the layer's output: that one stands in the row above for all to see.
@@ -71,7 +88,8 @@ def columns_of(kinds: Sequence[Kind], prediction: Kind, probed: Sequence[str]) -
                 made += [earlier] if earlier not in made else []
         if kind.id in probed:
             made.append(Column(kind, kind.layer))
-    return [*made, Column(prediction, max(kind.layer for kind in kinds) + 1)]
+    last = max(kind.layer for kind in kinds) + 1
+    return [*made, *([Column(prediction, last)] if prediction else [])]
 
 
 def edges_of(kinds: Sequence[Kind], columns: Sequence[Column]) -> list[tuple[str, str]]:
@@ -88,17 +106,22 @@ def edges_of(kinds: Sequence[Kind], columns: Sequence[Column]) -> list[tuple[str
 
 
 def words_json(
-    words: Sequence[str], ids: Sequence[int], text: TextSide, palette: Palette
+    words: Sequence[str], ids: Sequence[int], text: TextSide, palette: Palette, *, own: bool = True
 ) -> list[dict[str, Any]]:
-    """The words of the text and what the model takes them for."""
+    """The words of the text and what the model takes them for.
+
+    `own`: the palette is for the labels of the model, which the words may be.
+    """
+    labels = text.labels_of(ids) if own else [-1] * len(ids)
     return [
         {
             "text": word,
-            "label": text.vocabulary.inputs[number],
+            "label": text.name(number),
             "unknown": text.is_unknown(number),
-            "group": palette.groups[palette.group_of[number]] if text.follows else OTHER,
+            "group": palette.groups[palette.group_of[label]] if label >= 0 else OTHER,
+            "value": next(iter(text.values(number)), None),
         }
-        for word, number in zip(words, ids, strict=True)
+        for word, number, label in zip(words, ids, labels, strict=True)
     ]
 
 
@@ -117,17 +140,26 @@ def states_json(
             "top": [(labels[label], p) for label, p in zip(*top, strict=True)],
             "wanted": None if outcome[0] < 0 else (labels[outcome[0]], *outcome[1:]),
             "unread": False,
+            "number": number,
         }
-        for colour, group, share, entropy, top, outcome in zip(
+        for colour, group, share, entropy, top, outcome, number in zip(
             made.colours(palette),
             made.group.tolist(),
             significant(made.share),
             significant(made.entropy),
             tops,
             outcomes,
+            _numbers(made),
             strict=True,
         )
     ]
+
+
+def _numbers(made: Encodings) -> list[list[float] | None]:
+    """The mean and the interval of each state, where labels are numbers."""
+    if not made.numbers.shape[1]:
+        return [None] * len(made.numbers)
+    return [[float(f"{value:.5g}") for value in row] for row in made.numbers.tolist()]
 
 
 def changes_json(change: Difference, labels: Sequence[str]) -> list[dict[str, Any]]:

@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece, Probes
-from rnnlens.probe.semantics import offset
+from rnnlens.probe.semantics import of_model, offset
 from rnnlens.threads import one_thread, pool
 from rnnlens.view.difference import Difference
 from rnnlens.view.encoding import Encodings, Integers, Palette, encode
@@ -42,6 +43,7 @@ class Request:
     came: list[int]  # the label each word is, where the text tells what came; else -1
     semantic: str
     palette: str
+    answers: Answers  # that the semantic asks for
     left_out: int = 0  # words of the text beyond the most that are read
     edits: TextEdits | None = None  # on the way
     dropped: tuple[str, ...] = ()  # why edits that were asked for are not among them
@@ -87,11 +89,11 @@ class Rows:
         places: list[Place] = []
         parts: list[Encodings] = []
         if known:
-            places = self.places(first, first + 1)
+            places = self.places(asked, first, first + 1)
             parts.append(known.made.asked_about(known.logits, wanted_labels(asked, places)))
             first += 1
         if first < last:
-            more = self.places(first, last)
+            more = self.places(asked, first, last)
             made, kept = self._compute(asked, palette, more, first, last)
             self._remember(keys[last], kept)
             parts.append(made)
@@ -102,24 +104,29 @@ class Rows:
         self, asked: Request, palette: Palette, first: int, last: int
     ) -> tuple[list[Place], Integers, Encodings, Difference]:
         """The same of a text with edits, which are not kept, and what they have changed."""
-        places = self.places(first, last)
+        places = self.places(asked, first, last)
         wanted = wanted_labels(asked, places)
 
         def work(start: int, logits: list[Tensor]) -> tuple[Encodings, Difference]:
             after, before = logits
             made = encode(after, palette, wanted[start : start + len(after)])
-            return made, Difference.of(after, before)
+            return made, Difference.of(after, before, asked.answers)
 
         parts = self.each_of([asked, asked.before], first, last, work)
         self.computed += last - first
         encodings = Encodings.join([made for made, _ in parts])
         return places, wanted, encodings, Difference.join([change for _, change in parts])
 
-    def places(self, first: int, last: int) -> list[Place]:
+    def _own(self, asked: Request) -> bool:
+        """Whether the model's own prediction is among what is asked for."""
+        return self.session.model.predicts and of_model(asked.semantic)
+
+    def places(self, asked: Request, first: int, last: int) -> list[Place]:
         """The states of some rows, in the order of their pieces."""
+        own = (PREDICTION,) if self._own(asked) else ()
         return [
             (kind, t)
-            for kind in (*(self.probes.kinds if self.probes else ()), PREDICTION)
+            for kind in (*(self.probes.kinds if self.probes else ()), *own)
             for t in range(first - (kind in self.earlier), last)
         ]
 
@@ -129,7 +136,7 @@ class Rows:
         """The encodings of all places, and the last row to be remembered."""
         wanted = wanted_labels(asked, places)
         number = {place: k for k, place in enumerate(places)}
-        keep = np.array([number[place] for place in self.places(last - 1, last)])
+        keep = np.array([number[place] for place in self.places(asked, last - 1, last)])
         kept = torch.empty(len(keep), palette.members.shape[1], dtype=torch.float32)
 
         def work(start: int, logits: Tensor) -> Encodings:
@@ -176,8 +183,9 @@ class Rows:
             states[kind] = torch.cat([before[kind][None], states[kind]])
         stack = self.probes.stacks[asked.semantic] if self.probes else None
         predict = self.session.model.predict
+        own = states[PREDICTION].split(_PIECE) if self._own(asked) else ()
         return (stack.pieces(states, _PIECE) if stack else []) + [
-            Piece(len(y), partial(predict, y)) for y in states[PREDICTION].split(_PIECE)
+            Piece(len(y), partial(predict, y)) for y in own
         ]
 
     def _known(self, key: _Key) -> _Row | None:
@@ -206,6 +214,8 @@ def _in_threads(work: Callable[[Any], Encodings], pieces: Iterable[Any]) -> Iter
 
 def wanted_labels(asked: Request, places: Sequence[Place]) -> Integers:
     """The label each state is asked about, -1 where the text has none."""
+    if not of_model(asked.semantic):  # no text tells these
+        return np.full(len(places), -1, np.int64)
     shift, came = offset(asked.semantic), asked.came
     at = [t + (1 if kind == PREDICTION else shift) for kind, t in places]
     return np.array([came[k] if 0 <= k < len(came) else -1 for k in at], np.int64)

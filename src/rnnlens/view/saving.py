@@ -11,6 +11,7 @@ from rnnlens.files import write_bytes
 from rnnlens.view.draw import figure
 from rnnlens.view.draw.style import Style
 from rnnlens.view.page.bundle import readable, standalone
+from rnnlens.view.payload import last_layer
 
 ENDINGS = (*figure.ENDINGS, ".html", ".json")
 _MOST_BARS, _MOST_BARS_PAGE = 20, 5
@@ -98,7 +99,7 @@ def chosen(columns: Sequence[Mapping[str, Any]], kinds: str | Sequence[str] | No
 
 def _layers(columns: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
     """Every layer of the network by name, with its columns; input and prediction are none."""
-    last = max(column["layer"] for column in columns)
+    last = last_layer(columns)
     layers: dict[str, list[int]] = {}
     for k, column in enumerate(columns):
         if 0 < column["layer"] < last:

@@ -9,11 +9,13 @@ from annotated_types import Ge, Le, MaxLen
 
 from rnnlens.files import Count, Name, Sha, Strict, is_present, read_json
 from rnnlens.probe.evaluation import Score
+from rnnlens.probe.used import Used
 
 _NUMBERS = {  # ours -> evaluation.json's
     "perplexity": "perplexity", "ratio": "ratio", "accuracy": "accuracy", "kl": "divergence",
     "calibration": "calibration",
 }  # fmt: skip
+_MORE = ("used", "error", "precision")  # what is not measured of every kind
 _MOST = 100_000  # scores
 
 Number = Annotated[float, Ge(-1e300), Le(1e300)]
@@ -43,6 +45,15 @@ class _Used(Strict):
 
 
 @dataclass(frozen=True)
+class _Against(Strict):
+    """A measure of a probe, of the model and of frequencies; see `rnnlens.probe.measures`."""
+
+    probe: Number
+    model: Number | None
+    constant: Number
+
+
+@dataclass(frozen=True)
 class _KindScore(Strict):
     """A `Score`, with None for numbers that are infinite."""
 
@@ -56,6 +67,8 @@ class _KindScore(Strict):
     unigram: Number
     pairs: Count = 0
     used: _Used | None = None  # older evaluations have none
+    error: _Against | None = None
+    precision: _Against | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +108,7 @@ class Scores:
         current = file.of is None or file.of == probes
         for score in file.probes if current else ():
             row: dict[str, Any] = {ours: getattr(score, name) for ours, name in _NUMBERS.items()}
-            row["used"] = None if score.used is None else asdict(score.used)
+            row |= {name: _plain(getattr(score, name)) for name in _MORE}
             semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
         unigrams = {score.semantic: score.unigram for score in file.probes if current}
         test = file.model["test"]
@@ -107,7 +120,7 @@ class Scores:
         semantics: dict[str, list[dict[str, Any]]] = {}
         for score in scores:
             row = {ours: getattr(score, theirs) for ours, theirs in _NUMBERS.items()}
-            row["used"] = None if score.used is None else score.used.to_json()
+            row |= {name: _plain(getattr(score, name)) for name in _MORE}
             semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
         own = next((s.perplexity / s.ratio for s in scores if s.ratio), None)
         unigrams = {score.semantic: score.unigram for score in scores}
@@ -118,7 +131,7 @@ class Scores:
         theirs = [
             {"semantic": semantic, "kind": row["kind"], "unigram": self.unigrams[semantic]}
             | {name: row[ours] for ours, name in _NUMBERS.items()}
-            | {"used": row["used"]}
+            | {name: row[name] for name in _MORE if row[name] or name == "used"}
             for semantic, rows in self.semantics.items()
             for row in rows
         ]
@@ -164,3 +177,10 @@ class Scores:
             "unigrams": dict(self.unigrams),
             "semantics": semantics,
         }
+
+
+def _plain(value: Any) -> dict[str, Any] | None:
+    """What was measured as plain numbers, rounded where it says how."""
+    if value is None:
+        return None
+    return value.to_json() if isinstance(value, Used) else asdict(value)

@@ -1,12 +1,13 @@
 """A model that is given texts: what was computed is kept, so that typing on costs one word."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.batches import Split
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cell import States
@@ -84,16 +85,20 @@ class Session:
     def example(self, text: str) -> Example:
         """A text with its states, to be kept."""
         words = self.words(text)
-        ids = tuple(self.vocabulary.encode(words))
+        ids = tuple(self.text.encode(words))
         return Example(text, words, ids, self._states(ids))
 
-    def dataset(self, data: Sequence[Any]) -> Dataset:
-        """Data to be measured on: sentences, as texts or lists of words, or a user's batches."""
+    def dataset(self, data: Sequence[Any], answers: Mapping[str, Answers] | None = None) -> Dataset:
+        """Data to be measured on: sentences, as texts or lists of words, or a user's batches.
+
+        `answers`: what is asked, by semantic, where that is not a label of the model.
+        """
         self.model.check()
         names = self.vocabulary
         return Dataset(
             self.model, {"test": self._data(data)}, len(names),
             reads_labels=names.inputs == names.labels, follows=self.text.follows,
+            answers={"output": self.text.labels, **(answers or {})},
         )  # fmt: skip
 
     def _data(self, data: Sequence[Any]) -> Data:
@@ -102,7 +107,7 @@ class Session:
         if not all(isinstance(one, str) or _is_words(one) for one in data):
             return self._aligned(data)
         words = [self.words(one) if isinstance(one, str) else one for one in data]
-        sentences = [self.vocabulary.encode(some) for some in words if len(some) > 1]
+        sentences = [self.text.encode(some) for some in words if len(some) > 1]
         if self.text.side_by_side:
             return Sentences(Split.joined(sentences))
         if not self.text.follows:
@@ -112,7 +117,13 @@ class Session:
             )
         if self.text.mark is not None:  # what is fed is shifted already
             return self._aligned([(self.text.batch(s), torch.tensor(s)) for s in sentences])
-        return self._aligned([(self.text.batch(s[:-1]), torch.tensor(s[1:])) for s in sentences])
+        return self._aligned([(self.text.batch(s[:-1]), self._targets(s[1:])) for s in sentences])
+
+    def _targets(self, ids: Sequence[int]) -> Tensor:
+        """What a model is to predict of these words, or of these numbers."""
+        if self.text.features:
+            return torch.tensor([self.text.values(number)[0] for number in ids])
+        return torch.tensor(list(ids))
 
     def _aligned(self, pairs: Sequence[Any]) -> Data:
         return of_batches(self.model, self.model.batches(pairs))

@@ -1,8 +1,6 @@
 """Grids of texts, whole or in steps: what the server, the notebook and Python are answered with."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -10,26 +8,20 @@ from torch import Tensor
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.model.traceable import Readout
-from rnnlens.probe.probes import Probes
-from rnnlens.probe.semantics import offset
-from rnnlens.view.encoding import Palette
-from rnnlens.view.examples import examples_of
+from rnnlens.probe.semantics import of_model, offset
+from rnnlens.view.parts import Parts
 from rnnlens.view.payload import (
     FORMAT,
     VERSION,
     Column,
     changes_json,
-    columns_of,
     edges_of,
     labels_json,
     row_json,
     states_json,
     words_json,
 )
-from rnnlens.view.rows import Request, Rows
-from rnnlens.view.scores import Scores
-from rnnlens.view.session import Session
+from rnnlens.view.rows import Request
 from rnnlens.view.unchanged import first_new, first_other
 from rnnlens.view.why.changes import TextEdits
 from rnnlens.view.why.edits import Edit, parsed
@@ -40,68 +32,15 @@ STEP = 24  # rows at once: memory stays bounded, and others get their turn
 BRIEF = 8  # where nobody waits for them: a key that is pressed meanwhile gets its turn sooner
 
 
-@dataclass(frozen=True)
-class Training:
-    """Where in a training a model stands, whose checkpoints were kept."""
-
-    of: str  # the name of the run that the training ended with
-    epoch: int  # after which these weights were
-
-
-class GridSource:
+class GridSource(Parts):
     """A model, its probes and its colours, ready to be asked about texts."""
-
-    def __init__(
-        self,
-        name: str,
-        session: Session,
-        palettes: Mapping[str, Palette],
-        probes: Probes | None = None,
-        scores: Scores | None = None,
-    ) -> None:
-        self.name, self.session, self.model = name, session, session.model
-        self.labels = session.vocabulary.labels
-        self.palettes, self.probes, self.scores = dict(palettes), probes, scores or Scores()
-        kinds, prediction = self.model.kinds, self.model.prediction
-        self.columns = columns_of(kinds, prediction, probes.kinds if probes else ())
-        self.edges = edges_of((*kinds, prediction), self.columns)
-        self.semantics = probes.semantics if probes else ()
-        self.training: Training | None = None
-        self.rows = Rows(session, probes, self.columns)
-
-    @property
-    def title(self) -> str:
-        """What the page is headed with."""
-        return f"{self.name} · {self.model.description}"
-
-    @cached_property
-    def classifier(self) -> Readout | None:
-        """The linear map from a kind to the model's prediction, where there is one."""
-        with torch.no_grad():
-            return self.model.classifier()
-
-    def examples(self) -> list[str]:
-        """Texts to begin with."""
-        return examples_of(self.session)
-
-    def summary(self) -> dict[str, Any]:
-        """What a list of runs says of this one."""
-        return {
-            "id": self.name,
-            "title": self.title,
-            "labels": len(self.labels),
-            "semantics": list(self.semantics),
-            "palettes": list(self.palettes),
-            "examples": self.examples(),
-            "probes": self.probes is not None,
-            "training": self.training and {**asdict(self.training), "perplexity": self.scores.own},
-        }
 
     def column(self, asked: Request, column: str, row: int) -> Column:
         """A column by its id; an error where the grid has none such, or no such row."""
-        found = next((c for c in self.columns if c.id == column), None)
+        columns = self.columns_for(asked.semantic)
+        found = next((c for c in columns if c.id == column), None)
         if found is None:
-            there = ", ".join(c.id for c in self.columns)
+            there = ", ".join(c.id for c in columns)
             raise RnnlensError(f"{self.name} has no column {column!r}; it has {there}")
         if row >= len(asked.ids):
             raise RnnlensError(f"there is no row {row}; the text has {len(asked.ids)} words")
@@ -177,7 +116,7 @@ class GridSource:
         asked = self.request(text, semantic, palette, edits, lenient)
         if asked.left_out and limit is None:
             raise RnnlensError(too_many(len(asked.words) + asked.left_out, "words", LONGEST))
-        known = self.session.vocabulary.encode(self._words(previous)[:LONGEST])
+        known = self.session.text.encode(self._words(previous)[:LONGEST])
         first = first_new(asked.ids, known, offset(asked.semantic))
         first = min(
             first, first_other(asked.edits.edits if asked.edits else (), parsed(previous_edits))
@@ -195,7 +134,9 @@ class GridSource:
 
     def head(self, asked: Request) -> dict[str, Any]:
         """Everything about a grid but its rows."""
-        palette = self.palettes[asked.palette]
+        palettes = self.palettes_for(asked.semantic)
+        palette, columns = palettes[asked.palette], self.columns_for(asked.semantic)
+        own, scale = of_model(asked.semantic), asked.answers.scale
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -206,17 +147,20 @@ class GridSource:
             "semantic": asked.semantic,
             "semantics": list(self.semantics),
             "palette": asked.palette,
-            "palettes": list(self.palettes),
+            "palettes": list(palettes),
             "groups": dict(zip(palette.groups, palette.colours, strict=True)),
             "columns": [
                 column.to_json(
                     self.scores.perplexity(asked.semantic, column.kind.id),
                     self.scores.used(asked.semantic, column.kind.id),
                 )
-                for column in self.columns
+                for column in columns
             ],
-            "edges": self.edges,
-            "words": words_json(asked.words, asked.ids, self.session.text, palette),
+            "edges": edges_of((*self.model.kinds, self.model.prediction), columns),
+            "numbers": self.session.text.labels.scale is not None,
+            "scale": scale and {"edges": scale.edges, "names": scale.names},
+            "several": asked.answers.several,
+            "words": words_json(asked.words, asked.ids, self.session.text, palette, own=own),
             "left_out": asked.left_out,
             "edits": [str(edit) for edit in asked.edits.edits] if asked.edits else [],
             "dropped": list(asked.dropped),
@@ -230,18 +174,20 @@ class GridSource:
         """The rows first..last-1 and the groups of the labels they name."""
         if first >= last:
             return {"labels": {}, "changes": [], "rows": []}
-        palette, labels, changes = self.palettes[asked.palette], self.labels, list[Any]()
+        palette = self.palettes_for(asked.semantic)[asked.palette]
+        labels, columns = asked.answers.names, self.columns_for(asked.semantic)
+        changes = list[Any]()
         if asked.edits:
             places, wanted, made, change = self.rows.edited(asked, palette, first, last)
             at = dict(zip(places, changes_json(change, labels), strict=True))
             changes = [
-                [at[column.kind.id, t - column.back] for column in self.columns]
+                [at[column.kind.id, t - column.back] for column in columns]
                 for t in range(first, last)
             ]
         else:
             places, wanted, made = self.rows.encoded(asked, palette, first, last)
         at = dict(zip(places, states_json(made, wanted, labels, palette), strict=True))
-        rows = [row_json(at, self.columns, t) for t in range(first, last)]
+        rows = [row_json(at, columns, t) for t in range(first, last)]
         named = labels_json(made, wanted, labels, palette)
         return {"labels": named, "changes": changes, "rows": rows}
 
@@ -256,26 +202,30 @@ class GridSource:
         """Refuse what this run cannot answer."""
         semantics = self.semantics or ("output",)
         semantic = semantic or semantics[0]
-        palette = palette or next(iter(self.palettes))
         if semantic not in semantics:
             raise RnnlensError(
                 f"{self.name} has no probes for the semantic {semantic!r}; it has "
                 f"{', '.join(self.semantics) or 'none'}"
             )
-        if palette not in self.palettes:
+        palettes = self.palettes_for(semantic)
+        others = {name for some in self._other_palettes.values() for name in some}
+        if palette and palette not in {*palettes, *self.palettes, *others}:
             raise RnnlensError(
-                f"{self.name} has no palette {palette!r}; it has {', '.join(self.palettes)}"
+                f"{self.name} has no palette {palette!r}; it has {', '.join(palettes)}"
             )
+        if not palette or palette not in palettes:  # the colours of another semantic are none here
+            palette = next(iter(palettes))
         every = self._words(text)
         words = every[:LONGEST]
-        ids, left_out = self.session.vocabulary.encode(words), len(every) - len(words)
+        ids, left_out = self.session.text.encode(words), len(every) - len(words)
         came = self.session.text.came(ids)
         changes = TextEdits.of(
             () if lenient else parsed(edits), self.session, self.probes, ids, semantic
         )
         changes, dropped = changes.possible(edits) if lenient else (changes, ())
         made = changes if changes.edits else None
-        return Request(text, words, ids, came, semantic, palette, left_out, made, dropped)
+        answers = self.answers(semantic)
+        return Request(text, words, ids, came, semantic, palette, answers, left_out, made, dropped)
 
     def _words(self, text: str) -> tuple[str, ...]:
         if not isinstance(text, str):

@@ -31,7 +31,7 @@ class Reading:
         self.text, self.semantic = str(json["text"]), str(json["semantic"])
         self.words = [str(word["text"]) for word in json["words"]]
         self.kinds = [str(column["id"]) for column in json["columns"]]  # with c1@-1 and y
-        self.labels = lens.labels
+        self.labels = lens.answers(self.semantic).names
         self.edits: tuple[Edit, ...] = parsed(edits)
 
     def asked(self) -> Request:
@@ -58,7 +58,7 @@ class State:
         self.grid, self.column, self.step = grid, column, step
         number = grid.kinds.index(column)
         self._drawn: dict[str, Any] = grid.json["rows"][step][number]
-        self._place = grid.lens.columns[number]
+        self._place = grid.lens.columns_for(grid.semantic)[number]
         self._distribution: NDArray[np.float64] | None = None
 
     @property
@@ -96,8 +96,15 @@ class State:
         """The probability of every label, in the order of `grid.labels`."""
         if self._distribution is None:
             logits = self.grid.lens.logits(self.grid.asked(), self.column, self.step)
-            self._distribution = logits.double().softmax(0).numpy()
+            answers = self.grid.lens.answers(self.grid.semantic)
+            self._distribution = answers.probabilities(logits.double()).numpy()
         return self._distribution
+
+    @property
+    def number(self) -> tuple[float, float, float] | None:
+        """Where labels are numbers, the mean and the interval that holds 80%; else None."""
+        found = self._drawn["number"]
+        return None if found is None else (found[0], found[1], found[2])
 
     @property
     def kind(self) -> str:

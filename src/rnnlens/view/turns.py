@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnlens.model.kinds import PREDICTION
 from rnnlens.view.frames import data_frame
 from rnnlens.view.payload import Column
 
@@ -37,7 +38,7 @@ class Part(NamedTuple):
 
 def turns_of(lens: "GridSource", asked: "Request", first: int, last: int) -> Part:
     """The turns of the rows first..last-1 of a text."""
-    columns, length = lens.columns, len(asked.ids)
+    columns, length = lens.columns_for(asked.semantic), len(asked.ids)
     fed = _edges(columns)
     ahead = any(back < 0 for _, back, _ in fed)
     begin, end = max(0, first - 2), min(length, last + 1) if ahead else last
@@ -54,7 +55,7 @@ def turns_of(lens: "GridSource", asked: "Request", first: int, last: int) -> Par
     came = [asked.came[t + 1] if t + 1 < length else -1 for t in steps]
     own = columns[-1].kind.id
     surprisal = [
-        _NOTHING if label < 0 else distributions.surprisal((own, t), label)
+        _NOTHING if label < 0 or own != PREDICTION else distributions.surprisal((own, t), label)
         for t, label in zip(steps, came, strict=True)
     ]
     bits = distributions.divergences({p for row in (*edges, *above) for p in row if p})
@@ -82,9 +83,10 @@ class _Distributions:
 
     def __init__(self, lens: "GridSource", asked: "Request", first: int, last: int) -> None:
         self.parallel = lens.rows.parallel
-        places = lens.rows.places(first, last)
+        places = lens.rows.places(asked, first, last)
         self.number = {place: k for k, place in enumerate(places)}
-        parts = lens.rows.each(asked, first, last, lambda _, logits: _prepared(logits))
+        pooled = asked.answers.pooled
+        parts = lens.rows.each(asked, first, last, lambda _, logits: _prepared(pooled(logits)))
         self.log, self.p, self.entropy = (np.concatenate(some) for some in zip(*parts, strict=True))
 
     def surprisal(self, place: "Place", label: int) -> float:

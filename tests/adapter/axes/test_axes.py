@@ -145,7 +145,7 @@ def test_without_words_the_modules_own_prediction_tells():
         data = [(F.one_hot(x, 6).float(), t) for x, t in batches(sequences_first, size=7)]
         told = Adapter(trained(OneHot(sequences_first), data)).align(data[0])
         assert told.sequences_first is sequences_first
-        assert told.fed is None
+        assert told.fed == ((1, -1, 6) if sequences_first else (-1, 1, 6))
         assert not told.follows
 
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from rnnlens.adapter.axes.targets import check_batches, words_of
+from rnnlens.adapter.axes.targets import words_of
+from rnnlens.adapter.user_batches import check_batches
 from rnnlens.errors import RnnlensError
 
 WHOLE = torch.tensor([[3, 1, 2], [2, 0, 1]])
@@ -37,9 +38,9 @@ def test_there_may_be_no_words(inputs):
         ([(WHOLE, WHOLE, WHOLE)], "every batch must be a pair"),
         ([{"a": WHOLE}], "one is dict"),
         ([(WHOLE, [1, 2])], "one is list"),
-        ([(WHOLE, WHOLE.float())], r"one is float32 of shape \(2, 3\)"),
-        ([(WHOLE, WHOLE > 1)], "one is bool"),
-        ([(WHOLE, WHOLE[None])], r"one is int64 of shape \(1, 2, 3\)"),
+        ([(WHOLE, WHOLE.to(torch.complex64))], r"one is complex64 of shape \(2, 3\)"),
+        ([(WHOLE, WHOLE[None, None])], r"one is int64 of shape \(1, 1, 2, 3\)"),
+        ([(WHOLE, WHOLE[None])], "neither 0 nor 1 somewhere; .* targets\\[..., 0\\]"),
         ([(WHOLE, torch.tensor(3))], r"of shape \(\)"),
         ([(WHOLE, WHOLE), (WHOLE, WHOLE[:0])], "a batch has no targets"),
     ],

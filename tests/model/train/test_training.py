@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.batches import Split
 from rnnlens.errors import RnnlensError
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train import training
 from rnnlens.model.train.perplexity import model_perplexity
 from rnnlens.model.train.training import Trainer, TrainingConfig
-from rnnlens.probe.prior import log_prior
 
 CPU = torch.device("cpu")
 NOTHING_DROPPED: dict[str, Any] = dict.fromkeys(
@@ -68,7 +68,9 @@ def test_a_grammar_is_learnt_far_better_than_by_counting_words(cell, corpus):
     config = TrainingConfig(epochs=8, batch=8, learning_rate=0.03, average=0.9)
     made = Trainer(network, corpus.splits["train"], corpus.splits["valid"], config, CPU)
     assert made.run(never, nothing)
-    prior = log_prior(torch.tensor(corpus.vocabulary.counts))
+    prior = Answers.numbered(len(torch.tensor(corpus.vocabulary.counts))).prior(
+        torch.tensor(corpus.vocabulary.counts)
+    )
     unigram = math.exp(-prior[corpus.splits["valid"].targets()].mean())
     assert made.progress.best is not None
     assert made.progress.best < unigram / 3

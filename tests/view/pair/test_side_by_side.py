@@ -247,9 +247,8 @@ def test_a_notebook_asks_for_two_readings_like_the_page(formula, formulas):
 
 def test_a_figure_of_some_lines_is_drawn_for_the_page(formula, formulas):
     for text, beside in ((TEXT, None), ("the old dog sees", formulas["gru"])):
-        asked = FigureRequest(
-            text=text, rows="3-6", kinds=["h2", "y"], labels=["dog"], pins=["y:4"]
-        )
+        given = {"text": text, "rows": "3-6", "kinds": ["h2", "y"], "labels": ["dog"]}
+        asked = FigureRequest.model_validate({**given, "pins": ["y:4"]})
         *_, (drawn, more) = figured(formula, asked, beside)
         assert (drawn["ending"], more) == ("svg", False)
         assert drawn["data"].count("<!-- ┌ dog") == 1

@@ -28,6 +28,7 @@ class Reader(Protocol):
     """What an alignment needs of an adapter."""
 
     orders: Orders
+    sort: str  # what its module predicts
 
     def trace(self, batch: Any) -> Trace:
         """The states of a batch."""

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from rnnlens.adapter.axes.alignment import Alignment, Reader, aligned
 from rnnlens.adapter.axes.layout import Layout
-from rnnlens.adapter.axes.targets import MOSTLY, NONE, Batch, features_of, words_of
+from rnnlens.adapter.axes.targets import LABEL, MOSTLY, NONE, Batch, Pair, features_of, words_of
 from rnnlens.errors import RnnlensError, RnnlensWarning
 from rnnlens.model.traceable import Trace
 
+MOST_FEATURES = 64  # numbers of a timestep that somebody may type
 _SURE, _ENOUGH = 4.0, 32  # standard errors, and targets: fewer are right by chance
 
 
@@ -29,6 +30,7 @@ class Axes:
     rows: bool = True  #: Whether targets are rows, as words are, and no flat row.
     follows: bool = False  #: Whether targets are the words that come next.
     fed: tuple[int, ...] | None = None  #: The shape of one text's words; None: it takes more.
+    features: int = 0  #: Numbers that are read at each timestep; 0: words.
 
     @property
     def sequences_first(self) -> bool | None:
@@ -45,7 +47,9 @@ class Axes:
         are_targets = labels.dim() == 1 or (self.rows and not self.whole)
         first = self.targets_first if are_targets else self.words_first
         layout = Layout(steps, batch, bool(first), lengths=lengths)
-        fit = layout.arrange(labels.to(states.device).long()[..., None])
+        labels = labels.to(states.device)
+        whole_numbers = labels if labels.is_floating_point() else labels.long()
+        fit = layout.arrange(whole_numbers[..., None])
         if fit is None:
             raise RnnlensError(
                 f"targets of shape {tuple(labels.shape)} do not fit states of {steps} timesteps "
@@ -70,7 +74,7 @@ class Axes:
                 "(sequences, timesteps), and a batch has as many of both; give targets.T"
             )
 
-    def states_of(self, batch: Batch) -> int:
+    def states_of(self, batch: Pair) -> int:
         """How many states of a batch have a target, about."""
         inputs, targets = batch
         there = int((targets >= 0).sum())
@@ -99,9 +103,24 @@ def find_axes(reader: Reader, batches: Sequence[Batch], batch_first: bool | None
         order = next(_orders_of_targets(axes, reader, batches), batch_first)
         axes = replace(axes, targets_first=order)
     if words is None:
-        return axes
+        return _with_features(axes, batches[0], trace)
     follows = not whole and _follow(axes, axes.words_first, words, targets, trace)
     return replace(axes, follows=follows, fed=_fed(inputs, words, axes.sequences_first, steps))
+
+
+def _with_features(axes: Axes, batch: Batch, trace: Trace) -> Axes:
+    """The same where numbers may be read in place of words."""
+    inputs, targets = batch
+    features = features_of(inputs, targets)
+    if features is None or (features.dim() == 3 and features.shape[-1] > MOST_FEATURES):
+        return axes
+    one, table = features.dim() == 2, batch.tables.get("output")
+    rows = features if one else features[..., 0]
+    follows = not axes.whole and table is not None and table.dim() == 1
+    if follows and table is not None:
+        follows = _follow(axes, axes.words_first, rows, targets, trace, table)
+    fed = _fed(inputs, features, axes.sequences_first, axes.steps)
+    return replace(axes, follows=follows, fed=fed, features=1 if one else features.shape[-1])
 
 
 def _aligned(reader: Reader, batch: Batch) -> Alignment:
@@ -163,7 +182,7 @@ def _orders_of_targets(axes: Axes, reader: Reader, batches: Sequence[Batch]) -> 
         if follow[0] is not follow[1]:
             yield follow[0]
         by_batch, by_time = (one.in_time(targets, trace) for one in either)
-        likelier = _likelier(by_batch, by_time, trace.logits)
+        likelier = _likelier(by_batch, by_time, trace.logits) if reader.sort == LABEL else None
         if likelier is not None:
             yield likelier
     custom = [reader.orders.of("logits"), axes.words_first]
@@ -187,9 +206,12 @@ def _likelier(a: Tensor, b: Tensor, logits: Tensor | None) -> bool | None:
 
 
 def _follow(
-    axes: Axes, words_first: bool | None, words: Tensor, targets: Tensor, trace: Trace
-) -> bool:
-    """Whether the targets of a batch are the words that come next in it."""
+    axes: Axes, words_first: bool | None, words: Tensor, targets: Tensor, trace: Trace,
+    numbers: Tensor | None = None,
+) -> bool:  # fmt: skip
+    """Whether the targets of a batch are the words that come next in it; or the numbers, where
+    targets are places in a table of `numbers`.
+    """
     first = axes.targets_first if words_first is None else words_first
     try:
         wanted = axes.in_time(targets, trace)
@@ -197,7 +219,11 @@ def _follow(
     except RnnlensError:  # other words; wrong targets raise it again when states are read
         return False
     there = (wanted[:-1] >= 0) & (wanted[1:] >= 0)  # what follows the last word is not read
-    right = (wanted[:-1] == read[1:])[there].float()
+    right = wanted[:-1] == read[1:]
+    if numbers is not None:
+        values = numbers.to(wanted.device)[wanted[:-1].clamp_min(0)]
+        right = torch.isclose(read[1:].double(), values, rtol=1e-4, atol=1e-6)
+    right = right[there].float()
     return bool(len(right) and right.mean() > MOSTLY)
 
 
@@ -209,4 +235,4 @@ def _fed(inputs: Any, words: Tensor, first: bool | None, steps: int) -> tuple[in
         return (-1,)
     if first is None:  # one word, or one sequence of many
         first = words.shape[1] == steps
-    return (1, -1) if first else (-1, 1)
+    return (*((1, -1) if first else (-1, 1)), *words.shape[2:])

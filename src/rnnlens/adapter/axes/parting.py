@@ -12,14 +12,20 @@ from rnnlens.model.traceable import Trace
 
 def some_sequences(batch: Batch, chosen: Tensor, axes: Axes, trace: Trace) -> Batch:
     """The chosen sequences (N,) of a batch that was read as this trace."""
-    inputs, targets = batch
     steps, sequences, _ = trace.states[axes.kinds[-1]].shape
-    if targets.dim() == 1 and not axes.whole:
-        rows = (sequences, steps) if axes.targets_first else (steps, sequences)
-        part = _some(targets.view(rows), chosen, sequences, axes.targets_first).reshape(-1)
-    else:
-        part = _some(targets, chosen, sequences, axes.targets_first)
-    return with_tensors(inputs, lambda t: _some(t, chosen, sequences, axes.words_first)), part
+
+    def some(targets: Tensor) -> Tensor:
+        if targets.dim() == 1 and not axes.whole:
+            rows = (sequences, steps) if axes.targets_first else (steps, sequences)
+            return _some(targets.view(rows), chosen, sequences, axes.targets_first).reshape(-1)
+        return _some(targets, chosen, sequences, axes.targets_first)
+
+    return Batch(
+        with_tensors(batch.inputs, lambda t: _some(t, chosen, sequences, axes.words_first)),
+        some(batch.targets),
+        {name: some(targets) for name, targets in batch.others.items()},
+        batch.tables,
+    )
 
 
 def _some(values: Tensor, chosen: Tensor, sequences: int, first: bool | None) -> Tensor:

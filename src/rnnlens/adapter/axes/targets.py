@@ -1,24 +1,75 @@
 """The batches that users give: pairs of what the module is fed and its targets."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
 from torch import Tensor
 
 from rnnlens.adapter.axes.layout import is_whole
-from rnnlens.errors import RnnlensError
 
-Batch = tuple[Any, Tensor]  # what the module is fed, and its targets; negative: none
 NONE = -1
 MOSTLY = 0.9
+#: What a module predicts for a state or sequence: one of its labels, a set of them, a number, or
+#: none of what it is asked for.
+LABEL, LABELS, NUMBER, NOTHING = SORTS = ("label", "labels", "number", "nothing")
 
 
-def largest(batches: Sequence[Batch]) -> Batch:
+Pair = tuple[Any, Tensor]  # what a module is fed, and its targets
+
+
+class Batch(Pair):
+    """What a module is fed, and its targets: a whole number beside each state or sequence.
+
+    A negative one is none. Numbers and sets of labels are whole numbers too: places in a table.
+    """
+
+    others: Mapping[str, Tensor]  # targets that are not the module's own, by semantic
+    tables: Mapping[str, Tensor]  # by semantic: (S,) numbers, or (S, V) sets of labels
+
+    def __new__(
+        cls,
+        inputs: Any,
+        targets: Tensor,
+        others: Mapping[str, Tensor] | None = None,
+        tables: Mapping[str, Tensor] | None = None,
+    ) -> Self:
+        batch = super().__new__(cls, (inputs, targets))
+        batch.others, batch.tables = others or {}, tables or {}
+        return batch
+
+    @property
+    def inputs(self) -> Any:
+        """What the module is fed."""
+        return self[0]
+
+    @property
+    def targets(self) -> Tensor:
+        """Of each state, or of each sequence."""
+        return self[1]
+
+    @classmethod
+    def of(cls, pair: Pair) -> "Batch":
+        """A pair, which may be one already."""
+        return pair if isinstance(pair, Batch) else cls(*pair)
+
+    @property
+    def sort(self) -> str:
+        """What the module predicts, by its targets; see `SORTS`."""
+        if any(self.targets is other for other in self.others.values()):
+            return NOTHING
+        table = self.tables.get("output")
+        return LABEL if table is None else NUMBER if table.dim() == 1 else LABELS
+
+
+_Pair = TypeVar("_Pair", bound=Pair)
+
+
+def largest(batches: Sequence[_Pair]) -> _Pair:
     """The batch with most targets: from a single word or sequence hardly anything can be told."""
     return max(batches, key=lambda batch: batch[1].numel())
 
 
-def most_telling(batches: Sequence[Batch]) -> list[Batch]:
+def most_telling(batches: Sequence[_Pair]) -> list[_Pair]:
     """The batches from which a module's axes are best told.
 
     The largest; the one with most padding, the first and the last, which show whether sequences of
@@ -46,9 +97,12 @@ def words_of(inputs: Any, targets: Tensor) -> Tensor | None:
 
 
 def features_of(inputs: Any, targets: Tensor) -> Tensor | None:
-    """The features (B, T, I) or (T, B, I) that a batch reads in place of words."""
+    """The numbers (B, T) or features (B, T, I) that a batch reads in place of words; either may
+    have time first.
+    """
     for tensor in _tensors(inputs):
-        if tensor.dim() == 3 and tensor.is_floating_point() and _is_beside(tensor[..., 0], targets):
+        rows = tensor[..., 0] if tensor.dim() == 3 else tensor
+        if tensor.is_floating_point() and rows.dim() == 2 and _is_beside(rows, targets):
             return tensor
     return None
 
@@ -83,43 +137,3 @@ def _is_beside(words: Tensor, targets: Tensor) -> bool:
     return words.dim() == 2 and targets.dim() == 1 and (
         len(targets) in words.shape or len(targets) == words.numel()
     )  # fmt: skip
-
-
-def check_batches(
-    batches: Iterable[Any], what: str = "batches", ignore_index: int | None = None
-) -> list[Batch]:
-    """The batches as a list, refused unless each is a pair of inputs and targets.
-
-    Targets that are `ignore_index` become negative, which counts as none.
-    """
-    try:
-        pairs = list(batches)
-    except TypeError as error:
-        raise RnnlensError(
-            f"{what} are pairs (what the module is fed, its targets), and not "
-            f"{type(batches).__name__}; give a list of them"
-        ) from error
-    for batch in pairs:
-        if not (isinstance(batch, tuple | list) and len(batch) == 2):
-            raise RnnlensError(
-                "every batch must be a pair: what the module is fed, and a tensor of targets; one "
-                f"is {type(batch).__name__}"
-            )
-        targets = batch[1]
-        if not isinstance(targets, Tensor) or not is_whole(targets) or targets.dim() not in (1, 2):
-            form = (
-                f"{str(targets.dtype).removeprefix('torch.')} of shape {tuple(targets.shape)}"
-                if isinstance(targets, Tensor)
-                else type(targets).__name__
-            )
-            raise RnnlensError(
-                "every batch must end with a tensor of targets as whole numbers, one for each "
-                f"state or sequence; one is {form}"
-            )
-        if not targets.numel():
-            raise RnnlensError("a batch has no targets; leave empty batches out")
-        if targets.device.type == "meta":
-            raise RnnlensError("targets are on the meta device, without values; make them anew")
-    if ignore_index is None:
-        return [(inputs, targets) for inputs, targets in pairs]
-    return [(inputs, y.masked_fill(y == ignore_index, NONE)) for inputs, y in pairs]

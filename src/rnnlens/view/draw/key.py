@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from rnnlens.view.draw.pen import Pen
+from rnnlens.view.payload import paleness
 
 _GREY, _LINE, _SAMPLE = "#77777f", 11.0, 10.0
 
@@ -17,7 +18,7 @@ def draw_key(
 ) -> float:
     """As many entries to a line as fit between two edges; where the last line ends."""
     entries = [(group.lower(), colour) for group, colour in grid["groups"].items()]
-    entries.append(("faded = groups mixed", ""))
+    entries.append((f"faded = {paleness(grid)}", ""))
     if any(word["unknown"] for word in grid["words"]):
         entries.append(("italic = unknown word", ""))
     if grid.get("lines"):

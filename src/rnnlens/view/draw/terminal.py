@@ -9,7 +9,7 @@ from rnnlens.view.draw.ansi import PLAIN, code
 from rnnlens.view.draw.followed import Scale
 from rnnlens.view.draw.lines import bits_at, bracketed
 from rnnlens.view.draw.visible import clip, printable, tail, width_of
-from rnnlens.view.payload import asked_for
+from rnnlens.view.payload import asked_for, last_layer, paleness
 
 NARROWEST = 20  # columns a terminal must have
 
@@ -165,7 +165,7 @@ def _joined(grid: Mapping[str, Any], panel: Sequence[int], cells: Iterable[str])
 def _headings(grid: Mapping[str, Any], panel: Sequence[int], look: _Look, margin: int) -> list[str]:
     """Layers, the symbols of their kinds and, where there is room, the names."""
     described = [grid["columns"][k] for k in panel]
-    layers, last = "", max(column["layer"] for column in grid["columns"])
+    layers, last = "", last_layer(grid["columns"])
     for group in _layers(grid, panel):
         layer, extent = _layer(grid, group[0]), _extent(grid, group, look)
         name = "" if layer == 0 else "model" if layer == last else f"layer {layer}"
@@ -257,7 +257,9 @@ def _legend(
         (_paper("  ", colour, look) if look.colours else letters[group], group.lower())
         for group, colour in grid["groups"].items()
     ]
-    entries.append(("", "faded = groups mixed" if look.colours else "░▒▓█ = ever more decided"))
+    entries.append(
+        ("", f"faded = {paleness(grid)}" if look.colours else "░▒▓█ = ever more decided")
+    )
     if any(word["unknown"] for word in grid["words"]):
         entries.append(("?", "unknown word"))
     if grid.get("lines") and look.lines:

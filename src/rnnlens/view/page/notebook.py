@@ -15,7 +15,7 @@ from rnnlens.view.draw.lines import bracketed
 from rnnlens.view.draw.visible import clip, printable, tail, width_of
 from rnnlens.view.page.bundle import WEB, bundle, compact
 from rnnlens.view.pair.source import SideBySide
-from rnnlens.view.payload import asked_for
+from rnnlens.view.payload import asked_for, last_layer, paleness
 from rnnlens.view.source import joined_steps
 
 HINT = "for the live grid: pip install 'rnnlens[notebook]', and restart the kernel"
@@ -222,7 +222,7 @@ def _percent(probability: float) -> str:
 def _headings(grid: Mapping[str, Any], columns: Iterable[int]) -> Iterator[str]:
     """Layers above, below them the symbols and names of their kinds."""
     described = [grid["columns"][k] for k in columns]
-    last = max(column["layer"] for column in grid["columns"])
+    last = last_layer(grid["columns"])
     layers = [(layer, len(list(members))) for layer, members in
               groupby(described, lambda column: int(column["layer"]))]  # fmt: skip
     named = {0: "input", last: "model"}
@@ -273,7 +273,7 @@ def _legend(grid: Mapping[str, Any]) -> str:
         f"&nbsp;{_safe(group.lower())}&nbsp;</span>"
         for group, colour in grid["groups"].items()
     ]
-    entries.append("faded = groups mixed")
+    entries.append(f"faded = {paleness(grid)}")
     entries += ["? = unknown word"] if any(word["unknown"] for word in grid["words"]) else []
     said = "each state's most probable label, on the colour of the leading group"
     return f"{said}: {' '.join(entries)}"

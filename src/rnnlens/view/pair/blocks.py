@@ -20,7 +20,7 @@ from rnnlens.view.source import GridSource
 _PIECE = 40  # pairs of states at once: their distributions stay in the processor's cache
 _GAP = {  # no word was read, so that no state says anything
     "colour": "#ffffff", "group": OTHER, "share": 0.0, "entropy": 0.0, "top": [], "wanted": None,
-    "unread": True,
+    "unread": True, "number": None,
 }  # fmt: skip
 Row = TypeVar("Row")
 
@@ -38,7 +38,7 @@ class _Said:
     def of(cls, pairing: Pairing, side: int, span: tuple[int, int]) -> "_Said":
         lens, asked = pairing.lenses[side], pairing.asked[side]
         parts = lens.rows.each(asked, *span, lambda _, logits: logits)
-        return cls(lens, asked, lens.rows.places(*span), torch.cat(parts))
+        return cls(lens, asked, lens.rows.places(asked, *span), torch.cat(parts))
 
     def numbers(self, columns: Sequence[Column], rows: Sequence[int]) -> Tensor:
         """Where the logits of some rows are, row by row and column by column."""
@@ -47,7 +47,8 @@ class _Said:
 
     def drawn(self) -> tuple[dict[Place, dict[str, Any]], dict[str, str]]:
         """What is drawn of each state, and the groups of the labels that they name."""
-        palette, labels = self.lens.palettes[self.asked.palette], self.lens.labels
+        palette = self.lens.palettes_for(self.asked.semantic)[self.asked.palette]
+        labels = self.asked.answers.names
         wanted = wanted_labels(self.asked, self.places)
 
         def work(start: int) -> Encodings:
@@ -124,7 +125,7 @@ def _changes(
 ) -> tuple[list[Beside], list[list[dict[str, Any]]]]:
     """The pairs of rows that are no gaps, and of each a change for every column."""
     whole, apart = _differences(pairing, said, pairs)
-    sent = changes_json(apart, pairing.common.labels) if apart else []
+    sent = changes_json(apart, pairing.common.answers.names) if apart else []
     width = len(pairing.common.columns)
     return whole, [sent[k : k + width] for k in range(0, len(sent), width)]
 
@@ -143,7 +144,7 @@ def _differences(
     def work(piece: tuple[Tensor, Tensor]) -> Difference:
         with one_thread(), torch.inference_mode():
             before, after = first.logits[piece[0]], second.logits[piece[1]]
-            return Difference.of(common.logits(1, after), common.logits(0, before))
+            return common.difference(after, before)
 
     pieces = zip(*(some.split(_PIECE) for some in numbers), strict=True)
     parts = list(pairing.lenses[0].rows.parallel(work, pieces))

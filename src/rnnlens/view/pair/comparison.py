@@ -16,7 +16,6 @@ from rnnlens.view.follow import Sides, follow_all
 from rnnlens.view.frames import data_frame
 from rnnlens.view.pair.alignment import Beside
 from rnnlens.view.pair.blocks import differences
-from rnnlens.view.pair.common import Common
 from rnnlens.view.pair.notation import in_one
 from rnnlens.view.pair.pairing import Pairing
 from rnnlens.view.pair.source import whole
@@ -153,7 +152,7 @@ def _pairing(before: Reading, after: Reading) -> Pairing:
             f"one grid asks about {before.semantic!r}, the other about {after.semantic!r}; compare "
             "grids of one semantic"
         )
-    return Pairing.of_requests(lenses, (before.asked(), after.asked()), Common.of(*lenses))
+    return Pairing.of_requests(lenses, (before.asked(), after.asked()))
 
 
 def compared(after: Reading, before: Reading) -> Comparison:

@@ -13,7 +13,6 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import text_states
 from rnnlens.threads import one_thread, pool
-from rnnlens.view.difference import bits_between
 from rnnlens.view.frames import data_frame
 from rnnlens.view.pair.common import Common
 from rnnlens.view.source import GridSource
@@ -86,7 +85,7 @@ class Disagreement:
         """
         end = self.ends[side]
         logits = _logits(end, self.states[side][place : place + 1], self.semantic)
-        return end.lens.labels[int(logits[0].argmax())]
+        return end.lens.answers(self.semantic).names[int(logits[0].argmax())]
 
     def by_word(self, least: int = 10) -> list[tuple[str, float, int]]:
         """Words that were read at least so often, with the mean divergence after them and how often
@@ -130,7 +129,7 @@ def disagreement(
         raise RnnlensError("there is nothing to compare on; give some sentences")
     ends = (first, second)
     asked = _semantic(ends, semantic)
-    common = Common.of(first.lens, second.lens)
+    common = Common.of(first.lens, second.lens, asked)
     states = [_states(end, given, advance) for end in ends]
     bits = _apart(ends, states, common, asked, advance)
     starts = np.cumsum([0, *map(len, given)])
@@ -158,7 +157,7 @@ def _states(end: End, sentences: Sequence[Sequence[str]], advance: Advance) -> T
     lens, kind = end
     session, model = lens.session, lens.model
     model.check()
-    ids = [session.vocabulary.encode(list(words)) for words in sentences]
+    ids = [session.text.encode(list(words)) for words in sentences]
     starts = np.cumsum([0, *map(len, ids)])
     found = torch.empty(0)
     order = np.argsort([len(one) for one in ids], kind="stable")
@@ -200,11 +199,11 @@ def _apart(
     def work(start: int) -> Values:
         with one_thread(), torch.inference_mode():  # neither carries over to other threads
             before, after = (
-                common.logits(k, _logits(end, states[k][start : start + _PIECE], semantic))
+                _logits(end, states[k][start : start + _PIECE], semantic)
                 for k, end in enumerate(ends)
             )
             blocks = zip(after.split(_BLOCK), before.split(_BLOCK), strict=True)
-            return np.concatenate([bits_between(*block) for block in blocks])
+            return np.concatenate([common.bits(*block) for block in blocks])
 
     parts = []
     for part in pool().map(work, range(0, len(states[0]), _PIECE)):

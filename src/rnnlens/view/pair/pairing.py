@@ -57,18 +57,16 @@ class Pairing:
         palette: str | None = None,
     ) -> "Pairing":
         """Two texts that are read by two lenses, or by one."""
-        common = Common.of(*lenses)
         known = palette if palette in lenses[1].palettes else None
         first = lenses[0].request(texts.first, semantic, palette)
         second = lenses[1].request(texts.second, first.semantic, known)
-        return cls.of_requests(lenses, (first, second), common)
+        return cls.of_requests(lenses, (first, second))
 
     @classmethod
     def of_requests(
         cls,
         lenses: tuple[GridSource, GridSource],
         asked: tuple[Request, Request],
-        common: Common,
     ) -> "Pairing":
         """The same of what is asked already, perhaps with edits."""
         for one in asked:
@@ -76,6 +74,7 @@ class Pairing:
                 raise RnnlensError(too_many(len(one.words) + one.left_out, "words", LONGEST))
             if not one.words:
                 raise RnnlensError("one of the two texts is empty; give each a word at least")
+        common = Common.of(*lenses, asked[0].semantic)
         beside = aligned(*([word.casefold() for word in one.words] for one in asked))
         return cls(lenses, asked, common, tuple(beside), tuple(_lines(beside, lenses, asked)))
 

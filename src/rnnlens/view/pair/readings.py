@@ -28,14 +28,15 @@ def following(
     beside: SideBySide | None = None,
 ) -> Iterator[tuple[dict[str, Any], bool]]:
     """How probable labels are in rows or lines, a few at a time, and whether there are more."""
-    sides: dict[GridSource, Sides] = {
-        one: Sides.of(labels, against, one.labels) for one in (lens, beside or lens)
-    }
     asked = _asked(lens, text, semantic, edits, beside)
+    chosen = (asked.asked[0] if isinstance(asked, Pairing) else asked).semantic
+    sides: dict[GridSource, Sides] = {
+        one: Sides.of(labels, against, one.answers(chosen).names) for one in (lens, beside or lens)
+    }
 
     def each(one: GridSource, request: Request, start: int, end: int) -> list[Any]:
         values = follow.follow(one, request, sides[one], start, end)
-        ids = [column.id for column in one.columns]
+        ids = [column.id for column in one.columns_for(chosen)]
         shown = [ids.index(column.id) for column in _columns(asked, one)]
         return rounded(values[:, shown], bool(against))
 
@@ -60,11 +61,12 @@ def turning(
 
     def each(one: GridSource, request: Request, start: int, end: int) -> list[Any]:
         rows = turns.rows_json(turns.turns_of(one, request, start, end))
-        names = [column.id for column in one.columns]
+        there = one.columns_for(request.semantic)
+        names = [column.id for column in there]
         return [
             {
                 **row,
-                "edges": _chosen(row["edges"], one.edges, edges),
+                "edges": _chosen(row["edges"], edges_of(_kinds(one), there), edges),
                 "above": _chosen(row["above"], names, ids),
             }
             for row in rows
@@ -87,7 +89,9 @@ def _kinds(lens: GridSource) -> tuple[Kind, ...]:
 
 def _columns(asked: Pairing | Request, lens: GridSource) -> Sequence[Column]:
     """Those that the grid has: of two readings, the ones that both have."""
-    return asked.common.columns if isinstance(asked, Pairing) else lens.columns
+    if isinstance(asked, Pairing):
+        return asked.common.columns
+    return lens.columns_for(asked.semantic)
 
 
 def _asked(

@@ -8,11 +8,11 @@ from rnnlens.view.pair.blocks import block
 from rnnlens.view.pair.notation import TwoTexts, two_texts
 from rnnlens.view.pair.pairing import Pairing
 from rnnlens.view.palette import OTHER
-from rnnlens.view.payload import edges_of, words_json
+from rnnlens.view.payload import edges_of
 from rnnlens.view.rows import Request
 from rnnlens.view.source import BRIEF, STEP, Edits, GridSource, joined_steps
 
-_GAP = {"text": "", "label": "", "unknown": False, "group": OTHER}
+_GAP = {"text": "", "label": "", "unknown": False, "group": OTHER, "value": None}
 _ONE = "edits change one text; take the braces away, or what is compared with, to make them"
 
 
@@ -111,10 +111,7 @@ def _head(pairing: Pairing, text: str) -> dict[str, Any]:
     (first, second), asked, common = pairing.lenses, pairing.asked, pairing.common
     heads = [lens.head(one) for lens, one in zip(pairing.lenses, asked, strict=True)]
     there = {column.id for column in common.columns}
-    words = [
-        words_json(one.words, one.ids, lens.session.text, lens.palettes[one.palette])
-        for lens, one in zip(pairing.lenses, asked, strict=True)
-    ]
+    words = [head["words"] for head in heads]
     two_runs = first is not second
     other = {column["id"]: column for column in heads[1]["columns"]}
     described = [[], [other[column.id] for column in common.columns] if two_runs else []]

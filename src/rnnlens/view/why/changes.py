@@ -12,6 +12,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION, Kind
 from rnnlens.model.traceable import StateEdit
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.semantics import base
 from rnnlens.view.labels import number_of
 from rnnlens.view.session import Session
 from rnnlens.view.why.edits import Address, Edit, parsed
@@ -139,7 +140,7 @@ class TextEdits:
         """The words of the text that an address is in."""
         ids: Sequence[int] = self.ids
         if address.text is not None:
-            ids = self.session.vocabulary.encode(self.session.words(address.text))
+            ids = self.session.text.encode(self.session.words(address.text))
         where = "the text" if address.text is None else repr(address.text[:80])
         self._check_step(edit, address.step, len(ids), where)
         return ids
@@ -147,7 +148,9 @@ class TextEdits:
     def _direction(self, edit: Edit) -> Tensor:
         """What a push adds to a state, (H,): so many of the kind's deviations along its pattern."""
         label = edit.label or ""
-        number = number_of(label, self.session.vocabulary.labels)
+        others = self.probes.answers if self.probes else {}
+        answers = others.get(base(self.semantic), self.session.text.labels)
+        number = number_of(label, answers.names)
         if self.probes is None or edit.kind not in self.probes.kinds:
             raise RnnlensError(f"{edit.kind} has no probe, which a push goes by; fit one")
         pattern = pattern_of(self.probes, edit.kind, number, self.semantic)

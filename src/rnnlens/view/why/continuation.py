@@ -7,6 +7,7 @@ import torch
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.numbers import written
 from rnnlens.model.text import text_states
 from rnnlens.threads import one_thread
 from rnnlens.view.rows import Request
@@ -43,7 +44,8 @@ def continuation(lens: GridSource, asked: Request, count: int) -> Continuation:
     session = lens.session
     if not 1 <= count <= MOST:
         raise RnnlensError(f"{count} words to go on with: give a number from 1 to {MOST}")
-    if not session.text.follows or session.vocabulary.inputs != session.vocabulary.labels:
+    reads_labels = session.vocabulary.inputs == session.vocabulary.labels
+    if not session.text.follows or not (reads_labels or session.text.features == 1):
         raise RnnlensError(
             f"{lens.name} does not predict the words that it reads, so that it cannot go on with "
             "its own"
@@ -73,8 +75,11 @@ def likeliest(session: Session, ids: Sequence[int], edits: Changes | None, count
         read = [*ids, *found, *([0] if session.text.mark is not None else [])]
         changes = edits.state_edits() if edits else []
         y = text_states(session.model, session.text, read, changes)[PREDICTION]
-        found.append(int(session.model.predict(y[-1:]).argmax()))
-    return [session.vocabulary.labels[number] for number in found]
+        if session.text.features:  # a number, which is read as it is
+            found += session.text.encode([written(y[-1].tolist())])
+        else:
+            found.append(int(session.model.predict(y[-1:]).argmax()))
+    return [session.text.name(number) for number in found]
 
 
 def continued_json(

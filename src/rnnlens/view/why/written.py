@@ -60,8 +60,9 @@ def written_json(
 ) -> dict[str, Any]:
     """What the server answers."""
     asked = lens.request(text, semantic, None)
-    distribution = lens.logits(asked, column, row).double().softmax(0).numpy()
-    contrast = Contrast.of(labels, against, distribution, lens.labels)
+    logits = lens.logits(asked, column, row).double()
+    distribution = asked.answers.probabilities(logits).numpy()
+    contrast = Contrast.of(labels, against, distribution, asked.answers.names)
     return written_by(lens, asked, column, row, contrast).to_json()
 
 
@@ -92,7 +93,7 @@ class _Question:
         trace = self.model.trace(self.side.batch(self.ids))
         real = float(self.value(trace, self.step)[0])
         without, inputs = self._without(real, instead)
-        name = "" if instead is None else self.lens.session.vocabulary.inputs[instead]
+        name = "" if instead is None else self.side.name(instead)
         written = Written(
             self.kind, self.step, self.words, self.contrast.labels, self.contrast.against, real,
             without, name,

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from rnnlens.view.page.server import api, views
 from rnnlens.view.page.server.app import application
+from rnnlens.view.page.server.measured import Accuracy
 from rnnlens.view.saving import Look, drawn
 
 TEXTS = ("", "the dog", "the dog sees 3 zyzzyva . " * 12)
@@ -64,7 +65,7 @@ def test_divergences_accuracy_and_problems(client):
     pairs = [{"a": pin, "b": pin}, {"a": pin, "b": {**pin, "column": "x"}}]
     asked = client.post("/api/divergence", json={"text": "the dog", "pairs": pairs})
     assert len(held_to(api.Divergences, asked.content).bits) == 2
-    held_to(api.Accuracy, client.get("/api/accuracy").content)
+    held_to(Accuracy, client.get("/api/accuracy").content)
     for refused in (client.get("/no"), client.post("/api/grid", json={"texts": 1})):
         held_to(api.Problem, refused.content)
 

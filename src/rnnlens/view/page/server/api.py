@@ -9,19 +9,17 @@ from typing import Literal
 from pydantic import Field
 
 from rnnlens.view.page.server.fields import (
+    Amount,
     Answer,
     Bits,
     Colour,
-    Correlation,
     Count,
     DivergenceBits,
     FollowedNumber,
     Logits,
-    Nats,
     Perplexity,
     Probability,
     Rank,
-    Ratio,
     Share,
     Steps,
 )
@@ -90,6 +88,14 @@ class Word(Answer):
     label: str
     unknown: bool
     group: str
+    value: Amount | None = Field(description="what is read at its step; null: it is a word")
+
+
+class Scale(Answer):
+    """An axis of numbers, cut into bins that are labels."""
+
+    edges: list[Amount] = Field(description="of the bins, from the least number of training up")
+    names: list[str] = Field(description="of the bins, in order")
 
 
 class State(Answer):
@@ -102,6 +108,9 @@ class State(Answer):
     top: list[tuple[str, Probability]] = Field(description="the most probable labels first")
     wanted: tuple[str, Probability, Rank] | None = Field(description="what really came")
     unread: bool = Field(description="whether no word was read into it yet: what it says is void")
+    number: tuple[Amount, Amount, Amount] | None = Field(
+        description="where labels are bins, the mean and the interval that holds 80%"
+    )
 
 
 class Change(Answer):
@@ -149,6 +158,9 @@ class Grid(Answer):
     edges: list[tuple[str, str]] = Field(
         description="which columns feed which; K@-1 without a column is K one row up, K@+1 one down"
     )
+    numbers: bool = Field(description="whether the model itself predicts numbers")
+    scale: Scale | None = Field(description="of the labels, where they are bins of numbers")
+    several: bool = Field(description="whether each label holds or not by itself")
     words: list[Word]
     left_out: Count = Field(description="words of the text beyond the most that are drawn")
     labels: dict[str, str] = Field(description="the group of every label that a state names")
@@ -220,50 +232,3 @@ class Turns(Answer):
 
     from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
     rows: list[TurnRow]
-
-
-class Use(Answer):
-    """How much of what a kind's probe reads the model uses; effects of pushes are in nats."""
-
-    used: Share = Field(description="read / most")
-    read: Nats = Field(description="along the probe's row")
-    most: Nats = Field(description="along the gradient")
-    random: Nats = Field(description="in a random direction")
-    shaped: Nats = Field(description="in a random direction in which states do vary")
-    swap: Correlation = Field(description="correlation of changes where states are swapped")
-
-
-class Score(Answer):
-    """How well the states of a kind predict, on the test split; null: not measured."""
-
-    kind: str
-    perplexity: Perplexity | None
-    ratio: Ratio | None = Field(description="of its perplexity to the model's own")
-    accuracy: Probability | None
-    kl: Bits | None = Field(description="from the model's own prediction, in bits")
-    calibration: Probability | None
-    used: Use | None
-
-
-class TrainingPoint(Answer):
-    """Perplexities after an epoch; null: not measured."""
-
-    run: str
-    epoch: Count
-    own: Perplexity | None = Field(description="the model's")
-    semantics: dict[str, dict[str, Perplexity | None]] = Field(description="by kind")
-
-
-class Accuracy(Answer):
-    """The evaluation of a run."""
-
-    run: str
-    title: str
-    follows: bool
-    own: Perplexity = Field(description="the model's")
-    unigram: Perplexity | None
-    unigrams: dict[str, Perplexity] = Field(description="by semantic")
-    semantics: dict[str, list[Score]]
-    training: list[TrainingPoint] = Field(
-        description="the checkpoints of its training that were kept, in order; else none"
-    )

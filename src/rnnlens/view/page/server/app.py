@@ -22,6 +22,7 @@ from rnnlens.view.page.server.connections import Announced, Impatient, listen
 from rnnlens.view.page.server.fields import Name
 from rnnlens.view.page.server.figures import Figure, FigureRequest, figured
 from rnnlens.view.page.server.guard import Application, Guard
+from rnnlens.view.page.server.measured import Accuracy
 from rnnlens.view.page.server.token import Locked
 from rnnlens.view.page.server.work import Work
 from rnnlens.view.pair.readings import following, turning
@@ -92,13 +93,15 @@ def _add_questions(
         lens = chosen(asked.run)
         return await work.do(request, lambda: _json({"bits": divergences(lens, asked.ends())}))
 
-    @app.get("/api/accuracy", responses=_answers(api.Accuracy))
+    @app.get("/api/accuracy", responses=_answers(Accuracy))
     async def accuracy(run: Name | None = None) -> Response:
         """How well each kind predicts, as `rnnlens eval` measured it."""
         lens = chosen(run)
-        if lens.scores.own is None:
+        if lens.scores.own is None and not lens.scores.semantics:
             raise HTTPException(404, f"{lens.name} was not measured yet; run: rnnlens eval RUN")
-        about = {"run": lens.name, "title": lens.title, "follows": lens.session.text.follows}
+        text = lens.session.text
+        about = {"run": lens.name, "title": lens.title, "follows": text.follows,
+                 "numbers": text.labels.scale is not None}  # fmt: skip
         training = [
             {"run": one.name, "epoch": one.training.epoch, **one.scores.over_training()}
             for one in lenses.values()

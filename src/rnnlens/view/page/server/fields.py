@@ -67,6 +67,7 @@ FollowedNumber = Annotated[float, _named("FollowedNumber", ge=-_FLOAT, le=_FLOAT
 Logits = Annotated[float, _named("Logits", ge=-_FLOAT, le=_FLOAT)]
 Nats = Annotated[float, _named("Nats", ge=-_FLOAT, le=_FLOAT)]
 Share = Annotated[float, _named("Share", ge=-_FLOAT, le=_FLOAT, description="0: none, 1: all")]
+Amount = Annotated[float, _named("Amount", ge=-1e300, le=1e300)]
 Correlation = Annotated[float, _named("Correlation", ge=-1.001, le=1.001)]
 Colour = Annotated[str, _named("Colour", pattern="^#[0-9a-f]{6}$")]
 

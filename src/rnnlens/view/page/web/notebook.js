@@ -81,7 +81,7 @@ class Notebook {
     place.controls.append(menu("save", "save", action("SVG, a drawing", () => save(saveSvg)),
       action("PNG, a picture", () => save(savePng))));
     if (!start.typing) {
-      place.title.append(`${visible(this.grid.title)} · ${semanticName(this.grid.semantic, this.grid.follows)}`);
+      place.title.append(`${visible(this.grid.title)} · ${semanticName(this.grid.semantic, this.grid.follows, this.grid.numbers)}`);
       place.text.parentElement?.remove(); // the words stand beside their rows, the sentence in the cell above
       return;
     }

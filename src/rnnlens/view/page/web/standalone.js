@@ -61,7 +61,7 @@ function showEmbedded(root, embedded) {
   root.addEventListener("keydown", (event) => figure.escape(event), true);
   const drawing = action("SVG, a drawing", () => saveSvg(grid, view, lens.gridView.measure));
   place.controls.append(menu("save", "save", drawing), figure.button);
-  place.title.append(`${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}`);
+  place.title.append(`${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows, grid.numbers)}`);
   place.text.replaceWith(html("p", { class: "sentence", dir: "auto" }, visible(grid.text)));
   place.legend.replaceChildren(...legend(grid));
   place.notes.cut.textContent = leftOut(grid, grid.text);

@@ -61,7 +61,7 @@ export function leftOut({ words, left_out: more }, text) {
 
 /**
  * What a grid shows where that is not what is wished for.
- * @param {Pick<import("./held.js").Held, "text" | "run" | "title" | "semantic" | "follows" | "edits" | "sides">} grid
+ * @param {Pick<import("./held.js").Held, "text" | "run" | "title" | "semantic" | "follows" | "edits" | "sides"> & {numbers?: boolean}} grid
  * @param {{text: string, run: string | null, edits: string[], beside: string | null}} wish
  */
 export function stillShown(grid, wish) {
@@ -70,7 +70,7 @@ export function stillShown(grid, wish) {
     (wish.run === null || grid.run === wish.run) && besideOf(grid) === wish.beside ? "" : `by ${visible(grid.title)}`,
     grid.edits.join() === wish.edits.join() ? "" : grid.edits.length ? "with the edits before" : "without edits",
   ].filter(Boolean);
-  return `Still shown: ${parts.join(", ") || `what was asked before, ${semanticName(grid.semantic, grid.follows)}`}`;
+  return `Still shown: ${parts.join(", ") || `what was asked before, ${semanticName(grid.semantic, grid.follows, grid.numbers)}`}`;
 }
 
 /** What was given, as a notice quotes it. @param {string} given */
@@ -107,6 +107,7 @@ export function inWords(bits) {
   return words.find(([most]) => bits < most)?.[1] ?? "unlike";
 }
 
+const SHIFTED = /^([a-z0-9_]+)([+-])(\d+)$/; // a semantic some words later or earlier
 const BIDI = /[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
 
 /** Text with what cannot be seen made visible. @param {string} text */
@@ -125,34 +126,48 @@ export function wellFormed(text) {
 }
 
 /**
- * What a semantic asks for; of a model that predicts no words, its label.
- * @param {string} semantic @param {boolean} [follows]
+ * What a semantic asks for; of a model that predicts no words, its label or number.
+ * @param {string} semantic @param {boolean} [follows] @param {boolean} [numbers]
  */
-export function semanticName(semantic, follows = true) {
-  if (semantic === "output") return follows ? "next word" : "label";
+export function semanticName(semantic, follows = true, numbers = false) {
+  const one = numbers ? "number" : follows ? "word" : "label";
+  if (semantic === "output") return follows ? `next ${one}` : one;
   if (semantic === "input") return "current word";
-  const found = /^output([+-])(\d+)$/.exec(semantic);
+  const found = SHIFTED.exec(semantic);
   if (!found) return visible(semantic);
-  const words = found[2] === "1" ? "1 word" : `${found[2]} words`;
-  return `${follows ? "" : "label "}${words} ${found[1] === "+" ? "later" : "earlier"}`;
+  const step = numbers ? "number" : "word", steps = found[3] === "1" ? `1 ${step}` : `${found[3]} ${step}s`;
+  const name = found[1] !== "output" ? `${found[1]} ` : follows ? "" : `${one} `;
+  return `${name}${steps} ${found[2] === "+" ? "later" : "earlier"}`;
 }
 
-/** What a semantic asks for, in a sentence. @param {string} semantic @param {boolean} [follows] */
-export function semanticHelp(semantic, follows = true) {
-  const asked = follows ? "the word that comes next" : "the label of its word";
+/**
+ * What a semantic asks for, in a sentence.
+ * @param {string} semantic @param {boolean} [follows] @param {boolean} [numbers]
+ */
+export function semanticHelp(semantic, follows = true, numbers = false) {
+  const one = numbers ? "number" : follows ? "word" : "label";
+  const asked = follows ? `the ${one} that comes next` : numbers ? "its number" : "the label of its word";
   if (semantic === "output") return `What does each state say about ${asked}?`;
   if (semantic === "input") return "What does each state still say about the word just read?";
-  const found = /^output([+-])(\d+)$/.exec(semantic);
-  if (!found) return `What does each state say about ${visible(semantic)}?`;
-  const where = found[1] === "+" ? "after" : "before";
-  const own = follows ? `the word ${found[2]} ${where} the next one` : `the label ${found[2]} ${where} its own`;
+  const found = SHIFTED.exec(semantic);
+  if (!found) return `What does each state say about the ${visible(semantic)} of its word?`;
+  const where = found[2] === "+" ? "after" : "before";
+  if (found[1] !== "output") return `What does each state say about the ${found[1]} ${found[3]} ${where} its word\u2019s?`;
+  const own = follows ? `the ${one} ${found[3]} ${where} the next one` : `the ${one} ${found[3]} ${where} its own`;
   return `What does each state say about ${own}?`;
 }
 
-/** How a grid is read, in a sentence. @param {{semantic: string, follows: boolean}} grid */
-export function readHelp({ semantic, follows }) {
-  return `${semanticHelp(semantic, follows)} Bars: the likeliest labels; rectangle: the leading group.`
-    + `${semantic !== "output" && follows ? " y: the model\u2019s own prediction of the next word." : ""}`;
+/**
+ * How a grid is read, in a sentence.
+ * @param {{semantic: string, follows: boolean, numbers?: boolean, several?: boolean, scale?: object | null}} grid
+ */
+export function readHelp({ semantic, follows, numbers = false, several = false, scale = null }) {
+  const drawn = scale ? "Number and bars: the mean, and how probable each part of the axis is; rectangle: the median, the paler the less the state tells."
+    : several ? "Bars: how probable each label is by itself; rectangle: the likeliest, the paler the less probable."
+    : "Bars: the likeliest labels; rectangle: the leading group.";
+  const own = /^(output[+-]|input)/.test(semantic) && follows;
+  return `${semanticHelp(semantic, follows, numbers)} ${drawn}`
+    + `${own ? ` y: the model\u2019s own prediction of the next ${numbers ? "number" : "word"}.` : ""}`;
 }
 
 /** How what really came is introduced. @param {string} semantic @param {Column} column */
@@ -193,9 +208,11 @@ export function wordAfter(grid, column, row) {
 /**
  * A state in words, for those who listen.
  * @param {State} state @param {string} name @param {string} after @param {number} bars
+ * @param {string} number what it says of a number
  */
-export function describe(state, name, after, bars) {
+export function describe(state, name, after, bars, number = "") {
   if (state.unread) return state.top.length ? `${name}, after ${after}: nothing read yet` : `${name}: no word stands here`;
+  if (number) return `${name}, after ${after}: ${number}`;
   const said = state.top.slice(0, bars).map(([label, p]) => `${visible(label)} ${percent(p)}`);
   return `${name}, after ${after}: ${groupName(state.group)} ${percent(state.share)}; ${said.join(", ")}`;
 }

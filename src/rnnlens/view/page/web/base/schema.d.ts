@@ -1,6 +1,9 @@
 // What the server is asked and answers, and what a saved page and a notebook's view begin with.
 // Written by `python scripts/page_types.py` from view/page/server/api.py: change that, not this.
 
+/** -1e+300 to 1e+300 */
+export type Amount = number;
+
 /** at least 0 */
 export type Bits = number;
 
@@ -48,14 +51,24 @@ export interface Accuracy {
   run: string;
   title: string;
   follows: boolean;
-  /** the model's */
-  own: Perplexity;
+  /** whether the model predicts numbers */
+  numbers: boolean;
+  /** the model's; null: it predicts nothing of this */
+  own: Perplexity | null;
   unigram: Perplexity | null;
   /** by semantic */
   unigrams: Record<string, Perplexity>;
   semantics: Record<string, Score[]>;
   /** the checkpoints of its training that were kept, in order; else none */
   training: TrainingPoint[];
+}
+
+/** A measure of a probe, of the model itself, and of the labels' frequencies in training. */
+export interface Against {
+  probe: Amount;
+  /** null: the model predicts another label */
+  model: Amount | null;
+  constant: Amount;
 }
 
 /** What edits have changed in a state. */
@@ -238,6 +251,12 @@ export interface Grid {
   columns: Column[];
   /** which columns feed which; K@-1 without a column is K one row up, K@+1 one down */
   edges: [string, string][];
+  /** whether the model itself predicts numbers */
+  numbers: boolean;
+  /** of the labels, where they are bins of numbers */
+  scale: Scale | null;
+  /** whether each label holds or not by itself */
+  several: boolean;
   words: Word[];
   /** words of the text beyond the most that are drawn */
   left_out: Count;
@@ -373,6 +392,14 @@ export interface SavedPage {
   bits: [string, Count, string, Count, DivergenceBits][];
 }
 
+/** An axis of numbers, cut into bins that are labels. */
+export interface Scale {
+  /** of the bins, from the least number of training up */
+  edges: Amount[];
+  /** of the bins, in order */
+  names: string[];
+}
+
 /** How well the states of a kind predict, on the test split; null: not measured. */
 export interface Score {
   kind: string;
@@ -384,6 +411,10 @@ export interface Score {
   kl: Bits | null;
   calibration: Probability | null;
   used: Use | null;
+  /** of numbers: the mean absolute error */
+  error: Against | null;
+  /** of sets of labels: the average precision */
+  precision: Against | null;
 }
 
 /** One of two readings that are compared. */
@@ -408,6 +439,8 @@ export interface State {
   wanted: [string, Probability, Rank] | null;
   /** whether no word was read into it yet: what it says is void */
   unread: boolean;
+  /** where labels are bins, the mean and the interval that holds 80% */
+  number: [Amount, Amount, Amount] | null;
 }
 
 /** Where in a training a run stands whose checkpoints were kept. */
@@ -510,6 +543,8 @@ export interface Word {
   label: string;
   unknown: boolean;
   group: string;
+  /** what is read at its step; null: it is a word */
+  value: Amount | null;
 }
 
 /** Which words have made a state say some labels rather than others, in logits, for each word of

@@ -14,6 +14,8 @@ import { overTraining } from "./overtraining.js";
 /** @typedef {import("../base/text.js").Measure} Measure */
 /** @typedef {(kind: string) => {name: string, symbol: string, layer: string}} Naming */
 
+/** @type {["error" | "precision", string][]} */
+const MORE = [["error", "mean absolute error"], ["precision", "average precision"]];
 const PITCH = 22, NAMES = 190, VALUES = 64, TOP = 30, USED = 190; // the last: of the bars that say what is used
 const SLIVER = 8; // times that the baseline may be longer than the longest bar
 const READ_USED = "What can be read in a state need not be used: beside it stands how far the model\u2019s own prediction moves when a "
@@ -125,14 +127,16 @@ export function namesOf(columns) {
 /** @param {Score[]} scores @param {string} caption @param {Naming} naming */
 function table(scores, caption, naming) {
   const uses = scores.some((score) => score.used);
+  const more = MORE.filter(([key]) => scores.some((score) => score[key]));
   const heads = ["kind", "", "perplexity", "× the model's", "accuracy", "KL from the model, bits",
-    "calibration error", ...(uses ? ["used", "swapped"] : [])];
+    "calibration error", ...(uses ? ["used", "swapped"] : []), ...more.map(([, name]) => name)];
   const head = html("tr", {}, ...heads.map((name) => html("th", { scope: "col" }, name)));
   const rows = scores.map((score) => {
     const named = naming(score.kind);
     const numbers = [perplexity(score.perplexity), score.ratio?.toFixed(2),
       score.accuracy === null ? null : `${(score.accuracy * 100).toFixed(1)}%`, score.kl?.toFixed(2), score.calibration?.toFixed(3),
-      ...(uses ? [score.used?.used.toFixed(2), score.used?.swap.toFixed(2)] : [])];
+      ...(uses ? [score.used?.used.toFixed(2), score.used?.swap.toFixed(2)] : []),
+      ...more.map(([key]) => score[key]?.probe.toPrecision(3))];
     return html("tr", {}, html("th", { scope: "row" }, visible(score.kind)),
       html("td", { class: "name" }, [named.name, named.layer].filter(Boolean).join(", ")),
       ...numbers.map((value) => html("td", {}, value ?? "")));
@@ -148,8 +152,19 @@ function table(scores, caption, naming) {
  */
 export function baselines(found, semantic) {
   const unigram = Object.hasOwn(found.unigrams, semantic) ? found.unigrams[semantic] : found.unigram;
-  /** @type {[string, number][]} */ const lines = semantic === "output" ? [["the model itself", found.own]] : [];
+  /** @type {[string, number][]} */ const lines = semantic === "output" && found.own !== null ? [["the model itself", found.own]] : [];
   return unigram === null ? lines : [...lines, ["unigram", unigram]];
+}
+
+/** What is measured of numbers, and of sets of labels. @param {Score[]} scores */
+function also(scores) {
+  const said = MORE.flatMap(([key, name]) => {
+    const first = scores.find((score) => score[key])?.[key];
+    if (!first) return [];
+    const own = first.model === null ? "" : `, the model itself ${first.model.toPrecision(3)}`;
+    return [` ${name[0].toUpperCase()}${name.slice(1)} in the table${own}, without any state ${first.constant.toPrecision(3)}.`];
+  });
+  return said.join("");
 }
 
 /** @param {[string, number][]} lines */
@@ -168,9 +183,9 @@ export function accuracyPage(found, semantic, columns, width, measure) {
   const measured = semantic !== null && Object.hasOwn(found.semantics, semantic);
   const asked = measured ? semantic : Object.keys(found.semantics)[0] ?? "output";
   const scores = Object.hasOwn(found.semantics, asked) ? found.semantics[asked] : [];
-  const heading = html("h2", {}, `How well each kind predicts the ${semanticName(asked, found.follows)}`);
-  const help = html("p", { class: "soft" }, `${semanticHelp(asked, found.follows)} `,
-    "Perplexity of each kind's probe on the test split: shorter is better.",
+  const heading = html("h2", {}, `How well each kind predicts the ${semanticName(asked, found.follows, found.numbers)}`);
+  const help = html("p", { class: "soft" }, `${semanticHelp(asked, found.follows, found.numbers)} `,
+    `Perplexity of each kind's probe on the test split: shorter is better.${also(scores)}`,
     scores.some((score) => score.used) ? ` ${READ_USED}` : "");
   const lines = baselines(found, asked);
   const todo = "No kind has been measured: fit probes with rnnlens fit, then run rnnlens eval.";

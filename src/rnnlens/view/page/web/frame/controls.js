@@ -2,6 +2,7 @@
 
 import { groupName, lastLayer, layerName, semanticHelp, semanticName, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
+import { amount, drawRamp } from "../grid/scale.js";
 import { shownColumns } from "../grid/layout.js";
 import { action, list, menu, segments, take } from "./menus.js";
 
@@ -69,8 +70,8 @@ export class Controls {
   offer(grid) {
     this.semantics.replaceChildren();
     this.palettes.replaceChildren();
-    const choices = grid.semantics.map((value) => ({ value, text: semanticName(value, grid.follows),
-      title: semanticHelp(value, grid.follows) }));
+    const choices = grid.semantics.map((value) => ({ value, text: semanticName(value, grid.follows, grid.numbers),
+      title: semanticHelp(value, grid.follows, grid.numbers) }));
     const choose = (/** @type {string} */ semantic) => this.onView({ semantic });
     if (this.can.semantic && choices.length > 1) {
       const control = choices.length > MANY ? list : segments;
@@ -123,17 +124,26 @@ function field(name, control) {
   return html("div", { class: "field" }, html("span", {}, name), control);
 }
 
+const RAMP = 144;
 const BY = new Map([["frequency", "by how frequent a label is:"], ["labels", "a colour for each label:"]]);
 
 /** What the colours mean. @param {Held} grid */
 export function legend(grid) {
+  if (grid.scale) return scaleLegend(grid, grid.scale);
   const by = BY.get(grid.palette), how = by ? [html("li", { class: "soft" }, by)] : [];
   const items = [...grid.groups].map(([group, colour]) => {
     const patch = shape("rect", { width: 12, height: 12, rx: 3, fill: colour });
     const drawn = shape("svg", { width: 12, height: 12, "aria-hidden": "true" }, patch);
     return html("li", {}, toDom(drawn), groupName(group));
   });
-  return [...how, ...items, html("li", { class: "soft" }, "faded = groups mixed")];
+  return [...how, ...items, html("li", { class: "soft" }, grid.several ? "faded = less probable" : "faded = groups mixed")];
+}
+
+/** What the colours of numbers mean. @param {Held} grid @param {import("../base/schema.d.ts").Scale} scale */
+function scaleLegend(grid, scale) {
+  const ramp = toDom(shape("svg", { width: RAMP, height: 12, "aria-hidden": "true" }, ...drawRamp(grid, scale, RAMP)));
+  const ends = [scale.edges[0], scale.edges[scale.edges.length - 1]].map(amount);
+  return [html("li", {}, `${ends[0]}\u2002`, ramp, `\u2002${ends[1]}`), html("li", { class: "soft" }, "faded = the state tells less")];
 }
 
 /** The theme chosen earlier, where the browser remembers. */

@@ -59,7 +59,7 @@ export class KindSheet {
   /** @param {Held} grid @param {Column} column @returns {Node[]} */
   describe(grid, column) {
     const own = grid.columns.find((one) => one.letter === "y"), last = lastLayer(grid.columns);
-    const asked = column === own ? "next word" : semanticName(grid.semantic, grid.follows);
+    const asked = column === own ? semanticName("output", grid.follows, grid.numbers) : semanticName(grid.semantic, grid.follows, grid.numbers);
     const beside = own && own !== column && grid.semantic === "output" && own.perplexity !== null
       ? `, the model ${perplexity(own.perplexity)}` : "";
     const shown = shownColumns(grid, this.kinds);

@@ -9,6 +9,7 @@ import { FONT, SERIF, fitted, tail } from "../base/text.js";
 import { changeOf, drawChanged } from "./changed.js";
 import { drawBars, INK, label, LABEL, round, SOFT } from "./bars.js";
 import { drawFollowed, drawSurprisal, drawTurns, followedFill } from "./over.js";
+import { drawSeries, drawStrip, numberWords } from "./scale.js";
 import { drawUnread } from "./unread.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
@@ -45,7 +46,8 @@ export function drawState(grid, state, slot, layout, more = {}, over = null, edi
   if (over?.scale) return shape("g", place, mark, ...turns, ...drawFollowed(over, slot, layout));
   const x = round(layout.mark + 5 * layout.scale), width = round(slot.width - x - 7 * layout.scale);
   const look = { width, size: layout.label, pitch: layout.pitch, values: layout.values, measure: layout.measure };
-  const bars = shape("svg", { x, width, height: layout.state, "aria-hidden": "true" }, ...drawBars(grid, state, layout.bars, look));
+  const inside = grid.scale ? drawStrip(grid, grid.scale, state, layout.state, look) : drawBars(grid, state, layout.bars, look);
+  const bars = shape("svg", { x, width, height: layout.state, "aria-hidden": "true" }, ...inside);
   return shape("g", place, mark, ...turns, bars);
 }
 
@@ -88,7 +90,7 @@ export function drawRow(grid, row, layout, id, over = null) {
     const changed = changeOf(grid, row, slot);
     const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}${wasFollowed(over, slot.index)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
-      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars) + told + (changed.said && `; ${changed.said}`) } : {};
+      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state)) + told + (changed.said && `; ${changed.said}`) } : {};
     const made = drawState(grid, state, slot, layout, said, over, drawChanged(changed, layout));
     return slot !== layout.own ? made
       : inSight(layout, layout.row + between / 2, between / 2, made, ...drawSurprisal(grid, row, layout));
@@ -107,7 +109,8 @@ export function drawWord(grid, row, layout) {
   const middle = layout.state / 2;
   const sign = isUnfinished(grid, row) ? "…" : word.unknown ? "?" : "";
   const mark = sign ? layout.measure(sign, size) + (sign === "?" ? 3 : 0) : 0;
-  const room = right - (layout.numbers ? layout.numbers + 6 : 0) - mark - (grid.lines.length ? BRACKET : 0);
+  const room = right - (layout.numbers ? layout.numbers + 6 : 0) - mark - (layout.series ? layout.series.width + 12 : 0)
+    - (grid.lines.length ? BRACKET : 0);
   const said = fitted(visible(word.text), room, size, layout.measure, weight);
   const width = round(layout.measure(said, size, weight));
   const colour = grid.groups.get(word.group) ?? NONE;
@@ -133,7 +136,7 @@ export function drawWord(grid, row, layout) {
     const told = fitted(`then ${visible(then)}`, room, small, layout.measure);
     parts.push(label(right, below, told, { class: "soft", fill: SOFT, "font-size": small, "text-anchor": "end" }));
   }
-  return shape("g", {}, ...parts);
+  return shape("g", {}, ...drawSeries(grid, row, layout), ...parts);
 }
 
 /** What joins two lines that stand side by side. @param {Held} grid @param {number} row @param {Layout} layout @returns {Shape[]} */

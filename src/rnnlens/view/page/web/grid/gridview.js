@@ -5,6 +5,7 @@ import { isUnfinished } from "../base/held.js";
 import { html, redraw, shape, toDom } from "../base/markup.js";
 import { measurer } from "../base/text.js";
 import { drawing, drawRow, drawRowHead } from "./draw.js";
+import { seriesAt } from "./scale.js";
 import { headCells } from "./head.js";
 import { layOut, overhang, placeAt, rowsBetween, rowsFrom } from "./layout.js";
 import { mark, noMarks, unmark } from "./marks.js";
@@ -165,9 +166,8 @@ export class GridView {
     }
     const word = grid.words[row];
     const half = isUnfinished(grid, row);
-    const part = this.parts.get(row) ?? null, text = JSON.stringify([word, half, part, grid.lines[row]]);
-    const states = grid.rows[row];
-    const fresh = held.drawn === undefined;
+    const part = this.parts.get(row) ?? null, text = JSON.stringify([word, half, part, grid.lines[row], seriesAt(grid, row, layout)]);
+    const states = grid.rows[row], fresh = held.drawn === undefined;
     if (fresh || held.text !== text) {
       held.text = text;
       const nearer = grid.lines[row]?.side === "second" ? (layout.row - layout.state) / 3 : 0; // to the line beside

@@ -1,6 +1,6 @@
 // Where everything stands: sizes and positions of a grid's drawing, from the room there is.
 
-import { lastLayer, layerName, visible } from "../base/format.js";
+import { lastLayer, layerName, semanticName, visible } from "../base/format.js";
 import { LABEL, PITCH, round } from "./bars.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
@@ -13,7 +13,8 @@ import { LABEL, PITCH, round } from "./bars.js";
  * @typedef {{slots: Slot[], own: Slot | null, groups: {name: string, x: number, width: number}[], density: string,
  *   naming: string, bars: number, row: number, state: number, mark: number, pitch: number,
  *   scale: number, label: number, values: boolean, header: number, slanted: boolean, words: number, numbers: number, wordSize: number,
- *   width: number, surprisal: {x: number, width: number} | null, measure: Measure}} Layout
+ *   width: number, surprisal: {x: number, width: number} | null, measure: Measure,
+ *   series: {x: number, width: number, least: number, span: number} | null}} Layout
  */
 
 /**
@@ -38,6 +39,7 @@ function isOutput(column, all) {
 }
 
 const NARROW = 520;
+const SERIES = 64; // the width of the line that numbers are drawn as
 const SURPRISAL = 46; // the width of its column at the usual size, with the gap before it
 const LAYERS = 22; // the height of the line with their names
 const HEADING = 38; // and of that with the columns' symbols and names
@@ -83,8 +85,20 @@ function wordColumn(grid, { compact, size, scale }, room, measure, now) {
   const most = room > NARROW ? size * (compact ? 11 : 9) : room * 0.27;
   // In steps, so that the columns stand still while a word is typed; lines of two texts are joined at the left.
   const width = between(Math.ceil((longest + 14 + (grid.lines.length ? 10 : 0)) / 16) * 16, 48, most);
-  const needed = Math.round(width + (numbers ? numbers + 8 : 4));
-  return { width: needed <= now && now <= needed + SLACK ? now : needed, size, numbers };
+  const series = seriesIn(grid, numbers + 8, room);
+  const needed = Math.round(width + (numbers ? numbers + 8 : 4) + (series ? series.width + 14 : 0));
+  return { width: needed <= now && now <= needed + SLACK ? now : needed, size, numbers, series };
+}
+
+/**
+ * Where the numbers that are read are drawn as a line, beside them.
+ * @param {Held} grid @param {number} x @param {number} room
+ */
+function seriesIn(grid, x, room) {
+  const values = grid.words.flatMap((word) => word.value ?? []);
+  if (values.length < 2 || room <= NARROW) return null;
+  const least = Math.min(...values), span = Math.max(...values) - least || 1;
+  return { x: x + 6, width: SERIES, least, span };
 }
 
 /**
@@ -110,7 +124,7 @@ function placed(grid, columns, width, gap) {
       x += gap;
       layer = column.layer;
       // The model itself is asked about the next word, whatever its states are asked about.
-      const name = layer >= last && grid.semantic !== "output" && grid.follows ? "next word" : layerName(layer, last);
+      const name = layer >= last && grid.semantic !== "output" && grid.follows ? semanticName("output", true, grid.numbers) : layerName(layer, last);
       groups.push({ name, x, width: 0 });
     }
     slots.push({ column, index: grid.columns.indexOf(column), x, width });
@@ -155,7 +169,7 @@ export function layOut(grid, view, room, measure) {
     label: type, values: width - beside - 12 * scale >= VALUES * type,
     row: compact ? state + 1 : state + Math.round(BETWEEN * scale), state,
     mark: compact ? width - (width > 20 ? 2 : 1) : Math.round(beside),
-    header, slanted, words: word.width, numbers: word.numbers, wordSize: round(word.size), measure,
+    header, slanted, words: word.width, numbers: word.numbers, series: word.series, wordSize: round(word.size), measure,
   };
 }
 

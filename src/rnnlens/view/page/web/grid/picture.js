@@ -7,23 +7,30 @@ import { fitted } from "../base/text.js";
 import { label, SOFT } from "./bars.js";
 import { drawHeader, drawRow, drawWord, textStyle } from "./draw.js";
 import { layOut } from "./layout.js";
+import { amount, drawRamp } from "./scale.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").View} View */
 /** @typedef {import("../base/markup.js").Shape} Shape */
 
-const EDGE = 20;
+const EDGE = 20, RAMP = 144;
 
 /** @param {Held} grid @param {number} y @param {import("../base/text.js").Measure} measure @returns {Shape[]} */
 function legend(grid, y, measure) {
   let x = EDGE;
+  if (grid.scale) {
+    const [least, most] = [grid.scale.edges[0], grid.scale.edges[grid.scale.edges.length - 1]].map(amount);
+    const start = x + measure(least, 10.5) + 6;
+    return [label(x, y, least), shape("g", { transform: `translate(${start} ${y - 10})` }, ...drawRamp(grid, grid.scale, RAMP)),
+      label(start + RAMP + 6, y, most), label(start + RAMP + 20 + measure(most, 10.5), y, "faded = the state tells less", { fill: SOFT })];
+  }
   /** @type {Shape[]} */ const parts = [];
   for (const [group, colour] of grid.groups) {
     const name = groupName(group);
     parts.push(shape("rect", { x, y: y - 9, width: 11, height: 11, rx: 2, fill: colour }), label(x + 16, y, name));
     x += 30 + measure(name, 10.5);
   }
-  parts.push(label(x, y, "faded = groups mixed", { fill: SOFT }));
+  parts.push(label(x, y, grid.several ? "faded = less probable" : "faded = groups mixed", { fill: SOFT }));
   return parts;
 }
 
@@ -44,7 +51,7 @@ export function drawSheet(grid, view, measure, over = () => null) {
   });
   const followed = view.follow && over(0)?.scale ? ` · ${followTitle(view.follow)}` : "";
   const edited = grid.edits.length ? ` · edited: ${visible(grid.edits.join(", "))}` : "";
-  const told = `${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows)}${followed}${edited}`;
+  const told = `${visible(grid.title)} · ${semanticName(grid.semantic, grid.follows, grid.numbers)}${followed}${edited}`;
   const drawing = shape("svg", { xmlns: "http://www.w3.org/2000/svg", width, height,
     viewBox: `0 0 ${width} ${height}`, ...textStyle() },
     shape("title", {}, `${told}: ${visible(grid.text)}`),

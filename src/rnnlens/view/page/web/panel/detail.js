@@ -10,6 +10,7 @@ import { tail } from "../base/text.js";
 import { changeOf } from "../grid/changed.js";
 import { colourOf, drawLabel } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
+import { amount, drawAxis, numberWords } from "../grid/scale.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -57,6 +58,10 @@ export function remover(column, pin, how) {
  * @param {Held} grid @param {State} state @param {number} width @param {Measure} measure
  */
 export function drawTop(grid, state, width, measure) {
+  if (grid.scale) {
+    const { shapes, height } = drawAxis(grid, grid.scale, state, width, measure);
+    return shape("svg", { width, height, role: "img", "aria-label": numberWords(state), ...textStyle() }, ...shapes);
+  }
   const size = width < ROOMY ? 12 : 13, pitch = Math.round(size * 1.42);
   const look = { width, size, pitch, values: true, measure };
   const rows = state.top.flatMap(([name, p], k) =>
@@ -79,9 +84,14 @@ function facts(grid, columns, column, state) {
     const [name, p, rank] = state.wanted;
     list.append(...fact(wantedName(grid.semantic, column), bdi(visible(name))),
       ...fact("probability, rank", `${probability(p)}, ${ordinal(rank)}`));
-  } else if (grid.follows) list.append(...fact(wantedName(grid.semantic, column), html("span", { class: "soft" }, "nothing yet")));
-  list.append(...fact("entropy", `${state.entropy.toFixed(1)} bits`),
-    ...fact("dominant group", `${groupName(state.group)}, ${percent(state.share)}`));
+  } else if (grid.follows && /^(in|out)put/.test(grid.semantic)) list.append(...fact(wantedName(grid.semantic, column), html("span", { class: "soft" }, "nothing yet")));
+  if (state.number) {
+    const [mean, low, high] = state.number.map(amount);
+    list.append(...fact("mean", mean), ...fact("80% between", `${low} and ${high}`));
+  }
+  list.append(...fact("entropy", `${state.entropy.toFixed(1)} bits`), ...(state.number
+    ? fact("median", `${visible(state.group)}; tells ${percent(state.share)}`)
+    : fact(grid.several ? "likeliest" : "dominant group", `${groupName(state.group)}, ${percent(state.share)}`)));
   if (column.perplexity !== null) {
     // The model itself is asked about the next word: only there are the two comparable.
     const beside = grid.semantic === "output" && own && own !== column ? own.perplexity : null;
@@ -119,7 +129,7 @@ export function drawDetail(grid, place, width, measure) {
 /** What the panel says before a state is pointed at. @param {Held | null} grid */
 export function drawHint(grid) {
   const keys = [["arrows", "move"], ["Enter", "pins"], ["t", "goes to the largest turn"], ["e", "edits: what if it were another"], ["w", "who wrote it"], ["Escape", "clears"]];
-  const asked = grid ? semanticHelp(grid.semantic, grid.follows) : semanticHelp("output");
+  const asked = grid ? semanticHelp(grid.semantic, grid.follows, grid.numbers) : semanticHelp("output");
   const read = `Each row is a word the network reads, each column a part of the network. ${asked} The bars are its `
     + "answer, the longer the more probable; the rectangle takes the colour of the group that leads, and fades "
     + "where groups are mixed.";

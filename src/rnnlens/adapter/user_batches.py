@@ -1,0 +1,187 @@
+"""A user's batches, checked, with all targets as whole numbers beside the states."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rnnlens.adapter.axes.layout import is_whole
+from rnnlens.adapter.axes.targets import NONE, Batch
+from rnnlens.errors import RnnlensError
+
+OUTPUT = "output"  # whose targets are the module's own
+_RESERVED = ("input",)  # what it reads needs no targets
+
+Given = tuple[Any, dict[str, Tensor]]  # what the module is fed, and targets by semantic
+
+
+def check_batches(
+    batches: Iterable[Any],
+    what: str = "batches",
+    ignore_index: float | None = None,
+    label_count: int | None = None,
+) -> list[Batch]:
+    """The batches as a list, refused unless each is a pair of inputs and targets.
+
+    Targets are a tensor, or several by semantic. Those that are `ignore_index` count as none, as
+    negative labels do. `label_count` is how many labels the module has, where that is known: a last
+    axis of so many yes and no is a set of labels.
+    """
+    given = [_pair(batch) for batch in _listed(batches, what)]
+    names = list(given[0][1]) if given else []
+    for _, targets in given:
+        if list(targets) != names:
+            raise RnnlensError(
+                f"one batch has targets for {', '.join(names)} and another for "
+                f"{', '.join(targets)}; give all batches the same"
+            )
+    coded, tables = dict[str, list[Tensor]](), dict[str, Tensor]()
+    for name in names:
+        count = label_count if name == OUTPUT else None
+        coded[name], table = _coded([t[name] for _, t in given], ignore_index, count)
+        if table is not None:
+            tables[name] = table
+    own = OUTPUT if OUTPUT in names else names[0] if names else ""
+    return [
+        Batch(
+            inputs, coded[own][k], {n: coded[n][k] for n in names if n != OUTPUT}, tables
+        )
+        for k, (inputs, _) in enumerate(given)
+    ]  # fmt: skip
+
+
+def _listed(batches: Iterable[Any], what: str) -> list[Any]:
+    try:
+        return list(batches)
+    except TypeError as error:
+        raise RnnlensError(
+            f"{what} are pairs (what the module is fed, its targets), and not "
+            f"{type(batches).__name__}; give a list of them"
+        ) from error
+
+
+def _pair(batch: Any) -> Given:
+    """One batch as its user gives it, with its targets by semantic."""
+    if not (isinstance(batch, tuple | list) and len(batch) == 2):
+        raise RnnlensError(
+            "every batch must be a pair: what the module is fed, and a tensor of targets; one "
+            f"is {type(batch).__name__}"
+        )
+    inputs, targets = batch
+    named = dict(targets) if isinstance(targets, Mapping) else {OUTPUT: targets}
+    if not named or any(not isinstance(n, str) or n in _RESERVED for n in named):
+        raise RnnlensError(
+            f"a batch has targets for {', '.join(map(str, named)) or 'nothing'}; name them output, "
+            "for the module's own, or as you like: {'output': y, 'tag': tags}"
+        )
+    for one in named.values():
+        _check(one)
+    return inputs, {name: _without_axis(one) for name, one in named.items()}
+
+
+def _without_axis(targets: Tensor) -> Tensor:
+    """Numbers as (B, T) or (B,), which many have as (B, T, 1) or (B, 1)."""
+    alone = targets.is_floating_point() and targets.dim() > 1 and targets.shape[-1] == 1
+    return targets.squeeze(-1) if alone else targets
+
+
+def _check(targets: Any) -> None:
+    """Refuse what cannot be targets, whatever the module predicts."""
+    is_tensor = isinstance(targets, Tensor)
+    sort = is_tensor and (
+        is_whole(targets) or targets.is_floating_point() or targets.dtype == torch.bool
+    )
+    if not sort or targets.dim() not in (1, 2, 3):
+        form = (
+            f"{str(targets.dtype).removeprefix('torch.')} of shape {tuple(targets.shape)}"
+            if is_tensor
+            else type(targets).__name__
+        )
+        raise RnnlensError(
+            "every batch must end with a tensor of targets, labels as whole numbers or else "
+            f"floats, one for each state or sequence; one is {form}"
+        )
+    if not targets.numel():
+        raise RnnlensError("a batch has no targets; leave empty batches out")
+    if targets.device.type == "meta":
+        raise RnnlensError("targets are on the meta device, without values; make them anew")
+
+
+def _coded(
+    targets: Sequence[Tensor], ignore_index: float | None, label_count: int | None
+) -> tuple[list[Tensor], Tensor | None]:
+    """Targets as whole numbers, and the table that these are places in, if any."""
+    sets = {_is_set(one, label_count) for one in targets}
+    kinds = {one.is_floating_point() for one in targets}
+    if len(sets) > 1 or (len(kinds) > 1 and not sets.pop()):
+        shapes = " and ".join(sorted({str(tuple(one.shape)) for one in targets})[:2])
+        raise RnnlensError(
+            f"targets are of several sorts, of shapes {shapes}, some whole numbers and some not; "
+            "give all batches targets of one sort"
+        )
+    if _is_set(targets[0], label_count):
+        return _coded_sets(targets)
+    if targets[0].is_floating_point():
+        return _coded_numbers(targets, ignore_index)
+    if ignore_index is None or targets[0].dtype == torch.bool:
+        return [one.long() if one.dtype == torch.bool else one for one in targets], None
+    return [one.masked_fill(one == ignore_index, NONE) for one in targets], None
+
+
+def _is_set(targets: Tensor, label_count: int | None) -> bool:
+    """Whether the last axis is one of labels that hold or not.
+
+    Whole numbers with two axes are labels, one for each state; floats may be either.
+    """
+    if targets.dim() == 3:
+        return True
+    plain = is_whole(targets) or targets.dim() == 1
+    return not plain and label_count == targets.shape[-1] > 1 and _is_binary(targets)
+
+
+def _is_binary(targets: Tensor) -> bool:
+    values = targets.float()
+    there = values[~(values.isnan() | (values < 0))]
+    return bool(((there == 0) | (there == 1)).all())
+
+
+def _coded_sets(targets: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
+    """Sets of labels as places in a table of all that occur; a negative or NaN anywhere: none."""
+    widths = {one.shape[-1] for one in targets}
+    if len(widths) > 1 or not all(map(_is_binary, targets)):
+        given = (
+            f"of {' and '.join(map(str, sorted(widths)[:2]))} labels"
+            if len(widths) > 1
+            else "neither 0 nor 1 somewhere"
+        )
+        raise RnnlensError(
+            f"targets with an axis of labels are {given}; give each label 1 where it holds and 0 "
+            "where it does not; of several numbers, choose one: targets[..., 0]"
+        )
+    rows = [one.float().nan_to_num(NONE).flatten(0, -2) for one in targets]
+    table, codes = torch.cat([r.cpu() for r in rows]).unique(dim=0, return_inverse=True)
+    codes = codes.masked_fill((table < 0).any(1)[codes], NONE)
+    parts = codes.split([len(r) for r in rows])
+    return [p.view(t.shape[:-1]) for p, t in zip(parts, targets, strict=True)], table.clamp_min(0)
+
+
+def _coded_numbers(
+    targets: Sequence[Tensor], ignore_index: float | None
+) -> tuple[list[Tensor], Tensor]:
+    """Numbers as places in a table of all that occur."""
+    flat = torch.cat([one.flatten().cpu().double() for one in targets])
+    none = torch.zeros_like(flat, dtype=torch.bool)
+    if ignore_index is not None:
+        none = flat.isnan() if isnan(ignore_index) else flat == ignore_index
+    bad = ~none & ~flat.isfinite()
+    if bool(bad.any()):
+        raise RnnlensError(
+            f"a target is {float(flat[bad][0])}; give numbers, and where there is no target one "
+            "that ignore_index= names, as ignore_index=float('nan')"
+        )
+    table, codes = flat.masked_fill(none, 0).unique(return_inverse=True)
+    codes = codes.masked_fill(none, NONE)
+    parts = codes.split([one.numel() for one in targets])
+    return [p.view(t.shape) for p, t in zip(parts, targets, strict=True)], table

@@ -1,0 +1,93 @@
+"""What a lens consists of: a model with its texts, its probes, and the colours of their labels."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from rnnlens.corpus.answers import Answers
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.traceable import Readout
+from rnnlens.probe.probes import Probes
+from rnnlens.probe.semantics import base, of_model
+from rnnlens.view.encoding import Palette, palettes_of
+from rnnlens.view.examples import examples_of
+from rnnlens.view.payload import Column, columns_of
+from rnnlens.view.rows import Rows
+from rnnlens.view.scores import Scores
+from rnnlens.view.session import Session
+
+
+@dataclass(frozen=True)
+class Training:
+    """Where in a training a model stands, whose checkpoints were kept."""
+
+    of: str  # the name of the run that the training ended with
+    epoch: int  # after which these weights were
+
+
+class Parts:
+    """A model, its probes and its colours."""
+
+    def __init__(
+        self,
+        name: str,
+        session: Session,
+        palettes: Mapping[str, Palette],
+        probes: Probes | None = None,
+        scores: Scores | None = None,
+    ) -> None:
+        self.name, self.session, self.model = name, session, session.model
+        self.labels = session.vocabulary.labels
+        self.palettes, self.probes, self.scores = dict(palettes), probes, scores or Scores()
+        prediction = self.model.prediction if self.model.predicts else None
+        self.columns = columns_of(self.model.kinds, prediction, probes.kinds if probes else ())
+        self.semantics = probes.semantics if probes else ()
+        self.training: Training | None = None
+        self.rows = Rows(session, probes, self.columns)
+        others = probes.answers if probes else {}
+        self._other_palettes = {name: palettes_of(answers) for name, answers in others.items()}
+
+    def answers(self, semantic: str) -> Answers:
+        """What the states are asked for under a semantic."""
+        others = self.probes.answers if self.probes else {}
+        return others.get(base(semantic), self.session.text.labels)
+
+    def palettes_for(self, semantic: str) -> Mapping[str, Palette]:
+        """The colours of what a semantic asks for."""
+        return self.palettes if of_model(semantic) else self._other_palettes[base(semantic)]
+
+    def columns_for(self, semantic: str) -> list[Column]:
+        """The columns of a grid: `y` predicts labels of the model, and says nothing of others."""
+        own = of_model(semantic)
+        return [column for column in self.columns if own or column.kind.letter != PREDICTION]
+
+    @property
+    def title(self) -> str:
+        """What the page is headed with."""
+        return f"{self.name} · {self.model.description}"
+
+    @cached_property
+    def classifier(self) -> Readout | None:
+        """The linear map from a kind to the model's prediction, where there is one."""
+        with torch.no_grad():
+            return self.model.classifier()
+
+    def examples(self) -> list[str]:
+        """Texts to begin with."""
+        return examples_of(self.session)
+
+    def summary(self) -> dict[str, Any]:
+        """What a list of runs says of this one."""
+        return {
+            "id": self.name,
+            "title": self.title,
+            "labels": len(self.labels),
+            "semantics": list(self.semantics),
+            "palettes": list(self.palettes),
+            "examples": self.examples(),
+            "probes": self.probes is not None,
+            "training": self.training and {**asdict(self.training), "perplexity": self.scores.own},
+        }

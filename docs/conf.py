@@ -27,11 +27,13 @@ nitpicky = True
 # Types of others have no page here: builtins and what other packages define.
 _OTHERS = "collections|contextlib|numpy|pathlib|torch|matplotlib|pandas|typing"
 nitpick_ignore_regex = [("py:.*", rf"({_OTHERS})\..*")]
-nitpick_ignore = [("py:class", name) for name in (*dir(builtins), "Path", "Figure", "pd.DataFrame")]
+nitpick_ignore = [
+    ("py:class", name) for name in (*dir(builtins), "Path", "Figure", "pd.DataFrame", "pa.Table")
+]
 # Made by the package, or described by their fields: their constructors say nothing more.
 _MADE = set(
     "UserModel Sentence Lens Grid States State Score Trace Readout Kind Edge Reading Comparison "
-    "Continuation Written Used Stateful Disagreement End".split()
+    "Continuation Written Used Stateful Disagreement End Found Hit Said Similar".split()
 )
 
 html_theme = "furo"

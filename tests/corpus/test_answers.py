@@ -26,7 +26,7 @@ def test_bins_are_equally_full_and_keep_their_order():
 def test_edges_are_names():
     assert EVEN.names == ("below 1", "1 to 2", "2 or more")
     assert Scale((-1, -0.5, -0.0001, 0.25, 1), (0,) * 4).names == (
-        "below -0.5", "-0.5 to 0.0", "0.0 to 0.2", "0.2 or more"
+        "below -0.50", "-0.50 to 0.00", "0.00 to 0.25", "0.25 or more"
     )  # fmt: skip
     wide = Scale((0, 0.001, 12345.6, 1e9, 1e10), (0,) * 4)
     assert wide.names[1:3] == ("0.001 to 1.2e+04", "1.2e+04 to 1e+09")

@@ -149,7 +149,7 @@ def without_logits(model):
         ({"labels": ["a"] * 6}, "two names of labels= are 'a'"),
         ({"batches": []}, "too few batches"),
         ({"batches": [torch.zeros(3)] * 4}, "every batch must be a pair"),
-        ({"batches": [(b, t.float()) for b, t in batches()]}, "targets as whole numbers"),
+        ({"batches": [(b, t.float()) for b, t in batches()]}, "targets are whole numbers, 1 to 5"),
         ({"batches": [(b, t[:, :3]) for b, t in batches()]}, "do not fit states of 7 timesteps"),
         ({"batches": [(b, t + 9) for b, t in batches()]}, "a target is 1"),
         ({"batches": [(b, t * 0 - 1) for b, t in batches()]}, "no sentence is long enough"),

@@ -1,6 +1,8 @@
 """The model of a run with its data, which `rnnlens fit` and `rnnlens eval` work on."""
 
 import argparse
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +15,7 @@ from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
 from rnnlens.model.network import Network
+from rnnlens.model.traceable import Traceable
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
@@ -44,6 +47,15 @@ def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
     return sentence_dataset(network, encoded_corpus(run, args))
 
 
+def of_model(dataset: Dataset, model: Traceable, splits: Sequence[str] = ()) -> Dataset:
+    """The same data for another model that reads them alike; all splits, or those named."""
+    other = copy(dataset)
+    other.model = model
+    other.splits = {name: dataset.splits[name] for name in splits or dataset.splits}
+    vars(other).pop("classifier", None)  # which was the model's
+    return other
+
+
 def sentence_dataset(network: Network, corpus: EncodedCorpus) -> Dataset:
     """A network that rnnlens has trained, with its corpus as encoded sentences."""
     tagged = any((tags >= 0).any() for tags in corpus.tags.values())
@@ -57,7 +69,7 @@ def sentence_dataset(network: Network, corpus: EncodedCorpus) -> Dataset:
 
 def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:
     """The corpus that a run was trained on, read again and checked to be the same."""
-    source, sha, config = _recorded(run, args, CorpusConfig)
+    source, sha, config = recorded(run, args, CorpusConfig)
     corpus = load_corpus(source, config)
     if corpus.hash != sha or corpus.vocabulary != run.vocabulary():
         raise _another(run, source)
@@ -66,7 +78,7 @@ def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:
 
 def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
     """For a user's module: its corpus as the batches that its code makes of it."""
-    source, sha, config = _recorded(run, args, ReadingConfig)
+    source, sha, config = recorded(run, args, ReadingConfig)
     heed(args, run)
     module = run.module()
     user, record = module.user, module.record  # before a large corpus is read in vain
@@ -79,7 +91,7 @@ def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
     return study(user, batches, follows=record.follows, names=tag_names(batches)).dataset
 
 
-def _recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:
+def recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:
     """The source of a run's corpus, its hash, and how it is read, from run.json and the flags."""
     record: dict[str, Any] = dict(run.record().corpus)
     try:

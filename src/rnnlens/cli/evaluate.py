@@ -9,8 +9,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from rnnlens.cli.dataset import add_corpus_flags, dataset_of
+from rnnlens.cli.dataset import add_corpus_flags, dataset_of, of_model
 from rnnlens.cli.output import draw
+from rnnlens.cli.reach import horizon_semantics, reach, reach_table
 from rnnlens.cli.trust import add_trust_flags
 from rnnlens.errors import RnnlensError
 from rnnlens.kept import kept_runs
@@ -36,12 +37,17 @@ what it gains over the most that a push of equal size can do, `swap` how well th
 probe says agrees with that of the prediction where states are swapped between texts, `random` what
 a push in a random direction does, in nats.
 
+With --horizon 4 every kind is also asked for the words from four earlier than the next one to four
+later, which shows how far it remembers and plans: probes for those that the run has none for are
+fitted, measured and not kept.
+
 The corpus is read again from where training found it; if it has moved, say where with --corpus.
 
 examples:
   rnnlens eval runs/news
   rnnlens eval runs/news --figure accuracy.svg
   rnnlens eval runs/news --used
+  rnnlens eval runs/news --horizon 4
   rnnlens eval runs/news --json"""
 
 
@@ -59,6 +65,9 @@ def add_to(verbs: Any) -> None:
                         help="also fit to shuffled labels: what a probe memorises")  # fmt: skip
     parser.add_argument("--used", action="store_true",
                         help="also measure whether the model uses what is read")  # fmt: skip
+    parser.add_argument("--horizon", type=int, metavar="N",
+                        help="also measure how far kinds reach: N words back and forward"
+                        )  # fmt: skip
     parser.add_argument("--figure", type=Path, metavar="FILE",
                         help="draw perplexity per kind: .svg, .png or .pdf")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -69,10 +78,7 @@ def add_to(verbs: Any) -> None:
 
 def run_eval(args: argparse.Namespace) -> int:
     """Carry out the verb."""
-    if args.states < 0:
-        raise RnnlensError(f"--states {args.states}: give a number from 0 up")
-    if args.figure:
-        check_figure(args.figure)
+    _check_asked(args)
     run = Run(args.path)
     dataset = dataset_of(run, args)
     of = run.probes_hash()
@@ -85,6 +91,8 @@ def run_eval(args: argparse.Namespace) -> int:
         add_use(evaluation["probes"], probes, dataset)
     if probes and args.control:
         evaluation["control"] = control(run, probes.semantics, dataset, args.states)
+    if probes and args.horizon:
+        evaluation["reach"] = reach(run, probes, dataset, args.horizon, args.states)
     evaluation = finite(evaluation)
     _save(run, evaluation)
     training = measured_checkpoints(run, dataset, args.states)
@@ -104,7 +112,7 @@ def measured_checkpoints(run: Run, dataset: Dataset, states: int) -> dict[int, d
     """
     found: dict[int, dict[str, Any]] = {}
     for epoch, kept in kept_runs(run).items():
-        test = dataset.of_model(kept.network().to(dataset.device), ["test"])
+        test = of_model(dataset, kept.network().to(dataset.device), ["test"])
         evaluation: dict[str, Any] = {"model": measured(test)}
         if of := kept.probes_hash():
             probes = kept.probes().to(dataset.device)
@@ -121,6 +129,16 @@ def _save(run: Run, evaluation: dict[str, Any]) -> None:
             run.write_evaluation(evaluation)
     except RnnlensError as error:
         print(f"rnnlens: not saved: {error}", file=sys.stderr)
+
+
+def _check_asked(args: argparse.Namespace) -> None:
+    """Refuse numbers and files that cannot be."""
+    if args.states < 0:
+        raise RnnlensError(f"--states {args.states}: give a number from 0 up")
+    if args.figure:
+        check_figure(args.figure)
+    if args.horizon is not None:
+        horizon_semantics(args.horizon)  # which refuses what cannot be
 
 
 def measured(dataset: Dataset) -> Mapping[str, Mapping[str, float | None]]:
@@ -208,6 +226,8 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
             )
         lines += [_beside(name, rows[0][key]) for name, key in more]
         texts.append("\n".join(lines))
+    if evaluation.get("reach"):
+        texts.append(reach_table(evaluation["reach"]))
     return texts
 
 

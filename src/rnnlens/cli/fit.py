@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from rnnlens.cli.dataset import dataset_of
+from rnnlens.cli.dataset import dataset_of, of_model
 from rnnlens.cli.trust import add_trust_flags
 from rnnlens.cli.user_run import UserRun
 from rnnlens.cli.watch import Watch, check_seconds
@@ -49,6 +49,7 @@ says more). Its weights are kept in the run; its code is needed again only for n
 examples:
   rnnlens fit runs/news
   rnnlens fit runs/news --probe shared --semantic output,input,output+2
+  rnnlens fit runs/news --semantic output,tag parts of speech too, of a tagged corpus
   rnnlens fit runs/news --preset quick        one epoch, in minutes without a GPU
   rnnlens fit runs/news --epochs 0            the closed form alone, in one pass
   rnnlens fit --model mine:trained --path . --corpus news.txt -o runs/mine
@@ -122,7 +123,7 @@ def run_fit(args: argparse.Namespace) -> int:
             if group.first:
                 print(f"checkpoint {one.path.name}, {rest.index(one) + 1} of {len(rest)}")
             model = one.network().to(dataset.device)
-            if code := _fit(one, dataset.of_model(model), config, group, seconds):
+            if code := _fit(one, of_model(dataset, model), config, group, seconds):
                 break
         return code
 

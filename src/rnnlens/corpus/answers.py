@@ -2,7 +2,6 @@
 number, whose axis is cut into bins.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +22,7 @@ MOST_BINS = 1000
 _LEAST = 1e-12  # a probability whose logarithm is finite
 _DIGITS = range(2, 18)  # of the edges in the bins' names: as few as tell them apart
 _LONGEST = 8  # characters of an edge that is written with decimals
+_EXACT = 0.05  # of the smallest bin
 
 Number = Annotated[float, Ge(-1e300), Le(1e300)]
 
@@ -114,14 +114,17 @@ class Scale(Strict):
 
 
 def _short(edges: Sequence[float]) -> list[str]:
-    """Numbers in order with as few digits as tell them apart, all with as many decimals where that
-    is not too long.
+    """Numbers in order with as few digits as are exact to a part of the smallest bin, all with as
+    many decimals where that is not too long.
     """
     step = min((b - a for a, b in pairwise(edges)), default=abs(edges[0]) or 1.0)
-    decimals = max(0, math.ceil(-math.log10(step)))
-    written = [f"{round(edge, decimals) + 0.0:.{decimals}f}" for edge in edges]
-    if max(map(len, written)) <= _LONGEST and len(set(written)) == len(written):
-        return written
+    for decimals in range(_LONGEST):
+        near = [round(edge, decimals) + 0.0 for edge in edges]  # no negative zero
+        if all(abs(a - b) <= _EXACT * step for a, b in zip(near, edges, strict=True)):
+            written = [f"{edge:.{decimals}f}" for edge in near]
+            if max(map(len, written)) <= _LONGEST and len(set(written)) == len(written):
+                return written
+            break
     for digits in _DIGITS:
         written = [f"{edge:.{digits}g}" for edge in edges]
         if len(set(written)) == len(written):

@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 class ReadingConfig(Options):
     """How a corpus is read and split; the defaults are the paper's."""
 
-    format: str = option("auto", "auto, text, raw, conllu or brackets")
+    format: str = option("auto", "auto, text, raw, conllu, brackets, jsonl, parquet or arrow")
     encoding: str = option("utf-8", "encoding of text files")
     valid: str = option("", "a corpus of its own for validation")
     test: str = option("", "a corpus of its own for testing")

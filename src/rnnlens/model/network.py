@@ -122,6 +122,9 @@ class Network(nn.Module, Traceable):
     def device(self) -> torch.device:
         return self.bias.device
 
+    def on(self, device: torch.device) -> "Network":
+        return self.to(device)
+
     @property
     def recurrent(self) -> list[Layer]:
         """The recurrent layers, lowest first."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -15,6 +16,8 @@ from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import StateEdit, Traceable
+
+_REMEMBERED = 65_536  # words of which is remembered whether they are known
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class TextSide:
     def of_words(cls, vocabulary: Vocabulary) -> "TextSide":
         """For a language model that rnnlens trains."""
 
+        @lru_cache(_REMEMBERED)
         def is_known(word: str) -> bool:
             return vocabulary.encode([word]) != [vocabulary.unknown]
 

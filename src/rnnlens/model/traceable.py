@@ -172,6 +172,10 @@ class Traceable(ABC):
     def device(self) -> torch.device:
         """The device on which it takes batches."""
 
+    def on(self, device: torch.device) -> "Traceable":  # noqa: ARG002 - not every model can move
+        """The same model, moved to a device where it can be."""
+        return self
+
     @abstractmethod
     def classifier(self) -> Readout | None:
         """The linear map from a kind to the prediction, or None where there is no such map."""

@@ -110,17 +110,6 @@ class Dataset:
         """Keep how often each label is asked for in training, where a pass has told it."""
         return self._counts.setdefault(semantic, counts)
 
-    def of_model(self, model: Traceable, splits: Sequence[str] | None = None) -> "Dataset":
-        """The same data for another model that reads them alike; all splits, or those named."""
-        chosen = {
-            name: data for name, data in self.splits.items() if name in (splits or self.splits)
-        }
-        other = Dataset(
-            model, chosen, self.label_count, reads_labels=self.reads_labels, follows=self.follows
-        )
-        other._counts = self._counts
-        return other
-
     def shuffled(self, seed: int) -> "Dataset":
         """The same inputs, with the labels exchanged among each other at random."""
         splits = {name: data.shuffled(seed) for name, data in self.splits.items()}

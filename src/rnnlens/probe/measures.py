@@ -17,7 +17,7 @@ _STEPS = 2000  # of probability, at which precision is looked at
 class Against:
     """A measure of a probe beside the same of the model itself and of what knows no state."""
 
-    probe: float
+    probe: float  #: Of the probe.
     model: float | None  #: None where the model predicts another label.
     constant: float  #: Of the labels' frequencies in training.
 

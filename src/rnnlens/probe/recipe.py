@@ -25,7 +25,7 @@ class FitConfig(Options):
     """How probes are fitted; the defaults were chosen by measuring (docs/results.md)."""
 
     probe: str = option("linear", "linear (the paper's) or shared")
-    semantic: str = option("output", "output, input, output+N, output-N; comma between")
+    semantic: str = option("output", "output, input, tag, output+N, output-N; comma between")
     rank: int = option(128, "of the shared label matrix", least=1, most=65536)
     epochs: int = option(
         -1, "passes over the states, at most; -1: 4, where they are few 3 to 60",

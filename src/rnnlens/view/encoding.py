@@ -93,7 +93,7 @@ class Encodings:
         names = cls.__dataclass_fields__
         return cls(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
 
-    def of(self, chosen: Integers) -> "Encodings":
+    def of(self, chosen: Integers | slice) -> "Encodings":
         """Some of them."""
         return Encodings(
             **{name: getattr(self, name)[chosen] for name in self.__dataclass_fields__}
@@ -114,8 +114,11 @@ class Encodings:
         return faded(palette.channels[self.group], self.share)
 
 
-def encode(logits: Tensor, palette: Palette, wanted: Integers, bars: int = BARS) -> Encodings:
-    """Encode states given the logits (N, V) of their distributions and the labels that came.
+def encode(
+    logits: Tensor, palette: Palette, wanted: Integers, bars: int = BARS, p: Tensor | None = None
+) -> Encodings:
+    """Encode states given the logits (N, V) of their distributions and the labels that came; `p`
+    are the probabilities, where they are known already.
 
     Rectangle: over the top K labels (10% of all, at least 1) add up probability by group; the group
     with the largest sum is dominant. Labels equally probable stand in the order of their numbers.
@@ -123,7 +126,7 @@ def encode(logits: Tensor, palette: Palette, wanted: Integers, bars: int = BARS)
     x: Floats = logits.numpy()
     if palette.answers and palette.answers.several:
         return _encode_several(logits, palette, bars)
-    p = logits.softmax(1)
+    p = logits.softmax(1) if p is None else p
     labels = largest(x, min(bars, x.shape[1]))
     values = np.take_along_axis(p.numpy(), labels, 1)
     if not np.isfinite(values[:, 0]).all():

@@ -13,6 +13,8 @@ from rnnlens.view.encoding import Palette
 from rnnlens.view.grid import Grid
 from rnnlens.view.pair.source import SideBySide
 from rnnlens.view.scores import Scores
+from rnnlens.view.search.find import LIMIT, Found, found
+from rnnlens.view.search.similar import index_of
 from rnnlens.view.session import Session
 from rnnlens.view.why.edits import Edit, parsed
 from rnnlens.view.writing import written
@@ -71,6 +73,17 @@ class Lens(SideBySide):
             )
         some = parsed(edits)
         return Grid(self, self.grid(text, semantic, palette, some), some)
+
+    def find(
+        self, question: str, limit: int | None = LIMIT, index: str | Path | None = None
+    ) -> Found:
+        """The words of the corpus that the run's index is of whose states say what is asked for.
+
+        The language is that of `rnnlens find`; `limit` is how many answers are given, unless the
+        question says so itself: `lens.find('l2 expects verb > .4 and y expects noun')`. `index` is
+        the folder of the index, where it is not in the run's.
+        """
+        return found(index_of(self, index), question, limit)
 
     def __repr__(self) -> str:
         return f"<lens {self.title}>"

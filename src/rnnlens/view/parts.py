@@ -12,6 +12,7 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Readout
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import base, of_model
+from rnnlens.run import Run
 from rnnlens.view.encoding import Palette, palettes_of
 from rnnlens.view.examples import examples_of
 from rnnlens.view.payload import Column, columns_of
@@ -47,6 +48,7 @@ class Parts:
         self.semantics = probes.semantics if probes else ()
         self.training: Training | None = None
         self.rows = Rows(session, probes, self.columns)
+        self.run: Run | None = None  # where all of it comes from, if from a run
         others = probes.answers if probes else {}
         self._other_palettes = {name: palettes_of(answers) for name, answers in others.items()}
 

@@ -72,6 +72,16 @@ class _KindScore(Strict):
 
 
 @dataclass(frozen=True)
+class _Reach(Strict):
+    """How well a kind tells one of the labels around."""
+
+    semantic: Name
+    kind: Name
+    perplexity: Number | None
+    unigram: Number
+
+
+@dataclass(frozen=True)
 class _File(Strict):
     """evaluation.json: what was measured."""
 
@@ -79,6 +89,7 @@ class _File(Strict):
     of: Sha | None = None  # the SHA-256 of the probes that were measured; older ones do not say
     probes: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
     control: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
+    reach: Annotated[tuple[_Reach, ...], MaxLen(_MOST)] = ()
 
     def __post_init__(self) -> None:
         if "test" not in self.model:

@@ -1,6 +1,7 @@
 """States of a text that was read: what each says, and where it comes from."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -13,6 +14,7 @@ from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.labels import number_of
 from rnnlens.view.pair.source import SideBySide
 from rnnlens.view.rows import Request
+from rnnlens.view.search.similar import Similar, similar_to
 from rnnlens.view.why.contrast import Contrast
 from rnnlens.view.why.edits import Address, Edit, parsed
 from rnnlens.view.why.result import Written
@@ -171,6 +173,20 @@ class State:
             raise RnnlensError("states of runs with different labels cannot be compared")
         mine, theirs = (torch.from_numpy(s.distribution()) for s in (self, other))
         return jensen_shannon(mine, theirs)
+
+    def similar(
+        self, count: int = 10, by: str = "cosine", index: str | Path | None = None
+    ) -> list[Similar]:
+        """The nearest states of the same kind in the corpus that the run's index is of, which
+        keeps states: `rnnlens index RUN --states int8`.
+
+        `by` cosine: of the states, standardised; by divergence: of what they predict. `index` is
+        the folder of the index, where it is not in the run's.
+        """
+        return similar_to(
+            self.grid.lens, self.kind, torch.from_numpy(self.vector()), self.distribution(), count,
+            by, index,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         top = ", ".join(f"{label} {p:.0%}" for label, p in self.top(3))

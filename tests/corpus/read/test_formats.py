@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.grammar import conllu, sentences
 
-from rnnlens.corpus.read.formats import FORMATS, READERS, read, recognise
+from rnnlens.corpus.read.formats import FORMATS, READERS, TABLES, read, recognise
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
 
@@ -86,8 +86,10 @@ def test_a_format_that_is_given_overrides_the_name_and_the_content(
 
 
 def test_every_format_but_auto_has_a_reader():
-    assert FORMATS == ("auto", "text", "raw", "conllu", "brackets")
-    assert set(READERS) == set(FORMATS) - {"auto"}
+    assert FORMATS == (
+        "auto", "text", "raw", "conllu", "brackets", "jsonl", "parquet", "arrow"
+    )  # fmt: skip
+    assert {*READERS, *TABLES} == set(FORMATS) - {"auto"}
 
 
 def test_a_folder_of_text_is_read_whole_in_order_of_name(tmp_path):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rnnlens.corpus.read.brackets import read_brackets
 from rnnlens.corpus.read.conllu import FIELDS, read_conllu
 from rnnlens.corpus.read.nltk import read_nltk
+from rnnlens.corpus.read.records import is_record, read_arrow, read_jsonl, read_parquet
 from rnnlens.corpus.read.source import check_swelling, codec, files, head
 from rnnlens.corpus.read.text import number_mark, read_raw, read_tokenised, tokenised
 from rnnlens.corpus.sentence import Sentence
@@ -20,19 +21,24 @@ READERS: dict[str, Reader] = {
     "raw": read_raw,
     "conllu": read_conllu,
     "brackets": read_brackets,
+    "jsonl": read_jsonl,
 }
-FORMATS = ("auto", *READERS)
+TABLES: dict[str, Reader] = {"parquet": read_parquet, "arrow": read_arrow}  # which are no text
+FORMATS = ("auto", *READERS, *TABLES)
 SWELLING = 100  # text swells to three to ten times its size
 
 
 class Recognition(NamedTuple):
-    """The format of a source, `nltk` or a key of READERS, and how it is recognised."""
+    """The format of a source, `nltk` or one of FORMATS, and how it is recognised."""
 
     format: str
     reason: str
 
 
-_ENDINGS = {"conllu": ".conllu", "brackets": ".mrg"}
+_ENDINGS = {
+    "conllu": ".conllu", "brackets": ".mrg", "jsonl": ".jsonl", "parquet": ".parquet",
+    "arrow": ".arrow",
+}  # fmt: skip
 _NLTK = "nltk:"
 _TREE = re.compile(r"\s*\(\s*($|\(|[A-Z][^()\s]*\s*($|\())")  # ( (S ... or (S (NP ..., not (CNN)
 
@@ -52,7 +58,7 @@ def read(
     # A treebank folder often holds a README beside the trees; a text folder's files are all text.
     for path in _with_ending(paths, name) or paths:
         check_swelling(path, swelling)
-        yield from READERS[name](path, encoding)
+        yield from (READERS | TABLES)[name](path, encoding)
 
 
 def recognise(source: str, encoding: str = "utf-8") -> Recognition:
@@ -82,6 +88,8 @@ def _by_content(text: str) -> Recognition:
     body = [line for line in filled if not line.startswith("#")]
     if body and len(body[0].split("\t")) == FIELDS:
         return Recognition("conllu", f"its lines have {FIELDS} fields")
+    if body and is_record(body[0]):
+        return Recognition("jsonl", "its lines are JSON objects")
     if body and _TREE.match(body[0]):
         return Recognition("brackets", "it begins with a tree")
     if reason := tokenised(text):

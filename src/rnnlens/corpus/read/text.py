@@ -49,7 +49,9 @@ def read_raw(path: Path, encoding: str) -> Iterator[Sentence]:
     """Running text: sentences by NLTK's Punkt, learnt from this very text; words as in Penn."""
     paragraphs = list(_paragraphs(path, encoding))
     try:
-        yield from _sentences(paragraphs)
+        sentences = running(paragraphs)
+        for paragraph in paragraphs:
+            yield from sentences(paragraph)
     except TimeoutError as error:  # NLTK gives up on what is no language
         raise RnnlensError(
             f"{path} is not split into sentences in reasonable time; is it text? Where it has a "
@@ -57,7 +59,8 @@ def read_raw(path: Path, encoding: str) -> Iterator[Sentence]:
         ) from error
 
 
-def _sentences(paragraphs: list[str]) -> Iterator[Sentence]:
+def running(paragraphs: list[str]) -> Callable[[str], Iterator[Sentence]]:
+    """What splits running text into sentences, learnt from some of it."""
     from nltk.tokenize import NLTKWordTokenizer
     from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
 
@@ -68,9 +71,12 @@ def _sentences(paragraphs: list[str]) -> Iterator[Sentence]:
     parameters = trainer.get_params()
     parameters.abbrev_types.update(_ABBREVIATIONS)
     splitter, tokeniser = PunktSentenceTokenizer(parameters), NLTKWordTokenizer()
-    for paragraph in paragraphs:
+
+    def sentences(paragraph: str) -> Iterator[Sentence]:
         for sentence in splitter.tokenize(paragraph):
             yield Sentence(tuple(tokeniser.tokenize(sentence)))
+
+    return sentences
 
 
 def words_of(text: str, is_known: Callable[[str], bool]) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ export function drawRow(grid, row, layout, id, over = null) {
     const changed = changeOf(grid, row, slot);
     const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}${wasFollowed(over, slot.index)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
-      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state)) + told + (changed.said && `; ${changed.said}`) } : {};
+      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state, grid.scale)) + told + (changed.said && `; ${changed.said}`) } : {};
     const made = drawState(grid, state, slot, layout, said, over, drawChanged(changed, layout));
     return slot !== layout.own ? made
       : inSight(layout, layout.row + between / 2, between / 2, made, ...drawSurprisal(grid, row, layout));

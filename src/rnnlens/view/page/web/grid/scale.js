@@ -22,9 +22,17 @@ export function amount(value) {
     .replace("-", "\u2212");
 }
 
-/** What a state says of a number, in words. @param {State} state */
-export function numberWords({ number }) {
-  return number ? `${amount(number[0])}, 80% from ${amount(number[1])} to ${amount(number[2])}` : "";
+/** A number of an axis, as exact as can be told on it. @param {number} value @param {Scale} scale */
+export function amountOn(value, { edges }) {
+  const span = edges[edges.length - 1] - edges[0] || 1, decimals = 2 - Math.floor(Math.log10(span));
+  return amount(Number(value.toFixed(Math.max(0, Math.min(12, decimals)))));
+}
+
+/** What a state says of a number, in words. @param {State} state @param {Scale | null} scale */
+export function numberWords({ number }, scale) {
+  if (!number || !scale) return "";
+  const [mean, low, high] = number.map((value) => amountOn(value, scale));
+  return `${mean}, 80% from ${low} to ${high}`;
 }
 
 /** The probability of every bin, in the order of the axis. @param {Scale} scale @param {State} state */
@@ -39,7 +47,7 @@ function shares(scale, state) {
  * @returns {Shape[]}
  */
 export function drawStrip(grid, scale, state, height, look) {
-  const { width, size, pitch } = look, said = state.number ? amount(state.number[0]) : "";
+  const { width, size, pitch } = look, said = state.number ? amountOn(state.number[0], scale) : "";
   const top = height > 1.5 * pitch ? pitch : 0, room = height - top - 2, each = width / scale.names.length;
   const bars = shares(scale, state).map((p, k) => {
     const tall = Math.max(0.5, Math.min(1, p / FULL) * room);
@@ -70,7 +78,7 @@ export function drawAxis(grid, scale, state, width, measure) {
   const small = { "font-size": 11, class: "soft", fill: SOFT };
   const ends = [first, edges[edges.length - 1]].map((value, k) =>
     label(k ? width : 0, base + 31, amount(value), { ...small, "text-anchor": k ? "end" : "start" }));
-  const said = amount(mean), half = measure(said, 12, 600) / 2;
+  const said = amountOn(mean, scale), half = measure(said, 12, 600) / 2;
   const shapes = [
     shape("line", { class: "rule", x1: 0, x2: width, y1: base + 0.5, y2: base + 0.5, stroke: SOFT }), ...bars,
     ...(came < 0 ? [] : [shape("rect", { x: at(edges[came]), y: 15, width: Math.max(2, at(edges[came + 1]) - at(edges[came])),

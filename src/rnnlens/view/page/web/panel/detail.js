@@ -1,7 +1,7 @@
 // The panel's account of one state.
 
 import {
-  columnName, groupName, semanticHelp, lastLayer, ordinal, percent, perplexity, probability, usedWords, visible,
+  columnName, groupName, semanticHelp, lastLayer, ordinal, percent, perplexity, probability, readHelp, usedWords, visible,
   wantedName, wordAfter,
 } from "../base/format.js";
 import { columnsAt, isGap, readingAt } from "../base/lines.js";
@@ -10,7 +10,7 @@ import { tail } from "../base/text.js";
 import { changeOf } from "../grid/changed.js";
 import { colourOf, drawLabel } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
-import { amount, drawAxis, numberWords } from "../grid/scale.js";
+import { amountOn, drawAxis, numberWords } from "../grid/scale.js";
 
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -60,7 +60,7 @@ export function remover(column, pin, how) {
 export function drawTop(grid, state, width, measure) {
   if (grid.scale) {
     const { shapes, height } = drawAxis(grid, grid.scale, state, width, measure);
-    return shape("svg", { width, height, role: "img", "aria-label": numberWords(state), ...textStyle() }, ...shapes);
+    return shape("svg", { width, height, role: "img", "aria-label": numberWords(state, grid.scale), ...textStyle() }, ...shapes);
   }
   const size = width < ROOMY ? 12 : 13, pitch = Math.round(size * 1.42);
   const look = { width, size, pitch, values: true, measure };
@@ -85,8 +85,9 @@ function facts(grid, columns, column, state) {
     list.append(...fact(wantedName(grid.semantic, column), bdi(visible(name))),
       ...fact("probability, rank", `${probability(p)}, ${ordinal(rank)}`));
   } else if (grid.follows && /^(in|out)put/.test(grid.semantic)) list.append(...fact(wantedName(grid.semantic, column), html("span", { class: "soft" }, "nothing yet")));
-  if (state.number) {
-    const [mean, low, high] = state.number.map(amount);
+  const { scale } = grid;
+  if (state.number && scale) {
+    const [mean, low, high] = state.number.map((value) => amountOn(value, scale));
     list.append(...fact("mean", mean), ...fact("80% between", `${low} and ${high}`));
   }
   list.append(...fact("entropy", `${state.entropy.toFixed(1)} bits`), ...(state.number
@@ -130,9 +131,11 @@ export function drawDetail(grid, place, width, measure) {
 export function drawHint(grid) {
   const keys = [["arrows", "move"], ["Enter", "pins"], ["t", "goes to the largest turn"], ["e", "edits: what if it were another"], ["w", "who wrote it"], ["Escape", "clears"]];
   const asked = grid ? semanticHelp(grid.semantic, grid.follows, grid.numbers) : semanticHelp("output");
-  const read = `Each row is a word the network reads, each column a part of the network. ${asked} The bars are its `
-    + "answer, the longer the more probable; the rectangle takes the colour of the group that leads, and fades "
-    + "where groups are mixed.";
+  const plain = `${asked} The bars are its answer, the longer the more probable; the rectangle takes the colour of the `
+    + "group that leads, and fades where groups are mixed.";
+  const step = grid?.words[0]?.value != null ? "number" : "word";
+  const read = `Each row is a ${step} the network reads, each column a part of the network. `
+    + (grid && (grid.scale || grid.several) ? readHelp(grid) : plain);
   const list = html("dl", { class: "keys" });
   for (const [key, does] of keys) list.append(html("dt", {}, html("kbd", {}, key)), html("dd", {}, does));
   const look = "Point at a state to see what feeds it and what it feeds. Click to pin it, and compare it with others. "

@@ -1,0 +1,188 @@
+"""An index: how fast it is made, how large it is, and how fast it answers.
+
+    python benchmarks/indexing.py --corpus news.conllu.gz             a few hundred sentences
+    python benchmarks/indexing.py --corpus news.conllu.gz --memory    1, 2, 4 and 8 times as many
+    python benchmarks/indexing.py --index INDEX --copies 10           questions to so many copies
+    python benchmarks/indexing.py --corpus news.conllu.gz --sentences 0 --device cuda
+
+Of the bundled run, or of yours with --run. The rate is that of `rnnlens index` over that of plain
+tracing and readout: every state through its probe and a softmax, 4,096 states at once as `rnnlens
+eval` does it, and for comparison in blocks that stay in the processor's cache.
+"""
+
+import argparse
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import torch
+
+from rnnlens.corpus.corpus import Corpus
+from rnnlens.corpus.tokens import ReadingConfig, read_tokens
+from rnnlens.files import read_json, sha256, write_json
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.train.distributed import Processes, pick_device
+from rnnlens.run import BUNDLED, run_at
+from rnnlens.view.lens import Lens
+from rnnlens.view.opening import opened
+from rnnlens.view.search.build import Builder, Subject
+from rnnlens.view.search.find import found
+from rnnlens.view.search.index import Index
+from rnnlens.view.search.layout import Manifest, Part
+from rnnlens.view.search.reading import ALL, PART_WORDS, Text, Texts, chunks, states_of
+from rnnlens.view.search.similar import Kept
+
+QUESTIONS = {
+    "labels and groups": (0.2, "l2 expects verb > .4 and y expects noun and word = that"),
+    "a count": (0.2, "l2 disagrees with s2 count by tag"),
+    "neighbours": (0.4, 'y expects "was" > .2 and within 5 before (tag = NOUN and h1 rank < 9)'),
+}
+SIMILAR = 0.3  # seconds, what is wanted
+ROUNDS = 5
+
+
+def texts_of(lens: Lens, path: str, sentences: int, times: int = 1) -> Texts:
+    """The first sentences of a corpus, so many times over."""
+    config = ReadingConfig()
+    form, tokens = read_tokens(path, config, lowercase=True)
+    texts = Texts(Corpus(path, form, tokens, tokens.part), [ALL], lens.session.text, config.longest)
+    count = min(sentences or len(texts), len(texts))
+    texts.pieces = np.tile(texts.pieces[:count], times)
+    texts.split_of = np.tile(texts.split_of[:count], times)
+    texts.divide(PART_WORDS)
+    return texts
+
+
+@torch.inference_mode()
+def plain(lens: Lens, texts: list[Text], device: torch.device, at_once: int) -> float:
+    """Seconds of tracing and readout alone."""
+    assert lens.probes
+    probes = lens.probes.to(device)
+    begin = time.perf_counter()
+    for chosen in chunks(texts, 4096):
+        sentences = [texts[k].ids for k in chosen]
+        states = states_of(lens.model, lens.session.text, sentences, device)
+        for k in range(0, len(states[PREDICTION]), at_once):
+            for kind in probes.kinds:
+                probes.logits(kind, states[kind][k : k + at_once]).log_softmax(-1)
+            lens.model.predict(states[PREDICTION][k : k + at_once]).log_softmax(-1)
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - begin
+
+
+def build(lens: Lens, texts: Texts, device: torch.device, folder: Path) -> tuple[float, Manifest]:
+    """Seconds that an index takes, and its manifest."""
+    assert lens.run
+    subject = Subject(lens.run, lens.model, lens.session.text, lens.probes, lens.palettes, "output")
+    builder = Builder(folder, subject, texts, Processes())
+    begin = time.perf_counter()
+    builder.begin(anew=True)
+    builder.make(device)
+    manifest = builder.finish()
+    return time.perf_counter() - begin, manifest
+
+
+def measure_building(lens: Lens, args: argparse.Namespace, device: torch.device) -> None:
+    """Print the rate of making an index, its size, and with --memory how both grow."""
+    for times in (1, 2, 4, 8) if args.memory else (1,):
+        texts = texts_of(lens, args.corpus, args.sentences, times)
+        with tempfile.TemporaryDirectory() as folder:
+            seconds, manifest = build(lens, texts, device, Path(folder) / "index")
+        size = sum(part.bytes for part in manifest.parts)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+        print(
+            f"{manifest.rows:>9,} words  {seconds:7.1f} s  {manifest.rows / seconds:8.0f} words/s  "
+            f"{size / manifest.rows:5.0f} bytes a word  {peak:6.0f} MB at most so far"
+        )
+    if not args.memory:
+        every = [text for number in range(texts.part_count) for text in texts.part(number)]
+        for name, at_once in (("4,096 states at once", 4096), ("32 states at once", 32)):
+            alone = plain(lens, every, device, at_once)
+            print(f"plain tracing and readout, {name}: {alone:.1f} s, rate {alone / seconds:.2f}")
+
+
+def copied(index: Index, copies: int, folder: Path) -> None:
+    """An index with the same rows several times over."""
+    parts, shift = [], index.contents.sentences
+    for number in range(copies * len(index.manifest.parts)):
+        copy, which = divmod(number, len(index.manifest.parts))
+        table = pq.read_table(index.folder / index.manifest.parts[which].file)
+        moved = pc.add(table["sentence"], pa.scalar(copy * shift, pa.int32()))
+        table = table.set_column(0, "sentence", moved)
+        part = Part(number, len(table), 0, "0" * 64)
+        path = folder / part.file
+        pq.write_table(table, path, compression="zstd")
+        parts.append(replace(part, bytes=path.stat().st_size, sha256=sha256(path)))
+    shutil.copy(index.folder / "labels.parquet", folder)
+    contents = replace(index.contents, part_count=len(parts), states="", state_kinds=())
+    manifest = Manifest(
+        index.manifest.format, index.manifest.version, contents, index.manifest.labels,
+        sum(part.rows for part in parts), tuple(parts),
+    )  # fmt: skip
+    write_json(folder / "manifest.json", asdict(manifest))
+
+
+def best(work: Callable[[], object]) -> float:
+    """The least of several times, in seconds."""
+    times = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def measure_answers(lens: Lens, args: argparse.Namespace) -> None:
+    """Print how long questions take, and nearest states where the index keeps any."""
+    assert lens.run
+    own = Index(args.index, read_json(args.index / "manifest.json", Manifest))
+    with tempfile.TemporaryDirectory() as folder:
+        copied(own, args.copies, Path(folder))
+        index = Index.of(lens.run, Path(folder))
+        print(f"{index.manifest.rows:,} words")
+        for name, (wanted, question) in QUESTIONS.items():
+            seconds = best(lambda question=question: found(index, question, 100).table)  # type: ignore[misc]
+            print(f"{name:<20}{seconds * 1000:6.0f} ms, wanted {wanted * 1000:.0f}")
+        index.close()
+    if own.contents.state_kinds:
+        kind = own.contents.state_kinds[0]
+        state = lens("the man who said that")[kind][4]
+        seconds = best(lambda: state.similar(10, index=args.index))
+        kept = Kept(own, kind)
+        kept.parts *= args.copies
+        scan = best(lambda: kept.cosine(torch.from_numpy(state.vector())))
+        print(f"{'nearest states':<20}{seconds * 1000:6.0f} ms for {own.manifest.rows:,} words; "
+              f"the scan of all takes {scan * 1000:.0f} ms, wanted {SIMILAR * 1000:.0f}"
+        )  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--run", type=run_at, default=run_at(BUNDLED))
+    parser.add_argument("--corpus")
+    parser.add_argument("--sentences", type=int, default=200)
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--index", type=Path)
+    parser.add_argument("--copies", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args()
+    device = pick_device(args.device)
+    lens = opened(args.run)
+    lens.model.on(device)
+    if args.corpus:
+        measure_building(lens, args, device)
+    if args.index:
+        measure_answers(lens, args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""`rnnlens index`: what every state of a corpus says, as Parquet beside the run."""
+
+import argparse
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rnnlens.cli.dataset import recorded
+from rnnlens.cli.trust import add_trust_flags, heed
+from rnnlens.corpus.corpus import Corpus, CorpusConfig
+from rnnlens.corpus.tokens import SPLITS, ReadingConfig, read_tokens
+from rnnlens.errors import RnnlensError
+from rnnlens.model.train.distributed import pick_device, processes
+from rnnlens.progress import Progress
+from rnnlens.run import BUNDLED, Run, run_at
+from rnnlens.view.opening import opened
+from rnnlens.view.search.build import Builder, Subject
+from rnnlens.view.search.reading import ALL, Texts
+from rnnlens.view.search.table import arrow
+
+_HELP = """\
+Write down what every state says after every word of a corpus, as Parquet files in RUN/index, which
+`rnnlens find` asks and any program that reads Parquet can take from there: for each word where it
+stands, its tag, the word that came and how surprising it was; for each kind the most probable
+labels, the dominant group and its share, the entropy, the rank and probability of what came, and
+how far its prediction is from those of the states that feed it and from that of the step before.
+
+Without --corpus it is the corpus that the run was trained on, its test sentences unless --split
+names others. A corpus that the run has not seen is indexed as a whole.
+
+With --states the states themselves are kept too, for `similar`: int8 takes a byte for each number
+of a state, fp16 two.
+
+examples:
+  rnnlens index runs/news
+  rnnlens index runs/news --split test,train --states int8 --state-kinds l2,h2
+  rnnlens index runs/news --corpus letters.txt
+  torchrun --nproc-per-node 4 -m rnnlens index runs/news
+
+Ctrl-C stops; the same command continues where it stopped."""
+
+
+def add_to(verbs: Any) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "index", help="write down what every state of a corpus says", description=_HELP
+    )
+    parser.add_argument("path", metavar="RUN", type=run_at, help="a run folder")
+    parser.add_argument("--corpus", metavar="CORPUS",
+                        help="what to index, or where the run's corpus is now")  # fmt: skip
+    for name in ("valid", "test"):
+        parser.add_argument(f"--{name}", metavar="CORPUS",
+                            help=f"where the run's {name} corpus is now")  # fmt: skip
+    parser.add_argument("--split", metavar="NAMES",
+                        help="parts of the run's corpus: test, valid, train (default: test)"
+                        )  # fmt: skip
+    parser.add_argument("--semantic", metavar="NAME",
+                        help="what states are asked for (default: the first that is fitted)"
+                        )  # fmt: skip
+    parser.add_argument("--states", default="", metavar="SORT",
+                        help="keep the states too, as int8 or fp16")  # fmt: skip
+    parser.add_argument("--state-kinds", default="", metavar="KINDS",
+                        help="of these kinds only, such as l2,h2")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, metavar="FOLDER",
+                        help="write it there and not in RUN/index")  # fmt: skip
+    parser.add_argument("--anew", action="store_true", help="drop an index that is there")
+    parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
+    add_trust_flags(parser.add_argument_group("a run of a module"))
+    parser.set_defaults(run=run_index)
+
+
+def run_index(args: argparse.Namespace) -> int:
+    """Carry out the verb."""
+    arrow()
+    run: Run = args.path
+    if not args.output and run == run_at(BUNDLED):
+        raise RnnlensError(
+            "the bundled run stays as it is; give -o FOLDER, and ask it with: rnnlens find "
+            f"{BUNDLED} QUESTION --index FOLDER"
+        )
+    heed(args, run)
+    device = pick_device(args.device)
+    lens = opened(run)
+    if args.device != "auto" or device.type == "cuda":
+        lens.model.on(device)
+    subject = Subject(
+        run, lens.model, lens.session.text, lens.probes, lens.palettes,
+        args.semantic or (lens.semantics or ("output",))[0], args.states,
+        tuple(filter(None, args.state_kinds.split(","))),
+    )  # fmt: skip
+    subject.check()
+    texts = _texts(run, args, subject)
+    folder: Path = args.output or run.path / "index"
+    with processes(device) as group, ExitStack() as lock:
+        builder = Builder(folder, subject, texts, group)
+        if group.first:
+            if args.output:
+                args.output.mkdir(parents=True, exist_ok=True)
+            else:
+                lock.enter_context(run.writing())
+            if not builder.begin(anew=args.anew):
+                print(f"{folder} is there already")
+        group.any(False)  # no process writes before the folder is ready
+        with Progress(
+            texts.words // group.count, unit="word", device=device, title="index",
+            quiet=not group.first,
+        ) as progress:  # fmt: skip
+            if not (folder / "manifest.json").exists():
+                builder.make(device, progress.advance)
+        group.any(False)  # every process has made its parts
+        if group.first and not (folder / "manifest.json").exists():
+            manifest = builder.finish()
+            size = sum(path.stat().st_size for path in folder.iterdir())
+            where = f"{run.path} --index {folder}" if args.output else str(run.path)
+            print(
+                f"{manifest.rows:,} words in {len(texts):,} sentences, {size / 1e6:,.1f} MB in "
+                f"{folder}; ask it: rnnlens find {where} 'y rank = 1 count by tag'"
+            )
+    return 0
+
+
+def _texts(run: Run, args: argparse.Namespace, subject: Subject) -> Texts:
+    """The sentences to be indexed: of the run's corpus, or of another as a whole."""
+    record = run.record().corpus
+    if not record and not args.corpus:
+        raise RnnlensError(f"the run.json of {run.path} names no corpus; give one with --corpus")
+    sort = CorpusConfig if "min_count" in record else ReadingConfig
+    config, sha, source = sort(), "", str(args.corpus)
+    if record:
+        source, sha, config = recorded(run, args, sort)
+    lowercase = isinstance(config, CorpusConfig) and config.lowercase
+    form, tokens = read_tokens(source, config, lowercase=lowercase)
+    if tokens.hash == sha:
+        corpus = Corpus.of(source, form, tokens, config)
+        return Texts(corpus, _splits(args.split or "test"), subject.side, config.longest)
+    if not args.corpus:
+        raise RnnlensError(
+            f"{source} is not what {run.path} was trained on; say where that is: --corpus"
+        )
+    if args.split:
+        raise RnnlensError(
+            f"{source} is not the corpus of {run.path}, so that it has no parts; leave --split out"
+        )
+    if config.valid or config.test:  # which are the run's, and no part of this corpus
+        alone = replace(config, valid="", test="")
+        form, tokens = read_tokens(source, alone, lowercase=lowercase)
+    return Texts(Corpus(source, form, tokens, tokens.part), [ALL], subject.side, config.longest)
+
+
+def _splits(names: str) -> list[str]:
+    splits = list(dict.fromkeys(filter(None, names.split(","))))
+    if not splits or not {*splits} <= {*SPLITS}:
+        raise RnnlensError(f"--split {names}: give some of {', '.join(SPLITS)}")
+    return splits

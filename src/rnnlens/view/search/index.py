@@ -1,0 +1,204 @@
+"""An index that is there: checked to be whole and of its run, and asked with SQL that can only
+read it.
+"""
+
+import atexit
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import Lock, Timer
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from rnnlens.errors import RnnlensError
+from rnnlens.files import damaged, is_present, read_json, sha256
+from rnnlens.run import Run
+from rnnlens.threads import pool
+from rnnlens.view.search.build import LABELS, MANIFEST, groups_hash
+from rnnlens.view.search.layout import Contents, Manifest
+from rnnlens.view.search.parse import Names, parsed
+from rnnlens.view.search.sql import Compiler, text
+from rnnlens.view.search.table import arrow
+from rnnlens.view.search.tree import Query
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+_MEMORY = "2GB"  # that a query may take
+_HASHED = 2 * 2**30  # bytes of parts that are compared with their hashes when an index is opened
+
+
+def _database() -> Any:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise RnnlensError(
+            "finding needs duckdb and pyarrow; install them: pip install 'rnnlens[index]'"
+        ) from error
+    return duckdb
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """The index of a run, whole and of what the run holds now."""
+
+    folder: Path
+    manifest: Manifest
+
+    @classmethod
+    def of(cls, run: Run, folder: Path | None = None) -> "Index":
+        """The index of a run; an error where it has none, or half of one, or one of another."""
+        place = folder or run.path / "index"
+        anew = f"make it anew: rnnlens index {run.path} --anew"
+        if not is_present(place / MANIFEST):
+            half = is_present(place / "making.json")
+            raise RnnlensError(
+                f"the index in {place} is not finished; give the same rnnlens index command again"
+                if half
+                else f"{run.path} has no index; make one: rnnlens index {run.path}"
+            )
+        manifest = read_json(place / MANIFEST, Manifest, anew)
+        contents = manifest.contents
+        now = run.model_hash(), run.probes_hash(), groups_hash(run, contents.palette)
+        names = "model", "fit of its probes", "grouping of its labels"
+        was = contents.model, contents.probes, contents.groups
+        for name, one, other in zip(names, was, now, strict=True):
+            if one != other:
+                raise RnnlensError(f"the index in {place} is of another {name}; {anew}")
+        index = cls(place, manifest)
+        index._check(anew)
+        return index
+
+    @property
+    def contents(self) -> Contents:
+        """What it is of."""
+        return self.manifest.contents
+
+    def _check(self, remedy: str) -> None:
+        """Refuse part files that are missing, cut or changed."""
+        parts = self.manifest.parts
+        hashed = sum(part.bytes for part in parts) <= _HASHED
+        wanted = [(self.folder / LABELS, -1, self.manifest.labels)]
+        wanted += [(self.folder / part.file, part.bytes, part.sha256) for part in parts]
+
+        def problem(file: tuple[Path, int, str]) -> str:
+            path, size, sha = file
+            if not path.is_file():
+                return "it is missing"
+            if size >= 0 and path.stat().st_size != size:
+                return f"it has {path.stat().st_size:,} bytes and not {size:,}"
+            return (
+                "" if not hashed or sha256(path) == sha else "its SHA-256 is not the recorded one"
+            )
+
+        for file, what in zip(wanted, pool().map(problem, wanted), strict=True):
+            if what:
+                raise damaged(file[0], what, remedy)
+
+    @cached_property
+    def names(self) -> Names:
+        """What a question may name."""
+        table = arrow().parquet.read_table(self.folder / LABELS)
+        labels = {label: k for k, label in enumerate(table["label"].to_pylist())}
+        groups = tuple(dict.fromkeys(table["group"].to_pylist()))
+        contents = self.contents
+        return Names(contents.kinds, groups, labels, frozenset(contents.pairs))
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The labels in the order of their numbers."""
+        return list(self.names.labels)
+
+    @property
+    def compiler(self) -> Compiler:
+        """What turns questions to this index into SQL."""
+        return Compiler(self.contents.top)
+
+    def parsed(self, question: str) -> Query:
+        """The tree of a question; an error that points at what is wrong."""
+        return parsed(question, self.names)
+
+    @cached_property
+    def _connection(self) -> "duckdb.DuckDBPyConnection":
+        """A database in memory that sees the files of the index, and nothing else there is."""
+        files = [str((self.folder / part.file).resolve()) for part in self.manifest.parts]
+        labels = str((self.folder / LABELS).resolve())
+        database: duckdb.DuckDBPyConnection = _database().connect(":memory:")
+        for statement in (
+            "SET python_enable_replacements = false",
+            "SET temp_directory = ''",
+            f"SET memory_limit = {text(_MEMORY)}",
+            "SET parquet_metadata_cache = true",
+            f"SET allowed_paths = {_list([*files, labels])}",
+            f"CREATE TABLE labels AS SELECT * FROM read_parquet({text(labels)})",
+            f"CREATE VIEW words AS SELECT * FROM read_parquet({_list(files)})",
+            "SET enable_external_access = false",
+            "SET lock_configuration = true",
+        ):
+            database.execute(statement)
+        _connected.add(self)
+        return database
+
+    def close(self) -> None:
+        """Let go of the database; a further question opens it anew."""
+        connection = self.__dict__.pop("_connection", None)
+        if connection is not None:
+            connection.close()
+
+    @cached_property
+    def _lock(self) -> Lock:
+        return Lock()
+
+    def ask(self, sql: str, seconds: float | None = None) -> "pa.Table":
+        """The answer to a single SELECT, which is stopped after some seconds."""
+        arrow()
+        library = _database()
+        with self._lock:
+            connection = self._connection
+            self._check_reading(connection, sql)
+            timer = Timer(seconds, connection.interrupt) if seconds else None
+            try:
+                if timer:
+                    timer.start()
+                answer: pa.Table = connection.sql(sql).to_arrow_table()
+            except library.InterruptException as error:
+                raise RnnlensError(
+                    f"the question took more than {seconds:g} seconds; ask for less"
+                ) from error
+            except library.Error as error:
+                raise RnnlensError(f"DuckDB: {_first_line(error)}; mend the SQL") from error
+            finally:
+                if timer:
+                    timer.cancel()
+            return answer
+
+    @staticmethod
+    def _check_reading(connection: "duckdb.DuckDBPyConnection", sql: str) -> None:
+        """Refuse everything but one SELECT: what the database allows could still drop a view."""
+        library = _database()
+        try:
+            statements = connection.extract_statements(sql)
+        except library.Error as error:
+            raise RnnlensError(f"DuckDB: {_first_line(error)}; mend the SQL") from error
+        if [one.type for one in statements] != [library.StatementType.SELECT]:
+            raise RnnlensError("an index is only read: give one SELECT, of the table words")
+
+
+_connected: WeakSet[Index] = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """DuckDB complains of connections that are open when Python ends."""
+    for index in list(_connected):
+        index.close()
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def _list(paths: Sequence[str]) -> str:
+    return "[" + ", ".join(map(text, paths)) + "]"

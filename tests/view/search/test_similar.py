@@ -1,0 +1,107 @@
+"""The nearest states of a corpus, against a loop over all of them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.view.conftest import formula_run
+from tests.view.search.conftest import build
+
+from rnnlens.errors import RnnlensError
+from rnnlens.run import Run
+from rnnlens.view.divergence import jensen_shannon
+from rnnlens.view.opening import opened
+from rnnlens.view.search.find import link_to
+
+TEXT = "the old dogs see a bird"
+
+
+@pytest.fixture(scope="module")
+def state(indexed):
+    return indexed(TEXT)["l2"][3]
+
+
+@pytest.fixture(scope="module")
+def corpus(indexed, grids):
+    """Every l2 of the corpus with its place: the state, standardised, and what it says."""
+    stack = indexed.probes.stacks["output"]
+    k = stack.kinds.index("l2")
+    every = []
+    for number, grid in enumerate(grids):
+        asked = grid.asked()
+        states, _ = indexed.session.read(asked.ids, 0, len(grid))
+        z = stack.prepare(k, states["l2"])[:, : stack.widths[k]].double().numpy()
+        p = indexed.probes.logits("l2", states["l2"]).double().softmax(1)
+        every += [(number, t, z[t], p[t]) for t in range(len(grid))]
+    return every
+
+
+def standardised(lens, state):
+    stack = lens.probes.stacks["output"]
+    k = stack.kinds.index("l2")
+    vector = torch.from_numpy(state.vector())[None]
+    return stack.prepare(k, vector)[0, : stack.widths[k]].double().numpy()
+
+
+def test_the_nearest_by_cosine_are_those_of_a_loop(indexed, grids, state, corpus):
+    mine = standardised(indexed, state)
+    length = np.linalg.norm(mine)
+    distances = [1 - z @ mine / max(1e-12, np.linalg.norm(z)) / length for *_, z, _ in corpus]
+    near = state.similar(5)
+    assert [one.distance for one in near] == pytest.approx(sorted(distances)[:5], abs=2e-3)
+    at = {(number, t): d for (number, t, *_), d in zip(corpus, distances, strict=True)}
+    for one in near:
+        grid = grids[one.sentence]
+        assert one.distance == pytest.approx(at[one.sentence, one.position], abs=2e-3)
+        assert (list(one.words), one.word) == (grid.words, grid.words[one.position])
+        wanted = grid["y"][one.position].wanted
+        assert one.next == (wanted and wanted[0])
+        assert one.link == link_to(grid.text, one.position, "l2")
+
+
+def test_the_nearest_by_divergence_are_those_of_a_loop(state, corpus):
+    mine = torch.from_numpy(state.distribution())
+    distances = [jensen_shannon(mine, p) for *_, p in corpus]
+    near = state.similar(8, by="divergence")
+    assert [one.distance for one in near] == pytest.approx(sorted(distances)[:8], abs=2e-3)
+
+
+def test_a_state_of_the_corpus_is_nearest_to_itself(grids):
+    for by in ("cosine", "divergence"):
+        (one,) = grids[4]["h1"][1].similar(1, by=by)
+        assert one.distance == pytest.approx(0, abs=1e-3)
+
+
+def test_eight_bits_are_nearly_as_good(tmp_path, corpus_file, state, corpus):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file, "int8")
+    near = lens(TEXT)["l2"][3].similar(5)
+    assert [o.distance for o in near] == pytest.approx(
+        [o.distance for o in state.similar(5)], abs=0.02
+    )
+    exact = [o.distance for o in state.similar(5, by="divergence")]
+    near = lens(TEXT)["l2"][3].similar(5, by="divergence")
+    assert [o.distance for o in near] == pytest.approx(exact, abs=0.02)
+
+
+def test_what_cannot_be_compared_is_said(indexed, state, tmp_path, corpus_file):
+    with pytest.raises(RnnlensError, match="cosine or divergence"):
+        state.similar(by="colour")
+    with pytest.raises(RnnlensError, match="count=0"):
+        state.similar(0)
+    with pytest.raises(RnnlensError, match="y is a prediction and has no units"):
+        indexed(TEXT)["y"][0].similar()
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file)
+    with pytest.raises(RnnlensError, match="keeps the states of no kind, not of l2"):
+        lens(TEXT)["l2"][0].similar()
+
+
+def test_a_cut_file_of_states_is_refused(tmp_path, corpus_file):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file, "fp16")
+    path = lens.run.path / "index" / "states-00001.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(RnnlensError, match=r"states-00001.safetensors is damaged"):
+        lens(TEXT)["l2"][0].similar()

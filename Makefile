@@ -56,6 +56,7 @@ bench: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/fitting.py
 	$(BIN)/python benchmarks/waits.py $(if $(CORPUS),--corpus $(CORPUS))
 	$(BIN)/python benchmarks/encoding.py
+	$(BIN)/python benchmarks/comparing.py
 	$(BIN)/python benchmarks/busy.py
 	$(BIN)/python benchmarks/load.py
 	$(BIN)/python benchmarks/attribution.py $(if $(CORPUS),--corpus $(CORPUS))

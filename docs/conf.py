@@ -33,7 +33,7 @@ nitpick_ignore = [
 # Made by the package, or described by their fields: their constructors say nothing more.
 _MADE = set(
     "UserModel Sentence Lens Grid States State Score Trace Readout Kind Edge Reading Comparison "
-    "Continuation Written Used Stateful Found Hit Said Similar".split()
+    "Continuation Written Used Stateful Disagreement End Found Hit Said Similar".split()
 )
 
 html_theme = "furo"

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from rnnlens.view.page.server import api
+from rnnlens.view.page.server import views
 from rnnlens.view.page.server.app import application
 
 TARGET = Path(__file__).parents[1] / "src/rnnlens/view/page/web/base/schema.d.ts"
@@ -30,7 +30,7 @@ def declarations() -> str:
     """The whole file."""
     served = application({}).app.openapi()  # type: ignore[attr-defined]
     _, embedded = models_json_schema(
-        [(api.SavedPage, "serialization"), (api.NotebookView, "serialization")],
+        [(views.SavedPage, "serialization"), (views.NotebookView, "serialization")],
         ref_template=_REFERENCE,
     )
     schemas: dict[str, Schema] = embedded["$defs"] | served["components"]["schemas"]

@@ -28,6 +28,7 @@ LAYERS = [
     "probe",
     "contents",
     "run",
+    "kept",
     "view",
     "cli",
 ]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rnnlens.view.fit import fit
     from rnnlens.view.grid import Grid
     from rnnlens.view.lens import Lens
+    from rnnlens.view.pair.compare import compare
     from rnnlens.view.state import State, States
     from rnnlens.view.why.edits import Edit
 
@@ -32,6 +33,7 @@ __all__ = [
     "State",
     "States",
     "UserModel",
+    "compare",
     "fit",
     "load",
 ]
@@ -41,6 +43,7 @@ _MODULES = {
     "Edit": "rnnlens.view.why.edits",
     "Lens": "rnnlens.view.lens", "RnnlensError": "rnnlens.errors", "fit": "rnnlens.view.fit",
     "Adapter": "rnnlens.adapter", "UserModel": "rnnlens.adapter.user_model",
+    "compare": "rnnlens.view.pair.compare",
 }  # fmt: skip
 
 

@@ -48,6 +48,7 @@ class Record(Strict):
     network: Settings | None = None  # of a run that rnnlens has trained
     training: Settings | None = None
     metrics: dict[Name, Any] | None = None  # for people to read
+    epoch: Count | None = None  # of a checkpoint that a training has kept
 
     def to_json(self) -> dict[str, Any]:
         """What `Run.write_record` takes."""

@@ -15,7 +15,7 @@ import pytest
 from rnnlens.cli import main
 from rnnlens.cli.show import colours
 from rnnlens.run import Run
-from rnnlens.view.draw import terminal
+from rnnlens.view.draw import ansi, terminal
 from rnnlens.view.lens import Lens
 from rnnlens.view.opening import opened
 from rnnlens.view.page.bundle import WEB
@@ -117,7 +117,7 @@ def test_html_embeds_the_grid_and_the_view(show, lens):
     assert found["grid"] == json.loads(json.dumps(lens.grid(SENTENCE)))
     assert found["bits"] == []
     assert found["view"] == {
-        "run": "tiny", "text": SENTENCE, "semantic": "output", "palette": "coarse",
+        "run": "tiny", "text": SENTENCE, "beside": None, "semantic": "output", "palette": "coarse",
         "density": "bars", "kinds": None, "naming": "both", "bars": 3, "pins": [], "focus": None,
         "follow": None, "turns": False, "page": "grid", "edits": [],
     }  # fmt: skip
@@ -158,7 +158,7 @@ def test_in_the_terminal(command, run, lens, monkeypatch):
         k for k, column in enumerate(grid["columns"]) if column["id"] in ("x", "h1", "h2", "y")
     ]
     assert colourful.out == terminal.draw(
-        grid, outputs, width=60, colours=terminal.TRUE, bars=2, density="bars", symbols=True
+        grid, outputs, width=60, colours=ansi.TRUE, bars=2, density="bars", symbols=True
     )
 
 
@@ -173,17 +173,17 @@ def test_a_terminal_that_knows_no_unicode(command, run, monkeypatch):
 @pytest.mark.parametrize(
     ("asked", "environment", "is_terminal", "count"),
     [
-        ("auto", {"TERM": "xterm", "COLORTERM": "truecolor"}, True, terminal.TRUE),
-        ("auto", {"TERM": "xterm", "COLORTERM": "24bit"}, True, terminal.TRUE),
-        ("auto", {"TERM": "xterm-256color"}, True, terminal.INDEXED),
-        ("auto", {"TERM": "xterm-256color", "NO_COLOR": "1"}, True, terminal.PLAIN),
-        ("auto", {"TERM": "xterm-256color", "NO_COLOR": ""}, True, terminal.INDEXED),
-        ("auto", {"TERM": "xterm-256color"}, False, terminal.PLAIN),
-        ("auto", {"TERM": "dumb"}, True, terminal.PLAIN),
-        ("auto", {}, True, terminal.PLAIN),
-        ("always", {"NO_COLOR": "1"}, False, terminal.INDEXED),
-        ("always", {"COLORTERM": "truecolor"}, False, terminal.TRUE),
-        ("never", {"TERM": "xterm", "COLORTERM": "truecolor"}, True, terminal.PLAIN),
+        ("auto", {"TERM": "xterm", "COLORTERM": "truecolor"}, True, ansi.TRUE),
+        ("auto", {"TERM": "xterm", "COLORTERM": "24bit"}, True, ansi.TRUE),
+        ("auto", {"TERM": "xterm-256color"}, True, ansi.INDEXED),
+        ("auto", {"TERM": "xterm-256color", "NO_COLOR": "1"}, True, ansi.PLAIN),
+        ("auto", {"TERM": "xterm-256color", "NO_COLOR": ""}, True, ansi.INDEXED),
+        ("auto", {"TERM": "xterm-256color"}, False, ansi.PLAIN),
+        ("auto", {"TERM": "dumb"}, True, ansi.PLAIN),
+        ("auto", {}, True, ansi.PLAIN),
+        ("always", {"NO_COLOR": "1"}, False, ansi.INDEXED),
+        ("always", {"COLORTERM": "truecolor"}, False, ansi.TRUE),
+        ("never", {"TERM": "xterm", "COLORTERM": "truecolor"}, True, ansi.PLAIN),
     ],
 )
 def test_how_many_colours(asked, environment, is_terminal, count):

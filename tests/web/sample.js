@@ -33,7 +33,23 @@ export function grid(text = "we said so") {
     groups: { NOUN: "#009e73", VERB: "#cc79a7", OTHER: "#f0e442" }, columns, edges: [],
     words: words.map((word) => ({ text: word, label: word, unknown: false, group: "NOUN", value: null })),
     left_out: 0, labels: { said: "VERB", we: "NOUN", so: "OTHER" }, from: 0,
-    edits: [], dropped: [], changes: [],
+    edits: [], dropped: [], changes: [], sides: [], lines: [], notes: [],
     rows: words.map((_, row) => columns.map((_, k) => state([["said", 0.5], ["we", 0.25], ["so", (row * 11 + k) / 1000]]))),
   };
+}
+
+/** Two texts side by side: "we {said|ran} so {|now}", which differ from the second word on. */
+export function pair() {
+  const lines = [["first", 0, "said"], ["second", 0, "ran"], ["first", 1], ["second", 1], ["first", 2], ["second", 2], ["first", null], ["second", 3]]
+    .map(([side, row, then = null]) => ({ side, row, then }));
+  lines.splice(0, 0, { side: "both", row: 0, then: null }); // "oh", which both begin with
+  for (const line of lines.slice(1)) if (line.row !== null) line.row += 1;
+  const texts = ["oh we said so", "oh we ran so now"], sides = texts.map((text) => ({ run: "tiny", title: "tiny · LSTM 4 × 1", text, columns: [] }));
+  const single = grid("oh we we said ran so so now");
+  const words = lines.map(({ side, row }) => (row === null ? "" : texts[side === "second" ? 1 : 0].split(" ")[row]));
+  const gap = state([], { unread: true }), { columns } = single;
+  return { ...single, text: "oh we {said|ran} so {|now}", sides, lines,
+    words: words.map((text) => ({ text, label: text, unknown: false, group: "NOUN" })),
+    rows: lines.map(({ row }, k) => columns.map(() => (row === null ? gap : state([["said", 0.5], ["we", k / 100]])))),
+    changes: lines.map(({ side }, k) => (side === "second" && k < 8 ? columns.map(() => ({ bits: k / 10, before: ["said", 0.5], now: 0.25 })) : [])) };
 }

@@ -1,6 +1,8 @@
 """The model of a run with its data, which `rnnlens fit` and `rnnlens eval` work on."""
 
 import argparse
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +15,7 @@ from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
 from rnnlens.model.network import Network
+from rnnlens.model.traceable import Traceable
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
@@ -42,6 +45,15 @@ def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
         return _of_batches(run, args)
     network = run.network().to(pick_device(args.device))
     return sentence_dataset(network, encoded_corpus(run, args))
+
+
+def of_model(dataset: Dataset, model: Traceable, splits: Sequence[str] = ()) -> Dataset:
+    """The same data for another model that reads them alike; all splits, or those named."""
+    other = copy(dataset)
+    other.model = model
+    other.splits = {name: dataset.splits[name] for name in splits or dataset.splits}
+    vars(other).pop("classifier", None)  # which was the model's
+    return other
 
 
 def sentence_dataset(network: Network, corpus: EncodedCorpus) -> Dataset:

@@ -9,11 +9,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from rnnlens.cli.dataset import add_corpus_flags, dataset_of
+from rnnlens.cli.dataset import add_corpus_flags, dataset_of, of_model
 from rnnlens.cli.output import draw
 from rnnlens.cli.reach import horizon_semantics, reach, reach_table
 from rnnlens.cli.trust import add_trust_flags
 from rnnlens.errors import RnnlensError
+from rnnlens.kept import kept_runs
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import evaluate
 from rnnlens.probe.model_scores import measured
@@ -99,20 +100,43 @@ def run_eval(args: argparse.Namespace) -> int:
     if probes and args.horizon:
         evaluation["reach"] = reach(run, probes, dataset, args.horizon, args.states)
     evaluation = finite(evaluation)
-    try:
-        with run.writing():
-            run.write_evaluation(evaluation)
-    except RnnlensError as error:  # a run that one may not write to is still worth measuring
-        print(f"rnnlens: not saved: {error}", file=sys.stderr)
+    _save(run, evaluation)
+    training = measured_checkpoints(run, dataset, args.states)
     if args.figure:
         write_figure(evaluation, args.figure)
     if args.confusion:
         write_confusion(evaluation.get("confusion"), args.confusion)
     if args.json:
-        draw(json.dumps(evaluation, indent=1) + "\n")
+        more = {"training": training} if training else {}
+        draw(json.dumps({**evaluation, **more}, indent=1) + "\n")
     else:
-        print("\n\n".join(tables(evaluation)))
+        print("\n\n".join([*tables(evaluation), *training_tables(training)]))
     return 0
+
+
+def measured_checkpoints(run: Run, dataset: Dataset, states: int) -> dict[int, dict[str, Any]]:
+    """The evaluation of each checkpoint that the training kept, by its epoch; it is written to the
+    checkpoint's own folder, too.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for epoch, kept in kept_runs(run).items():
+        test = of_model(dataset, kept.network().to(dataset.device), ["test"])
+        evaluation: dict[str, Any] = {"model": measured(test)}
+        if of := kept.probes_hash():
+            probes = kept.probes().to(dataset.device)
+            evaluation |= {"of": of, "probes": scores(probes, test, states)}
+        found[epoch] = finite(evaluation)
+        _save(kept, found[epoch])
+    return found
+
+
+def _save(run: Run, evaluation: dict[str, Any]) -> None:
+    """Write evaluation.json; a run that one may not write to is still worth measuring."""
+    try:
+        with run.writing():
+            run.write_evaluation(evaluation)
+    except RnnlensError as error:
+        print(f"rnnlens: not saved: {error}", file=sys.stderr)
 
 
 def _check_asked(args: argparse.Namespace) -> None:
@@ -216,6 +240,31 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
         texts.append("\n".join(lines))
     if evaluation.get("reach"):
         texts.append(reach_table(evaluation["reach"]))
+    return texts
+
+
+def training_tables(training: dict[int, dict[str, Any]]) -> list[str]:
+    """Perplexity of each kind after the epochs that were kept, a table for each semantic."""
+    texts = []
+    scores = {epoch: evaluation.get("probes", []) for epoch, evaluation in training.items()}
+    for semantic in dict.fromkeys(row["semantic"] for rows in scores.values() for row in rows):
+        kinds = dict.fromkeys(row["kind"] for row in next(iter(scores.values())))
+        head = f"{'epoch':<8}" + "".join(f"{epoch:>9}" for epoch in scores)
+        lines = [f"{semantic}, test perplexity over training", head]
+        for kind in kinds:
+            cells = [
+                next(
+                    (
+                        r["perplexity"]
+                        for r in rows
+                        if (r["semantic"], r["kind"]) == (semantic, kind)
+                    ),
+                    None,
+                )
+                for rows in scores.values()
+            ]
+            lines.append(f"{kind:<8}" + "".join(_cell(value, 9, 1) for value in cells))
+        texts.append("\n".join(lines))
     return texts
 
 

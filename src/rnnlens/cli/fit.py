@@ -3,14 +3,14 @@
 import argparse
 import json
 import math
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from rnnlens.cli.dataset import dataset_of
+from rnnlens.cli.dataset import dataset_of, of_model
 from rnnlens.cli.trust import add_trust_flags
 from rnnlens.cli.user_run import UserRun
 from rnnlens.cli.watch import Watch, check_seconds
@@ -18,6 +18,7 @@ from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.errors import RnnlensError
 from rnnlens.files import is_present, remove
 from rnnlens.flags import add_flags, add_preset, from_flags
+from rnnlens.kept import kept_runs
 from rnnlens.model.train.distributed import Processes, processes
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.checkpoint import SavedFit, save_fit
@@ -38,6 +39,8 @@ the next word (or whatever --semantic asks for). Each is a linear softmax classi
 It starts from a closed form, the best linear guess of the network's last output read by the
 network's own readout, and goes on by gradient steps over states streamed from the model. The
 validation sentences decide when to stop; the test sentences are never looked at.
+
+Where checkpoints of the training were kept (rnnlens train --keep), each gets probes, too.
 
 With --model the run is of a torch module of your own: package.module:factory is a function without
 arguments that returns the trained module and the names of its labels (or rnnlens.UserModel, which
@@ -108,7 +111,28 @@ def run_fit(args: argparse.Namespace) -> int:
         if args.anew and group.first:
             remove(run.fit_checkpoint)
         group.any(False)  # no process reads what is dropped
-        return _fit(run, dataset, config, group, args.checkpoint_seconds)
+        kept = {} if user_run else kept_runs(run)
+        rest = [one for one in kept.values() if args.anew or not _is_fitted(one, config)]
+        going_on = bool(rest) and len(rest) < len(kept) and not args.anew
+        group.any(False)  # no process writes before all have looked at what is fitted
+        code, seconds = 0, args.checkpoint_seconds
+        if not (going_on and _is_fitted(run, config)):
+            code = _fit(run, dataset, config, group, seconds)
+        for one in rest if not code else ():
+            lock.enter_context(one.writing() if group.first else nullcontext())
+            if group.first:
+                print(f"checkpoint {one.path.name}, {rest.index(one) + 1} of {len(rest)}")
+            model = one.network().to(dataset.device)
+            if code := _fit(one, of_model(dataset, model), config, group, seconds):
+                break
+        return code
+
+
+def _is_fitted(run: Run, config: FitConfig) -> bool:
+    """Whether a run has probes of its model that are made as it is asked for."""
+    with suppress(RnnlensError):
+        return run.has_probes() and run.fit_config() == config
+    return False
 
 
 def _check_asked(args: argparse.Namespace) -> None:

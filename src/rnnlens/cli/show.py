@@ -11,16 +11,19 @@ from typing import Any
 
 from rnnlens.cli.output import draw
 from rnnlens.cli.trust import add_trust_flags, heed
+from rnnlens.cli.view import unique_names
 from rnnlens.errors import RnnlensError
 from rnnlens.run import bundled, run_at
 from rnnlens.view import saving
-from rnnlens.view.draw import terminal
+from rnnlens.view.draw import ansi, terminal
 from rnnlens.view.draw.reasons import changed_lines, goes_on_lines
 from rnnlens.view.draw.visible import printable
-from rnnlens.view.follow import listed
+from rnnlens.view.follow import joined, listed
 from rnnlens.view.grid import Grid
+from rnnlens.view.lens import Lens
 from rnnlens.view.opening import opened
-from rnnlens.view.source import LONGEST_TEXT
+from rnnlens.view.pair.readings import following
+from rnnlens.view.source import LONGEST_TEXT, joined_steps
 from rnnlens.view.why.edits import parsed
 from rnnlens.view.why.result import Written
 
@@ -36,6 +39,10 @@ An edit changes a kind after a word, by the row's number, and the network goes o
   l2@4+said  l2@4-said     is pushed towards a label, or away from it, by the kind's deviation;
   l2@4+0.5:said            by half of that
   l2@4=@2  l2@4=@2:we ran  is that of row 2, or of row 2 of another text
+
+Two alternatives in braces make two texts, which are drawn side by side: a line each from where they
+differ, and between them how far apart what they say is, in bits. --beside has another run read the
+text, too.
 
 Without -o it is drawn in the terminal. With -o the file's ending says what is written:
   .svg .pdf .png   a figure for print
@@ -53,6 +60,8 @@ examples:
   rnnlens show runs/news "the dogs near the house" --follow are,were --against is,was
   rnnlens show runs/news "the dogs near the house" --edit c2@2=0 --continue 8
   rnnlens show runs/news "the dogs near the house" --written-by y@5 --follow were --against was
+  rnnlens show runs/news "the keys to the cabinet {is|are} on the table" --kinds outputs
+  rnnlens show runs/lstm "we stand in solidarity" --beside runs/gru
   rnnlens show runs/news "we stand in solidarity" --rows 3-4 --kinds layer2 -o teaser.pdf
   head -1 sentences.txt | rnnlens show runs/news - -o figure.png --width 7"""
 
@@ -72,6 +81,8 @@ def add_to(verbs: Any) -> None:
     asked = parser.add_argument_group("what is asked")
     asked.add_argument("--semantic", metavar="NAME",
                        help="the label asked about (default: the first fitted)")  # fmt: skip
+    asked.add_argument("--beside", metavar="RUN", type=run_at,
+                       help="another run that reads the sentence, too")  # fmt: skip
     asked.add_argument("--follow", metavar="LABELS",
                        help="the probability of these in every state, comma between")  # fmt: skip
     asked.add_argument("--against", default="", metavar="LABELS",
@@ -135,14 +146,17 @@ def run_show(args: argparse.Namespace) -> int:
         _check_terminal(args, look)
     text = sentence(args.sentence)
     heed(args, args.at)
-    lens = opened(args.at, args.colours)
-    there = lens.columns_for(args.semantic or next(iter(lens.semantics), "output"))
-    columns = saving.chosen([column.to_json(None) for column in there], args.kinds)
+    lens, beside = _lenses(args)
     edits = parsed(args.edit)
-    grid = lens.grid(text, args.semantic, args.palette, edits)
-    whole = Grid(lens, grid, edits)
-    followed = _followed(args, whole)
-    more = reasons(args, whole)
+    grid = joined_steps(lens.steps(text, args.semantic, args.palette, edits=edits, beside=beside))
+    columns = saving.chosen(grid["columns"], args.kinds)
+    followed = _followed(args, lens, text, beside)
+    if grid["sides"] and (args.written_by is not None or args.go_on is not None):
+        raise RnnlensError(
+            "--written-by and --continue are asked of one text by one run; leave out the braces "
+            "and --beside"
+        )
+    more = [*grid["notes"]] if grid["sides"] else reasons(args, Grid(lens, grid, edits))
     if not grid["semantics"]:
         path = args.at.path
         print(f"rnnlens: {path} has no probes, so only its own prediction is shown; fit them: "
@@ -184,11 +198,25 @@ def _written(args: argparse.Namespace, grid: Grid) -> Written:
     return grid[form[1]][row - 1].written_by(*labels, against=against)
 
 
-def _followed(args: argparse.Namespace, grid: Grid) -> dict[str, Any] | None:
+def _lenses(args: argparse.Namespace) -> tuple[Lens, Lens | None]:
+    """The run that is asked for, and the one that is to read beside it."""
+    lens = opened(args.at, args.colours)
+    if not args.beside:
+        return lens, None
+    heed(args, args.beside)
+    return lens, opened(args.beside, args.colours, unique_names([args.at, args.beside])[1])
+
+
+def _followed(
+    args: argparse.Namespace, lens: Lens, text: str, beside: Lens | None
+) -> dict[str, Any] | None:
     if args.follow is None:
         return None
-    labels, against = (listed(given, grid.labels) for given in (args.follow, args.against))
-    return grid.follow(*labels, against=against).to_json()
+    labels, against = (listed(given, lens.labels) for given in (args.follow, args.against))
+    steps = following(
+        lens, text, args.semantic, labels, against, edits=parsed(args.edit), beside=beside
+    )
+    return joined([part for part, _ in steps])
 
 
 def _check_terminal(args: argparse.Namespace, look: saving.Look) -> None:
@@ -247,6 +275,6 @@ def colours(asked: str, environment: Mapping[str, str], is_terminal: bool) -> in
     terminal_name = environment.get("TERM", "")
     plain = environment.get("NO_COLOR") or not is_terminal or terminal_name in ("", "dumb")
     if asked == "never" or (asked == "auto" and plain):
-        return terminal.PLAIN
+        return ansi.PLAIN
     true = environment.get("COLORTERM", "").lower() in ("truecolor", "24bit")
-    return terminal.TRUE if true else terminal.INDEXED
+    return ansi.TRUE if true else ansi.INDEXED

@@ -28,6 +28,7 @@ from rnnlens.corpus.groups import parts_of_speech
 from rnnlens.errors import RnnlensError
 from rnnlens.files import is_present, remove
 from rnnlens.flags import add_flags, add_preset
+from rnnlens.kept import Keeper, epochs_to_keep
 from rnnlens.model.network import NetworkConfig
 from rnnlens.model.text import TextSide
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
@@ -56,6 +57,7 @@ examples:
   rnnlens train news.conllu.gz -o runs/news
   rnnlens train news.conllu.gz -o runs/small --preset quick      in minutes without a GPU
   rnnlens train nltk:brown -o runs/brown --cell gru --width 200
+  rnnlens train news.conllu.gz -o runs/news --keep 8              to look at the training itself
   rnnlens train train.txt --valid valid.txt --test test.txt -o runs/ptb --min-count 1
   rnnlens train ewt.conllu --task tag --bidirectional -o runs/tagger
   rnnlens train reviews.csv --task classify --text-column review --label-column stars -o runs/stars
@@ -155,7 +157,8 @@ def _train(
     if is_present(run.checkpoint):
         load_checkpoint(trainer, run.checkpoint, identity)
     group.any(False)  # no process writes a checkpoint before all have read the last
-    code = _watch(trainer, run, identity, checkpoint_seconds, tip)
+    keeper = Keeper(run, record, tuple(epochs_to_keep(order.training.keep, order.training.epochs)))
+    code = _watch(trainer, run, identity, checkpoint_seconds, tip, keeper)
     if code or not group.first:
         return code
     with torch.no_grad():
@@ -173,7 +176,9 @@ def _train(
     return 0
 
 
-def _watch(trainer: Trainer, run: Run, identity: str, seconds: float, tip: Shorter) -> int:
+def _watch(
+    trainer: Trainer, run: Run, identity: str, seconds: float, tip: Shorter, keeper: Keeper
+) -> int:
     """Train with progress and checkpoints; the exit code, 0 unless a signal stops it."""
     progress, epochs = trainer.progress, trainer.config.epochs
 
@@ -197,6 +202,8 @@ def _watch(trainer: Trainer, run: Run, identity: str, seconds: float, tip: Short
             f"{epoch(now.epoch)}  perplexity: training {record['train']:.2f}, "
             f"validation {record['valid']:.2f}{mark}  ({watch.elapsed:.1f} s)"
         )
+        if trainer.processes.first:
+            keeper.after_epoch(now.epoch, trainer.average)
         watch.landmark()
 
     with Watch(

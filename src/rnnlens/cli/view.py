@@ -10,6 +10,7 @@ from typing import Any
 
 from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.errors import RnnlensError
+from rnnlens.kept import FOLDER, kept_name
 from rnnlens.run import BUNDLED, Run, bundled, run_at
 
 _DEMO = """\
@@ -66,12 +67,16 @@ def _bundled(name: str) -> Run:
 
 def run_view(args: argparse.Namespace) -> int:
     """Serve runs until Ctrl-C."""
-    from rnnlens.view.opening import opened
+    from rnnlens.view.lens import Lens
+    from rnnlens.view.opening import opened_with_checkpoints
     from rnnlens.view.page.server.app import serve
     from rnnlens.view.page.server.token import forwarding
 
     def ready(address: str) -> None:
-        titles = ", ".join(lens.title for lens in lenses.values())
+        heads = [
+            lens for key, lens in lenses.items() if not lens.training or lens.training.of == key
+        ]
+        titles = ", ".join(lens.title for lens in heads)
         print(f"{titles} at {address} (Ctrl-C ends it)", flush=True)
         if not args.no_browser:
             hidden = files.enter_context(forwarding(address)) if args.token else address
@@ -79,9 +84,11 @@ def run_view(args: argparse.Namespace) -> int:
 
     heed(args, *args.runs)
     names = unique_names(args.runs)
-    lenses = {
-        name: opened(run, args.colours, name) for name, run in zip(names, args.runs, strict=True)
-    }
+    lenses: dict[str, Lens] = {}
+    for name, run in zip(names, args.runs, strict=True):
+        if name not in lenses:  # as a checkpoint of another that is given, too
+            lenses = opened_with_checkpoints(run, args.colours, name) | lenses
+    lenses = {name: lenses[name] for name in dict.fromkeys([*names, *lenses])}
     with ExitStack() as files:
         token = token_urlsafe(24) if args.token else ""
         serve(lenses, args.port, ready, token, files.close)
@@ -89,10 +96,14 @@ def run_view(args: argparse.Namespace) -> int:
 
 
 def unique_names(runs: Sequence[Run]) -> list[str]:
-    """The folders' names, numbered where they are the same: news, news-2."""
+    """The folders' names, numbered where they are the same: news, news-2; of a checkpoint that a
+    training has kept, news-epoch-3.
+    """
     names: list[str] = []
     for run in runs:
-        plain = run.path.resolve().name or "run"
+        path = run.path.resolve()
+        kept = path.parent.name == FOLDER and path.name.isdecimal()
+        plain = kept_name(path.parent.parent.name, int(path.name)) if kept else path.name or "run"
         name, count = plain, 2
         while name in names:
             name, count = f"{plain}-{count}", count + 1

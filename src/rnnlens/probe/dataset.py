@@ -98,7 +98,7 @@ class Dataset:
 
     def counts(self, semantic: str) -> Tensor:
         """How often each label occurs in the training data, (V,)."""
-        if "train" not in self.splits:
+        if semantic not in self._counts and "train" not in self.splits:
             raise RnnlensError(
                 f"the frequencies of the labels of {semantic} in training are not known here; fit "
                 "the probes anew, which keeps them"

@@ -1,8 +1,9 @@
-"""What an edit changes in what states predict."""
+"""How far what states predict lies from what others do: those before an edit, or beside them."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from rnnlens.corpus.answers import Answers
 
 Floats = NDArray[np.float64]
 _TINY = 1e-38  # whose logarithm is finite, and nothing times it is nothing
+_NEAR = 1e-3  # bits
 
 
 @dataclass(frozen=True)
@@ -29,15 +31,10 @@ class Difference:
         """Of states with these logits, (N, V) each."""
         if answers and answers.several:
             return cls._of_several(after, before, answers)
-        p, q = after.softmax(1), before.softmax(1)
-        middle = (p + q).div_(2)
-        nats = -torch.linalg.vecdot(middle, middle.clamp_min(_TINY).log_()).double()
+        both = _Distribution.of(after), _Distribution.of(before)
         label = before.argmax(1)
-        nats -= (_entropy(p, after, after.argmax(1)) + _entropy(q, before, label)) / 2
-        was, now = (d.gather(1, label[:, None])[:, 0].double().numpy() for d in (q, p))
-        bits = (nats / math.log(2)).clamp(0, 1).numpy()
-        same = (after == before).all(1).numpy()
-        return cls(np.where(same, 0.0, bits), label.numpy(), was, now)
+        now, was = (d.p.gather(1, label[:, None])[:, 0].double().numpy() for d in both)
+        return cls(_bits(*both, after, before), label.numpy(), was, now)
 
     @classmethod
     def _of_several(cls, after: Tensor, before: Tensor, answers: Answers) -> "Difference":
@@ -56,12 +53,36 @@ class Difference:
         return cls(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
 
 
-def _entropy(p: Tensor, logits: Tensor, top: Tensor) -> Tensor:
-    """In nats, of rows of probabilities with these logits and most probable labels.
+def bits_between(after: Tensor, before: Tensor) -> Floats:
+    """The divergence of states with these logits, (N, V) each, and nothing else of them."""
+    return _bits(_Distribution.of(after), _Distribution.of(before), after, before)
 
-    What all logits of a row are larger by than the logarithms follows from one label: no need to
-    take the logarithms of all.
-    """
-    highest, most = (values.gather(1, top[:, None])[:, 0].double() for values in (logits, p))
-    nats: Tensor = highest - most.log() - torch.linalg.vecdot(p, logits).double()
-    return nats
+
+class _Distribution(NamedTuple):
+    """What states predict."""
+
+    p: Tensor  # (N, V)
+    nats: Tensor  # (N,) the entropy of each
+    room: Tensor  # (N, V) for numbers, whatever they were
+
+    @classmethod
+    def of(cls, logits: Tensor) -> "_Distribution":
+        """The logarithms of probabilities are the logits less one number a row, so that none is
+        taken; with the largest at 0, sums lose few digits.
+        """
+        room = logits - logits.amax(1, keepdim=True)
+        p = room.exp()
+        total = p.sum(1, keepdim=True)
+        p.div_(total)
+        return cls(p, total[:, 0].double().log() - torch.linalg.vecdot(p, room).double(), room)
+
+
+def _bits(a: _Distribution, b: _Distribution, after: Tensor, before: Tensor) -> Floats:
+    """Jensen-Shannon of each pair of rows; the distributions are used up."""
+    twice = a.p.add_(b.p).clamp_min_(_TINY)  # their middle
+    middle = math.log(2) - torch.linalg.vecdot(twice, torch.log(twice, out=a.room)).double() / 2
+    bits = ((middle - (a.nats + b.nats) / 2) / math.log(2)).clamp(0, 1)
+    near = bits < _NEAR  # rounding must not tell apart what is the same
+    bits[near] = bits[near].where((after[near] != before[near]).any(1), 0)
+    found: Floats = bits.numpy()
+    return found

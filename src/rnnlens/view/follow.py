@@ -3,7 +3,7 @@ against another.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rnnlens.view.source import GridSource
 
 Values = NDArray[np.float64]
-_STEP = 24  # rows at once, so that others get their turn
+STEP = 24  # rows at once, so that others get their turn
 _SURE = 0.9995  # what is rounded to 100%
 _MOST_ODDS = 1000
 
@@ -95,37 +95,9 @@ def follow(lens: "GridSource", asked: "Request", sides: Sides, first: int, last:
 def follow_all(lens: "GridSource", asked: "Request", sides: Sides) -> Values:
     """The same in all rows, a few at a time so that memory stays bounded."""
     words = len(asked.ids)
-    parts = [follow(lens, asked, sides, start, min(start + _STEP, words))
-             for start in range(0, words, _STEP)]  # fmt: skip
+    parts = [follow(lens, asked, sides, start, min(start + STEP, words))
+             for start in range(0, words, STEP)]  # fmt: skip
     return np.concatenate([np.empty((0, len(lens.columns_for(asked.semantic)))), *parts])
-
-
-def following(
-    lens: "GridSource",
-    text: str,
-    semantic: str | None,
-    labels: Sequence[str],
-    against: Sequence[str] = (),
-    first: int = 0,
-    limit: int | None = None,
-    edits: Sequence[str] = (),
-) -> Iterator[tuple[dict[str, Any], bool]]:
-    """What the server answers, a few rows at a time, and whether there are more."""
-    asked = lens.request(text, semantic, None, edits)
-    sides = Sides.of(labels, against, asked.answers.names)
-    last = min(len(asked.ids), first + limit) if limit else len(asked.ids)
-    for start in range(first, max(last, first + 1), _STEP):
-        end = max(start, min(start + _STEP, last))
-        values = follow(lens, asked, sides, start, end) if end > start else np.empty((0, 0))
-        yield (
-            {
-                "labels": list(sides.labels),
-                "against": list(sides.against),
-                "from": start,
-                "rows": rounded(values, bool(against)),
-            },
-            end < last,
-        )
 
 
 def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:

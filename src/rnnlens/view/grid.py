@@ -8,7 +8,6 @@
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +17,10 @@ from rnnlens.view.decision import Decision, decision
 from rnnlens.view.draw import figure
 from rnnlens.view.follow import Followed, Sides, follow_all
 from rnnlens.view.frames import data_frame
+from rnnlens.view.pair.comparison import Comparison, compared
 from rnnlens.view.saving import Look
 from rnnlens.view.state import Reading, States
 from rnnlens.view.turns import Turns, turn_parts
-from rnnlens.view.why.compare import Comparison, compared
 from rnnlens.view.why.continuation import Continuation, continuation
 from rnnlens.view.why.zeroed import Zeroed, zeroed
 
@@ -96,8 +95,8 @@ class Grid(Reading):
         return Turns(self.words, self.kinds, self.json["edges"], parts)
 
     def compare(self, other: "Grid") -> Comparison:
-        """What is different from another grid, which most often is that of the same text with
-        edits or without: how far each state's prediction lies from the other's.
+        """What is different from another grid: of the same text with edits or without, of another
+        text, or of another lens. How far does each state's prediction lie from the other's?
 
         >>> import rnnlens
         >>> lens = rnnlens.load("english-news")
@@ -165,7 +164,7 @@ class Grid(Reading):
 
         >>> grid.figure(kinds="outputs", bars=2)  # doctest: +SKIP
         """
-        look = _changed(look, changes)
+        look = saving.changed(look, changes)
         numbers = followed.to_json() if followed else None
         drawn, numbers = saving.some_rows(self.json, look.rows, numbers)
         return figure.build(drawn, saving.style(drawn, look, numbers))
@@ -183,7 +182,7 @@ class Grid(Reading):
         `followed` is what `follow` gave, to be drawn instead of the bars.
         """
         drawn = followed.to_json() if followed else None
-        saving.save(self.json, Path(path), _changed(look, changes), drawn)
+        saving.save(self.json, Path(path), saving.changed(look, changes), drawn)
         return Path(path)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002
@@ -196,13 +195,3 @@ class Grid(Reading):
         title, edits = self.json["title"], ", ".join(map(str, self.edits))
         edited = f", edited {edits[:60]}" if edits else ""
         return f"<grid of {len(self)} words x {len(self.kinds)} columns, {title}{edited}>"
-
-
-def _changed(look: Look | None, changes: dict[str, Any]) -> Look:
-    known = asdict(Look())
-    for name in changes:
-        if name not in known:
-            raise RnnlensError(f"nothing about the look is called {name!r}; {', '.join(known)} are")
-    made = replace(look or Look(), **changes)
-    saving.check_look(made)
-    return made

@@ -11,16 +11,16 @@ from rnnlens.probe.used import used as measured_use
 from rnnlens.run import Run
 from rnnlens.view.encoding import Palette
 from rnnlens.view.grid import Grid
+from rnnlens.view.pair.source import SideBySide
 from rnnlens.view.scores import Scores
 from rnnlens.view.search.find import LIMIT, Found, found
 from rnnlens.view.search.similar import index_of
 from rnnlens.view.session import Session
-from rnnlens.view.source import GridSource
 from rnnlens.view.why.edits import Edit, parsed
 from rnnlens.view.writing import written
 
 
-class Lens(GridSource):
+class Lens(SideBySide):
     """A model, its probes and its colours. Call it with a text to get a `Grid`.
 
     `labels` are the names of all labels, `semantics` what there are probes for, `palettes` the
@@ -67,6 +67,10 @@ class Lens(GridSource):
         `semantic` and `palette` are names; without them, the first of each that there is. `edits`
         change states on the way: `lens(text, edits=[rnnlens.Edit("l2", step=3, zero=True)])`.
         """
+        if self.two_texts(text):
+            raise RnnlensError(
+                f"{text[:60]!r} holds two texts; compare them: rnnlens.compare(lens, text)"
+            )
         some = parsed(edits)
         return Grid(self, self.grid(text, semantic, palette, some), some)
 

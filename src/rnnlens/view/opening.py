@@ -7,10 +7,12 @@ from typing import Any
 import torch
 
 from rnnlens.errors import RnnlensError
+from rnnlens.kept import kept_name, kept_runs
 from rnnlens.run import Run
 from rnnlens.view.encoding import Palette
 from rnnlens.view.lens import Lens
 from rnnlens.view.palette import palettes
+from rnnlens.view.parts import Training
 from rnnlens.view.scores import Scores
 from rnnlens.view.session import Session
 
@@ -43,3 +45,25 @@ def opened(run: Run, colours: Path | None = None, name: str = "", model: Any = N
     session = Session(traceable, text, run.examples())
     name = name or run.path.resolve().name
     return Lens(name, session, shown, probes, Scores.read(run.path, run.probes_hash()), run=run)
+
+
+def opened_with_checkpoints(run: Run, colours: Path | None, name: str) -> dict[str, Lens]:
+    """A run by its name, and the checkpoints that its training has kept by theirs."""
+    lens, kept = opened(run, colours, name), kept_runs(run)
+    if not kept:
+        return {name: lens}
+    last = _best_epoch(run) or max(kept)
+    lenses = {name: lens}
+    lens.training = Training(name, last)
+    for epoch, one in kept.items():
+        if epoch != last:  # the run itself
+            key = kept_name(name, epoch)
+            lenses[key] = opened(one, colours, key)
+            lenses[key].training = Training(name, epoch)
+    return lenses
+
+
+def _best_epoch(run: Run) -> int | None:
+    """The epoch whose weights a run has."""
+    found = (run.record().metrics or {}).get("best_epoch")
+    return found if isinstance(found, int) else None

@@ -1,6 +1,7 @@
 """What a lens consists of: a model with its texts, its probes, and the colours of their labels."""
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +21,14 @@ from rnnlens.view.scores import Scores
 from rnnlens.view.session import Session
 
 
+@dataclass(frozen=True)
+class Training:
+    """Where in a training a model stands, whose checkpoints were kept."""
+
+    of: str  # the name of the run that the training ended with
+    epoch: int  # after which these weights were
+
+
 class Parts:
     """A model, its probes and its colours."""
 
@@ -37,6 +46,7 @@ class Parts:
         prediction = self.model.prediction if self.model.predicts else None
         self.columns = columns_of(self.model.kinds, prediction, probes.kinds if probes else ())
         self.semantics = probes.semantics if probes else ()
+        self.training: Training | None = None
         self.rows = Rows(session, probes, self.columns)
         self.run: Run | None = None  # where all of it comes from, if from a run
         others = probes.answers if probes else {}
@@ -81,4 +91,5 @@ class Parts:
             "palettes": list(self.palettes),
             "examples": self.examples(),
             "probes": self.probes is not None,
+            "training": self.training and {**asdict(self.training), "perplexity": self.scores.own},
         }

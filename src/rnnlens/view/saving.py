@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,17 @@ def check_look(look: Look, most: int = _MOST_BARS) -> None:
         raise RnnlensError(f"no density is called {look.density!r}; give bars or compact")
 
 
+def changed(look: Look | None, changes: Mapping[str, Any]) -> Look:
+    """A look with some of its fields changed, checked."""
+    known = asdict(Look())
+    for name in changes:
+        if name not in known:
+            raise RnnlensError(f"nothing about the look is called {name!r}; {', '.join(known)} are")
+    made = replace(look or Look(), **changes)
+    check_look(made)
+    return made
+
+
 def chosen(columns: Sequence[Mapping[str, Any]], kinds: str | Sequence[str] | None) -> list[int]:
     """Which columns to draw, in the grid's order."""
     if kinds is None:
@@ -107,12 +118,13 @@ def some_rows(
     def chosen_of(part: Mapping[str, Any], name: str = "rows") -> list[Any]:
         return [part[name][row - part.get("from", 0)] for row in taken]
 
-    words = [{**grid["words"][row], "number": row + 1} for row in taken]
+    words = [{"number": row + 1, **grid["words"][row]} for row in taken]
     if followed:
         followed = {**followed, "rows": chosen_of(followed)}
     changes = chosen_of(grid, "changes") if grid.get("changes") else []
-    some = {"words": words, "count": len(grid["words"]), "rows": chosen_of(grid)}
-    return {**grid, **some, "changes": changes}, followed
+    lines = [grid["lines"][row] for row in taken] if grid.get("lines") else []
+    part = {"words": words, "count": len(grid["words"]), "lines": lines, "changes": changes}
+    return {**grid, **part, "rows": chosen_of(grid)}, followed
 
 
 def row_numbers(rows: str, count: int) -> list[int]:
@@ -198,12 +210,19 @@ def pinned(grid: Mapping[str, Any], pins: str | Sequence[str]) -> Iterator[tuple
             yield rows[int(number)], columns[kind]
 
 
+def _beside(grid: Mapping[str, Any]) -> str | None:
+    """The other run of two that are compared."""
+    runs = [side["run"] for side in grid.get("sides", ())]
+    return runs[1] if len({*runs}) > 1 else None
+
+
 def _view(grid: Mapping[str, Any], columns: Sequence[int], look: Look) -> dict[str, Any]:
     """How the page is to begin, in the words of net/address.js."""
     named = look.kinds in (None, "all", "outputs")
     return {
         "run": grid["run"],
         "text": grid["text"],
+        "beside": _beside(grid),
         "semantic": grid["semantic"],
         "palette": grid["palette"],
         "density": look.density,

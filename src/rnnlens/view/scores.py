@@ -187,6 +187,16 @@ class Scores:
         rows = self.semantics.get(semantic, [])
         return next((row["perplexity"] for row in rows if row["kind"] == kind), None)
 
+    def over_training(self) -> dict[str, Any]:
+        """The model's own perplexity, and each kind's by semantic: a point of what is drawn over a
+        training.
+        """
+        semantics = {
+            name: {row["kind"]: row["perplexity"] for row in rows}
+            for name, rows in self.semantics.items()
+        }
+        return {"own": self.own, "semantics": semantics}
+
     def to_json(self) -> dict[str, Any]:
         """What the accuracy page draws."""
         semantics = {

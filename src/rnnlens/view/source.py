@@ -22,13 +22,14 @@ from rnnlens.view.payload import (
     words_json,
 )
 from rnnlens.view.rows import Request
+from rnnlens.view.unchanged import first_new, first_other
 from rnnlens.view.why.changes import TextEdits
 from rnnlens.view.why.edits import Edit, parsed
 
 LONGEST_TEXT, LONGEST = 20_000, 2_000  # characters, words
 Edits = Sequence[Edit | str]
-_STEP = 24  # rows at once: memory stays bounded, and others get their turn
-_BRIEF = 8  # where nobody waits for them: a key that is pressed meanwhile gets its turn sooner
+STEP = 24  # rows at once: memory stays bounded, and others get their turn
+BRIEF = 8  # where nobody waits for them: a key that is pressed meanwhile gets its turn sooner
 
 
 class GridSource(Parts):
@@ -93,13 +94,7 @@ class GridSource(Parts):
         Edits that cannot be made are refused, or, with `lenient`, left out and said.
         """
         given = (text, semantic, palette, previous, have, limit, edits, previous_edits, lenient)
-        steps = self.steps(*given)
-        made = next(steps)[0]
-        for more, _ in steps:
-            made["labels"] |= more["labels"]
-            made["rows"] += more["rows"]
-            made["changes"] += more["changes"]
-        return made
+        return joined_steps(self.steps(*given))
 
     def steps(
         self,
@@ -122,22 +117,22 @@ class GridSource(Parts):
         if asked.left_out and limit is None:
             raise RnnlensError(too_many(len(asked.words) + asked.left_out, "words", LONGEST))
         known = self.session.text.encode(self._words(previous)[:LONGEST])
-        first = _first_new(asked.ids, known, offset(asked.semantic))
+        first = first_new(asked.ids, known, offset(asked.semantic))
         first = min(
-            first, _first_other(asked.edits.edits if asked.edits else (), parsed(previous_edits))
+            first, first_other(asked.edits.edits if asked.edits else (), parsed(previous_edits))
         )
         if first < len(asked.ids) and not self.model.causal:
             first = 0
         first = min(first, have, len(asked.ids))
         last = min(len(asked.ids), first + limit) if limit else len(asked.ids)
-        head = {**self._head(asked), "from": first}
-        size = _BRIEF if text == previous else _STEP
+        head = {**self.head(asked), "from": first}
+        size = BRIEF if text == previous else STEP
         for start in range(first, max(last, first + 1), size):
             end = min(start + size, last)
             yield {**head, **self._rows(asked, start, end)}, end < last
             head = {}
 
-    def _head(self, asked: Request) -> dict[str, Any]:
+    def head(self, asked: Request) -> dict[str, Any]:
         """Everything about a grid but its rows."""
         palettes = self.palettes_for(asked.semantic)
         palette, columns = palettes[asked.palette], self.columns_for(asked.semantic)
@@ -170,6 +165,9 @@ class GridSource(Parts):
             "left_out": asked.left_out,
             "edits": [str(edit) for edit in asked.edits.edits] if asked.edits else [],
             "dropped": list(asked.dropped),
+            "sides": [],
+            "lines": [],
+            "notes": [],
         }
 
     @torch.inference_mode()
@@ -238,23 +236,16 @@ class GridSource(Parts):
         return self.session.words(text)
 
 
+def joined_steps(steps: Iterator[tuple[dict[str, Any], bool]]) -> dict[str, Any]:
+    """One grid of its steps."""
+    grid = next(steps)[0]
+    for more, _ in steps:
+        grid["labels"] |= more["labels"]
+        grid["rows"] += more["rows"]
+        grid["changes"] += more["changes"]
+    return grid
+
+
 def too_many(count: int, things: str, most: int) -> str:
     """What is wrong with a text that is too long."""
     return f"{count:,} {things} are too many; give at most {most:,}"
-
-
-def _first_other(edits: Sequence[Edit], others: Sequence[Edit]) -> int:
-    """The first row that some edits change otherwise than others do."""
-    steps = [edit.step for edit in {*edits} ^ {*others}]
-    if not steps and list(edits) != list(others):  # in another order
-        steps = [edit.step for edit in edits]
-    return min(steps, default=LONGEST)
-
-
-def _first_new(ids: Sequence[int], previous: Sequence[int], shift: int) -> int:
-    """The first row whose states or whose wanted labels are not those of `previous`."""
-    pairs = zip(ids, previous, strict=False)
-    same = next((t for t, (a, b) in enumerate(pairs) if a != b), min(len(ids), len(previous)))
-    if same == len(ids) == len(previous):
-        return same
-    return max(0, same - max(1, shift))  # rows that ask about the first other word

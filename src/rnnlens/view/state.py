@@ -12,9 +12,9 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.labels import number_of
+from rnnlens.view.pair.source import SideBySide
 from rnnlens.view.rows import Request
 from rnnlens.view.search.similar import Similar, similar_to
-from rnnlens.view.source import GridSource
 from rnnlens.view.why.contrast import Contrast
 from rnnlens.view.why.edits import Address, Edit, parsed
 from rnnlens.view.why.result import Written
@@ -27,7 +27,7 @@ class Reading:
     """A text that a lens has read, perhaps with edits: `json` is everything that is drawn of it."""
 
     def __init__(
-        self, lens: GridSource, json: dict[str, Any], edits: Sequence[Edit | str] = ()
+        self, lens: SideBySide, json: dict[str, Any], edits: Sequence[Edit | str] = ()
     ) -> None:
         self.lens, self.json = lens, json
         self.text, self.semantic = str(json["text"]), str(json["semantic"])

@@ -3,7 +3,7 @@ and how surprising the words were that came.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.float64]
 _Pair = tuple["Place", "Place"]
-_STEP = 4  # rows at once: all their distributions are held, and whoever types has a turn soon
+STEP = 4  # rows at once: all their distributions are held, and whoever types has a turn soon
 _PAIRS = 16  # compared at once: their distributions stay in the processor's cache
 _NOTHING = float("nan")
 _TINY = 1e-300  # its logarithm is finite, and nothing times it is nothing
@@ -125,27 +125,10 @@ def _entropy(p: Values) -> Values:
 def turn_parts(lens: "GridSource", asked: "Request") -> list[Part]:
     """The turns of all rows, a few at a time so that memory stays bounded."""
     words = len(asked.ids)
-    return [turns_of(lens, asked, k, min(k + _STEP, words)) for k in range(0, words, _STEP)]
+    return [turns_of(lens, asked, k, min(k + STEP, words)) for k in range(0, words, STEP)]
 
 
-def turning(
-    lens: "GridSource",
-    text: str,
-    semantic: str | None,
-    first: int = 0,
-    limit: int | None = None,
-    edits: Sequence[str] = (),
-) -> Iterator[tuple[dict[str, Any], bool]]:
-    """What the server answers, a few rows at a time, and whether there are more."""
-    asked = lens.request(text, semantic, None, edits)
-    last = min(len(asked.ids), first + limit) if limit else len(asked.ids)
-    for start in range(first, max(last, first + 1), _STEP):
-        end = max(start, min(start + _STEP, last))
-        rows = _rows_json(turns_of(lens, asked, start, end)) if end > start else []
-        yield {"from": start, "rows": rows}, end < last
-
-
-def _rows_json(part: Part) -> list[dict[str, Any]]:
+def rows_json(part: Part) -> list[dict[str, Any]]:
     """Rounded, and null where there is nothing to compare with."""
 
     def sent(values: Values) -> list[float | None]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnlens.view.draw import terminal
+from rnnlens.view.draw import ansi, terminal
 from rnnlens.view.draw.visible import width_of
 
 CODE = re.compile(r"\x1b\[[0-9;]*m")
@@ -73,7 +73,7 @@ texts = st.text(st.characters(codec=None), min_size=1, max_size=40)
     st.integers(terminal.NARROWEST, 260),
     st.sampled_from([None, "bars", "compact"]),
     st.integers(1, 4),
-    st.sampled_from([terminal.PLAIN, terminal.INDEXED, terminal.TRUE]),
+    st.sampled_from([ansi.PLAIN, ansi.INDEXED, ansi.TRUE]),
     st.sets(st.sampled_from(ALL), min_size=1),
     st.booleans(),
 )
@@ -177,7 +177,7 @@ def test_headings_name_layers_symbols_and_kinds():
 
 
 def test_colours_are_the_grids_own():
-    made = draw(width=260, colours=terminal.TRUE)
+    made = draw(width=260, colours=ansi.TRUE)
     for row in PLAIN_GRID["rows"]:
         for state in row:
             r, g, b = (int(state["colour"][k : k + 2], 16) for k in (1, 3, 5))
@@ -192,7 +192,7 @@ def test_256_colours_are_near():
     def code(colour: str) -> int:
         one = grid(["we"], ["said"])
         one["rows"][0][0]["colour"] = colour
-        made = draw(one, 80, columns=[0], colours=terminal.INDEXED)
+        made = draw(one, 80, columns=[0], colours=ansi.INDEXED)
         codes = re.findall(r"\x1b\[48;5;(\d+)m", made)
         return int(codes[0])
 

@@ -15,7 +15,7 @@ import rnnlens
 from rnnlens.view.divergence import End, divergences
 from rnnlens.view.draw.visible import clip
 from rnnlens.view.page import notebook
-from rnnlens.view.page.server.api import NotebookView
+from rnnlens.view.page.server.views import NotebookView
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 NASTY = "the <img/src=x/onerror=alert(1)> dogs $a$ see &amp; a bird"

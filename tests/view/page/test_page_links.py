@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from playwright.sync_api import expect
 
-from rnnlens.view.page.server.api import SavedPage
+from rnnlens.view.page.server.views import SavedPage
 
 TEXT = "`` the old dog sees <b> & \"a\" bird , '' she said ."
 VIEW = "the state in view"

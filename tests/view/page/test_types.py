@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scripts import page_types
 
-from rnnlens.view.page.server import api
+from rnnlens.view.page.server import api, views
 from rnnlens.view.page.server.measured import Accuracy
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +22,7 @@ def test_the_types_are_up_to_date():
 
 def test_every_field_is_declared():
     declared = page_types.declarations()
-    for model in (api.Grid, api.State, api.View, Accuracy, api.NotebookView):
+    for model in (api.Grid, api.State, views.View, Accuracy, views.NotebookView):
         body = declared.split(f"export interface {model.__name__} {{\n")[1].split("}\n")[0]
         for name, field in model.model_fields.items():
             assert f"  {field.alias or name}: " in body

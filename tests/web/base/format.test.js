@@ -25,10 +25,10 @@ test("layers and columns have names", () => {
 });
 
 test("a state has read the word of its own timestep", () => {
-  const { columns, words } = grid(), previous = columns.find((column) => column.back === 1);
-  assert.equal(format.wordAfter({ words }, columns[0], 1), "said");
-  assert.equal(format.wordAfter({ words }, previous, 1), "we");
-  assert.equal(format.wordAfter({ words }, previous, 0), "the start");
+  const { columns, words, lines } = grid(), previous = columns.find((column) => column.back === 1);
+  assert.equal(format.wordAfter({ words, lines }, columns[0], 1), "said");
+  assert.equal(format.wordAfter({ words, lines }, previous, 1), "we");
+  assert.equal(format.wordAfter({ words, lines }, previous, 0), "the start");
 });
 
 test("what really came is introduced by what was asked, and the prediction is always asked about the next word", () => {

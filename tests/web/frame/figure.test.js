@@ -13,7 +13,7 @@ test("what is usual is not said", () => {
 
 test("everything that is chosen is", () => {
   const command = commandOf({ ...grid, semantic: "input" }, { ...asked, text: "here", semantic: "input", rows: "7-8", kinds: ["layer1"],
-    bars: 2, density: "compact", symbols: true, width: 3.3, labels: ["are", "were"], against: ["is"], pins: ["h1:7"], key: false });
-  assert.equal(command, "rnnlens show news here --semantic input --rows 7-8 --kinds layer1 --bars 2 --density compact "
+    bars: 2, density: "compact", symbols: true, width: 3.3, labels: ["are", "were"], against: ["is"], pins: ["h1:7"], key: false, beside: "gru" });
+  assert.equal(command, "rnnlens show news here --beside gru --semantic input --rows 7-8 --kinds layer1 --bars 2 --density compact "
     + "--follow are,were --against is --width 3.3 --pins h1:7 --symbols --no-key -o figure.pdf");
 });

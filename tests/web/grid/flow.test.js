@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { flow, neighbours } from "../../../src/rnnlens/view/page/web/grid/flow.js";
-import { column, grid, IDS } from "../sample.js";
+import { column, grid, IDS, pair } from "../sample.js";
 
 const joined = neighbours(grid());
 const said = (places) => places.map(({ column, row }) => `${column}:${row}`).sort();
-const around = (column, row, shown = IDS, rows = 3) => {
-  const { feeds, fed } = flow(joined, new Set(shown), rows, { column, row });
+const rowsOf = (count) => ({ rows: Array.from({ length: count }), words: Array.from({ length: count }), lines: [] });
+const around = (column, row, shown = IDS, grid = rowsOf(3)) => {
+  const { feeds, fed } = flow(joined, new Set(shown), grid, { column, row });
   return [said(feeds), said(fed)];
 };
 
@@ -44,23 +45,31 @@ test("a hidden column of the step before is walked through, too", () => {
 });
 
 test("nothing shown but the prediction: the whole past is walked, and ends", () => {
-  assert.deepEqual(around("y", 999, ["y"], 1000), [[], []]);
+  assert.deepEqual(around("y", 999, ["y"], rowsOf(1000)), [[], []]);
 });
 
 test("a layer that reads backwards comes from the row below", () => {
   const reverse = [column("x"), column("h1<", { sources: [["x", 0], ["h1<", -1]] })];
-  const { feeds, fed } = flow(neighbours({ columns: reverse }), new Set(["x", "h1<"]), 3, { column: "h1<", row: 1 });
+  const { feeds, fed } = flow(neighbours({ columns: reverse }), new Set(["x", "h1<"]), rowsOf(3), { column: "h1<", row: 1 });
   assert.deepEqual([said(feeds), said(fed)], [["h1<:2", "x:1"], ["h1<:0"]]);
 });
 
 test("what a kind is called says nothing of what feeds it", () => {
   const odd = [column("a@-1", { kind: "a@-1" }), column("a"), column("b", { sources: [["a@-1", 0]] })];
-  const { feeds } = flow(neighbours({ columns: odd }), new Set(["a@-1", "a", "b"]), 2, { column: "b", row: 1 });
+  const { feeds } = flow(neighbours({ columns: odd }), new Set(["a@-1", "a", "b"]), rowsOf(2), { column: "b", row: 1 });
   assert.deepEqual(said(feeds), ["a@-1:1"]);
 });
 
 test("sources named twice, or without a column, do no harm", () => {
   const odd = [column("a"), column("b", { sources: [["a", 0], ["a", 0], ["q", 0], ["q", 1]] })];
-  const { feeds } = flow(neighbours({ columns: odd }), new Set(["a", "b"]), 1, { column: "b", row: 0 });
+  const { feeds } = flow(neighbours({ columns: odd }), new Set(["a", "b"]), rowsOf(1), { column: "b", row: 0 });
   assert.deepEqual(said(feeds), ["a:0"]);
+});
+
+test("of two texts, a state is fed by the row above of its own text, and the last that both have feeds both", () => {
+  const two = pair();
+  assert.deepEqual(around("c1@-1", 4, IDS, two)[0], ["c1:2"]); // after ran comes from the second line of we
+  assert.deepEqual(around("c1@-1", 8, IDS, two)[0], ["c1:6"]); // after now from the second so
+  assert.deepEqual(around("c1", 0, IDS, two)[1], ["c1@-1:1", "c1@-1:2", "h1:0"]);
+  assert.deepEqual(around("c1", 5, IDS, two)[1], ["h1:5"]); // the first text ends
 });

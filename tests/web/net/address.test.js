@@ -35,7 +35,7 @@ test("addresses are short and can be read", () => {
 
 test("a whole view comes back as it was", () => {
   const view = {
-    run: "a/b c", text: "we stand", semantic: "output+2", palette: "my own", density: "compact",
+    run: "a/b c", text: "we {stand|stood}", beside: "b", semantic: "output+2", palette: "my own", density: "compact",
     kinds: ["x", "c1@-1", "odd,id", "encoder.cell"], naming: "symbols", bars: 1, page: "accuracy",
     pins: [
       { column: "c1", row: 7, run: null, text: null, semantic: null },

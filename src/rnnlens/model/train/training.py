@@ -44,6 +44,9 @@ class TrainingConfig(DropoutConfig):
     patience: int = option(
         5, "stop after so many epochs without a better validation", least=1, most=10**6
     )
+    keep: int = option(
+        0, "checkpoints to keep as runs of their own, spread over training", least=0, most=1000
+    )
     seed: int = option(0, "of weights, order and dropout", least=0, below=2**63)
 
 

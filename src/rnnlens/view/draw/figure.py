@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rnnlens.errors import RnnlensError
 from rnnlens.view.draw.followed import Scale
 from rnnlens.view.draw.key import draw_key
+from rnnlens.view.draw.lines import bits_at, bracketed
 from rnnlens.view.draw.pen import SMALL, Pen, fonts, mixed
 from rnnlens.view.draw.strip import draw_strip
 from rnnlens.view.draw.style import Drawing, Style
@@ -37,7 +38,7 @@ _METADATA: dict[str, dict[str, Any]] = {  # no dates: the same grid gives the sa
     ".png": {"Software": "rnnlens"},
 }
 _LOCK = Lock()
-_GREY, _RULE, _TRACK = "#77777f", "#d6d6dc", "#efeff0"
+_INK, _GREY, _RULE, _TRACK = "#1b1b1f", "#77777f", "#d6d6dc", "#efeff0"
 _EDGE, _GAP = 8.0, 9.0  # margins, between layers
 _SIZE, _NUMBER = 8.6, 6.0  # of the words, of their numbers
 _LINE, _BASE, _UNDER, _THICK = 9.8, 6.3, 7.2, 1.7  # a label, its baseline, and the bar under it
@@ -97,7 +98,8 @@ class _Layout:
     """Where everything stands."""
 
     def __init__(self, grid: Mapping[str, Any], style: Style, pen: Pen) -> None:
-        self.grid, self.style, self.pen = grid, style, pen
+        self.grid, self.style, self.pen = bracketed(grid), style, pen
+        grid = self.grid
         self.described = [grid["columns"][k] for k in style.columns]
         self.numbers = 6.0 + pen.width(str(len(grid["words"])))
         words = {(word["text"], word["unknown"]) for word in grid["words"]}
@@ -254,9 +256,13 @@ class _Layout:
         if state["unread"]:
             self.pen.hatch(x, y, wide, high, _GREY)
             if not self.style.compact:
-                self.pen.text(x + _BLOCK + 4, y + _BASE, "unread", color=_GREY)
+                void = "unread" if state["top"] else ""
+                self.pen.text(x + _BLOCK + 4, y + _BASE, void, color=_GREY)
             return
         self.pen.box(x, y, wide, high, colour, edge)
+        if bits := bits_at(self.grid, row, column):  # from the bottom up: the whole height is 1
+            tall = max(0.4, bits * high)
+            self.pen.box(x + wide + 0.4, y + high - tall, 1.6, tall, _INK)
         if self.style.compact:
             return
         left, room = x + _BLOCK + 3, self.cell - _BLOCK - 3 - 6
@@ -287,7 +293,7 @@ def _labels(grid: Mapping[str, Any], style: Style) -> set[str]:
 
 def _characters(grid: Mapping[str, Any], style: Style) -> set[str]:
     """Every character that will be drawn."""
-    words = [word["text"] for word in grid["words"]]
+    words = [word["text"] for word in bracketed(grid)["words"]]
     names = [column["name"] + column["symbol"] for column in grid["columns"]]
     texts = [*words, *names, *_labels(grid, style), *grid["groups"], style.title]
     return set(printable("".join(texts)))

@@ -22,6 +22,8 @@ def draw_key(
     entries.append((f"faded = {paleness(grid)}", ""))
     if any(word["unknown"] for word in grid["words"]):
         entries.append(("italic = unknown word", ""))
+    if grid.get("lines"):
+        entries.append(("bar = bits from the line above, whole height = 1", ""))
     if pins:
         entries.append(("pinned", "ring"))
     left, right = between

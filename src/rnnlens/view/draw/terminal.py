@@ -2,22 +2,22 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import groupby, product
+from itertools import groupby
 from typing import Any
 
 from rnnlens.view.decision import told
+from rnnlens.view.draw.ansi import PLAIN, code
 from rnnlens.view.draw.followed import Scale
+from rnnlens.view.draw.lines import bits_at, bracketed
 from rnnlens.view.draw.visible import clip, printable, tail, width_of
 from rnnlens.view.payload import asked_for, last_layer, paleness
 
 NARROWEST = 20  # columns a terminal must have
-PLAIN, INDEXED, TRUE = 0, 256, 1 << 24  # how many colours a terminal can show
 
 _RESET = "\x1b[0m"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _SHADES = "░▒▓█"
-_CUBE = (0, 95, 135, 175, 215, 255)  # levels of a channel among the 256 colours
+_LEVELS = " ▁▂▃▄▅▆▇█"
 _FORMS = ((12, 4), (12, 0), (7, 0))  # widths of a label and its bar, the best first
 _VOID = "nothing read"
 _BLOCK, _ALONE = 2, 3  # width of a rectangle beside labels, and on its own
@@ -55,6 +55,7 @@ def draw(
 
     Labels that are followed take the place of the most probable ones.
     """
+    grid = bracketed(grid)
     letters = _letters(grid["groups"])
     margin = _margin(grid, width)
     scale = Scale.of(followed, columns) if followed else None
@@ -219,7 +220,8 @@ def _top(grid: Mapping[str, Any], row: int, column: int, line: int, look: _Look)
     if not look.lines:
         return ""
     if grid["rows"][row][column]["unread"]:
-        return f" {_padded(_VOID if not line else '', look.label + (look.bar and look.bar + 1))}"
+        void = _VOID if grid["rows"][row][column]["top"] and not line else ""
+        return f" {_padded(void, look.label + (look.bar and look.bar + 1))}"
     top = grid["rows"][row][column]["top"]
     label, probability = top[line] if line < len(top) else ("", 0.0)
     bar = ""
@@ -228,7 +230,15 @@ def _top(grid: Mapping[str, Any], row: int, column: int, line: int, look: _Look)
         inked = ("█" * full + (_EIGHTHS[part] if part else "")).ljust(look.bar)
         group = grid["labels"].get(label)
         bar = " " + (_ink(inked, grid["groups"][group], look) if group else inked)
-    return f" {_padded(label, look.label)}{bar}"
+    return f"{_apart(grid, row, column, line, look)}{_padded(label, look.label)}{bar}"
+
+
+def _apart(grid: Mapping[str, Any], row: int, column: int, line: int, look: _Look) -> str:
+    """How far a state of the second of two readings lies from the first's: a column of 1 bit that
+    is as high as the lines of labels are.
+    """
+    filled = bits_at(grid, row, column) * look.lines - (look.lines - 1 - line)
+    return _LEVELS[round(min(1, max(0, filled)) * 8)]
 
 
 def _number(grid: Mapping[str, Any], scale: Scale, row: int, column: int, look: _Look) -> str:
@@ -252,9 +262,11 @@ def _legend(
     )
     if any(word["unknown"] for word in grid["words"]):
         entries.append(("?", "unknown word"))
+    if grid.get("lines") and look.lines:
+        entries.append(("▄", "bits from the line above, █ is 1"))
     lines, used = [""], 0
     for sign, text in entries:
-        marked = 0 if not sign else 3 if look.colours and sign != "?" else 2
+        marked = 0 if not sign else 3 if look.colours and sign not in "?▄" else 2
         said = clip(text, width - marked)
         size = marked + width_of(said)
         if used and used + 2 + size > width:
@@ -275,25 +287,8 @@ def _letters(groups: Iterable[str]) -> dict[str, str]:
 
 
 def _ink(text: str, colour: str, look: _Look) -> str:
-    return f"\x1b[38;{_code(colour, look)}m{text}{_RESET}" if look.colours else text
+    return f"\x1b[38;{code(colour, look.colours)}m{text}{_RESET}" if look.colours else text
 
 
 def _paper(text: str, colour: str, look: _Look) -> str:
-    return f"\x1b[48;{_code(colour, look)}m{text}{_RESET}"
-
-
-def _code(colour: str, look: _Look) -> str:
-    """A colour #rrggbb as the terminal takes it: as it is, or the nearest of the 256."""
-    r, g, b = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return f"2;{r};{g};{b}" if look.colours == TRUE else f"5;{16 + _nearest(r, g, b)}"
-
-
-@cache
-def _nearest(r: int, g: int, b: int) -> int:
-    """Of the 6 x 6 x 6 colours the one most alike, in hue above all: a fading group keeps it."""
-
-    def apart(levels: tuple[int, ...]) -> float:
-        dr, dg, db = levels[0] - r, levels[1] - g, levels[2] - b
-        return (dr - dg) ** 2 + ((dr + dg) / 2 - db) ** 2 + (dr + dg + db) ** 2 / 6
-
-    return min(enumerate(product(_CUBE, repeat=3)), key=lambda pair: apart(pair[1]))[0]
+    return f"\x1b[48;{code(colour, look.colours)}m{text}{_RESET}"

@@ -11,10 +11,12 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from rnnlens.errors import RnnlensError
+from rnnlens.view.draw.lines import bracketed
 from rnnlens.view.draw.visible import clip, printable, tail, width_of
 from rnnlens.view.page.bundle import WEB, bundle, compact
+from rnnlens.view.pair.source import SideBySide
 from rnnlens.view.payload import asked_for, last_layer, paleness
-from rnnlens.view.source import GridSource
+from rnnlens.view.source import joined_steps
 
 HINT = "for the live grid: pip install 'rnnlens[notebook]', and restart the kernel"
 
@@ -26,13 +28,16 @@ Bundle = tuple[dict[str, Any], dict[str, Any]]  # contents by their kinds, and w
 _widgets: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
 
 
-def shown_grid(grid: object, lens: GridSource, json: dict[str, Any]) -> Bundle:
-    """What a notebook is given of a grid, by kind of content."""
+def shown_grid(
+    grid: object, lens: SideBySide, json: dict[str, Any], beside: SideBySide | None = None
+) -> Bundle:
+    """What a notebook is given of a grid, by kind of content; `beside` reads the text, too."""
     start = {**json, "rows": json["rows"][:_FIRST_ROWS]}
-    return _shown(grid, lens, repr(grid), {"grid": start, "typing": False, "examples": []})
+    held = {"grid": start, "typing": False, "examples": []}
+    return _shown(grid, lens, repr(grid), held, beside)
 
 
-def shown_lens(lens: GridSource) -> Bundle:
+def shown_lens(lens: SideBySide) -> Bundle:
     """What a notebook is given of a lens: the first example, and a field for others."""
     examples = lens.examples()
     start = lens.part(examples[0], limit=_FIRST_ROWS)
@@ -40,12 +45,18 @@ def shown_lens(lens: GridSource) -> Bundle:
     return _shown(lens, lens, f"<lens {lens.title}>", held)
 
 
-def _shown(asked: object, lens: GridSource, said: str, start: dict[str, Any]) -> Bundle:
+def _shown(
+    asked: object,
+    lens: SideBySide,
+    said: str,
+    start: dict[str, Any],
+    beside: SideBySide | None = None,
+) -> Bundle:
     """The widget's view and the table; the table alone where there are no widgets."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None and not hasattr(shell, "kernel"):  # IPython in a terminal
         return {"text/plain": said}, {}
-    widget = _widget_of(asked, lens, start)
+    widget = _widget_of(asked, lens, start, beside)
     if widget is None:
         return {"text/html": table(start["grid"], HINT), "text/plain": f"{said}\n{HINT}"}, {}
     found = widget._repr_mimebundle_()
@@ -60,7 +71,9 @@ def _shown(asked: object, lens: GridSource, said: str, start: dict[str, Any]) ->
     return data, metadata
 
 
-def _widget_of(asked: object, lens: GridSource, start: dict[str, Any]) -> Any:
+def _widget_of(
+    asked: object, lens: SideBySide, start: dict[str, Any], beside: SideBySide | None
+) -> Any:
     """The widget of a grid or lens, one however often it is shown; None without anywidget."""
     try:
         made = _widget_class()
@@ -68,7 +81,7 @@ def _widget_of(asked: object, lens: GridSource, start: dict[str, Any]) -> Any:
         return None
     if asked not in _widgets or _widgets[asked].comm is None:  # None: somebody closed it
         widget = made(start=_dumps(start), table=f"rnnlens-{uuid4().hex[:12]}")
-        widget.on_msg(lambda _, question, __: widget.send(answer(lens, question)))
+        widget.on_msg(lambda _, question, __: widget.send(answer(lens, question, beside)))
         _widgets[asked] = widget
     return _widgets[asked]
 
@@ -106,11 +119,11 @@ def style() -> str:
     return page + own
 
 
-def answer(lens: GridSource, question: Any) -> dict[str, str]:
+def answer(lens: SideBySide, question: Any, beside: SideBySide | None = None) -> dict[str, str]:
     """The answer to a question of the widget, which asks what the page asks the server."""
     number = str(question.get("id")) if isinstance(question, dict) else ""
     try:
-        return {"id": number, "answer": _dumps(_answered(lens, question))}
+        return {"id": number, "answer": _dumps(_answered(lens, question, beside))}
     except RnnlensError as error:
         return {"id": number, "error": str(error)}
     except Exception as error:  # noqa: BLE001 - unanswered, the widget would wait for ever
@@ -118,34 +131,40 @@ def answer(lens: GridSource, question: Any) -> dict[str, str]:
         return {"id": number, "error": f"the kernel failed: {type(error).__name__}: {said[:200]}"}
 
 
-def _answered(lens: GridSource, question: Mapping[str, Any]) -> dict[str, Any]:
+def _answered(
+    lens: SideBySide, question: Mapping[str, Any], beside: SideBySide | None
+) -> dict[str, Any]:
     from pydantic import ValidationError
 
     from rnnlens.view.divergence import divergences
-    from rnnlens.view.follow import following, joined
+    from rnnlens.view.follow import joined
     from rnnlens.view.page.server import questions
-    from rnnlens.view.turns import turning
+    from rnnlens.view.pair.readings import following, turning
     from rnnlens.view.why.continuation import continued_json
     from rnnlens.view.why.written import written_json
+
+    def given(asked: questions.GridRequest | questions.RowsRequest) -> dict[str, Any]:
+        other = None if asked.beside is None else beside
+        return {**asked.model_dump(exclude={"run"}), "beside": other}
 
     try:
         if question["path"] == "api/grid":
             asked = questions.GridRequest.model_validate(question["body"])
-            return lens.part(**asked.model_dump(exclude={"run"}))
+            return joined_steps(lens.steps(**given(asked)))
         if question["path"] == "api/divergence":
             wanted = questions.DivergenceRequest.model_validate(question["body"])
-            return {"bits": divergences(lens, wanted.ends())}
+            of = beside if beside and wanted.run == beside.name else lens
+            return {"bits": divergences(of, wanted.ends())}
         if question["path"] == "api/follow":
             labels = questions.FollowRequest.model_validate(question["body"])
-            steps = following(lens, **labels.model_dump(exclude={"run"}))
-            return joined([part for part, _ in steps])
+            return joined([part for part, _ in following(lens, **given(labels))])
         if question["path"] == "api/turns":
             rows = questions.TurnsRequest.model_validate(question["body"])
-            steps = turning(lens, **rows.model_dump(exclude={"run"}))
-            return joined([part for part, _ in steps])
+            return joined([part for part, _ in turning(lens, **given(rows))])
         if question["path"] == "api/written":
             state = questions.WrittenRequest.model_validate(question["body"])
-            return written_json(lens, **state.model_dump(exclude={"run"}))
+            of = beside if beside and state.run == beside.name else lens
+            return written_json(of, **state.model_dump(exclude={"run"}))
         if question["path"] == "api/continue":
             words = questions.ContinueRequest.model_validate(question["body"])
             return continued_json(lens, **words.model_dump(exclude={"run"}))
@@ -167,6 +186,7 @@ def _dumps(value: Any) -> str:
 def table(grid: Mapping[str, Any], hint: str = "", mark: str = "rnnlens") -> str:
     """The grid as HTML that needs nothing: each state's most probable label on its colour."""
     columns = [k for k, column in enumerate(grid["columns"]) if column["shown"]]
+    grid = bracketed(grid)
     words, rows = grid["words"], grid["rows"][:_STATIC_ROWS]
     lines = [
         # Neither dollars nor anything else in a word is mathematics.
@@ -236,7 +256,8 @@ def _row(
     cells = [f'<th align="right" style="{side}">{_isolated(clip(word["text"], 24))}{mark}</th>']
     for k in columns:
         if states[k]["unread"]:
-            cells.append('<td style="text-align:left"><small>nothing read</small></td>')
+            void = "nothing read" if states[k]["top"] else ""
+            cells.append(f'<td style="text-align:left"><small>{void}</small></td>')
             continue
         label, probability = states[k]["top"][0]
         colour = states[k]["colour"]

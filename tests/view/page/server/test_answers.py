@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 from starlette.testclient import TestClient
 
-from rnnlens.view.page.server import api
+from rnnlens.view.page.server import api, views
 from rnnlens.view.page.server.app import application
 from rnnlens.view.page.server.measured import Accuracy
 from rnnlens.view.saving import Look, drawn
@@ -81,7 +81,7 @@ def test_divergences_accuracy_and_problems(client):
 def test_saved_pages(formula, look):
     page = drawn(formula.grid("the dog sees"), ".html", look).decode()
     (embedded,) = re.findall(r'<script type="application/json" id="embedded">(.*?)</script>', page)
-    assert held_to(api.SavedPage, embedded).view.bars == look.bars
+    assert held_to(views.SavedPage, embedded).view.bars == look.bars
 
 
 def test_a_field_too_many_or_too_few_is_noticed(formula):

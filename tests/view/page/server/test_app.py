@@ -39,6 +39,7 @@ def test_the_runs_are_listed(client):
         "id": "formula", "title": "formula · LSTM 4 × 2", "labels": 23,
         "semantics": ["output", "input", "output+1"], "palettes": ["coarse", "universal"],
         "examples": ["the dogs near the old house see a bird ."], "probes": True,
+        "training": None,
     }  # fmt: skip
     assert (second["id"], second["probes"], second["semantics"]) == ("bare", False, [])
 

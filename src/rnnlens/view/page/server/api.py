@@ -1,10 +1,10 @@
-"""What the server answers, and what a saved page or a notebook begins with.
+"""What the server answers.
 
-The OpenAPI schema is made of these and of `questions`, and so are the types that the
-page's modules are checked with: run `python scripts/page_types.py` after a change.
+The OpenAPI schema is made of these and of `questions`, and so are, with those of `views`, the types
+that the page's modules are checked with: run `python scripts/page_types.py` after a change.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -31,6 +31,14 @@ class Problem(Answer):
     error: str
 
 
+class Training(Answer):
+    """Where in a training a run stands whose checkpoints were kept."""
+
+    of: str = Field(description="the id of the run that the training ended with")
+    epoch: Count = Field(description="after which these weights were")
+    perplexity: Perplexity | None = Field(description="the model's own; null: not measured")
+
+
 class RunSummary(Answer):
     """A run that can be asked for."""
 
@@ -41,6 +49,7 @@ class RunSummary(Answer):
     palettes: list[str]
     examples: list[str]
     probes: bool = Field(description="whether it has any")
+    training: Training | None = Field(description="null: no checkpoints were kept")
 
 
 class Runs(Answer):
@@ -112,6 +121,25 @@ class Change(Answer):
     now: Probability = Field(description="the probability of that label now")
 
 
+class Side(Answer):
+    """One of two readings that are compared."""
+
+    run: str
+    title: str
+    text: str
+    columns: list[Column] = Field(description="as this run has them; none: the grid's")
+
+
+class Line(Answer):
+    """A line of two readings that are compared."""
+
+    side: Literal["both", "first", "second"] = Field(description="whose; both: all is the same")
+    row: Count | None = Field(description="of its text; null: no word stands here")
+    then: str | None = Field(
+        description="the word that came next, where nothing else is another; empty: the end"
+    )
+
+
 class Grid(Answer):
     """The encodings of a text: all of its words and columns, and the rows that were asked for."""
 
@@ -145,8 +173,12 @@ class Grid(Answer):
     edits: list[str] = Field(description="what was changed while it was read, such as l2@4=0")
     dropped: list[str] = Field(description="why edits that were asked for are left out")
     changes: list[list[Change]] = Field(
-        description="where there are edits, what they change in each state of the rows; else none"
+        description="where there are edits, what they change in each state of the rows; of two "
+        "readings, how far each state of the second's lines lies from the first's; else none"
     )
+    sides: list[Side] = Field(description="the two readings that are compared; else none")
+    lines: list[Line] = Field(description="what each of the words is, where two are compared")
+    notes: list[str] = Field(description="what of the two is not compared")
 
 
 class Divergences(Answer):
@@ -204,62 +236,3 @@ class Turns(Answer):
 
     from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
     rows: list[TurnRow]
-
-
-class Place(Answer):
-    """A state of a grid."""
-
-    column: str
-    row: Count
-
-
-class Pin(Place):
-    """A state that is kept in view; null: of the view's own run, text or semantic."""
-
-    run: str | None
-    text: str | None
-    semantic: str | None
-
-
-class Follow(Answer):
-    """Labels to follow, and those they stand against."""
-
-    labels: list[str]
-    against: list[str]
-
-
-class View(Answer):
-    """Everything that is chosen on the page; null: what is usual."""
-
-    run: str | None
-    text: str | None
-    semantic: str | None
-    palette: str | None
-    density: Literal["bars", "compact"]
-    kinds: Literal["all", "outputs"] | list[str] | None
-    naming: Literal["both", "names", "symbols"]
-    bars: Annotated[int, Field(ge=1, le=5)]
-    pins: list[Pin]
-    focus: Place | None
-    follow: Follow | None
-    turns: bool = Field(description="whether it is shown where predictions turn")
-    edits: list[str] = Field(description="what is changed while the text is read, such as l2@4=0")
-    page: Literal["grid", "accuracy"]
-
-
-class SavedPage(Answer):
-    """What a saved page holds: a whole grid, how it is seen, and divergences that are known."""
-
-    grid: Grid
-    view: View
-    bits: list[tuple[str, Count, str, Count, DivergenceBits]] = Field(
-        description="between two states, each a column and a row"
-    )
-
-
-class NotebookView(Answer):
-    """What a view in a notebook begins with."""
-
-    grid: Grid
-    typing: bool = Field(description="whether it has a field for texts")
-    examples: list[str]

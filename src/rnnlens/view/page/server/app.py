@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, Response
 from rnnlens.errors import RnnlensError
 from rnnlens.version import __version__
 from rnnlens.view.divergence import divergences
-from rnnlens.view.follow import following, joined
+from rnnlens.view.follow import joined
 from rnnlens.view.page import bundle
 from rnnlens.view.page.server import api, questions
 from rnnlens.view.page.server.connections import Announced, Impatient, listen
@@ -25,8 +25,8 @@ from rnnlens.view.page.server.guard import Application, Guard
 from rnnlens.view.page.server.measured import Accuracy
 from rnnlens.view.page.server.token import Locked
 from rnnlens.view.page.server.work import Work
-from rnnlens.view.source import GridSource
-from rnnlens.view.turns import turning
+from rnnlens.view.pair.readings import following, turning
+from rnnlens.view.pair.source import SideBySide
 from rnnlens.view.why.continuation import continued_json
 from rnnlens.view.why.written import written_json
 
@@ -35,7 +35,7 @@ _TYPES = {
     "png": "image/png", "ico": "image/x-icon",
 }  # fmt: skip
 _NO_JSON = "the body is no JSON that can be read; send what /api/openapi.json describes"
-_Chosen = Callable[[str | None], GridSource]
+_Chosen = Callable[[str | None], SideBySide]
 _Written = tuple[str, dict[str, str], str, str]
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": api.Problem, "description": "what was asked for cannot be given"},
@@ -48,7 +48,7 @@ _PAGE: dict[int | str, dict[str, Any]] = {
 }
 
 
-def application(lenses: Mapping[str, GridSource], token: str = "") -> Guard:
+def application(lenses: Mapping[str, SideBySide], token: str = "") -> Guard:
     """The page and what it asks for; `lenses` by the ids they are asked for with.
 
     With a token, nothing is answered to those who do not have it.
@@ -60,7 +60,7 @@ def application(lenses: Mapping[str, GridSource], token: str = "") -> Guard:
     _explain_problems(app)
     work = Work()
 
-    def chosen(run: str | None) -> GridSource:
+    def chosen(run: str | None) -> SideBySide:
         name = next(iter(lenses)) if run is None else run
         if name not in lenses:
             raise HTTPException(404, f"no run is called {name!r}; there is {', '.join(lenses)}")
@@ -74,7 +74,7 @@ def application(lenses: Mapping[str, GridSource], token: str = "") -> Guard:
 
 
 def _add_questions(
-    app: FastAPI, lenses: Mapping[str, GridSource], chosen: _Chosen, work: Work
+    app: FastAPI, lenses: Mapping[str, SideBySide], chosen: _Chosen, work: Work
 ) -> None:
     @app.get("/api/runs", responses=_answers(api.Runs))
     async def runs() -> Response:
@@ -84,9 +84,7 @@ def _add_questions(
     @app.post("/api/grid", responses=_answers(api.Grid))
     async def grid(request: Request, asked: questions.GridRequest) -> Response:
         """The grid of a text, or those of its rows that the asker does not have."""
-        given = asked.model_dump(exclude={"run"})
-        lens = chosen(asked.run)
-        steps = _written(lens.steps(**given))
+        steps = _written(chosen(asked.run).steps(**_given(asked, chosen)))
         return _answer(_joined(await work.all_of(request, steps)))
 
     @app.post("/api/divergence", responses=_answers(api.Divergences))
@@ -104,7 +102,13 @@ def _add_questions(
         text = lens.session.text
         about = {"run": lens.name, "title": lens.title, "follows": text.follows,
                  "numbers": text.labels.scale is not None}  # fmt: skip
-        return _json({**about, **lens.scores.to_json()})
+        training = [
+            {"run": one.name, "epoch": one.training.epoch, **one.scores.over_training()}
+            for one in lenses.values()
+            if one.training and lens.training and one.training.of == lens.training.of
+        ]
+        training.sort(key=lambda point: point["epoch"])
+        return _json({**about, **lens.scores.to_json(), "training": training})
 
     @app.get("/api/standalone", response_class=HTMLResponse, responses=_PAGE)
     async def standalone(request: Request) -> Response:
@@ -116,19 +120,20 @@ def _add_readings(app: FastAPI, chosen: _Chosen, work: Work) -> None:
     @app.post("/api/follow", responses=_answers(api.Followed))
     async def follow(request: Request, asked: questions.FollowRequest) -> Response:
         """How probable labels are in every state of some rows."""
-        steps = following(chosen(asked.run), **asked.model_dump(exclude={"run"}))
+        steps = following(chosen(asked.run), **_given(asked, chosen))
         return _json(joined(await work.all_of(request, steps)))
 
     @app.post("/api/turns", responses=_answers(api.Turns))
     async def turns(request: Request, asked: questions.TurnsRequest) -> Response:
         """How far the states of some rows lie from those that feed them and from the row above."""
-        steps = turning(chosen(asked.run), **asked.model_dump(exclude={"run"}))
+        steps = turning(chosen(asked.run), **_given(asked, chosen))
         return _json(joined(await work.all_of(request, steps)))
 
     @app.post("/api/figure", responses=_answers(Figure))
     async def figure(request: Request, asked: FigureRequest) -> Response:
         """A part of a grid as a figure for print."""
-        return _json(await work.last_of(request, figured(chosen(asked.run), asked)))
+        beside = None if asked.beside is None else chosen(asked.beside)
+        return _json(await work.last_of(request, figured(chosen(asked.run), asked, beside)))
 
 
 def _add_reasons(app: FastAPI, chosen: _Chosen, work: Work) -> None:
@@ -143,6 +148,12 @@ def _add_reasons(app: FastAPI, chosen: _Chosen, work: Work) -> None:
         """How the model goes on by itself, with edits and without."""
         given, lens = asked.model_dump(exclude={"run"}), chosen(asked.run)
         return await work.do(request, lambda: _json(continued_json(lens, **given)))
+
+
+def _given(asked: questions.GridRequest | questions.RowsRequest, chosen: _Chosen) -> dict[str, Any]:
+    """What a lens is asked, with the lens that reads beside it."""
+    beside = None if asked.beside is None else chosen(asked.beside)
+    return {**asked.model_dump(exclude={"run"}), "beside": beside}
 
 
 def _add_files(app: FastAPI) -> None:
@@ -235,7 +246,7 @@ def _joined(steps: Sequence[_Written]) -> str:
 
 
 def serve(
-    lenses: Mapping[str, GridSource],
+    lenses: Mapping[str, SideBySide],
     port: int,
     ready: Callable[[str], None],
     token: str = "",

@@ -9,10 +9,11 @@ from pydantic import Field
 from rnnlens.errors import RnnlensError
 from rnnlens.view import saving
 from rnnlens.view.draw import figure
-from rnnlens.view.follow import following, joined
+from rnnlens.view.follow import joined
 from rnnlens.view.page.server.fields import MOST_LABELS, MOST_ROWS, Answer, Asked, Edits, Name, Text
+from rnnlens.view.pair.readings import following
+from rnnlens.view.pair.source import SideBySide
 from rnnlens.view.saving import Look
-from rnnlens.view.source import GridSource
 
 
 class FigureRequest(Asked):
@@ -31,6 +32,7 @@ class FigureRequest(Asked):
     bars: int = Field(3, ge=1, le=20)
     density: Literal["bars", "compact"] = "bars"
     edits: Edits = Field([], description="what is changed on the way, such as l2@4=0")
+    beside: Name | None = Field(None, description="another run that reads the text, too")
     symbols: bool = Field(False, description="head columns with symbols only")
     width: float | None = Field(None, ge=1, le=100, description="inches; null: as it comes")
     labels: list[Name] = Field(default=[], max_length=MOST_LABELS, description="to follow")
@@ -57,15 +59,19 @@ class Figure(Answer):
     data: str = Field(description="the file: an SVG as it is, others in base64")
 
 
-def figured(lens: GridSource, asked: FigureRequest) -> Iterator[tuple[dict[str, Any], bool]]:
+def figured(
+    lens: SideBySide, asked: FigureRequest, beside: SideBySide | None = None
+) -> Iterator[tuple[dict[str, Any], bool]]:
     """The figure in turns, of which the last gives it; only rows that are drawn are computed."""
     figure.check_matplotlib()
     if asked.against and not asked.labels:
         raise RnnlensError("there are labels to stand against and none to follow; give labels")
-    look, words = asked.look(), lens.request(asked.text, asked.semantic, asked.palette).words
-    if not words:
+    pairing = lens.pairing(asked.text, beside, asked.semantic, asked.palette)
+    one = None if pairing else lens.request(asked.text, asked.semantic, asked.palette)
+    look, rows = asked.look(), len(one.words if one else pairing.lines if pairing else ())
+    if not rows:
         raise RnnlensError("there is nothing to draw; give words to read")
-    taken = saving.row_numbers(look.rows or f"1-{len(words)}", len(words))
+    taken = saving.row_numbers(look.rows or f"1-{rows}", rows)
     first, count = taken[0], taken[-1] + 1 - taken[0]
     if count > MOST_ROWS:
         raise RnnlensError(
@@ -74,7 +80,7 @@ def figured(lens: GridSource, asked: FigureRequest) -> Iterator[tuple[dict[str, 
     parts, numbers = [], []
     for part, _ in lens.steps(
         asked.text, asked.semantic, asked.palette, asked.text, first, count, asked.edits,
-        asked.edits,
+        asked.edits, beside=beside,
     ):  # fmt: skip
         parts.append(part)
         yield {}, True
@@ -88,6 +94,7 @@ def figured(lens: GridSource, asked: FigureRequest) -> Iterator[tuple[dict[str, 
             first,
             count,
             asked.edits,
+            beside,
         ):
             numbers.append(some)
             yield {}, True

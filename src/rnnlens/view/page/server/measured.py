@@ -56,6 +56,15 @@ class Confusion(Answer):
     counts: list[list[Count]]
 
 
+class TrainingPoint(Answer):
+    """Perplexities after an epoch; null: not measured."""
+
+    run: str
+    epoch: Count
+    own: Perplexity | None = Field(description="the model's")
+    semantics: dict[str, dict[str, Perplexity | None]] = Field(description="by kind")
+
+
 class Accuracy(Answer):
     """The evaluation of a run."""
 
@@ -70,3 +79,6 @@ class Accuracy(Answer):
     accuracy: Probability | None = Field(description="of answers that are labels; else null")
     macro_f1: Probability | None
     confusion: Confusion | None
+    training: list[TrainingPoint] = Field(
+        description="the checkpoints of its training that were kept, in order; else none"
+    )

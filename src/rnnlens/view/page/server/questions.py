@@ -29,6 +29,7 @@ class GridRequest(Asked):
     edits: Edits = Field([], description="what is changed on the way, such as l2@4=0")
     previous_edits: Edits = Field([], description="those of the grid whose rows are at hand")
     lenient: bool = Field(False, description="whether edits that cannot be made are left out")
+    beside: Name | None = Field(None, description="another run that reads the text, too")
 
 
 class PairEnd(Asked):
@@ -76,6 +77,7 @@ class RowsRequest(Asked):
     first: Row = Field(0, description="row to begin with")
     limit: Limit = Field(100, description="rows to answer with at most")
     edits: Edits = Field([], description="what is changed on the way, such as l2@4=0")
+    beside: Name | None = Field(None, description="another run that reads the text, too")
 
 
 class TurnsRequest(RowsRequest):

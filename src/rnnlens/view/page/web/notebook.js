@@ -2,6 +2,7 @@
 
 import { leftOut, readHelp, semanticName, stillShown, thousands, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
+import { besideOf } from "./base/lines.js";
 import { html } from "./base/markup.js";
 import { Controls, legend } from "./frame/controls.js";
 import { Lens } from "./frame/lens.js";
@@ -31,6 +32,7 @@ class Notebook {
     this.place = skeleton(root);
     this.root = root;
     this.gone = new AbortController();
+    /** @type {ReturnType<typeof growing> | null} */ this.field = null;
     this.typing = false; // whether the text is being typed, at its end
     /** @type {Held} */ this.grid = hold(start.grid, null);
     /** @type {View} */ this.view = { ...plainView(), text: this.grid.text, edits: this.grid.edits };
@@ -43,6 +45,7 @@ class Notebook {
       divergence: (pairs) => this.divergence(pairs),
       lookUp: async () => null, // pins are of texts that were shown here
       strip: this.place.strip,
+      ...(start.typing ? { onText: (/** @type {Partial<View>} */ change) => this.read(change.text ?? "") } : {}),
       read: (path, body) => this.kernel.ask(path, body),
       onUnread: (error) => this.say("unread", error === null ? "" : String(error instanceof Error ? error.message : error)),
     }, root);
@@ -57,8 +60,8 @@ class Notebook {
     this.controls = new Controls(this.place.controls, (change) => this.change(change),
       { semantic: start.typing, theme: false });
     this.furnish(start);
-    const { run, text, semantic, palette, edits } = this.grid;
-    this.client.begin({ run, text, edits, semantic: start.typing ? null : semantic, palette: start.typing ? null : palette },
+    const { run, text, semantic, palette, edits } = this.grid, beside = besideOf(this.grid);
+    this.client.begin({ run, text, edits, beside, semantic: start.typing ? null : semantic, palette: start.typing ? null : palette },
       this.grid);
   }
 
@@ -83,7 +86,7 @@ class Notebook {
       return;
     }
     place.title.append(visible(this.grid.title));
-    const text = growing(place.text, (typed) => {
+    const text = this.field = growing(place.text, (typed) => {
       this.typing = place.text.selectionEnd === typed.length;
       this.change({ text: typed });
     }, this.gone.signal);
@@ -91,11 +94,14 @@ class Notebook {
       if (this.typing) this.draw({ ...this.grid, typing: this.typing = false });
     });
     text.set(this.grid.text);
-    const examples = start.examples.map((example) => action(visible(example), () => {
-      text.set(example);
-      this.change({ text: example, focus: null, edits: [] });
-    }));
+    const examples = start.examples.map((example) => action(visible(example), () => this.read(example)));
     if (examples.length) place.examples.append(menu("examples", "examples", ...examples));
+  }
+
+  /** Read another text. @param {string} text */
+  read(text) {
+    this.field?.set(text);
+    this.change({ text, focus: null, edits: [] });
   }
 
   /** @param {Partial<View>} change */
@@ -104,7 +110,7 @@ class Notebook {
     const { text, semantic, palette, edits } = this.view;
     if ("edits" in change) this.say("edits", "");
     if (["text", "semantic", "palette", "edits"].some((key) => key in change)) {
-      this.client.want({ run: this.grid.run, text: text ?? "", semantic, palette, edits });
+      this.client.want({ run: this.grid.run, text: text ?? "", semantic, palette, edits, beside: besideOf(this.grid) });
     } else this.draw(this.grid);
   }
 
@@ -139,7 +145,7 @@ class Notebook {
    * @param {[Pin, Pin][]} pairs @returns {Promise<(Divergence | null)[]>}
    */
   async divergence(pairs) {
-    const { run: _, ...asked } = comparison(pairs, this.grid); // a kernel has one run
+    const asked = comparison(pairs, this.grid);
     /** @type {Promise<Divergence[]>} */
     const exact = this.kernel.ask("api/divergence", asked)
       .then(({ bits }) => bits.map((/** @type {number} */ value) => ({ bits: value, exact: true })));

@@ -6,13 +6,14 @@ import { accuracyPage } from "./frame/accuracy.js";
 import { Controls, legend } from "./frame/controls.js";
 import { FigureMode } from "./frame/figure.js";
 import { Lens } from "./frame/lens.js";
-import { action, list, menu } from "./frame/menus.js";
+import { action, menu } from "./frame/menus.js";
 import { growing, skeleton } from "./frame/places.js";
+import { RunControls } from "./frame/runs.js";
 import { revealRow } from "./grid/reveal.js";
 import { addressOf, decode, fitGrid, fitRun, plainView } from "./net/address.js";
 import { ask, Client, editedRow, get, reason, Refusal } from "./net/client.js";
 import { lookUp } from "./net/lookup.js";
-import { savePng, saveSvg, saveHtml } from "./net/save.js";
+import { saveAs } from "./net/save.js";
 import { comparison } from "./panel/pins.js";
 
 /** @typedef {import("./base/held.js").Held} Held */
@@ -20,7 +21,7 @@ import { comparison } from "./panel/pins.js";
 /** @typedef {import("./base/schema.d.ts").RunSummary} RunSummary */
 /** @typedef {import("./base/schema.d.ts").View} View */
 
-const STEPS = new Set(["run", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
+const STEPS = new Set(["run", "beside", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
   "follow", "turns", "edits"]);
 
 class Page {
@@ -39,6 +40,7 @@ class Page {
     /** @type {string | null} */ this.written = null; // the address as this page last read or wrote it
     this.lens = new Lens(place.stage, {
       onView: (change) => this.change(change),
+      onText: (change) => (change.run === undefined ? this.change(change) : this.switchTo(change.run ?? this.runs[0].id, change)),
       divergence: (pairs) => this.divergence(pairs),
       lookUp: (pin) => this.lookUp(pin),
       onProblem: (error) => this.say("pins", error === null ? "" : `pins could not be compared: ${reason(error)}`),
@@ -56,6 +58,11 @@ class Page {
       onDiffer: (wish) => this.lens.differ(wish && this.grid ? stillShown(this.grid, wish) : ""),
       onBusy: (busy) => this.lens.gridView.scroller.setAttribute("aria-busy", String(busy)),
       inView: (row) => this.lens.gridView.rowsInView(row),
+    });
+    this.runControls = new RunControls(place.title, {
+      switchTo: (id) => this.switchTo(id),
+      slide: (id) => this.switchTo(id, { focus: this.view.focus }),
+      beside: (beside) => this.change({ beside: beside === this.run().id ? null : beside, focus: null, edits: [] }),
     });
     this.controls = new Controls(place.controls, (change) => this.change(change), { semantic: true });
     place.controls.append(menu("save", "save",
@@ -125,28 +132,23 @@ class Page {
   offer() {
     const { place } = this, run = this.run();
     document.title = `rnnlens · ${run.title}`;
-    const chosen = this.runs.length > 1
-      ? list("run", this.runs.map(({ id, title }) => ({ value: id, text: visible(title) })), run.id,
-        (id) => this.switchTo(id))
-      : visible(run.title);
-    place.title.replaceChildren(chosen);
+    this.runControls.show(this.runs, run, this.view.beside);
     const examples = run.examples.map((text) => action(visible(text), () => {
-      this.text.set(text);
       this.change({ text, focus: null, edits: [] });
       this.write(true);
     }));
     place.examples.replaceChildren(...(examples.length ? [menu("examples", "examples", ...examples)] : []));
   }
 
-  /** @param {string} id */
-  switchTo(id) {
+  /** @param {string} id @param {Partial<View>} more that changes with it */
+  switchTo(id, more = {}) {
     const run = this.runs.find((one) => one.id === id) ?? this.runs[0];
     /** @param {string | null} value @param {string[]} known */
     const still = (value, known) => (value !== null && known.includes(value) ? value : null);
     this.unchecked = true;
     const semantic = still(this.view.semantic, run.semantics), palette = still(this.view.palette, run.palettes);
-    this.change({ run: id, focus: null, semantic, palette });
-    this.offer();
+    const beside = this.view.beside === id ? null : this.view.beside;
+    this.change({ run: id, focus: null, semantic, palette, beside, ...more });
   }
 
   /** @param {Partial<View>} change */
@@ -155,7 +157,9 @@ class Page {
     this.view = { ...this.view, ...change };
     if (!("pins" in change || "focus" in change)) this.say("link", "");
     if ("edits" in change || "run" in change) this.say("edits", "");
-    const asks = ["run", "text", "semantic", "palette", "edits"].some((key) => key in change);
+    if (change.text !== undefined) this.text.set(change.text ?? "");
+    if ("run" in change || "beside" in change) this.offer();
+    const asks = ["run", "text", "beside", "semantic", "palette", "edits"].some((key) => key in change);
     if (asks) this.wish();
     else if (this.grid && !("focus" in change || "pins" in change || "page" in change)) this.draw(this.grid);
     if ("page" in change || (before.page === "accuracy" && ("semantic" in change || "run" in change))) this.turn();
@@ -163,8 +167,8 @@ class Page {
   }
 
   wish() {
-    const { run, text, semantic, palette, edits } = this.view;
-    this.client.want({ run: run ?? this.run().id, text: text ?? "", semantic, palette, edits });
+    const { run, text, semantic, palette, edits, beside } = this.view;
+    this.client.want({ run: run ?? this.run().id, text: text ?? "", semantic, palette, edits, beside });
   }
 
   /** @param {Held} grid */
@@ -208,7 +212,7 @@ class Page {
     this.colours = colours;
     this.grid = grid;
     write(this.place.read, readHelp(grid));
-    document.title = [`rnnlens · ${this.run().title}`, ...grid.edits].join(" · ");
+    document.title = [`rnnlens · ${grid.title}`, ...grid.edits].join(" · ");
     this.lens.show(grid, this.view);
     this.controls.show(grid, this.view);
     this.figure.show(grid, this.view);
@@ -282,18 +286,10 @@ class Page {
 
   /** @param {"svg" | "png" | "html"} as */
   async save(as) {
-    try {
-      const grid = await this.client.complete().catch((error) => {
-        throw new Error(`nothing was saved: ${reason(error)}`);
-      }), { measure, over } = this.lens.gridView;
-      if (as === "svg") saveSvg(grid, this.view, measure, over.of);
-      else if (as === "png") await savePng(grid, this.view, measure, over.of);
-      else await saveHtml(grid, { ...this.view, follow: null, turns: false }, this.lens.knownBits());
-      this.say("problem", "");
-    } catch (error) {
-      const told = error instanceof Error ? error.message : String(error);
-      this.say("problem", error instanceof TypeError ? "the server does not answer; nothing was saved" : told);
-    }
+    const { measure, over } = this.lens.gridView, whole = this.client.complete().catch((error) => {
+      throw new Error(`nothing was saved: ${reason(error)}`);
+    });
+    this.say("problem", await saveAs(as, whole, this.view, measure, over.of, this.lens.knownBits()));
   }
 }
 

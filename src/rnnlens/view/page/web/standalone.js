@@ -11,7 +11,7 @@ import { skeleton } from "./frame/places.js";
 import { plainView } from "./net/address.js";
 import { saveSvg } from "./net/save.js";
 import { lowerBound } from "./panel/divergence.js";
-import { keep, pinKey } from "./panel/pins.js";
+import { keep, pinKey, placeOf } from "./panel/pins.js";
 
 /** @typedef {import("./base/held.js").Held} Held */
 /** @typedef {import("./base/schema.d.ts").Pin} Pin */
@@ -23,7 +23,7 @@ import { keep, pinKey } from "./panel/pins.js";
  * @param {Held} grid @param {SavedPage["bits"]} bits @param {Pin} a @param {Pin} b
  */
 function between(grid, bits, a, b) {
-  const pair = [placeKey(a.column, a.row), placeKey(b.column, b.row)].sort().join();
+  const pair = [a, b].map((pin) => placeKey(pin.column, placeOf(pin, grid)?.row ?? pin.row)).sort().join();
   const known = bits.find(([column, row, other, below]) =>
     [placeKey(column, row), placeKey(other, below)].sort().join() === pair);
   if (known) return { bits: known[4], exact: true };

@@ -34,9 +34,10 @@ export function isEditable(column) {
 
 /**
  * The kind and the row of a state as edits name it; null where it cannot be changed.
- * @param {Pick<Held, "columns" | "words">} grid @param {Place} place
+ * @param {Pick<Held, "columns" | "words" | "lines">} grid @param {Place} place
  */
 export function targetOf(grid, place) {
+  if (grid.lines.length) return null; // edits are of one text
   const column = grid.columns.find((one) => one.id === place.column), row = place.row - (column?.back ?? 0);
   return column && isEditable(column) && row >= 0 && row < grid.words.length ? { column, kind: column.kind, row } : null;
 }

@@ -1,5 +1,7 @@
 // Numbers and words as people read them.
 
+import { besideOf, readingAt, rowsAfter } from "./lines.js";
+
 /** @typedef {import("./schema.d.ts").Column} Column */
 /** @typedef {import("./schema.d.ts").State} State */
 
@@ -59,13 +61,13 @@ export function leftOut({ words, left_out: more }, text) {
 
 /**
  * What a grid shows where that is not what is wished for.
- * @param {{text: string, run: string, title: string, semantic: string, follows: boolean, numbers?: boolean, edits: string[]}} grid
- * @param {{text: string, run: string | null, edits: string[]}} wish
+ * @param {Pick<import("./held.js").Held, "text" | "run" | "title" | "semantic" | "follows" | "edits" | "sides"> & {numbers?: boolean}} grid
+ * @param {{text: string, run: string | null, edits: string[], beside: string | null}} wish
  */
 export function stillShown(grid, wish) {
   const parts = [
     grid.text === wish.text ? "" : `“${quote(grid.text)}”`,
-    wish.run === null || grid.run === wish.run ? "" : `by ${visible(grid.title)}`,
+    (wish.run === null || grid.run === wish.run) && besideOf(grid) === wish.beside ? "" : `by ${visible(grid.title)}`,
     grid.edits.join() === wish.edits.join() ? "" : grid.edits.length ? "with the edits before" : "without edits",
   ].filter(Boolean);
   return `Still shown: ${parts.join(", ") || `what was asked before, ${semanticName(grid.semantic, grid.follows, grid.numbers)}`}`;
@@ -196,11 +198,11 @@ export function lastLayer(columns) {
 
 /**
  * The word a state has just read.
- * @param {{words: {text: string}[]}} grid @param {Column} column @param {number} row
+ * @param {Pick<import("./held.js").Held, "words" | "lines">} grid @param {Column} column @param {number} row
  */
 export function wordAfter(grid, column, row) {
-  const read = row - column.back;
-  return read < 0 ? "the start" : visible(grid.words[read]?.text ?? "");
+  const read = rowsAfter(grid, row, -column.back)[0];
+  return read === undefined ? "the start" : visible(grid.words[read]?.text ?? "");
 }
 
 /**
@@ -209,7 +211,7 @@ export function wordAfter(grid, column, row) {
  * @param {string} number what it says of a number
  */
 export function describe(state, name, after, bars, number = "") {
-  if (state.unread) return `${name}, after ${after}: nothing read yet`;
+  if (state.unread) return state.top.length ? `${name}, after ${after}: nothing read yet` : `${name}: no word stands here`;
   if (number) return `${name}, after ${after}: ${number}`;
   const said = state.top.slice(0, bars).map(([label, p]) => `${visible(label)} ${percent(p)}`);
   return `${name}, after ${after}: ${groupName(state.group)} ${percent(state.share)}; ${said.join(", ")}`;
@@ -220,7 +222,10 @@ export function describe(state, name, after, bars, number = "") {
  * @param {import("./held.js").Held} grid @param {number} row
  */
 export function rowSentence(grid, row) {
-  const begin = `Word ${row + 1}, ${visible(grid.words[row].text)}`;
+  const { row: number } = readingAt(grid, row), line = grid.lines[row];
+  const whose = !line || line.side === "both" ? "" : `${line.side === "first" ? "First" : "Second"}${besideOf(grid) === null ? "" : ` (${grid.sides[line.side === "first" ? 0 : 1].run})`}: `;
+  if (number === null) return `${whose}no word stands here.`;
+  const begin = `${whose}${whose ? "word" : "Word"} ${number + 1}, ${visible(grid.words[row].text)}`;
   const state = grid.rows[row]?.[grid.columns.findIndex((column) => column.letter === "y")];
   if (!state?.top.length) return `${begin}.`;
   const [[name, p]] = state.top, says = grid.follows ? `expects ${visible(name)} next` : `says ${visible(name)}`;

@@ -13,13 +13,14 @@
  * @param {Held} grid `typing`: while its text is typed at the end @param {number} row
  */
 export function isUnfinished(grid, row) {
-  const last = row === grid.words.length - 1 && !grid.left_out;
+  const end = grid.words.length - 1, both = grid.lines[end]?.side === "second" && row === end - 1;
+  const last = (row === end || both) && !grid.left_out;
   return last && grid.typing === true && grid.words[row].unknown && !/\s$/.test(grid.text);
 }
 
 /**
  * A grid as Python gave it, made ready to be held. Rows before `from` come from the one before; where there are edits,
- * each row has its changes, and one that came before the edits is as it was.
+ * each row has its changes, and one that came before the edits is as it was; so have lines of two readings.
  * @param {Grid} given
  * @param {Held | null} before
  * @returns {Held}
@@ -29,8 +30,9 @@ export function hold(given, before) {
   const rows = before ? before.rows.slice(0, from).concat(given.rows) : given.rows;
   const known = new Map(before ? before.labels : []);
   for (const [label, group] of Object.entries(labels)) known.set(label, group);
-  const changes = !given.edits.length ? [] : rows.map((states, row) =>
-    given.changes[row - from] ?? before?.changes[row] ?? states.map(unchanged));
+  const compared = given.sides.length > 0;
+  const changes = !given.edits.length && !compared ? [] : rows.map((states, row) =>
+    given.changes[row - from] ?? before?.changes[row] ?? (compared ? [] : states.map(unchanged)));
   return { ...rest, rows, changes, labels: known, groups: new Map(Object.entries(groups)) };
 }
 

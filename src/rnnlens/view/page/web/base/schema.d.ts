@@ -63,6 +63,8 @@ export interface Accuracy {
   accuracy: Probability | null;
   macro_f1: Probability | null;
   confusion: Confusion | null;
+  /** the checkpoints of its training that were kept, in order; else none */
+  training: TrainingPoint[];
 }
 
 /** A measure of a probe, of the model itself, and of the labels' frequencies in training. */
@@ -187,6 +189,8 @@ export interface FigureRequest {
   density?: "bars" | "compact";
   /** what is changed on the way, such as l2@4=0; at most 64 */
   edits?: string[];
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
   /** head columns with symbols only */
   symbols?: boolean;
   /** inches; null: as it comes */
@@ -222,6 +226,8 @@ export interface FollowRequest {
   limit?: number;
   /** what is changed on the way, such as l2@4=0; at most 64 */
   edits?: string[];
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
   /** at most 64 */
   labels: string[];
   /** at most 64 */
@@ -276,8 +282,14 @@ export interface Grid {
   edits: string[];
   /** why edits that were asked for are left out */
   dropped: string[];
-  /** where there are edits, what they change in each state of the rows; else none */
+  /** where there are edits, what they change in each state of the rows; of two readings, how far each state of the second's lines lies from the first's; else none */
   changes: Change[][];
+  /** the two readings that are compared; else none */
+  sides: Side[];
+  /** what each of the words is, where two are compared */
+  lines: Line[];
+  /** what of the two is not compared */
+  notes: string[];
 }
 
 /** A text, and the rows that whoever asks already has. */
@@ -302,6 +314,18 @@ export interface GridRequest {
   previous_edits?: string[];
   /** whether edits that cannot be made are left out */
   lenient?: boolean;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
+}
+
+/** A line of two readings that are compared. */
+export interface Line {
+  /** whose; both: all is the same */
+  side: "both" | "first" | "second";
+  /** of its text; null: no word stands here */
+  row: Count | null;
+  /** the word that came next, where nothing else is another; empty: the end */
+  then: string | null;
 }
 
 /** What a view in a notebook begins with. */
@@ -363,6 +387,8 @@ export interface RunSummary {
   examples: string[];
   /** whether it has any */
   probes: boolean;
+  /** null: no checkpoints were kept */
+  training: Training | null;
 }
 
 /** Every run that is served. */
@@ -403,6 +429,15 @@ export interface Score {
   precision: Against | null;
 }
 
+/** One of two readings that are compared. */
+export interface Side {
+  run: string;
+  title: string;
+  text: string;
+  /** as this run has them; none: the grid's */
+  columns: Column[];
+}
+
 /** The encoding of one state. */
 export interface State {
   colour: Colour;
@@ -418,6 +453,26 @@ export interface State {
   unread: boolean;
   /** where labels are bins, the mean and the interval that holds 80% */
   number: [Amount, Amount, Amount] | null;
+}
+
+/** Where in a training a run stands whose checkpoints were kept. */
+export interface Training {
+  /** the id of the run that the training ended with */
+  of: string;
+  /** after which these weights were */
+  epoch: Count;
+  /** the model's own; null: not measured */
+  perplexity: Perplexity | null;
+}
+
+/** Perplexities after an epoch; null: not measured. */
+export interface TrainingPoint {
+  run: string;
+  epoch: Count;
+  /** the model's */
+  own: Perplexity | null;
+  /** by kind */
+  semantics: Record<string, Record<string, Perplexity | null>>;
 }
 
 /** How far the states of a row lie from others; null where there is nothing to compare with. */
@@ -451,6 +506,8 @@ export interface TurnsRequest {
   limit?: number;
   /** what is changed on the way, such as l2@4=0; at most 64 */
   edits?: string[];
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
 }
 
 /** How much of what a kind's probe reads the model uses; effects of pushes are in nats. */
@@ -473,6 +530,8 @@ export interface Use {
 export interface View {
   run: string | null;
   text: string | null;
+  /** another run that reads the text, too */
+  beside: string | null;
   semantic: string | null;
   palette: string | null;
   density: "bars" | "compact";

@@ -6,6 +6,7 @@ import { fitted, tail } from "../base/text.js";
 import { INK, label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { drawConfusion } from "./confusion.js";
+import { overTraining } from "./overtraining.js";
 
 /** @typedef {import("../base/schema.d.ts").Accuracy} Accuracy */
 /** @typedef {import("../base/schema.d.ts").Score} Score */
@@ -204,5 +205,6 @@ export function accuracyPage(found, semantic, columns, width, measure) {
   const todo = "No kind has been measured: fit probes with rnnlens fit, then run rnnlens eval.";
   const answers = answered(found, width, measure);
   if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`), ...answers];
-  return [heading, help, ...answers, toDom(drawAccuracy(scores, lines, naming, width, measure)), table(scores, lead(lines), naming)];
+  return [heading, help, ...answers, toDom(drawAccuracy(scores, lines, naming, width, measure)), table(scores, lead(lines), naming),
+    ...overTraining(found.training, asked, naming, width)];
 }

@@ -2,13 +2,14 @@
 // the same that `rnnlens show -o` writes; here it is only chosen, shown and saved.
 
 import { quote, visible } from "../base/format.js";
+import { besideOf } from "../base/lines.js";
 import { html } from "../base/markup.js";
 import { shownColumns } from "../grid/layout.js";
 import { parseKinds, parseRows, spanText } from "../grid/part.js";
 import { Picker } from "../grid/picker.js";
 import { reason } from "../net/client.js";
 import { download, fileName } from "../net/save.js";
-import { lives } from "../panel/pins.js";
+import { placeOf } from "../panel/pins.js";
 import { segments, take } from "./menus.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
@@ -134,7 +135,7 @@ export class FigureMode {
 
   chosenPins() {
     const { grid, view } = this;
-    return grid && view ? view.pins.filter((pin) => lives(pin, grid)).map((pin) => `${pin.column}:${pin.row + 1}`) : [];
+    return grid && view ? view.pins.flatMap((pin) => placeOf(pin, grid) ?? []).map(({ column, row }) => `${column}:${row + 1}`) : [];
   }
 
   /** Mark what is chosen on the grid. */
@@ -182,7 +183,7 @@ export class FigureMode {
   request(grid, view) {
     const kinds = this.kinds.value.split(",").map((word) => word.trim()).filter(Boolean);
     const width = this.width.querySelector("[aria-checked=true]")?.getAttribute("data-value");
-    return { run: grid.run, text: grid.text, semantic: grid.semantic, palette: grid.palette, rows: this.rows.value.trim(),
+    return { run: grid.run, text: grid.text, beside: besideOf(grid), semantic: grid.semantic, palette: grid.palette, rows: this.rows.value.trim(),
       kinds: kinds.length ? kinds : shownColumns(grid, view.kinds).map((column) => column.id), bars: view.bars,
       density: view.density, symbols: view.naming === "symbols", width: width ? Number(width) : null,
       labels: view.follow?.labels ?? [], against: view.follow?.against ?? [], edits: grid.edits,
@@ -251,7 +252,7 @@ export function commandOf(grid, asked) {
   const usual = grid.columns.filter((column) => column.shown).map((column) => column.id).join();
   const kinds = (asked.kinds ?? []).join();
   /** @type {[string, string | number | null | undefined | false][]} */ const flags = [
-    ["--semantic", grid.semantic !== grid.semantics[0] && asked.semantic], ["--palette", grid.palette !== grid.palettes[0] && asked.palette],
+    ["--beside", asked.beside], ["--semantic", grid.semantic !== grid.semantics[0] && asked.semantic], ["--palette", grid.palette !== grid.palettes[0] && asked.palette],
     ["--rows", asked.rows], ["--kinds", kinds !== usual && kinds], ["--bars", asked.bars !== 3 && asked.bars],
     ["--density", asked.density === "compact" && "compact"], ["--follow", asked.labels?.join()], ["--against", asked.against?.join()],
     ["--width", asked.width], ["--pins", asked.pins?.join()],

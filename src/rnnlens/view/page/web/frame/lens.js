@@ -1,16 +1,18 @@
 // A grid with its panel: hover, pins and their divergence. The page, the exported file and a
 // notebook use it alike; it knows nothing of servers and keeps nothing global.
 
+import { isGap } from "../base/lines.js";
 import { html, write } from "../base/markup.js";
 import { flow, neighbours } from "../grid/flow.js";
 import { GridView } from "../grid/gridview.js";
 import { shownColumns } from "../grid/layout.js";
 import { drawComparison } from "../panel/compare.js";
 import { drawDetail, drawHint } from "../panel/detail.js";
-import { carried, drawPin, grouped, keep, knownBits, lives, pairKey, pinKey, pinOf, toggled } from "../panel/pins.js";
+import { carried, drawPin, grouped, keep, knownBits, lives, pairKey, pinKey, pinOf, placeOf, toggled } from "../panel/pins.js";
 import { foldButton } from "./fold.js";
 import { KindSheet } from "./kindsheet.js";
 import { Overlay } from "./overlay.js";
+import { Sides } from "./sides.js";
 import { WhatIf } from "./whatif.js";
 import { WrittenBy } from "./writtenby.js";
 
@@ -23,11 +25,13 @@ import { WrittenBy } from "./writtenby.js";
 /**
  * `lookUp` gives null for a state that there is not; its pin is dropped. `onProblem` is given what
  * went wrong with comparing pins, or null once nothing does. `strip` is where the marks are explained and labels are
- * chosen to be followed; `read` answers for these and for turns, where there is somebody who can.
+ * chosen to be followed; `read` answers for these and for turns, where there is somebody who can; `onText` takes another
+ * text or run, where there is somebody to read it.
  * @typedef {{onView: (change: Partial<View>) => void,
  *   divergence: (pairs: [Pin, Pin][]) => Promise<(Divergence | null)[]>,
  *   lookUp: (pin: Pin) => Promise<Kept | null>,
  *   onProblem?: (error: unknown) => void, strip?: HTMLElement,
+ *   onText?: (change: Partial<View>) => void,
  *   read?: import("../net/readings.js").Reader, onUnread?: (error: unknown) => void}} LensCallbacks
  */
 
@@ -67,6 +71,8 @@ export class Lens {
     this.kindSheet = new KindSheet(place, this.gridView.head, (change) => this.set(change));
     this.whatIf = new WhatIf(place, this.gridView, callbacks.read ? { edits: (edits) => this.change({ edits }),
       focus: (at) => this.focus(at, false), read: callbacks.read } : null);
+    this.sides = new Sides(callbacks.onText ?? null);
+    drawn.insertBefore(this.sides.root, place);
     drawn.insertBefore(this.whatIf.line, place);
     this.writtenBy = callbacks.read ? new WrittenBy(this.gridView, callbacks.read) : null;
     const { button, root: told } = this.writtenBy ?? { button: "", root: "" };
@@ -103,6 +109,7 @@ export class Lens {
     }
     this.kept = kept;
     this.kindSheet.show(grid, this.view);
+    this.sides.show(grid);
     this.whatIf.show(grid, this.view);
     this.overlay.show(grid, this.view);
     this.gridView.show(grid, this.view);
@@ -165,7 +172,7 @@ export class Lens {
 
   /** @param {Place} place */
   pin(place) {
-    if (!this.grid || !this.view) return;
+    if (!this.grid || !this.view || isGap(this.grid, place.row)) return;
     this.change({ focus: place, pins: toggled(this.view.pins, pinOf(this.grid, place)) });
   }
 
@@ -200,7 +207,7 @@ export class Lens {
   inView() {
     const { grid, view } = this;
     const focus = view?.focus;
-    return grid && focus && grid.rows[focus.row] ? pinOf(grid, focus) : null;
+    return grid && focus && grid.rows[focus.row] && !isGap(grid, focus.row) ? pinOf(grid, focus) : null;
   }
 
   /** Draw what depends on focus and pins. */
@@ -209,8 +216,8 @@ export class Lens {
     if (!grid || !view || !joined) return;
     const shown = new Set(shownColumns(grid, view.kinds).map((column) => column.id));
     const focus = view.focus && shown.has(view.focus.column) && grid.rows[view.focus.row] ? view.focus : null;
-    const around = focus ? flow(joined, shown, grid.rows.length, focus) : { feeds: [], fed: [] };
-    const pins = view.pins.filter((pin) => lives(pin, grid));
+    const around = focus ? flow(joined, shown, grid, focus) : { feeds: [], fed: [] };
+    const pins = view.pins.flatMap((pin) => placeOf(pin, grid) ?? []);
     this.gridView.setMarks({ focus, ...around, pins }, this.bright);
     const width = this.width(), { measure } = this.gridView;
     if (focus) this.detail.replaceChildren(...drawDetail(grid, focus, width, measure));

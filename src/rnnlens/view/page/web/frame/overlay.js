@@ -80,7 +80,7 @@ export class Overlay {
     const columns = shownColumns(grid, view.kinds).map((column) => grid.columns.indexOf(column));
     const values = grid.rows.flatMap((_, row) => {
       const numbers = readings.numbersOf(row);
-      return numbers ? columns.map((k) => numbers[k]) : [];
+      return numbers?.length ? columns.map((k) => numbers[k]) : [];
     });
     this.scale = view.follow ? scaleOf(values, view.follow.against.length > 0) : null;
     gridView.over = { version: gridView.over.version + 1, of: (row) => this.over(row) };
@@ -90,8 +90,9 @@ export class Overlay {
   over(row) {
     const { readings, scale } = this;
     if (!readings || (!scale && !readings.turns)) return null;
-    return { row, scale, before: readings.numbersOf(row - 1), here: readings.numbersOf(row),
-      after: readings.numbersOf(row + 1), unedited: readings.uneditedOf(row), turns: readings.turnsOf(row) };
+    const apart = (this.grid?.lines.length ?? 0) > 0; // the next row is of the other text
+    return { row, scale, before: apart ? null : readings.numbersOf(row - 1), here: readings.numbersOf(row),
+      after: apart ? null : readings.numbersOf(row + 1), unedited: readings.uneditedOf(row), turns: readings.turnsOf(row) };
   }
 
   /** The turns between states that are shown, largest first. */

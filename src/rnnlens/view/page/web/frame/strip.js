@@ -1,6 +1,7 @@
 // The strip above the grid: what the marks mean, labels to follow, and where predictions turn.
 
 import { followText, followTitle, fullText, parseFollow } from "../base/follow.js";
+import { besideOf } from "../base/lines.js";
 import { html, shape, toDom } from "../base/markup.js";
 
 /** @typedef {import("../base/follow.js").Scale} Scale */
@@ -54,7 +55,7 @@ export class Strip {
   /** @param {Held} grid @param {View} view @param {Scale | null} scale of what is followed */
   show(grid, view, scale) {
     this.labels = grid.labels;
-    const seen = JSON.stringify([view.turns, grid.edits.length > 0, grid.words.some((word) => word.unknown), grid.follows]);
+    const seen = JSON.stringify([view.turns, grid.edits.length > 0, grid.words.some((word) => word.unknown), grid.follows, grid.lines.length > 0, besideOf(grid)]);
     if (seen !== this.shown) this.keys.replaceChildren(...markKey(grid, view));
     this.shown = seen;
     this.turns.setAttribute("aria-pressed", String(view.turns));
@@ -82,6 +83,9 @@ function markKey(grid, view) {
   ];
   if (grid.words.some((word) => word.unknown)) {
     entries.push(entry("unknown-word", "unknown word", shape("text", { x: 4, y: 10.5, class: "soft", "font-style": "italic" }, "?")));
+  }
+  if (grid.lines.length) {
+    entries.unshift(entry("edit", besideOf(grid) === null ? "far from the first text" : "far from the first run", shape("rect", { x: 6, y: 1, width: 3, height: 10 })));
   }
   if (grid.edits.length) {
     entries.unshift(

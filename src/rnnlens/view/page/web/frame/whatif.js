@@ -3,7 +3,7 @@
 import { editsAt, editWords, push, targetOf, ways, withEdit } from "../base/edits.js";
 import { columnName, lastLayer, wordAfter } from "../base/format.js";
 import { bdi, html } from "../base/markup.js";
-import { lives } from "../panel/pins.js";
+import { placeOf } from "../panel/pins.js";
 import { GoesOn } from "./goeson.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
@@ -165,7 +165,7 @@ export class WhatIf {
  * @returns {Place | null}
  */
 export function subjectOf(grid, view, can) {
-  const pins = view.pins.filter((pin) => lives(pin, grid)).reverse();
+  const pins = view.pins.flatMap((pin) => placeOf(pin, grid) ?? []).reverse();
   return [...pins, ...(view.focus ? [view.focus] : [])].find((place) => grid.rows[place.row] && can(place)) ?? null;
 }
 

@@ -2,6 +2,7 @@
 
 import { parseFollow } from "../base/follow.js";
 import { columnName, lastLayer, visible, wordAfter } from "../base/format.js";
+import { readingAt, rowShowing } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
 import { canAsk, drawWaterfall, logits, READINGS, readingsOf, shades } from "../panel/written.js";
 import { list } from "./menus.js";
@@ -63,7 +64,7 @@ export class WrittenBy {
   show(grid, view) {
     const place = subjectOf(grid, view, ({ column, row }) => {
       const found = grid.columns.find((one) => one.id === column);
-      return found !== undefined && canAsk(found) && row >= found.back;
+      return found !== undefined && canAsk(found) && (readingAt(grid, row).row ?? -1) >= found.back;
     });
     const other = place?.column !== this.place?.column || place?.row !== this.place?.row
       || grid.text !== this.grid?.text || grid.semantic !== this.grid?.semantic || grid.run !== this.grid?.run || grid.edits.length !== this.grid?.edits.length;
@@ -97,7 +98,8 @@ export class WrittenBy {
     if (!grid || !place || !this.isOpen) return;
     if (grid.edits.length) return this.draw(EDITED);
     const contrast = parseFollow(this.labels.value) ?? { labels: [], against: [] };
-    const asked = { run: grid.run, text: grid.text, semantic: grid.semantic, column: place.column, row: place.row, ...contrast };
+    const { run, text, row } = readingAt(grid, place.row);
+    const asked = { run, text, semantic: grid.semantic, column: place.column, row: row ?? 0, ...contrast };
     const question = JSON.stringify(asked), turn = ++this.turn;
     if (question === this.question) return;
     this.question = question;
@@ -129,9 +131,11 @@ export class WrittenBy {
       this.choice.querySelector("select")?.focus();
     }));
     const ahead = html("p", {}, html("b", {}, bdi(sides[0])), " against ", html("b", {}, bdi(sides[1])), `: ${logits(written.difference)}`);
+    const side = readingAt(grid, place.row), shown = (written.without ?? []).map((_, row) => rowShowing(grid, { ...side, row }));
+    const words = shown.map((row) => grid.words[row ?? -1]?.text ?? "");
     const help = READINGS.find(([key]) => key === reading)?.[2] ?? "";
     this.told.replaceChildren(ahead, ...(written.note ? [html("p", { class: "soft" }, written.note)] : []),
-      html("p", { class: "soft" }, help), ...drawWaterfall(written, reading, grid));
-    this.gridView.setParts(new Map(shades(written, reading).map((part, row) => [row, part])));
+      html("p", { class: "soft" }, help), ...drawWaterfall(written, reading, words));
+    this.gridView.setParts(new Map(shades(written, reading).map((part, row) => [shown[row] ?? -1, part])));
   }
 }

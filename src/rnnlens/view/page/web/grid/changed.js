@@ -1,7 +1,8 @@
-// Where edits were made, and how far what they changed lies from what it was.
+// Where edits were made, and how far states lie from what they were, or from those of the other of two readings.
 
 import { editedKinds } from "../base/edits.js";
 import { percent, visible } from "../base/format.js";
+import { otherName, rowBeside } from "../base/lines.js";
 import { shape } from "../base/markup.js";
 import { INK, round } from "./bars.js";
 
@@ -10,45 +11,60 @@ import { INK, round } from "./bars.js";
 /** @typedef {import("../base/markup.js").Shape} Shape */
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {import("./layout.js").Slot} Slot */
-/** What edits did to a state. @typedef {{change: Change | null, edited: boolean}} Edited */
+/**
+ * What edits did to a state, or how it differs from the one beside it: `said` in words, `mark` whether it is drawn.
+ * @typedef {{change: Change | null, edited: boolean, mark: boolean, said: string}} Changed
+ */
 
 export const LEAST = 0.0005; // bits: less is no change that anybody could see
 const CORNER = 0.55; // of the rectangle's width
 
-/** What edits did to a state. @param {Held} grid @param {number} row @param {Pick<Slot, "column" | "index">} slot @returns {Edited} */
-export function editedOf(grid, row, { column, index }) {
-  const change = grid.changes[row]?.[index] ?? null;
-  return { change: change && change.bits >= LEAST ? change : null,
-    edited: grid.edits.length > 0 && editedKinds(grid.edits, row - column.back).has(column.kind) };
+/** How a state has changed. @param {Held} grid @param {number} row @param {Pick<Slot, "column" | "index">} slot @returns {Changed} */
+export function changeOf(grid, row, { column, index }) {
+  if (grid.lines.length) return besideChange(grid, row, index);
+  const found = grid.changes[row]?.[index] ?? null;
+  const change = found && found.bits >= LEAST ? found : null;
+  const edited = grid.edits.length > 0 && editedKinds(grid.edits, row - column.back).has(column.kind);
+  return { change, edited, mark: change !== null, said: changeWords(change, edited) };
 }
 
-/** How much a state has changed, in words; empty: not at all. @param {Edited} edited */
-export function changeWords({ change, edited }) {
+/** @param {Change | null} change @param {boolean} edited */
+function changeWords(change, edited) {
   if (!change) return edited ? "edited, which changes nothing" : "";
   const [label, p] = change.before;
   return `${edited ? "edited, " : ""}${change.bits.toFixed(2)} bits from before; ${visible(label)} was ${percent(p)}, is ${percent(change.now)}`;
 }
 
+/** How far a state lies from the one beside it; drawn once, on the second's line. @param {Held} grid @param {number} row @param {number} index @returns {Changed} */
+function besideChange(grid, row, index) {
+  const beside = rowBeside(grid, row), isFirst = grid.lines[row]?.side === "first";
+  const change = beside === null ? null : grid.changes[isFirst ? beside : row]?.[index] ?? null;
+  const other = beside === null ? null : grid.rows[beside]?.[index] ?? null;
+  if (!change || !other?.top.length) return { change: null, edited: false, mark: false, said: "" };
+  const name = visible(otherName(grid, row)), [label, p] = other.top[0];
+  const far = change.bits >= LEAST ? `${change.bits.toFixed(2)} bits from ${name}` : `as in ${name}`;
+  return { change, edited: false, mark: !isFirst && change.bits >= LEAST, said: `${far}, which says ${visible(label)} ${percent(p)}` };
+}
+
 /**
  * An edited state has a heavy edge and a filled corner; beside the rectangle stands how far the state lies from what
- * it was, from the bottom up: the whole height is 1 bit.
- * @param {Edited} edited @param {Layout} layout
+ * it was, or from the one beside it, from the bottom up: the whole height is 1 bit.
+ * @param {Changed} changed @param {Layout} layout
  * @returns {Shape[]}
  */
-export function drawEdited(edited, layout) {
+export function drawChanged(changed, layout) {
   const compact = layout.density === "compact", width = layout.mark, height = layout.state;
   /** @type {Shape[]} */ const parts = [];
-  if (edited.change) {
-    const tall = round(Math.max(1.5, edited.change.bits * height));
+  if (changed.change && changed.mark) {
+    const tall = round(Math.max(1.5, changed.change.bits * height));
     const place = compact ? { x: round(width - 2.6), width: 2.6 } : { x: round(width + 1.2), width: round(2.4 * layout.scale) };
     parts.push(shape("rect", { class: "changed", ...place, y: round(height - tall), height: tall, fill: INK }));
   }
-  if (edited.edited) {
+  if (changed.edited) {
     const side = round(Math.min(width * CORNER, height * CORNER));
     parts.push(shape("rect", { class: "edited", x: 1, y: 1, width: width - 2, height: height - 2, rx: 2, fill: "none",
       stroke: INK, "stroke-width": compact ? 1.6 : 2 }),
     shape("path", { class: "edited corner", d: `M0 0h${side}l${-side} ${side}z`, fill: INK }));
   }
-  const said = changeWords(edited);
-  return parts.length ? [shape("g", { class: "editing" }, shape("title", {}, said), ...parts)] : [];
+  return parts.length ? [shape("g", { class: "editing" }, shape("title", {}, changed.said), ...parts)] : [];
 }

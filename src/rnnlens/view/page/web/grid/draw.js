@@ -3,9 +3,10 @@
 import { followed, followedChange } from "../base/follow.js";
 import { describe, columnName, groupName, lastLayer, visible, wordAfter } from "../base/format.js";
 import { isUnfinished } from "../base/held.js";
+import { readingAt } from "../base/lines.js";
 import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted, tail } from "../base/text.js";
-import { changeWords, drawEdited, editedOf } from "./changed.js";
+import { changeOf, drawChanged } from "./changed.js";
 import { drawBars, INK, label, LABEL, round, SOFT } from "./bars.js";
 import { drawFollowed, drawSurprisal, drawTurns, followedFill } from "./over.js";
 import { drawSeries, drawStrip, numberWords } from "./scale.js";
@@ -21,6 +22,7 @@ import { drawUnread } from "./unread.js";
 /** @typedef {import("../base/markup.js").Shape} Shape */
 
 const RULE = "#d9d9d3";
+const BRACKET = 10; // the room that joins two lines
 const NONE = "#9a9aa3"; // of a group that has no colour
 
 /**
@@ -33,7 +35,7 @@ const NONE = "#9a9aa3"; // of a group that has no colour
  */
 export function drawState(grid, state, slot, layout, more = {}, over = null, editing = []) {
   const compact = layout.density === "compact";
-  if (state.unread) return drawUnread(slot, layout, more);
+  if (state.unread) return drawUnread(slot, layout, more, state.top.length > 0);
   const colour = { fill: state.colour, "--group": grid.groups.get(state.group) ?? NONE, "--share": state.share };
   const mark = shape("rect", { class: "mark", width: layout.mark, height: layout.state,
     rx: compact ? 2 : 3, stroke: "#000", "stroke-opacity": 0.1,
@@ -85,11 +87,11 @@ export function drawRow(grid, row, layout, id, over = null) {
   const drawn = !states ? [] : layout.slots.map((slot, k) => {
     const { column } = slot, state = states[slot.index];
     const named = id(k);
-    const edited = editedOf(grid, row, slot), changed = changeWords(edited);
+    const changed = changeOf(grid, row, slot);
     const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}${wasFollowed(over, slot.index)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
-      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state, grid.scale)) + told + (changed && `; ${changed}`) } : {};
-    const made = drawState(grid, state, slot, layout, said, over, drawEdited(edited, layout));
+      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state, grid.scale)) + told + (changed.said && `; ${changed.said}`) } : {};
+    const made = drawState(grid, state, slot, layout, said, over, drawChanged(changed, layout));
     return slot !== layout.own ? made
       : inSight(layout, layout.row + between / 2, between / 2, made, ...drawSurprisal(grid, row, layout));
   });
@@ -107,15 +109,17 @@ export function drawWord(grid, row, layout) {
   const middle = layout.state / 2;
   const sign = isUnfinished(grid, row) ? "…" : word.unknown ? "?" : "";
   const mark = sign ? layout.measure(sign, size) + (sign === "?" ? 3 : 0) : 0;
-  const room = right - (layout.numbers ? layout.numbers + 6 : 0) - mark - (layout.series ? layout.series.width + 12 : 0);
+  const room = right - (layout.numbers ? layout.numbers + 6 : 0) - mark - (layout.series ? layout.series.width + 12 : 0)
+    - (grid.lines.length ? BRACKET : 0);
   const said = fitted(visible(word.text), room, size, layout.measure, weight);
   const width = round(layout.measure(said, size, weight));
   const colour = grid.groups.get(word.group) ?? NONE;
-  /** @type {Shape[]} */ const parts = [];
+  /** @type {Shape[]} */ const parts = drawBracket(grid, row, layout);
+  const { row: number } = readingAt(grid, row), small = compact ? 8.5 : round(11 * layout.scale);
+  if (number === null) return shape("g", {}, ...parts);
   // Where rows are low, every fifth has its number.
-  if (layout.numbers && (!compact || layout.row > 13 || (row + 1) % 5 === 0)) {
-    const small = compact ? 8.5 : round(11 * layout.scale);
-    parts.push(label(round(layout.numbers), round(middle + small * 0.32), String(row + 1), { class: "soft", fill: SOFT,
+  if (layout.numbers && (!compact || layout.row > 13 || (number + 1) % 5 === 0)) {
+    parts.push(label(round(layout.numbers), round(middle + small * 0.32), String(number + 1), { class: "soft", fill: SOFT,
       "font-size": small, "text-anchor": "end" }));
   }
   const baseline = round(middle + (compact ? size * 0.34 : size * 0.22));
@@ -127,7 +131,21 @@ export function drawWord(grid, row, layout) {
   const line = compact ? { x: right + 3, y: 0.5, width: 3, height: layout.state - 1 }
     : { x: round(right - mark - width), y: round(baseline + size * 0.3), width, height: round(size * 0.2), rx: 1 };
   parts.push(shape("rect", { ...line, fill: colour }));
+  const then = grid.lines[row]?.then, below = round(baseline + size * 0.5 + small);
+  if (then && !compact && below < layout.state + 4) {
+    const told = fitted(`then ${visible(then)}`, room, small, layout.measure);
+    parts.push(label(right, below, told, { class: "soft", fill: SOFT, "font-size": small, "text-anchor": "end" }));
+  }
   return shape("g", {}, ...drawSeries(grid, row, layout), ...parts);
+}
+
+/** What joins two lines that stand side by side. @param {Held} grid @param {number} row @param {Layout} layout @returns {Shape[]} */
+function drawBracket(grid, row, layout) {
+  const line = grid.lines[row];
+  if (!line || line.side === "both") return [];
+  const x = round(layout.numbers ? layout.numbers + 5 : 2), middle = round(layout.state / 2), gap = layout.row - layout.state;
+  const d = line.side === "first" ? `M${x + 5} ${middle}h-5V${layout.state + gap / 2}` : `M${x + 5} ${middle}h-5V${-gap / 2}`;
+  return [shape("path", { class: "bracket", d, fill: "none", stroke: SOFT })];
 }
 
 /**
@@ -136,9 +154,9 @@ export function drawWord(grid, row, layout) {
  * @param {Held} grid @param {number} row @param {Layout} layout @param {Part | null} part
  */
 export function drawRowHead(grid, row, layout, part = null) {
-  const word = grid.words[row], name = visible(word.text), half = isUnfinished(grid, row);
-  const read = word.unknown ? `, unknown: read as ${visible(word.label)}` : "";
-  const title = half ? `${name}…, not finished yet` : `${name}, ${groupName(word.group)}${read}`;
+  const word = grid.words[row], gap = readingAt(grid, row).row === null, half = isUnfinished(grid, row);
+  const name = gap ? "no word" : visible(word.text), read = word.unknown ? `, unknown: read as ${visible(word.label)}` : "";
+  const title = gap ? "no word of this text stands here" : half ? `${name}…, not finished yet` : `${name}, ${groupName(word.group)}${read}`;
   const said = name + (half ? ", not finished" : word.unknown ? ", unknown word" : "");
   const shade = !part ? [] : [shape("rect", { class: `part ${part.share < 0 ? "against" : "for"}`, width: layout.words - 6,
     height: layout.state, rx: 4, "fill-opacity": round(0.35 * Math.abs(part.share)) })];

@@ -1,5 +1,8 @@
 // What feeds a state and what it feeds, through columns that are not shown.
 
+import { rowsAfter } from "../base/lines.js";
+
+/** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/schema.d.ts").Place} Place */
 
@@ -38,21 +41,22 @@ export function neighbours({ columns }) {
  * @param {Beside} beside
  * @param {number} sign -1: towards earlier rows, 1: towards later ones
  * @param {Set<string>} shown
- * @param {number} rows
+ * @param {Pick<Held, "rows" | "lines" | "words">} grid
  * @param {Place} from
  * @returns {Place[]}
  */
-function walk(beside, sign, shown, rows, from) {
+function walk(beside, sign, shown, grid, from) {
   /** @type {Place[]} */ const found = [];
   const seen = new Set([`${from.column} ${from.row}`]);
   const open = [from];
   for (let at = open.pop(); at; at = open.pop()) {
     for (const [column, up] of beside.get(at.column) ?? []) {
-      const next = { column, row: at.row + sign * up };
-      const key = `${next.column} ${next.row}`;
-      if (next.row < 0 || next.row >= rows || seen.has(key)) continue;
-      seen.add(key);
-      (shown.has(column) ? found : open).push(next);
+      for (const row of rowsAfter(grid, at.row, sign * up)) {
+        const next = { column, row }, key = `${column} ${row}`;
+        if (row >= grid.rows.length || seen.has(key)) continue;
+        seen.add(key);
+        (shown.has(column) ? found : open).push(next);
+      }
     }
   }
   return found;
@@ -62,13 +66,13 @@ function walk(beside, sign, shown, rows, from) {
  * The shown states that feed a state and that it feeds.
  * @param {{sources: Beside, targets: Beside}} joined what neighbours() gave
  * @param {Set<string>} shown ids of the columns that are drawn
- * @param {number} rows
+ * @param {Pick<Held, "rows" | "lines" | "words">} grid
  * @param {Place} place
  * @returns {{feeds: Place[], fed: Place[]}}
  */
-export function flow(joined, shown, rows, place) {
+export function flow(joined, shown, grid, place) {
   return {
-    feeds: walk(joined.sources, -1, shown, rows, place),
-    fed: walk(joined.targets, 1, shown, rows, place),
+    feeds: walk(joined.sources, -1, shown, grid, place),
+    fed: walk(joined.targets, 1, shown, grid, place),
   };
 }

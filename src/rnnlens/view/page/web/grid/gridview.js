@@ -166,12 +166,12 @@ export class GridView {
     }
     const word = grid.words[row];
     const half = isUnfinished(grid, row);
-    const part = this.parts.get(row) ?? null, text = JSON.stringify([word, half, part, seriesAt(grid, row, layout)]);
-    const states = grid.rows[row];
-    const fresh = held.drawn === undefined;
-    if (fresh) held.element.style.top = `${row * layout.row + 3}px`;
+    const part = this.parts.get(row) ?? null, text = JSON.stringify([word, half, part, grid.lines[row], seriesAt(grid, row, layout)]);
+    const states = grid.rows[row], fresh = held.drawn === undefined;
     if (fresh || held.text !== text) {
       held.text = text;
+      const nearer = grid.lines[row]?.side === "second" ? (layout.row - layout.state) / 3 : 0; // to the line beside
+      held.element.style.top = `${Math.round(row * layout.row + 3 - nearer)}px`;
       held.element.classList.toggle("unfinished", half);
       const drawn = toDom(drawRowHead(grid, row, layout, part));
       held.word.replaceWith(drawn);

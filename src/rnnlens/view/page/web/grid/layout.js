@@ -83,8 +83,8 @@ function wordColumn(grid, { compact, size, scale }, room, measure, now) {
     return Math.max(most, measure(visible(word.text), size, compact ? 500 : 600) + mark);
   }, 0);
   const most = room > NARROW ? size * (compact ? 11 : 9) : room * 0.27;
-  // In steps, so that the columns stand still while a word is typed.
-  const width = between(Math.ceil((longest + 14) / 16) * 16, 48, most);
+  // In steps, so that the columns stand still while a word is typed; lines of two texts are joined at the left.
+  const width = between(Math.ceil((longest + 14 + (grid.lines.length ? 10 : 0)) / 16) * 16, 48, most);
   const series = seriesIn(grid, numbers + 8, room);
   const needed = Math.round(width + (numbers ? numbers + 8 : 4) + (series ? series.width + 14 : 0));
   return { width: needed <= now && now <= needed + SLACK ? now : needed, size, numbers, series };

@@ -9,7 +9,7 @@ import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 /** @returns {View} */
 export function plainView() {
   return {
-    run: null, text: null, semantic: null, palette: null, density: "bars", kinds: null,
+    run: null, text: null, beside: null, semantic: null, palette: null, density: "bars", kinds: null,
     naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid",
   };
 }
@@ -64,12 +64,13 @@ function pinned(pin, view) {
 export function encode(view, usual = {}) {
   /** @type {string[]} */ const parts = [];
   const plain = { ...plainView(), ...usual };
-  /** @param {"run" | "semantic" | "palette" | "density" | "naming" | "page"} key */
+  /** @param {"run" | "beside" | "semantic" | "palette" | "density" | "naming" | "page"} key */
   const add = (key) => {
     const value = view[key];
     if (value !== null && value !== plain[key]) parts.push(`${key}=${quoted(value)}`);
   };
   add("run");
+  add("beside");
   add("page");
   if (view.text !== null && view.text !== plain.text) parts.push(`text=${quoted(view.text)}`);
   for (const edit of view.edits) parts.push(`edit=${quoted(edit).replace(/%3D/g, "=")}`);
@@ -143,7 +144,7 @@ export function decode(hash) {
 function take(view, key, raw) {
   const value = unquoted(raw);
   switch (key) {
-    case "run": case "semantic": case "palette":
+    case "run": case "beside": case "semantic": case "palette":
       if (value === "") return false;
       view[key] = value;
       return true;
@@ -205,17 +206,19 @@ function take(view, key, raw) {
 export function fitRun(view, has) {
   const fitted = { ...view };
   /** @type {string[]} */ const problems = [];
-  /** @param {"run" | "semantic" | "palette"} key @param {string[]} known @param {string} who */
+  /** @param {"run" | "beside" | "semantic" | "palette"} key @param {string[]} known @param {string} who */
   const check = (key, known, who) => {
     const value = view[key];
     if (value === null || known.includes(value)) return;
-    problems.push(`the link names ${key} ${quote(value)}, which ${who}`);
+    problems.push(`the link names ${key === "beside" ? "run" : key} ${quote(value)}, which ${who}`);
     fitted[key] = null;
   };
-  check("run", has.runs.map((run) => run.id), "is not served here");
+  const ids = has.runs.map((run) => run.id);
+  check("run", ids, "is not served here");
+  check("beside", ids, "is not served here");
   check("semantic", has.semantics, "this run has not");
   check("palette", has.palettes, "this run has not");
-  const served = new Set([null, ...has.runs.map((run) => run.id)]);
+  const served = new Set([null, ...ids]);
   for (const { run } of view.pins) {
     if (run !== null && !served.has(run)) problems.push(`the link pins a state of run ${quote(run)}, which is not served here`);
   }

@@ -6,7 +6,7 @@ import { hold } from "../base/held.js";
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Gets} Gets */
 /** @typedef {import("../base/schema.d.ts").Posts} Posts */
-/** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null, edits: string[]}} Wish */
+/** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null, edits: string[], beside: string | null}} Wish */
 /** @typedef {{wish: Wish, more: boolean, since: number, answered: boolean, stop: AbortController}} Flight */
 /**
  * @typedef {{onGrid: (grid: Held) => void, onProblem: (told: string) => void,
@@ -63,7 +63,7 @@ async function answered(answer) {
 
 /** Whether two wishes differ in their text and edits alone. @param {Wish} a @param {Wish} b */
 function alike(a, b) {
-  return a.run === b.run && a.semantic === b.semantic && a.palette === b.palette;
+  return a.run === b.run && a.beside === b.beside && a.semantic === b.semantic && a.palette === b.palette;
 }
 
 /**

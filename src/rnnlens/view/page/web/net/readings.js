@@ -1,5 +1,7 @@
 // Followed labels and turns, asked for row by row: those in view first, and never while somebody types.
 
+import { besideOf } from "../base/lines.js";
+
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Follow} Follow */
 /** @typedef {import("../base/schema.d.ts").Posts} Posts */
@@ -42,7 +44,7 @@ export class Readings {
 
   /** What is to be read now, and the rows in view. @param {Held} grid @param {View} view @param {[number, number]} range */
   show(grid, view, range) {
-    const question = JSON.stringify([grid.run, view.follow]);
+    const question = JSON.stringify([grid.run, besideOf(grid), view.follow]);
     if (question !== this.question) {
       this.numbers = new WeakMap();
       this.unedited = new WeakMap();
@@ -121,7 +123,7 @@ export class Readings {
     const flight = new AbortController();
     this.flight = flight;
     const { path, first, limit } = wish, rows = grid.rows.slice(first, first + limit), question = this.question;
-    const asked = { run: grid.run, text: grid.text, semantic: grid.semantic, first, limit, edits: wish.edits };
+    const asked = { run: grid.run, text: grid.text, semantic: grid.semantic, first, limit, edits: wish.edits, beside: besideOf(grid) };
     const known = wish.edits.length || !grid.edits.length ? this.numbers : this.unedited;
     try {
       if (path === "api/follow") {

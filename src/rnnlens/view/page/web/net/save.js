@@ -2,6 +2,7 @@
 
 import { thousands } from "../base/format.js";
 import { release } from "../base/held.js";
+import { readings } from "../base/lines.js";
 import { toText } from "../base/markup.js";
 import { drawSheet } from "../grid/picture.js";
 
@@ -77,7 +78,7 @@ export function embeddable(value) {
  * @param {[string, number, string, number, number][]} bits divergences that are known
  */
 export function standalonePage(empty, grid, view, bits) {
-  const own = view.pins.filter((pin) => pin.text === grid.text && pin.semantic === grid.semantic);
+  const own = view.pins.filter((pin) => readings(grid).some(({ text }) => text === pin.text) && pin.semantic === grid.semantic);
   const held = embeddable({ grid: release(grid), view: { ...view, pins: own, page: "grid" }, bits });
   const place = /(<script type="application\/json" id="embedded">)null(<\/script>)/;
   if (!place.test(empty)) throw new Error("the server's page has no place for the grid; reload this one");
@@ -93,4 +94,23 @@ export async function saveHtml(grid, view, bits) {
   if (!answer.ok) throw new Error(`the server answered ${answer.status}; the page could not be saved`);
   const page = standalonePage(await answer.text(), grid, view, bits);
   download(new Blob([page], { type: "text/html" }), fileName(grid.text, "html"));
+}
+
+/**
+ * Save a grid as it is asked for, once it is here; what went wrong, in words.
+ * @param {"svg" | "png" | "html"} as @param {Promise<Held>} whole @param {View} view
+ * @param {import("../base/text.js").Measure} measure @param {(row: number) => import("../grid/over.js").Over | null} over
+ * @param {[string, number, string, number, number][]} bits
+ */
+export async function saveAs(as, whole, view, measure, over, bits) {
+  try {
+    const grid = await whole;
+    if (as === "svg") saveSvg(grid, view, measure, over);
+    else if (as === "png") await savePng(grid, view, measure, over);
+    else await saveHtml(grid, { ...view, follow: null, turns: false }, bits);
+    return "";
+  } catch (error) {
+    const told = error instanceof Error ? error.message : String(error);
+    return error instanceof TypeError ? "the server does not answer; nothing was saved" : told;
+  }
 }

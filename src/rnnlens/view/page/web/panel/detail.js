@@ -4,9 +4,10 @@ import {
   columnName, groupName, semanticHelp, lastLayer, ordinal, percent, perplexity, probability, readHelp, usedWords, visible,
   wantedName, wordAfter,
 } from "../base/format.js";
+import { columnsAt, isGap, readingAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { tail } from "../base/text.js";
-import { changeWords, editedOf } from "../grid/changed.js";
+import { changeOf } from "../grid/changed.js";
 import { colourOf, drawLabel } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { amountOn, drawAxis, numberWords } from "../grid/scale.js";
@@ -20,6 +21,7 @@ import { amountOn, drawAxis, numberWords } from "../grid/scale.js";
 const ROOMY = 250; // a panel whose labels can be larger
 const UNREAD = "No word was read into this state yet: it is what the network starts from. What a probe makes of it means "
   + "nothing, so nothing is drawn.";
+const GAP = "No word here", GAPS = "The other text has a word in this line, and this one has none that stands beside it.";
 const USED = "how much the model's own prediction moves along what the kind's probe reads, over the most that a push of equal size can do";
 const PATH = 14; // the size of a path that stands for a symbol
 
@@ -74,9 +76,9 @@ function fact(term, ...told) {
   return [html("dt", {}, term), html("dd", {}, ...told)];
 }
 
-/** @param {Held} grid @param {Column} column @param {State} state */
-function facts(grid, column, state) {
-  const own = grid.columns.find((one) => one.letter === "y");
+/** @param {Held} grid @param {Column[]} columns of its run @param {Column} column @param {State} state */
+function facts(grid, columns, column, state) {
+  const own = columns.find((one) => one.letter === "y");
   const list = html("dl", {});
   if (state.wanted) {
     const [name, p, rank] = state.wanted;
@@ -107,15 +109,16 @@ function facts(grid, column, state) {
  */
 export function drawDetail(grid, place, width, measure) {
   const index = grid.columns.findIndex((column) => column.id === place.column);
-  const column = grid.columns[index], state = grid.rows[place.row]?.[index];
+  const columns = columnsAt(grid, place.row), column = columns[index], state = grid.rows[place.row]?.[index];
   if (!column || !state) return [];
   const last = lastLayer(grid.columns);
-  const name = columnName(column, last), changed = changeWords(editedOf(grid, place.row, { column, index }));
+  const name = columnName(column, last), changed = changeOf(grid, place.row, { column, index }).said;
+  if (isGap(grid, place.row)) return [html("h2", {}, GAP), html("p", {}, GAPS)];
   const told = state.unread ? [html("p", {}, UNREAD)]
-    : [toDom(drawTop(grid, state, width, measure)), facts(grid, column, state),
+    : [toDom(drawTop(grid, state, width, measure)), facts(grid, columns, column, state),
       ...(column.used === null ? [] : [html("p", { class: "used", title: USED }, `Readable here, ${usedWords(column.used)}: ${column.used.toFixed(2)}`)])];
   return [
-    html("h2", {}, symbol(column, place.row, last, width, measure)),
+    html("h2", {}, symbol(column, readingAt(grid, place.row).row ?? 0, last, width, measure)),
     html("p", { class: "name" }, `${column.letter ? name[0].toUpperCase() + name.slice(1) : name}, after `,
       html("b", {}, bdi(wordAfter(grid, column, place.row)))),
     html("p", { class: "equation" }, visible(column.equation)),
@@ -136,7 +139,7 @@ export function drawHint(grid) {
   const list = html("dl", { class: "keys" });
   for (const [key, does] of keys) list.append(html("dt", {}, html("kbd", {}, key)), html("dd", {}, does));
   const look = "Point at a state to see what feeds it and what it feeds. Click to pin it, and compare it with others. "
-    + "Click a label to follow it through every state.";
+    + "Click a label to follow it through every state. Write {is|are} into the text to hold two side by side.";
   const bare = "This run has no probes, so only the model's own prediction is drawn. To see every state: ";
   const only = grid && !grid.semantics.length ? [html("p", {}, bare, html("code", {}, "rnnlens fit"))] : [];
   return [html("h2", {}, "How to read it"), html("p", {}, read), html("p", {}, look), ...only, list];

@@ -1,6 +1,7 @@
 // Pinned states: kept while the text and the run change, and asked how far apart they are.
 
 import { apart, inWords, lastLayer, semanticName, visible, wordAfter } from "../base/format.js";
+import { columnsAt, readingAt, readings, rowShowing } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { drawBars, LABEL, PITCH } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
@@ -35,12 +36,19 @@ export function pairKey(a, b) {
  * @returns {Pin}
  */
 export function pinOf(grid, place) {
-  return { column: place.column, row: place.row, run: grid.run, text: grid.text, semantic: grid.semantic };
+  const { run, text, row } = readingAt(grid, place.row);
+  return { column: place.column, row: row ?? 0, run, text, semantic: grid.semantic };
+}
+
+/** Where a pin's state is drawn; null: nowhere here. @param {Pin} pin @param {Held} grid @returns {Place | null} */
+export function placeOf(pin, grid) {
+  const row = pin.semantic === grid.semantic ? rowShowing(grid, pin) : null;
+  return row === null ? null : { column: pin.column, row };
 }
 
 /** Whether a pin is one of the states drawn. @param {Pin} pin @param {Held} grid */
 export function lives(pin, grid) {
-  return pin.run === grid.run && pin.text === grid.text && pin.semantic === grid.semantic && pin.row < grid.words.length;
+  return placeOf(pin, grid) !== null;
 }
 
 /** Pin a state or take its pin away. @param {Pin[]} pins @param {Pin} pin */
@@ -52,11 +60,13 @@ export function toggled(pins, pin) {
 
 /**
  * A state depends on the words up to its own: is none of them another?
- * @param {Held} a @param {Held} b @param {number} row
+ * @param {Held} a @param {Pin} pin of a text of `a` @param {Held} b @param {{run: string, text: string}} side of `b`
  */
-function unchanged(a, b, row) {
-  if (row >= b.words.length) return false;
-  for (let k = 0; k <= row; k++) if (a.words[k]?.text !== b.words[k].text) return false;
+function unchanged(a, pin, b, side) {
+  for (let row = 0; row <= pin.row; row++) {
+    const before = rowShowing(a, { ...pin, row }), now = rowShowing(b, { ...side, row });
+    if (before === null || now === null || a.words[before].text !== b.words[now].text) return false;
+  }
   return true;
 }
 
@@ -69,18 +79,19 @@ function unchanged(a, b, row) {
 export function carried(pins, before, now) {
   return pins.map((pin) => {
     const known = { ...pin, run: pin.run ?? now.run, text: pin.text ?? now.text, semantic: pin.semantic ?? now.semantic };
-    if (!before || before.run !== now.run || !lives(known, before)) return known;
-    return unchanged(before, now, pin.row) ? { ...known, text: now.text } : known;
+    if (!before || lives(known, now) || !lives(known, before)) return known;
+    const here = readings(now).find((side) => side.run === known.run && unchanged(before, known, now, side));
+    return here ? { ...known, text: here.text } : known;
   });
 }
 
 /** What a pin shows, from the grid it is in. @param {Pin} pin @param {Held} grid @returns {Kept | null} */
 export function keep(pin, grid) {
   const index = grid.columns.findIndex((column) => column.id === pin.column);
-  const state = grid.rows[pin.row]?.[index];
+  const row = placeOf(pin, grid)?.row ?? pin.row, state = grid.rows[row]?.[index];
   if (!state) return null;
-  const { columns, labels, groups, title, follows } = grid, column = columns[index];
-  return { state, after: wordAfter(grid, column, pin.row), column, last: lastLayer(columns), title, follows, labels,
+  const { labels, groups, follows } = grid, columns = columnsAt(grid, row), column = columns[index], { title } = readingAt(grid, row);
+  return { state, after: wordAfter(grid, column, row), column, last: lastLayer(columns), title, follows, labels,
     groups };
 }
 
@@ -92,8 +103,8 @@ export function keep(pin, grid) {
 export function knownBits(grid, pins, between) {
   const drawn = pins.filter((pin) => lives(pin, grid));
   return drawn.flatMap((a, k) => drawn.slice(k + 1).flatMap((b) => {
-    const known = between.get(pairKey(a, b));
-    return known?.exact ? [/** @type {[string, number, string, number, number]} */ ([a.column, a.row, b.column, b.row, known.bits])] : [];
+    const known = between.get(pairKey(a, b)), [from, to] = [a, b].map((pin) => placeOf(pin, grid)?.row ?? pin.row);
+    return known?.exact ? [/** @type {[string, number, string, number, number]} */ ([a.column, from, b.column, to, known.bits])] : [];
   }));
 }
 

@@ -4,7 +4,6 @@ import { visible } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { round } from "../grid/bars.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/schema.d.ts").Written} Written */
 /** @typedef {"stored" | "path" | "without" | "gates"} Reading */
@@ -91,11 +90,11 @@ function bar({ from, value }, low, high) {
 
 /**
  * The waterfall as a table.
- * @param {Written} written @param {Reading} reading @param {Held} grid
+ * @param {Written} written @param {Reading} reading @param {string[]} words
  * @returns {Node[]}
  */
-export function drawWaterfall(written, reading, grid) {
-  const falls = waterfall(written, reading, grid.words.map((word) => word.text));
+export function drawWaterfall(written, reading, words) {
+  const falls = waterfall(written, reading, words);
   const adds = reading === "stored" || reading === "path";
   const ends = [0, ...falls.flatMap(({ from, value }) => [from, from + value]), ...(adds ? [written.difference] : [])];
   const low = Math.min(...ends), high = Math.max(...ends);

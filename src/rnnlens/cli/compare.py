@@ -1,0 +1,171 @@
+"""`rnnlens compare`: where two runs, or two kinds of one, disagree over a corpus."""
+
+import argparse
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rnnlens.cli.output import draw
+from rnnlens.cli.trust import add_trust_flags, heed
+from rnnlens.cli.view import unique_names
+from rnnlens.corpus.corpus import Corpus
+from rnnlens.corpus.tokens import SPLITS, ReadingConfig
+from rnnlens.errors import RnnlensError
+from rnnlens.files import write_bytes
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.progress import Progress
+from rnnlens.run import Run, run_at
+from rnnlens.view.draw.accuracy import check_figure
+from rnnlens.view.draw.disagreement import page, table, write_figure
+from rnnlens.view.opening import opened
+from rnnlens.view.pair.corpus import Disagreement, End, Sentence, disagreement
+from rnnlens.view.pair.links import link
+
+_HELP = """\
+Compare two runs, or two kinds of one run, over a whole corpus: after every word, how far apart are
+what they say? The sentences on which they disagree most are listed, each with the word after which
+they are furthest apart, in brackets, and what both find most probable there.
+
+Two runs are compared by their own predictions, or by a kind that --kinds names; labels are the same
+where they have the same name. With -o the list is written: .html with links to the page, which
+`rnnlens view` serves, .csv or .json.
+
+examples:
+  rnnlens compare runs/lstm runs/gru --corpus news.txt
+  rnnlens compare runs/lstm runs/gru --corpus news.txt --kinds h2 -o where.html --figure where.svg
+  rnnlens compare runs/lstm --kinds l2,s2 --corpus news.txt      two kinds of one run
+  rnnlens compare runs/lstm/kept/0002 runs/lstm --corpus news.txt   before and after training"""
+
+_ENDINGS = (".html", ".csv", ".json")
+_WORDS = 100_000
+
+
+def add_to(verbs: Any) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "compare", help="where two runs or two kinds disagree", description=_HELP
+    )
+    parser.add_argument("runs", metavar="RUN", type=run_at, nargs="+",
+                        help="two run folders, or one whose kinds are compared")  # fmt: skip
+    parser.add_argument("--corpus", metavar="CORPUS", required=True,
+                        help="a file, a folder or nltk:NAME, whose words are read")  # fmt: skip
+    parser.add_argument("--part", choices=("all", *SPLITS), default="all",
+                        help="only sentences that training uses so (default: all)")  # fmt: skip
+    parser.add_argument("--kinds", default=PREDICTION, metavar="LIST",
+                        help="one kind for both, or two with a comma (default: y)")  # fmt: skip
+    parser.add_argument("--semantic", metavar="NAME",
+                        help="the label asked about (default: the first fitted)")  # fmt: skip
+    parser.add_argument("--words", type=int, dest="most", default=_WORDS, metavar="N",
+                        help=f"read so many words at most (default: {_WORDS:,})")  # fmt: skip
+    parser.add_argument("--top", type=int, default=50, metavar="N",
+                        help="sentences to list (default: 50)")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE",
+                        help="write the list: .html, .csv or .json")  # fmt: skip
+    parser.add_argument("--figure", type=Path, metavar="FILE",
+                        help="draw how far apart they are: .svg, .png or .pdf")  # fmt: skip
+    parser.add_argument("--port", type=int, default=8000, metavar="N",
+                        help="of the page that links lead to (default: 8000)")  # fmt: skip
+    add_trust_flags(parser.add_argument_group("runs of modules"))
+    parser.set_defaults(run=run_compare)
+
+
+def run_compare(args: argparse.Namespace) -> int:
+    """Carry out the verb."""
+    kinds = _kinds(args)
+    if args.figure:
+        check_figure(args.figure)
+    if args.output and args.output.suffix not in _ENDINGS:
+        raise RnnlensError(
+            f"cannot write {args.output.name}; give a name ending in {', '.join(_ENDINGS)}"
+        )
+    for name, number in (("words", args.most), ("top", args.top)):
+        if number < 1:
+            raise RnnlensError(f"--{name} {number}: give a number from 1 up")
+    heed(args, *args.runs)
+    lenses = [
+        opened(run, None, name)
+        for run, name in zip(args.runs, unique_names(args.runs), strict=True)
+    ]
+    ends = End(lenses[0], kinds[0]), End(lenses[-1], kinds[1])
+    sentences = list(_sentences(args))
+    count = sum(map(len, sentences))
+    with Progress(
+        3 * count,
+        unit="word",
+        device=lenses[0].model.device,
+        title="reading, comparing",
+        shorter=(f"--words {max(1, count // 4)}", 1 / 4),
+    ) as progress:
+        found = disagreement(*ends, sentences, args.semantic, progress.advance)
+    top = found.top(args.top)
+    if args.figure:
+        write_figure(found, args.figure)
+    if args.output:
+        write_bytes(args.output.resolve(), _written(args, found, top).encode())
+    draw(table(found, top, shutil.get_terminal_size().columns) + "\n")
+    return 0
+
+
+def _kinds(args: argparse.Namespace) -> tuple[str, str]:
+    """The kind of each of the two."""
+    kinds = [kind.strip() for kind in args.kinds.split(",") if kind.strip()]
+    if len(args.runs) > 2:
+        raise RnnlensError(f"{len(args.runs)} runs are given, and two are compared; leave some out")
+    if not 1 <= len(kinds) <= 2:
+        raise RnnlensError(f"--kinds {args.kinds}: give one kind, or two with a comma between")
+    if len(args.runs) == 1 and len({*kinds}) < 2:
+        raise RnnlensError(
+            "one run is compared with itself; give another run, or two kinds such as --kinds l2,s2"
+        )
+    return kinds[0], kinds[-1]
+
+
+def _sentences(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """The words of a corpus, up to as many as are asked for."""
+    corpus = Corpus.read(args.corpus, ReadingConfig())
+    left = args.most
+    for part in SPLITS if args.part == "all" else (args.part,):
+        for sentence in corpus.sentences(part):
+            if len(sentence.words) > left:
+                return
+            left -= len(sentence.words)
+            yield sentence.words
+
+
+def _written(args: argparse.Namespace, found: Disagreement, top: Sequence[Sentence]) -> str:
+    """The list as a file holds it."""
+    links = [f"http://127.0.0.1:{args.port}/{link(found, one)}" for one in top]
+    if args.output.suffix == ".html":
+        return page(
+            found,
+            top,
+            links,
+            f"The links lead to the page of: {_view(args.runs)} --port {args.port}",
+        )
+    rows = [
+        {
+            "bits": round(one.bits, 5), "most": round(one.most, 5), "step": one.step + 1,
+            "word": one.words[one.step], "first": one.said[0], "second": one.said[1],
+            "sentence": " ".join(one.words), "link": where,
+        }
+        for one, where in zip(top, links, strict=True)
+    ]  # fmt: skip
+    if args.output.suffix == ".json":
+        return (
+            json.dumps({"notes": found.notes, "sentences": rows}, indent=1, ensure_ascii=False)
+            + "\n"
+        )
+    return "".join(_csv(list(row)) for row in rows[:1]) + "".join(
+        _csv(row.values()) for row in rows
+    )
+
+
+def _csv(cells: Any) -> str:
+    """A line of a table with commas between."""
+    return ",".join('"' + str(cell).replace('"', '""') + '"' for cell in cells) + "\r\n"
+
+
+def _view(runs: Sequence[Run]) -> str:
+    return f"rnnlens view {' '.join(str(run.path) for run in runs)}"

@@ -121,7 +121,7 @@ def measured_checkpoints(run: Run, dataset: Dataset, states: int) -> dict[int, d
     found: dict[int, dict[str, Any]] = {}
     for epoch, kept in kept_runs(run).items():
         test = of_model(dataset, kept.network().to(dataset.device), ["test"])
-        evaluation: dict[str, Any] = {"model": measured(test)}
+        evaluation: dict[str, Any] = {"model": measured(test).parts}
         if of := kept.probes_hash():
             probes = kept.probes().to(dataset.device)
             evaluation |= {"of": of, "probes": scores(probes, test, states)}

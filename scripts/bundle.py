@@ -1,10 +1,13 @@
-"""Rebuild the bundled model: train, round to half precision, fit probes, measure, pack.
+"""Rebuild a bundled network: train, round to half precision, fit probes, measure, pack.
 
-    python scripts/bundle.py amalgum_news.conllu.gz
+    python scripts/bundle.py english-news amalgum_news.conllu.gz
+    python scripts/bundle.py english-tags amalgum_news.conllu.gz
+    python scripts/brackets.py make brackets --words 60000
+    python scripts/bundle.py brackets brackets/train.txt
 
 Each step is an ordinary rnnlens command and is left out where its result is already there, so that
 an interrupted build continues. Two minutes on one GPU; what is rounded is what probes are fitted
-to and what is measured, so every figure in the model card is of the very files that are shipped.
+to and what is measured, so every figure in a model card is of the very files that are shipped.
 """
 
 import argparse
@@ -12,17 +15,40 @@ import shutil
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 from rnnlens.cli import main as rnnlens
 from rnnlens.contents import TRAINED
 from rnnlens.run import Run
 
-SHIPPED = Path(__file__).parents[1] / "src/rnnlens/bundled/english-news"
+SHIPPED = Path(__file__).parents[1] / "src/rnnlens/bundled"
 FILES = (
     "run.json", "vocabulary.json", "colours.json", "evaluation.json",
     "model.json", "model.safetensors", "probes.json", "probes.safetensors",
 )  # fmt: skip
 LARGEST = 30_000_000  # bytes, everything the package ships
+
+
+class Recipe(NamedTuple):
+    """What the commands are given beside the corpus."""
+
+    train: str = ""
+    fit: str = ""
+    eval: str = "--used"
+
+
+_NO_DROPOUT = "--dropout-words 0 --dropout-input 0 --dropout-output 0 --dropout-weight 0"
+RECIPES = {
+    "english-news": Recipe(fit="--probe shared --semantic output,input"),
+    "english-tags": Recipe(  # small, so that there is room for it
+        "--task tag --bidirectional --width 32 --min-count 5 --epochs 8 --learning-rate 0.005 "
+        "--dropout-input 0.1 --dropout-hidden 0.1 --dropout-output 0.1 --dropout-weight 0"
+    ),
+    "brackets": Recipe(
+        "--format text --min-count 1 --width 64 --layers 1 --epochs 30 --learning-rate 0.003 "
+        f"--weight-decay 0 --patience 8 {_NO_DROPOUT}"
+    ),
+}
 
 
 def command(*words: str | Path) -> None:
@@ -47,24 +73,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("corpus", type=Path, help="the news part of AMALGUM, CoNLL-U")
+    parser.add_argument("name", choices=RECIPES)
+    parser.add_argument("corpus", type=Path)
     parser.add_argument("--work", type=Path, default=Path("runs/bundle"), help="where to build")
     parser.add_argument("--to", type=Path, default=SHIPPED, help="where to put what is shipped")
     args = parser.parse_args()
-    full, half = Run(args.work / "full"), Run(args.work / "half")
+    recipe, to = RECIPES[args.name], args.to / args.name
+    full, half = (Run(args.work / args.name / which) for which in ("full", "half"))
     if not (full.exists() and full.record().status == TRAINED):
-        command("train", args.corpus, "-o", full.path)
+        command("train", args.corpus, "-o", full.path, *recipe.train.split())
     if not (half.path / "model.json").exists():
         rounded(full, half)
     corpus = ("--corpus", args.corpus)
     if not half.has_probes():
-        command("fit", half.path, *corpus, "--probe", "shared", "--semantic", "output,input")
+        command("fit", half.path, *corpus, *recipe.fit.split())
         half.write_probes(half.probes(), asdict(half.fit_config()), half=True)
-    command("eval", half.path, *corpus, "--used")
-    args.to.mkdir(parents=True, exist_ok=True)
+    command("eval", half.path, *corpus, *recipe.eval.split())
+    to.mkdir(parents=True, exist_ok=True)
     for name in FILES:
-        shutil.copy(half.path / name, args.to)
-    size = sum((args.to / name).stat().st_size for name in FILES)
+        shutil.copy(half.path / name, to)
+    size = sum(path.stat().st_size for path in args.to.rglob("*") if path.is_file())
     print(f"{size / 1e6:.1f} MB in {args.to}; at most {LARGEST / 1e6:.0f} are allowed")
     sys.exit(size > LARGEST)
 

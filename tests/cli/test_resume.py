@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -100,6 +100,15 @@ def watch(tmp_path: Path) -> Callable[..., Watch]:
     return make
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """SIGHUP is not ignored, also where the tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
@@ -127,6 +136,7 @@ def test_a_second_ctrl_c_stops_at_once(watch):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.usefixtures("heard")
 def test_a_terminal_that_closes_is_told_of_twice_and_the_work_is_saved(watch):
     with watch() as made:
         signal.raise_signal(signal.SIGHUP)

@@ -63,6 +63,17 @@ def classifier(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
+def test_what_is_read_both_ways_is_used_or_not(command, tagger, tmp_path):
+    copy = Path(shutil.copytree(tagger, tmp_path / "copy"))
+    answer = command("eval", copy, "--used")
+    assert (answer.code, answer.err) == (0, "")
+    scores = json.loads((copy / "evaluation.json").read_text())["probes"]
+    used = {score["kind"]: score["used"]["used"] for score in scores}
+    assert used["h1<"] > used["f1<"]  # the readout takes the one as it is
+
+
+@pytest.mark.slow
 def test_a_tagger_is_a_run_like_any_other(command, tagger, tmp_path):
     copy = Path(shutil.copytree(tagger, tmp_path / "copy"))
     figure, confusion = tmp_path / "a.svg", tmp_path / "c.svg"

@@ -49,7 +49,13 @@ def test_several_runs_are_served_in_colours_of_ones_own_until_interrupted(traine
         assert process.wait(timeout=20) in (0, 130, -signal.SIGINT)
 
 
-IN_BACKGROUND = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]  # SIGINT is ignored, as after nohup
+# SIGINT is ignored, as in a background job; SIGHUP is not, also where the tests run under nohup.
+IN_BACKGROUND = [sys.executable, "-c", """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""]  # fmt: skip
 
 
 @pytest.mark.slow

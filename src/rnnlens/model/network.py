@@ -282,6 +282,8 @@ class Network(nn.Module, Traceable):
     ) -> States:
         """Every kind of a layer (T, B, H) by letter, in the order of time."""
         zeros = x.new_zeros(x.shape[1], self.config.width)
+        if torch.is_grad_enabled() and any(edit.learning for edit in edits):
+            zeros.requires_grad_()  # or states would be computed in place
         prev = {kind: start[layer.ids[kind]] if start else zeros for kind in layer.cell.carried}
         here = changes(edits, layer.ids)
         if not layer.reverse:

@@ -157,7 +157,7 @@ def test_keys_bring_what_they_reach_into_view(look):
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(screen):
     seen = set()
     screen.page.focus("#text")
-    for _ in range(16):
+    for _ in range(24):
         screen.page.keyboard.press("Tab")
         name, outline = screen.page.evaluate("""() => {
           const one = document.activeElement;

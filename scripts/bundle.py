@@ -26,6 +26,7 @@ FILES = (
     "run.json", "vocabulary.json", "colours.json", "evaluation.json",
     "model.json", "model.safetensors", "probes.json", "probes.safetensors",
 )  # fmt: skip
+EXAMPLES = "examples.safetensors"  # texts to begin with, where the training wrote some
 LARGEST = 30_000_000  # bytes, everything the package ships
 
 
@@ -63,8 +64,9 @@ def command(*words: str | Path) -> None:
 def rounded(full: Run, half: Run) -> None:
     """Copy a run with its weights in half precision."""
     half.path.mkdir(parents=True, exist_ok=True)
-    for name in ("run.json", "vocabulary.json", "colours.json"):
-        shutil.copy(full.path / name, half.path)
+    for name in ("run.json", "vocabulary.json", "colours.json", EXAMPLES):
+        if (full.path / name).exists():
+            shutil.copy(full.path / name, half.path)
     half.write_model(full.network().half())
 
 
@@ -90,7 +92,7 @@ def main() -> None:
         half.write_probes(half.probes(), asdict(half.fit_config()), half=True)
     command("eval", half.path, *corpus, *recipe.eval.split())
     to.mkdir(parents=True, exist_ok=True)
-    for name in FILES:
+    for name in filter(lambda name: (half.path / name).exists(), (*FILES, EXAMPLES)):
         shutil.copy(half.path / name, to)
     size = sum(path.stat().st_size for path in args.to.rglob("*") if path.is_file())
     print(f"{size / 1e6:.1f} MB in {args.to}; at most {LARGEST / 1e6:.0f} are allowed")

@@ -67,6 +67,33 @@ def test_the_forecaster_is_small_and_its_card_says_what_was_measured():
     assert last["perplexity"] < 1.03 * own
 
 
+@pytest.mark.parametrize("name", ["english-tags", "brackets"])
+def test_the_cards_of_small_networks_say_what_was_measured(name):
+    folder = PACKAGE / "bundled" / name
+    card = (folder / "README.md").read_text()
+    found = json.loads((folder / "evaluation.json").read_text())
+    line = re.search(r"^\| output \| (.*) \|$", card, re.MULTILINE)
+    assert line
+    assert line[1].split(" | ") == [f"{s['perplexity']:.2f}" for s in found["probes"]]
+    test = found["model"]["test"]
+    assert f"{test['perplexity']:.2f}" in card
+    assert f"{test['unigram']:.2f}" in card
+    if "accuracy" in test:
+        assert f"| accuracy | {100 * test['accuracy']:.2f}% of {test['pairs']:,} test words" in card
+    assert all(score["used"] for score in found["probes"])
+
+
+def test_small_networks_say_what_they_have_learnt():
+    tags = rnnlens.load("english-tags")("She can open the can .")
+    assert [tags["y"][t].top(1)[0][0] for t in (1, 4)] == ["AUX", "NOUN"]
+    lens = rnnlens.load("brackets")
+    assert lens.examples()[0] == "[ ( ) ]"
+    after = {text: lens(text)["y"][-1] for text in ("( [", "[ (", "( ( ( ( [ ( [ ] )")}
+    assert after["( ["].probability("]") > 100 * after["( ["].probability(")")
+    assert after["[ ("].probability(")") > 100 * after["[ ("].probability("]")
+    assert after["( ( ( ( [ ( [ ] )"].top(1)[0][0] == ")"  # deeper than any in training: wrong
+
+
 def test_the_forecaster_reads_new_numbers_without_anybodys_trust():
     assert bundled()[0] == BUNDLED
     assert "waves" in bundled()

@@ -11,15 +11,16 @@ from typing import Any
 from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.errors import RnnlensError
 from rnnlens.kept import FOLDER, kept_name
-from rnnlens.run import BUNDLED, Run, bundled, run_at
+from rnnlens.run import Run, bundled, run_at
 
 _DEMO = """\
-Show rnnlens at work: the bundled model, an LSTM trained on a million words of English news, in the
-browser. The same as: rnnlens view english-news
+Show rnnlens at work, in the browser, with the networks that come along: english-news, a language
+model trained on a million words; english-tags, a tagger that reads both ways; brackets, which close
+as they opened; waves, a forecaster of numbers. A list in the page turns from one to another.
 
 examples:
   rnnlens demo
-  rnnlens demo waves      numbers: a forecaster of noisy waves"""
+  rnnlens demo waves      this one alone"""
 _VIEW = """\
 Open trained runs in the browser: type a sentence and see what every hidden state predicts after
 each word. The server answers to this machine only; where others use the machine too, --token puts a
@@ -37,9 +38,10 @@ does not list are in the group OTHER."""
 
 def add_to(verbs: Any) -> None:
     """Declare the verbs."""
-    demo = verbs.add_parser("demo", help="the bundled model in the browser", description=_DEMO)
-    demo.add_argument("runs", metavar="NAME", type=_bundled, nargs="*", default=[run_at(BUNDLED)],
-                      help=f"{', '.join(bundled())}; default: {BUNDLED}")  # fmt: skip
+    demo = verbs.add_parser("demo", help="the bundled networks in the browser", description=_DEMO)
+    demo.add_argument("runs", metavar="NAME", type=_bundled, nargs="*",
+                      default=[run_at(name) for name in bundled()],
+                      help=f"{', '.join(bundled())} (default: all)")  # fmt: skip
     demo.set_defaults(
         run=run_view, colours=None, trust=False, trust_always=False, folders=[],
     )  # fmt: skip

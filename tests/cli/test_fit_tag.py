@@ -14,6 +14,7 @@ from rnnlens.run import Run
 CPU = ("--device", "cpu")
 
 
+@pytest.mark.slow
 def test_tags_are_a_semantic_with_labels_of_its_own(run_copy, capsys):
     asked = ["--semantic", "output,tag,tag+1", "--epochs", "30"]
     assert main(["fit", str(run_copy), *asked, *CPU]) == 0

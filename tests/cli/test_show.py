@@ -80,6 +80,7 @@ def test_json_is_the_lenss_grid(show, lens):
     )
 
 
+@pytest.mark.slow
 def test_svg_holds_every_label_and_rectangle_shown(show, lens):
     grid, text = lens.grid(SENTENCE), show("svg", "--bars", 2, "--width", 14).decode()
     assert ET.fromstring(text).attrib["width"] == "1008pt"

@@ -137,6 +137,7 @@ def test_tags_may_have_marks_beside_them(command, here, tmp_path):
     assert "<pad>" not in colours
 
 
+@pytest.mark.slow
 def test_a_tagged_corpus_colours_the_words(command, here, tmp_path):
     assert fit(command, "language", tmp_path / "run", corpus="tagged.conllu").code == 0
     groups = Run(tmp_path / "run").colours()["groupings"]["universal"]["groups"]

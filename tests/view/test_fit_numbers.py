@@ -135,6 +135,7 @@ def test_a_regressor_reads_features_and_says_one_number(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_several_labels_have_a_probability_each(tmp_path):
     torch.manual_seed(0)
     data = [(x, torch.stack([x > 2, x % 2 == 0], -1).float()) for x, _ in batches()]
@@ -162,6 +163,7 @@ def test_several_labels_have_a_probability_each(tmp_path):
     assert grid.follow("large", "even")["x"] == pytest.approx([1, 1, 1, 0], abs=0.3)
 
 
+@pytest.mark.slow
 def test_targets_that_are_not_the_modules_need_no_logits(tmp_path):
     torch.manual_seed(0)
     data = [(x, {"odd": x % 2, "size": x.float()}) for x, _ in batches()]
@@ -181,6 +183,7 @@ def test_targets_that_are_not_the_modules_need_no_logits(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_other_targets_stand_beside_the_modules_own():
     torch.manual_seed(0)
     data = [(x, {"output": t, "odd": x % 2}) for x, t in batches()]

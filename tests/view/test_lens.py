@@ -23,6 +23,7 @@ from rnnlens.view.source import LONGEST, LONGEST_TEXT
 WORDS = ["the", "dog", "sees", "she", ".", "zyzzyva", "3", "<b>"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["formula", "linear", "gru", "rnn"])
 def test_states_are_what_the_probes_say(formula, formulas, name):
     lens = formula if name == "formula" else formulas[name]

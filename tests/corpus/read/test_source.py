@@ -146,6 +146,7 @@ def test_encodings_that_no_file_has_are_refused(tmp_path, encoding):
         list(lines(written(tmp_path, b"the dog"), encoding))
 
 
+@pytest.mark.slow
 def test_a_gzipped_file_that_swells_too_much_is_refused(tmp_path):
     path = written(tmp_path, gzip.compress(b"a dog\n" * 13_000_000), "bomb.txt.gz")
     with pytest.raises(RnnlensError, match=r"unzips to more than 67 MB, 590 times its size"):

@@ -132,6 +132,7 @@ def test_a_module_called_by_a_letter_is_no_mathematics():
     assert "x" in said(svg(found, symbols=True))
 
 
+@pytest.mark.slow
 def test_a_title_only_if_asked():
     assert "What it says" in said(svg(title="What it says"))
     assert "news" not in said(svg())

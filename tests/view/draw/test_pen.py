@@ -17,6 +17,7 @@ def test_clipped_text_fits_whatever_it_is(text, width):
     assert {ord(c) for c in shown} <= PEN.known
 
 
+@pytest.mark.slow
 def test_only_what_does_not_fit_is_clipped():
     assert PEN.clipped("said", 60) == "said"
     long = PEN.clipped("internationalisation", 40)

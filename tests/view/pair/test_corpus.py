@@ -65,6 +65,7 @@ def test_words_are_ranked_by_what_comes_after_them(found):
     assert all(count >= 2 for *_, count in found.by_word(2))
 
 
+@pytest.mark.slow
 def test_a_table_a_page_and_a_figure(found, formula, tmp_path):
     top = found.top(2)
     lines = table(found, top, 100).splitlines()

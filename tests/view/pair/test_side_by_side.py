@@ -98,6 +98,7 @@ def test_the_divergence_is_that_of_a_plain_loop_over_states(formula):
         assert bits == pytest.approx(found.bits[row].tolist(), abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "previous", ["the old dog {sees|said} the", TEXT.removesuffix(" now"), "the old dog", TEXT, "{"]
 )
@@ -116,6 +117,7 @@ def test_whoever_has_the_first_lines_is_sent_the_others(formula, previous):
         rows_alike(kept, whole["rows"][: part["from"]])
 
 
+@pytest.mark.slow
 def test_a_part_is_the_same_however_it_is_cut(formula):
     whole = both(formula)
     for limit in (1, 3):
@@ -215,6 +217,7 @@ def test_runs_without_a_common_label_are_refused(formula, tmp_path):
         rnnlens.compare(formula, opened(Run(path)), "the dog")
 
 
+@pytest.mark.slow
 def test_a_comparison_is_drawn_and_saved_like_a_grid(formula, tmp_path):
     found = rnnlens.compare(formula(FIRST), formula(SECOND))
     assert found.json["text"] == TEXT

@@ -93,11 +93,13 @@ def check_all(lens, grids):
         at += len(grid)
 
 
+@pytest.mark.slow
 def test_every_word_is_as_its_grid_shows_it(indexed, grids):
     assert len(Index.of(indexed.run).manifest.parts) > 3
     check_all(indexed, grids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sort", [("gru", "linear", "output"), ("rnn", "shared", "output-1"),
                                   ("lstm", "", "")])  # fmt: skip
 def test_other_cells_families_and_semantics(tmp_path, sort):

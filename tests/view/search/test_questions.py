@@ -42,6 +42,7 @@ def rows(index, question):
     return [(row["sentence"], row["position"]) for row in answer.rows]
 
 
+@pytest.mark.slow
 def test_random_questions_find_what_a_loop_finds(index, sentences, draw):
     sizes = []
     for number in range(COUNT):

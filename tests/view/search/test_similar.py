@@ -73,6 +73,7 @@ def test_a_state_of_the_corpus_is_nearest_to_itself(grids):
         assert one.distance == pytest.approx(0, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_eight_bits_are_nearly_as_good(tmp_path, corpus_file, state, corpus):
     lens: Any = opened(Run(formula_run(tmp_path / "run")))
     build(lens, corpus_file, "int8")

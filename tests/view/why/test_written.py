@@ -37,6 +37,7 @@ def logit(lens, ids, kind, step, sides) -> float:
     return float(values[ours].mean() - values[theirs].mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", sorted(MEMORIES))
 def test_parts_and_the_rest_are_what_the_state_says(lenses, run):
     lens = lenses[run]

@@ -36,6 +36,7 @@ def one_by_one(lens, text, kind, step, at):
     return edited["y"][at]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["formula", "gru"])
 def test_one_batch_gives_what_one_edit_after_the_other_gives(formula, formulas, run):
     lens = formula if run == "formula" else formulas[run]

@@ -59,6 +59,7 @@ def test_the_page_and_the_command_give_the_same_figure(client, formula, asked, l
     assert figure.width == pytest.approx(look.width or figure.width)
 
 
+@pytest.mark.slow
 def test_labels_that_are_followed_are_drawn(client, formula):
     figure = ask(client, rows="3-4", labels=["see", "sees"], against=["said"])
     followed = formula(TEXT).follow("see", "sees", against=("said",)).to_json()

@@ -97,3 +97,11 @@ def test_what_is_compared_of_several_labels_is_the_mean_of_their_divergences():
         for k in range(3)
     ]
     torch.testing.assert_close(kl, torch.stack(each).mean())
+
+
+def test_numbers_in_double_precision_fall_into_the_bins_of_their_edges():
+    tenths = torch.tensor([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7] * 20, dtype=torch.float64)
+    scale = Scale.of(tenths)
+    assert torch.bincount(scale.bins(tenths), minlength=len(scale.middles)).min() > 0
+    ends = zip(scale.edges, scale.middles, scale.edges[1:], strict=False)
+    assert all(low - 1e-9 <= middle <= high + 1e-9 for low, middle, high in ends)

@@ -1,5 +1,7 @@
 """What a model's own answers are worth."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from tests.probe.conftest import LABELS, dataset_of, make_split
@@ -8,7 +10,7 @@ from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.model_scores import MOST_CONFUSED, Verdicts, measured
+from rnnlens.probe.model_scores import MOST_CONFUSED, Verdicts, _answered, measured
 
 
 def labelled(seed: int = 0, of_texts: bool = False) -> Split:
@@ -95,3 +97,17 @@ def test_controls_leave_a_text_one_label_and_exchange_those_of_words():
 def test_states_with_labels_are_as_many_as_is_said(semantic):
     stream = dataset(labelled()).stream("test", semantic)
     assert sum(len(chunk.labels) for chunk in stream.chunks()) == stream.pairs
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_sequence_without_a_label_is_not_counted(both):
+    data = dataset(labelled(of_texts=True), both, of_texts=True)
+    chunk = next(iter(data.stream("test", "output", kinds=("y",)).chunks()))
+    there = chunk.sequences != 1
+    fewer = replace(chunk, labels=chunk.labels[there], sequences=chunk.sequences[there])
+    logits = torch.randn(len(chunk.labels), 3)
+    labels, answers = _answered(chunk, logits, data)
+    kept = torch.arange(chunk.count) != 1
+    some = _answered(fewer, logits[there], data)
+    assert torch.equal(some[0], labels[kept])
+    assert torch.equal(some[1], answers[kept])

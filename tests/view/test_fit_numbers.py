@@ -184,6 +184,14 @@ def test_targets_that_are_not_the_modules_need_no_logits(tmp_path):
 
 
 @pytest.mark.slow
+def test_one_batch_of_targets_that_are_not_the_modules(tmp_path):
+    torch.manual_seed(0)
+    x = torch.cat([x for x, _ in batches()])
+    lens = rnnlens.fit(Encoder(), [(x, {"odd": x % 2})], inputs=WORDS, targets={"odd": None})
+    assert lens.semantics == ("odd",)
+
+
+@pytest.mark.slow
 def test_other_targets_stand_beside_the_modules_own():
     torch.manual_seed(0)
     data = [(x, {"output": t, "odd": x % 2}) for x, t in batches()]

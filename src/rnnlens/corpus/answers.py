@@ -56,7 +56,9 @@ class Scale(Strict):
         places = torch.arange(1, bins) * len(ordered) // bins
         inner = [v for v in ordered[places].unique().tolist() if least < v]
         edges = (least, *(inner or [largest]), largest)
-        number = torch.bucketize(ordered, torch.tensor(edges[1:-1]).double(), right=True)
+        number = torch.bucketize(
+            ordered, torch.tensor(edges[1:-1], dtype=torch.float64), right=True
+        )
         sums = torch.zeros(len(edges) - 1).double().index_add_(0, number, ordered)
         counts = torch.bincount(number, minlength=len(sums)).clamp_min(1)
         return cls(edges, tuple((sums / counts).tolist()))
@@ -89,7 +91,8 @@ class Scale(Strict):
         A normal distribution, in each bin its density at the middle times the bin's width, is
         linear in its mean. `more` is the variance that comes on top of the model's errors.
         """
-        middles, edges = (torch.tensor(t).to(weight) for t in (self.middles, self.edges))
+        both = (torch.tensor(t, dtype=torch.float64) for t in (self.middles, self.edges))
+        middles, edges = (t.to(weight) for t in both)
         variance = self.error**2 + more
         constants = edges.diff().clamp_min(_LEAST).log() - middles.square() / (2 * variance)
         slopes = middles / variance

@@ -6,6 +6,7 @@ from rnnlens.corpus.read.labels import CLASSIFY
 from rnnlens.corpus.tokens import SPLITS, Ints, ReadingConfig, Tokens
 from rnnlens.errors import RnnlensError
 
+_LONG = 300  # characters: such names are no numbers to be ordered by
 _MANY = 0.5  # labels for each text: they are names or numbers rather than classes
 
 
@@ -34,7 +35,7 @@ def label_numbers(
     for number in np.flatnonzero(counts == 0):
         raise RnnlensError(_unseen(names[number], int(number), tokens, part, config))
     order = np.argsort(-counts, kind="stable")
-    if all(name.removeprefix("-").isdecimal() for name in names):
+    if all(len(name) < _LONG and name.removeprefix("-").isdecimal() for name in names):
         order = np.argsort([int(name) for name in names], kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

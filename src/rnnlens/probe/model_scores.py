@@ -111,4 +111,5 @@ def _answered(chunk: Chunk, logits: Tensor, dataset: Dataset) -> tuple[Tensor, T
     else:
         said = logits.new_zeros(chunk.count, logits.shape[1])
         said.index_add_(0, chunk.sequences, logits.softmax(-1))
-    return chunk.labels[last], said.argmax(-1)
+    there = torch.bincount(chunk.sequences, minlength=chunk.count) > 0  # others have no label
+    return chunk.labels[last[there]], said[there].argmax(-1)

@@ -125,6 +125,9 @@ def _split(
                 f"the targets of batches are for a module that predicts {train[0].sort}, those of "
                 f"valid= for one that predicts {held[0].sort}; give both the same sort"
             )
+        for name in train[0].others if train and held else ():
+            if name not in held[0].others:
+                raise RnnlensError(f"valid= has no targets {name!r}, which batches have; add them")
     elif len(train) == 1:
         train, held = _split_sequences(user, train[0])
     else:

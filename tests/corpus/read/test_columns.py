@@ -27,6 +27,13 @@ def test_the_last_column_is_the_label_unless_another_is_asked_for(tmp_path):
     assert sentences(tmp_path, CONLL, "2", "1")[0] == Sentence(("NNP", "VBZ"), None, EU)
 
 
+def test_comments_as_wide_as_the_table_are_no_words(tmp_path):
+    text = "EU NNP B-NP B-ORG\n\n# sent_id = 2\n# a = b\nGerman JJ B-NP B-MISC\n"
+    assert [one.words for one in sentences(tmp_path, text)] == [("EU",), ("German",)]
+    text = "a\tX\n\n# newpar\nb\tX\n"
+    assert [one.words for one in sentences(tmp_path, text)] == [("a",), ("b",)]
+
+
 def test_columns_can_be_named_by_the_file(tmp_path):
     text = "# global.columns = FORM UPOS NER\n# text = a b\na\tDET\tO\nb\tX\tO\n"
     assert sentences(tmp_path, text, "form", "upos") == [

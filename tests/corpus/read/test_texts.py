@@ -60,7 +60,9 @@ def test_folders_and_files_that_are_named_for_labels(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "columns", "said"),
     [
-        ("a.csv", CSV, (), "line 1: there are 3 columns; say which"),
+        ("a.csv", "1,good,x\n", (), "line 1: there are 3 columns; say which"),
+        ("a.csv", CSV, (), "the first row, id, review, stars, looks like names of columns"),
+        ("a.tsv", "label\tsentence\n1\tgood\n", (), "looks like names of columns; say which"),
         ("a.csv", CSV, ("text", "stars"), "no column 'text' for --text-column.*id, review, stars"),
         ("a.csv", CSV, ("review", "3"), "are a name and a number"),
         ("a.csv", CSV, ("2", "2"), "cannot be in the same column"),
@@ -93,6 +95,9 @@ def test_formats_are_recognised_by_ending_or_content(tmp_path):
         ("a.tsv", "x", "tsv"), ("b", "0\tx", "tsv"), ("c", "0,x", "csv"), ("d", JSONL, "jsonl"),
     ]:  # fmt: skip
         assert recognise(str(file(tmp_path, name, text)), task="classify").format == format_
+    with pytest.raises(RnnlensError, match="a folder with tables such as a"):
+        recognise(str(tmp_path), task="classify")
+    (tmp_path / "a.tsv").unlink()
     assert recognise(str(tmp_path), task="classify").format == "folders"
 
 

@@ -117,6 +117,19 @@ def test_whoever_has_the_first_lines_is_sent_the_others(formula, previous):
         rows_alike(kept, whole["rows"][: part["from"]])
 
 
+def test_rows_that_edits_changed_are_no_lines_of_two_readings(formula):
+    asked = {"edits": ["l2@2=0"], "previous_edits": ["l2@2=0"], "lenient": True}
+    part, _ = next(formula.steps(TEXT, previous="the old dog", have=3, limit=9, **asked))
+    assert part["from"] <= 1
+    assert part["dropped"]
+
+
+def test_lines_of_two_readings_are_no_rows_of_one(formula):
+    part, _ = next(formula.steps("the old dog", previous=TEXT, have=9, limit=9))
+    assert part["from"] == 0
+    assert len(part["rows"]) == 3
+
+
 @pytest.mark.slow
 def test_a_part_is_the_same_however_it_is_cut(formula):
     whole = both(formula)

@@ -20,10 +20,13 @@ def some_sequences(batch: Batch, chosen: Tensor, axes: Axes, trace: Trace) -> Ba
             return _some(targets.view(rows), chosen, sequences, axes.targets_first).reshape(-1)
         return _some(targets, chosen, sequences, axes.targets_first)
 
+    others = {name: some(targets) for name, targets in batch.others.items()}
+    # Targets that are another semantic's stay the very same: so the module is known to have none.
+    same = [others[name] for name, targets in batch.others.items() if targets is batch.targets]
     return Batch(
         with_tensors(batch.inputs, lambda t: _some(t, chosen, sequences, axes.words_first)),
-        some(batch.targets),
-        {name: some(targets) for name, targets in batch.others.items()},
+        same[0] if same else some(batch.targets),
+        others,
         batch.tables,
     )
 

@@ -69,7 +69,12 @@ def _pairs(path: Path, encoding: str, asked: Asked) -> Iterator[tuple[str, str] 
             names = line.removeprefix(_NAMES).split()
         elif not line.strip() or fields[0] == _DOCUMENT:
             yield None
-        elif not line.startswith("# ") or (table and len(fields) == table.width):
+        elif not (line.startswith("# ") and _is_comment(line.split(), fields, table)):
             table = table or _Table.of(fields, names, asked, where)
             yield table.pair(fields, where)
-        # Else it is a comment: where columns are as many as elsewhere, # is a word.
+
+
+def _is_comment(parts: list[str], fields: list[str], table: _Table | None) -> bool:
+    """Whether a line that begins with # is none of a word: the sign is one in some corpora."""
+    told = parts[1:2] in (["sent_id"], ["text"], ["newdoc"], ["newpar"]) or "=" in parts[2:3]
+    return told or table is None or len(fields) != table.width

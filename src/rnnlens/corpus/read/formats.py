@@ -103,6 +103,12 @@ def recognise(source: str, encoding: str = "utf-8", task: str = NEXT) -> Recogni
         raise RnnlensError("the corpus has an empty name; give a file, a folder or nltk:NAME")
     paths = files(Path(source))
     if task == CLASSIFY and Path(source).is_dir():
+        tables = [path.name for path in paths if {".csv", ".tsv", ".jsonl"} & {*path.suffixes}]
+        if tables:
+            raise RnnlensError(
+                f"{source} is a folder with tables such as {tables[0]}; give a file, and others by "
+                "--valid and --test"
+            )
         return Recognition("folders", "by its being a folder")
     for name in _ENDINGS:
         if name in FORMATS[task] and _with_ending(paths, name):

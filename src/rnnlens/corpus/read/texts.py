@@ -13,6 +13,7 @@ from rnnlens.corpus.read.text import splitter
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
 
+_USUAL = {"label", "labels", "class", "category", "sentiment", "text", "sentence", "review"}
 _TEXT, _LABEL = "text", "label"  # what the columns are called, unless somebody says otherwise
 _SAMPLE = 200  # texts that tell whether words stand apart already
 
@@ -90,8 +91,15 @@ def _header(head: list[str], asked: Asked) -> list[str] | None:
             "number; give names of both where the first row has names, or else numbers of both"
         )
     is_named = any(not one.isdecimal() for one in flags)
-    usual = {_TEXT, _LABEL} <= {name.lower() for name in names}
-    return names if is_named or (usual and not flags) else None
+    lower = {name.lower() for name in names}
+    if is_named or {_TEXT, _LABEL} <= lower or (flags and lower & _USUAL):
+        return names
+    if lower & _USUAL:
+        raise RnnlensError(
+            f"the first row, {', '.join(names)[:80]}, looks like names of columns; say which has "
+            "the text and which the label, by name or number: --text-column, --label-column"
+        )
+    return None
 
 
 def _places(names: list[str] | None, width: int, asked: Asked, where: str) -> tuple[int, int]:

@@ -47,8 +47,12 @@ class Common:
         places = {label: k for k, label in enumerate(names[1])}
         labels = tuple(label for label in names[0] if label in places)
         alone = any(one.several or one.scale for one in answers)
-        if alone or not {*labels} - {UNK, NUM}:  # which stand for any words
-            what = "other numbers or sets of labels" if alone else "no label in common"
+        follows = [lens.session.text.follows for lens in (first, second)]
+        apart = follows[0] != follows[1]  # the next word, and something else of this one
+        if alone or apart or not {*labels} - {UNK, NUM}:  # which stand for any words
+            what = "no label in common"
+            if alone or apart:
+                what = "other numbers or sets of labels" if alone else "labels of other sorts"
             raise RnnlensError(
                 f"{first.name} and {second.name} have {what}, such as {names[0][0]!r} and "
                 f"{names[1][0]!r}; compare runs that predict the same"

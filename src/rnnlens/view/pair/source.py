@@ -11,6 +11,8 @@ from rnnlens.view.palette import OTHER
 from rnnlens.view.payload import edges_of
 from rnnlens.view.rows import Request
 from rnnlens.view.source import BRIEF, STEP, Edits, GridSource, joined_steps
+from rnnlens.view.unchanged import first_other
+from rnnlens.view.why.edits import parsed
 
 _GAP = {"text": "", "label": "", "unknown": False, "group": OTHER, "value": None}
 _ONE = "edits change one text; take the braces away, or what is compared with, to make them"
@@ -71,6 +73,7 @@ class SideBySide(GridSource):
         """
         pairing = self.pairing(text, beside, semantic, palette)
         if pairing is None:
+            have = have if self._is_one(previous) else 0
             given = (text, semantic, palette, previous, have, limit, edits, previous_edits, lenient)
             yield from super().steps(*given)
             return
@@ -78,7 +81,8 @@ class SideBySide(GridSource):
             raise RnnlensError(_ONE)
         first = min(have, len(pairing.lines))
         if first:
-            first = min(first, self._first_new(pairing, previous, beside))
+            first = min(first, self._first_new(pairing, previous, beside),
+                        first_other((), parsed(previous_edits)))  # fmt: skip
         last = min(len(pairing.lines), first + limit) if limit else len(pairing.lines)
         head = {**_head(pairing, text), "dropped": [_ONE] * bool(edits), "from": first}
         size = BRIEF if text == previous else STEP
@@ -86,6 +90,13 @@ class SideBySide(GridSource):
             end = min(start + size, last)
             yield {**head, **block(pairing, start, end)}, end < last
             head = {}
+
+    def _is_one(self, text: str) -> bool:
+        """Whether a text is one; lines of two readings are no rows of one."""
+        try:
+            return self.two_texts(text) is None
+        except RnnlensError:
+            return False
 
     def _first_new(self, pairing: Pairing, previous: str, beside: "SideBySide | None") -> int:
         """The first line that is another than in the grid of `previous`."""

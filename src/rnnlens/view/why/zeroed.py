@@ -77,15 +77,16 @@ def zeroed(
     causal = lens.model.causal  # what such a model reads later has no part in what it says here
     ids = asked.ids[: last + 1] if causal else asked.ids
     places = [(kind, step) for step in range(len(ids)) for kind in chosen]
-    bits = _Copies(lens, ids, last).bits(places)
+    bits = _Copies(lens, asked, ids, last).bits(places)
     return Zeroed(asked.words[: len(ids)], chosen, last, bits.reshape(len(ids), len(chosen)))
 
 
 class _Copies:
     """Copies of a text side by side, each read with another state set to zero."""
 
-    def __init__(self, lens: GridSource, ids: Sequence[int], at: int) -> None:
+    def __init__(self, lens: GridSource, asked: Request, ids: Sequence[int], at: int) -> None:
         self.model, self.side, self.ids, self.at = lens.model, lens.session.text, ids, at
+        self.answers = asked.answers
 
     @torch.no_grad()
     def bits(self, places: Sequence[tuple[str, int]]) -> NDArray[np.float64]:
@@ -98,7 +99,8 @@ class _Copies:
                 self._logits(len(some), [_zero(*place, k) for k, place in enumerate(some)])
                 for some in (places[k : k + size] for k in range(0, len(places), size))
             ]
-        return Difference.join([Difference.of(one, before.expand_as(one)) for one in parts]).bits
+        moved = [Difference.of(one, before.expand_as(one), self.answers) for one in parts]
+        return Difference.join(moved).bits
 
     def _logits(self, count: int, edits: Sequence[StateEdit]) -> Tensor:
         """What so many copies predict, (B, V)."""

@@ -30,9 +30,9 @@ export function hold(given, before) {
   const rows = before ? before.rows.slice(0, from).concat(given.rows) : given.rows;
   const known = new Map(before ? before.labels : []);
   for (const [label, group] of Object.entries(labels)) known.set(label, group);
-  const compared = given.sides.length > 0;
+  const compared = given.sides.length > 0, alike = (before?.sides.length ?? 0) > 0 === compared;
   const changes = !given.edits.length && !compared ? [] : rows.map((states, row) =>
-    given.changes[row - from] ?? before?.changes[row] ?? (compared ? [] : states.map(unchanged)));
+    given.changes[row - from] ?? (alike ? before?.changes[row] : null) ?? (compared ? [] : states.map(unchanged)));
   return { ...rest, rows, changes, labels: known, groups: new Map(Object.entries(groups)) };
 }
 

@@ -26,11 +26,14 @@ from rnnlens.run import Run
 QUICK = "quick"
 PRESETS: dict[str, dict[str, Any]] = {
     QUICK: {
-        "width": 128,
+        "width": 96,
         "epochs": 12,
         "batch": 32,
-        "dropout_input": 0.2,
-        "dropout_hidden": 0.15,
+        "dropout_words": 0.05,
+        "dropout_input": 0.15,
+        "dropout_hidden": 0.1,
+        "dropout_output": 0.2,
+        "dropout_weight": 0.1,
     }
 }
 # How each task is trained where no flag says otherwise (docs/results.md).

@@ -30,6 +30,15 @@ def test_a_run_without_an_index_says_how_to_make_one(run):
         Index.of(run)
 
 
+def test_what_makes_an_index_elsewhere_is_said(run, tmp_path):
+    with pytest.raises(RnnlensError, match=r"make one: rnnlens index \S+ -o \S+my index'"):
+        Index.of(run, tmp_path / "my index")
+    elsewhere = (run.path / "index").rename(tmp_path / "elsewhere")
+    (elsewhere / "labels.parquet").unlink()
+    with pytest.raises(RnnlensError, match=r"rnnlens index \S+ -o \S+elsewhere --anew"):
+        Index.of(run, elsewhere)
+
+
 def test_half_an_index_is_none(run):
     (run.path / "index" / "manifest.json").unlink()
     write_json(run.path / "index" / "making.json", {"identity": "0" * 64})
@@ -62,6 +71,12 @@ def test_files_that_are_cut_or_changed_are_refused(run, name, harm, message):
 def test_a_cut_part_of_a_large_index_is_seen_by_its_size(run, monkeypatch):
     monkeypatch.setattr(index_module, "_HASHED", 0)  # beyond that much, parts are not hashed
     Index.of(run)
+    labels = run.path / "index" / "labels.parquet"
+    data = labels.read_bytes()
+    labels.write_bytes(data[:50] + bytes([data[50] ^ 1]) + data[51:])  # always hashed
+    with pytest.raises(RnnlensError, match=r"labels\.parquet is damaged"):
+        Index.of(run)
+    labels.write_bytes(data)
     path = run.path / "index" / "part-00000.parquet"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(RnnlensError, match=r"part-00000\.parquet is damaged"):
@@ -119,6 +134,8 @@ FORBIDDEN = {
     "SELECT 1; DROP VIEW words": "only read",
     "PRAGMA enable_profiling": "only read",
     "": "only read",
+    "WITH x AS (DELETE FROM labels RETURNING *) SELECT count(*) FROM x": "mend the SQL",
+    "WITH x AS (INSERT INTO labels VALUES (1, 'a', 'b') RETURNING *) SELECT * FROM x": "mend the",
     "SELEC 1": "mend the SQL",
 }
 
@@ -133,6 +150,7 @@ def test_sql_reads_the_index_and_nothing_else(run):
             index.ask(sql.replace("{part}", str(path)))
     assert path.read_bytes() == before
     assert index.ask("SELECT count(*) FROM words")[0][0].as_py() == index.manifest.rows
+    assert index.ask("SELECT count(*) FROM labels")[0][0].as_py() == len(index.labels)
     with pytest.raises(RnnlensError, match=r"took more than 0\.05 seconds"):
         index.ask("SELECT count(*) FROM range(100000000) a, range(1000000) b", 0.05)
     assert index.ask("SELECT 1")[0][0].as_py() == 1  # it goes on answering

@@ -4,6 +4,7 @@ import shutil
 from dataclasses import replace
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 from tests.view.conftest import formula_probes
@@ -11,11 +12,12 @@ from tests.view.search.conftest import CPU, builder_of
 
 from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
-from rnnlens.files import write_json
+from rnnlens.files import read_json, write_json
 from rnnlens.run import Run
 from rnnlens.view.opening import opened
 from rnnlens.view.search import index as index_module
 from rnnlens.view.search.index import Index
+from rnnlens.view.search.layout import Manifest
 
 
 @pytest.fixture
@@ -136,6 +138,7 @@ FORBIDDEN = {
     "": "only read",
     "WITH x AS (DELETE FROM labels RETURNING *) SELECT count(*) FROM x": "mend the SQL",
     "WITH x AS (INSERT INTO labels VALUES (1, 'a', 'b') RETURNING *) SELECT * FROM x": "mend the",
+    "SELECT tag, tag FROM words": "two columns of the answer are called 'tag'",
     "SELEC 1": "mend the SQL",
 }
 
@@ -154,6 +157,18 @@ def test_sql_reads_the_index_and_nothing_else(run):
     with pytest.raises(RnnlensError, match=r"took more than 0\.05 seconds"):
         index.ask("SELECT count(*) FROM range(100000000) a, range(1000000) b", 0.05)
     assert index.ask("SELECT 1")[0][0].as_py() == 1  # it goes on answering
+
+
+def test_labels_of_the_same_name_keep_their_numbers(run):
+    path = run.path / "index" / "labels.parquet"
+    table = pq.read_table(path)
+    names = table["label"].to_pylist()
+    names[2] = names[1]
+    pq.write_table(table.set_column(1, "label", [names]), path)
+    index = Index(path.parent, read_json(path.with_name("manifest.json"), Manifest))
+    assert index.labels == names
+    assert index.names.labels[names[1]] == 1
+    assert index.names.labels[names[3]] == 3
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(run, corpus_file, monkeypatch):

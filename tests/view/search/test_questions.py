@@ -106,6 +106,10 @@ def test_answers_are_sorted_and_limited(index):
         ('word = "dog', 7, "texts stand in quotes"),
         ("word is nuon", 8, "there is no such group"),
         ("word = dog limit 0", 17, "a number from 1"),
+        ("word = dog limit " + "9" * 5000, 17, "a number from 1 to 999,999,999"),
+        ("l2 differs from l2@-" + "1" * 5000, 3, "the index compares l2 with"),
+        ("surprisal > 1e999", 12, "the number is too large"),
+        ("surprisal > " + "9" * 5000, 12, "the number is too large"),
         ("word = dog limit many", 17, "a whole number belongs here"),
         ("within 0 (word = dog)", 7, "a number from 1"),
         ("word = dog dog", 11, "and, or, count"),
@@ -127,6 +131,13 @@ def test_a_wrong_question_is_pointed_at(index, question, place, message):
         assert error.value.place == place
         line, caret = error.value.pointed().split("\n")
         assert (line, caret) == (question, " " * place + "^")
+
+
+def test_bytes_that_are_no_text_are_refused(index):
+    with pytest.raises(QueryError, match="character 8 is no text in UTF-8"):
+        found(index, "word = \udcff")
+    with pytest.raises(RnnlensError, match="character 9 of the SQL is no text in UTF-8"):
+        index.ask("SELECT '\udcff'")
 
 
 def test_a_question_may_not_be_endless(index):

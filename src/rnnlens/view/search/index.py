@@ -14,6 +14,7 @@ from weakref import WeakSet
 
 from rnnlens.errors import RnnlensError
 from rnnlens.files import damaged, is_present, read_json, sha256
+from rnnlens.probe.stored import ProbesFile
 from rnnlens.run import SHIPPED, Run
 from rnnlens.threads import pool
 from rnnlens.view.search.build import LABELS, MAKING, MANIFEST, groups_hash
@@ -54,6 +55,17 @@ def _command(run: Run, place: Path) -> str:
     return f"{words} -o FOLDER" if is_bundled(run) else words
 
 
+def _link_semantic(run: Run, contents: Contents) -> str:
+    """The semantic of an index where a lens begins with another; else nothing."""
+    if contents.probes is None:
+        return ""
+    file = read_json(run.path / "probes.json", ProbesFile)
+    for one in (file, file.previous):
+        if one and one.sha256 == contents.probes and one.semantics[0] != contents.semantic:
+            return contents.semantic
+    return ""
+
+
 @dataclass(frozen=True, eq=False)
 class Index:
     """The index of a run, whole and of what the run holds now."""
@@ -61,6 +73,7 @@ class Index:
     folder: Path
     manifest: Manifest
     remedy: str = "make it anew: rnnlens index RUN --anew"  # where it is damaged
+    link_semantic: str = ""  # that links to a lens have to name, as it is not the run's first
 
     @classmethod
     def of(cls, run: Run, folder: Path | None = None) -> "Index":
@@ -83,7 +96,7 @@ class Index:
         for name, one, other in zip(names, was, now, strict=True):
             if one != other:
                 raise RnnlensError(f"the index in {place} is of another {name}; {anew}")
-        index = cls(place, manifest, anew)
+        index = cls(place, manifest, anew, _link_semantic(run, contents))
         index._check()
         return index
 
@@ -116,16 +129,22 @@ class Index:
     @cached_property
     def names(self) -> Names:
         """What a question may name."""
-        table = arrow().parquet.read_table(self.folder / LABELS)
-        labels = {label: k for k, label in enumerate(table["label"].to_pylist())}
-        groups = tuple(dict.fromkeys(table["group"].to_pylist()))
+        groups = tuple(dict.fromkeys(self._labels["group"].to_pylist()))
+        numbers: dict[str, int] = {}
+        for number, label in enumerate(self.labels):
+            numbers.setdefault(label, number)
         contents = self.contents
-        return Names(contents.kinds, groups, labels, frozenset(contents.pairs))
+        return Names(contents.kinds, groups, numbers, frozenset(contents.pairs))
+
+    @cached_property
+    def _labels(self) -> "pa.Table":
+        table: pa.Table = arrow().parquet.read_table(self.folder / LABELS)
+        return table
 
     @cached_property
     def labels(self) -> list[str]:
-        """The labels in the order of their numbers."""
-        return list(self.names.labels)
+        """The labels in the order of their numbers; some may have the same name."""
+        return list(self._labels["label"].to_pylist())
 
     @property
     def compiler(self) -> Compiler:
@@ -188,14 +207,24 @@ class Index:
             finally:
                 if timer:
                     timer.cancel()
-            return answer
+        names = answer.column_names
+        if twice := [name for k, name in enumerate(names) if name in names[:k]]:
+            raise RnnlensError(
+                f"two columns of the answer are called {twice[0]!r}; name one otherwise, with AS"
+            )
+        return answer
 
     @staticmethod
     def _check_reading(connection: "duckdb.DuckDBPyConnection", sql: str) -> None:
         """Refuse everything but one SELECT: what the database allows could still drop a view."""
         library = _database()
         try:
+            sql.encode()
             statements = connection.extract_statements(sql)
+        except UnicodeEncodeError as error:
+            raise RnnlensError(
+                f"character {error.start + 1} of the SQL is no text in UTF-8; write it anew"
+            ) from error
         except library.Error as error:
             raise RnnlensError(f"DuckDB: {_first_line(error)}; mend the SQL") from error
         if [one.type for one in statements] != [library.StatementType.SELECT]:

@@ -106,7 +106,7 @@ class _Parser(Cursor):
             order = self.word("asc", "desc")
             return replace(query, sort=quantity, descending=order == "desc")
         if word == "limit":
-            return replace(query, limit=self.whole(1, 10**9))
+            return replace(query, limit=self.whole(1, 10**9 - 1))
         raise self.wrong("and, or, count, sort by, limit or nothing belongs here", token)
 
     def key(self) -> Key:
@@ -253,7 +253,8 @@ class _Parser(Cursor):
         self.need("from")
         other, back = self.kind(), 0
         if self.here.sort == t.STEP:
-            back = -int(self.next().value)
+            step = self.next().value
+            back = -int(step) if len(step) < 10 else _FARTHEST  # which no index has
         pairs = [Pair(kind, other, back)]
         pairs += [] if back else [Pair(other, kind)]  # of one row, the same either way
         for pair in pairs:

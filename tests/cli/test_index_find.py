@@ -133,6 +133,18 @@ def test_the_bundled_runs_are_left_alone(command, name):
     assert f"rnnlens find {name} QUESTION --index FOLDER" in answer.err
 
 
+def test_a_model_whose_labels_do_not_follow(run, command, tmp_path):
+    corpus = str(run.parent / "words.conllu")
+    made = command(
+        "index", "english-tags", "--corpus", corpus, "-o", tmp_path / "out", "--device", "cpu"
+    )
+    assert made.out.strip().endswith("'count by y label'")
+    rank = command("find", "english-tags", "y rank = 1", "--index", tmp_path / "out")
+    assert "the corpus does not tell which came" in rank.err
+    counted = command("find", "english-tags", "count by y label", "--index", tmp_path / "out")
+    assert "NOUN" in counted.out
+
+
 def test_files_of_others_are_left_alone(run, command, tmp_path):
     corpus = str(run.parent / "words.conllu")
     words = ("index", run, "--corpus", corpus, "--device", "cpu", "-o", tmp_path / "out")

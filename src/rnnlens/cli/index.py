@@ -118,9 +118,10 @@ def run_index(args: argparse.Namespace) -> int:
             size = sum(path.stat().st_size for path in folder.iterdir())
             where = quote(str(run.path))
             where += f" --index {quote(str(folder))}" if args.output else ""
+            ask = "y rank = 1 count by tag" if subject.side.follows else "count by y label"
             print(
                 f"{manifest.rows:,} words in {len(texts):,} sentences, {size / 1e6:,.1f} MB in "
-                f"{folder}; ask it: rnnlens find {where} 'y rank = 1 count by tag'"
+                f"{folder}; ask it: rnnlens find {where} '{ask}'"
             )
     return 0
 

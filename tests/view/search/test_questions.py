@@ -2,6 +2,7 @@
 
 import os
 import random
+from dataclasses import replace
 
 import pytest
 from tests.shown import ROOT
@@ -11,7 +12,7 @@ from tests.view.search.naive import Questions, facts_of
 from rnnlens.errors import RnnlensError
 from rnnlens.view.search.find import found
 from rnnlens.view.search.index import Index
-from rnnlens.view.search.parse import GRAMMAR
+from rnnlens.view.search.parse import GRAMMAR, parsed
 from rnnlens.view.search.tokens import QueryError
 
 COUNT = int(os.environ.get("RNNLENS_QUERIES", "60"))  # 500 for a thorough look
@@ -138,6 +139,20 @@ def test_bytes_that_are_no_text_are_refused(index):
         found(index, "word = \udcff")
     with pytest.raises(RnnlensError, match="character 9 of the SQL is no text in UTF-8"):
         index.ask("SELECT '\udcff'")
+
+
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [("y rank = 1", 2), ("y came > .1", 2), ("surprisal > 1", 0), ("sort by h2 surprisal", 11),
+     ("word is noun", 5), ("next is noun", 0), ("count by next", 9)],
+)  # fmt: skip
+def test_labels_that_do_not_follow_have_not_come(index, question, place):
+    names = replace(index.names, follows=False)
+    with pytest.raises(QueryError, match="does not tell which came; ask what is said") as error:
+        parsed(question, names)
+    assert error.value.place == place
+    parsed("word is unknown and y expects noun count by y label", names)
+    parsed("word = next and tag in {rank, came}", names)
 
 
 def test_a_question_may_not_be_endless(index):

@@ -99,6 +99,7 @@ class Subject:
             part_count=texts.part_count,
             states=self.states,
             state_kinds=(self.state_kinds or self.kinds[:-1]) if self.states else (),
+            follows=self.side.follows,
         )
 
 

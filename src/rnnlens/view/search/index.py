@@ -18,8 +18,8 @@ from rnnlens.probe.stored import ProbesFile
 from rnnlens.run import SHIPPED, Run
 from rnnlens.threads import pool
 from rnnlens.view.search.build import LABELS, MAKING, MANIFEST, groups_hash
-from rnnlens.view.search.layout import Contents, Manifest
-from rnnlens.view.search.parse import Names, parsed
+from rnnlens.view.search.layout import Contents, Manifest, Names
+from rnnlens.view.search.parse import parsed
 from rnnlens.view.search.sql import Compiler, text
 from rnnlens.view.search.table import arrow
 from rnnlens.view.search.tree import Query
@@ -134,7 +134,7 @@ class Index:
         for number, label in enumerate(self.labels):
             numbers.setdefault(label, number)
         contents = self.contents
-        return Names(contents.kinds, groups, numbers, frozenset(contents.pairs))
+        return Names(contents.kinds, groups, numbers, frozenset(contents.pairs), contents.follows)
 
     @cached_property
     def _labels(self) -> "pa.Table":

@@ -157,7 +157,7 @@ def measure_answers(lens: Lens, args: argparse.Namespace) -> None:
         kind = own.contents.state_kinds[0]
         state = lens("the man who said that")[kind][4]
         seconds = best(lambda: state.similar(10, index=args.index))
-        kept = Kept(own, kind)
+        kept = Kept(own, kind, len(state.vector()))
         kept.parts *= args.copies
         scan = best(lambda: kept.cosine(torch.from_numpy(state.vector())))
         print(f"{'nearest states':<20}{seconds * 1000:6.0f} ms for {own.manifest.rows:,} words; "

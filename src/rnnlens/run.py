@@ -33,7 +33,7 @@ FILES = (  # what a finished run may hold, besides run.json
     "probes.json", "probes.safetensors", "examples.safetensors",
 )  # fmt: skip
 BUNDLED = "english-news"  # the first of the runs that come with the package
-_SHIPPED = Path(__file__).parent / "bundled"
+SHIPPED = Path(__file__).parent / "bundled"
 
 
 @dataclass(frozen=True)
@@ -291,10 +291,10 @@ class Run:
 
 def run_at(name: str) -> Run:
     """The run in a folder, or a bundled one such as `english-news`, if no folder has its name."""
-    return Run(_SHIPPED / name if name in bundled() and not Path(name).exists() else Path(name))
+    return Run(SHIPPED / name if name in bundled() and not Path(name).exists() else Path(name))
 
 
 def bundled() -> list[str]:
     """The names of the runs that come with the package; `rnnlens demo` opens the first."""
-    names = (path.parent.name for path in _SHIPPED.glob("*/run.json"))
+    names = (path.parent.name for path in SHIPPED.glob("*/run.json"))
     return sorted(names, key=lambda name: (name != BUNDLED, name))

@@ -7,6 +7,9 @@ import pytest
 from tests.view.conftest import formula_run
 from tests.view.search.conftest import corpus_text
 
+from rnnlens.lock import locked
+from rnnlens.run import bundled
+
 QUESTION = "l2 entropy > 1 and word = dog"
 
 
@@ -122,10 +125,46 @@ def test_what_index_refuses(run, command, tmp_path, words, message):
     assert not (own / "index").exists()
 
 
-def test_the_bundled_run_is_left_alone(command):
-    answer = command("index", "english-news", "--corpus", "words.conllu")
+@pytest.mark.parametrize("name", bundled())
+def test_the_bundled_runs_are_left_alone(command, name):
+    answer = command("index", name, "--corpus", "words.conllu")
     assert answer.code == 2
     assert "the bundled run stays as it is; give -o FOLDER" in answer.err
+    assert f"rnnlens find {name} QUESTION --index FOLDER" in answer.err
+
+
+def test_a_model_whose_labels_do_not_follow(run, command, tmp_path):
+    corpus = str(run.parent / "words.conllu")
+    made = command(
+        "index", "english-tags", "--corpus", corpus, "-o", tmp_path / "out", "--device", "cpu"
+    )
+    assert made.out.strip().endswith("'count by y label'")
+    rank = command("find", "english-tags", "y rank = 1", "--index", tmp_path / "out")
+    assert "the corpus does not tell which came" in rank.err
+    counted = command("find", "english-tags", "count by y label", "--index", tmp_path / "out")
+    assert "NOUN" in counted.out
+
+
+def test_files_of_others_are_left_alone(run, command, tmp_path):
+    corpus = str(run.parent / "words.conllu")
+    words = ("index", run, "--corpus", corpus, "--device", "cpu", "-o", tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    theirs = tmp_path / "out" / "part-00000.parquet"
+    theirs.write_text("theirs")
+    for flags in ([], ["--anew"]):
+        answer = command(*words, *flags)
+        assert answer.code == 2
+        assert "holds files that are no index; choose an empty or new folder" in answer.err
+        assert theirs.read_text() == "theirs"
+    theirs.unlink()
+    assert command(*words).code == 0
+    beside = [tmp_path / "out" / name for name in ("part-00000-abc.snappy.parquet", "part-1.json")]
+    for path in beside:
+        path.write_text("theirs")
+    with locked(tmp_path / "out"):
+        assert "is being written by process" in command(*words, "--anew").err
+    assert command(*words, "--anew").code == 0
+    assert [path.read_text() for path in beside] == ["theirs"] * 2
 
 
 def test_the_parts_of_a_runs_own_corpus(trained_run, command, tmp_path):

@@ -1,9 +1,11 @@
 """`rnnlens index`: what every state of a corpus says, as Parquet beside the run."""
 
 import argparse
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rnnlens.cli.dataset import recorded
@@ -11,11 +13,13 @@ from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.corpus.corpus import Corpus, CorpusConfig
 from rnnlens.corpus.tokens import SPLITS, ReadingConfig, read_tokens
 from rnnlens.errors import RnnlensError
+from rnnlens.lock import locked
 from rnnlens.model.train.distributed import pick_device, processes
 from rnnlens.progress import Progress
-from rnnlens.run import BUNDLED, Run, run_at
+from rnnlens.run import Run, run_at
 from rnnlens.view.opening import opened
-from rnnlens.view.search.build import Builder, Subject
+from rnnlens.view.search.build import Builder, Subject, check_ours
+from rnnlens.view.search.index import is_bundled
 from rnnlens.view.search.reading import ALL, Texts
 from rnnlens.view.search.table import arrow
 
@@ -74,10 +78,10 @@ def run_index(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     arrow()
     run: Run = args.path
-    if not args.output and run == run_at(BUNDLED):
+    if not args.output and is_bundled(run):
         raise RnnlensError(
             "the bundled run stays as it is; give -o FOLDER, and ask it with: rnnlens find "
-            f"{BUNDLED} QUESTION --index FOLDER"
+            f"{run.path.resolve().name} QUESTION --index FOLDER"
         )
     heed(args, run)
     device = pick_device(args.device)
@@ -96,7 +100,7 @@ def run_index(args: argparse.Namespace) -> int:
         builder = Builder(folder, subject, texts, group)
         if group.first:
             if args.output:
-                args.output.mkdir(parents=True, exist_ok=True)
+                lock.enter_context(_writing(folder))
             else:
                 lock.enter_context(run.writing())
             if not builder.begin(anew=args.anew):
@@ -112,12 +116,28 @@ def run_index(args: argparse.Namespace) -> int:
         if group.first and not (folder / "manifest.json").exists():
             manifest = builder.finish()
             size = sum(path.stat().st_size for path in folder.iterdir())
-            where = f"{run.path} --index {folder}" if args.output else str(run.path)
+            where = quote(str(run.path))
+            where += f" --index {quote(str(folder))}" if args.output else ""
+            ask = "y rank = 1 count by tag" if subject.side.follows else "count by y label"
             print(
                 f"{manifest.rows:,} words in {len(texts):,} sentences, {size / 1e6:,.1f} MB in "
-                f"{folder}; ask it: rnnlens find {where} 'y rank = 1 count by tag'"
+                f"{folder}; ask it: rnnlens find {where} '{ask}'"
             )
     return 0
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Make a folder for an index alone, and be the only one who writes to it."""
+    check_ours(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RnnlensError(
+            f"cannot make the folder {folder}: {error.strerror}; choose another with -o"
+        ) from error
+    with locked(folder):
+        yield
 
 
 def _texts(run: Run, args: argparse.Namespace, subject: Subject) -> Texts:

@@ -185,7 +185,7 @@ class State:
         """
         return similar_to(
             self.grid.lens, self.kind, torch.from_numpy(self.vector()), self.distribution(), count,
-            by, index,
+            by, index, semantic=self.grid.semantic,
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -42,8 +42,10 @@ def texts_of(lens, path: Path, part_words: int = PART) -> Texts:
     return Texts(corpus, [ALL], lens.session.text, config.longest, part_words)
 
 
-def builder_of(lens, path: Path, states: str = "", part_words: int = PART) -> Builder:
-    semantic = (lens.semantics or ("output",))[0]
+def builder_of(
+    lens, path: Path, states: str = "", part_words: int = PART, semantic: str = ""
+) -> Builder:
+    semantic = semantic or (lens.semantics or ("output",))[0]
     subject = Subject(
         lens.run, lens.model, lens.session.text, lens.probes, lens.palettes, semantic, states
     )
@@ -52,8 +54,8 @@ def builder_of(lens, path: Path, states: str = "", part_words: int = PART) -> Bu
     return Builder(lens.run.path / "index", subject, texts, Processes())
 
 
-def build(lens, path: Path, states: str = "", part_words: int = PART) -> None:
-    builder = builder_of(lens, path, states, part_words)
+def build(lens, path: Path, states: str = "", part_words: int = PART, semantic: str = "") -> None:
+    builder = builder_of(lens, path, states, part_words, semantic)
     builder.begin(anew=False)
     builder.make(CPU)
     builder.finish()

@@ -39,6 +39,7 @@ def test_links_are_written_as_the_page_writes_them():
     assert link_to("50% & + = #é", 0, "a,b", "my run") == (
         "#run=my+run&text=50%25+%26+%2B+%3D+%23%C3%A9&at=a%2Cb:1"
     )
+    assert link_to("a", 0, semantic="output+1") == "#text=a&semantic=output%2B1&at=y:1"
 
 
 def test_tables_are_written_as_they_are(indexed, tmp_path):

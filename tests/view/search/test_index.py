@@ -4,6 +4,7 @@ import shutil
 from dataclasses import replace
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 from tests.view.conftest import formula_probes
@@ -11,11 +12,12 @@ from tests.view.search.conftest import CPU, builder_of
 
 from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
-from rnnlens.files import write_json
+from rnnlens.files import read_json, write_json
 from rnnlens.run import Run
 from rnnlens.view.opening import opened
 from rnnlens.view.search import index as index_module
 from rnnlens.view.search.index import Index
+from rnnlens.view.search.layout import Manifest
 
 
 @pytest.fixture
@@ -28,6 +30,15 @@ def test_a_run_without_an_index_says_how_to_make_one(run):
     shutil.rmtree(run.path / "index")
     with pytest.raises(RnnlensError, match="has no index; make one: rnnlens index"):
         Index.of(run)
+
+
+def test_what_makes_an_index_elsewhere_is_said(run, tmp_path):
+    with pytest.raises(RnnlensError, match=r"make one: rnnlens index \S+ -o \S+my index'"):
+        Index.of(run, tmp_path / "my index")
+    elsewhere = (run.path / "index").rename(tmp_path / "elsewhere")
+    (elsewhere / "labels.parquet").unlink()
+    with pytest.raises(RnnlensError, match=r"rnnlens index \S+ -o \S+elsewhere --anew"):
+        Index.of(run, elsewhere)
 
 
 def test_half_an_index_is_none(run):
@@ -62,6 +73,12 @@ def test_files_that_are_cut_or_changed_are_refused(run, name, harm, message):
 def test_a_cut_part_of_a_large_index_is_seen_by_its_size(run, monkeypatch):
     monkeypatch.setattr(index_module, "_HASHED", 0)  # beyond that much, parts are not hashed
     Index.of(run)
+    labels = run.path / "index" / "labels.parquet"
+    data = labels.read_bytes()
+    labels.write_bytes(data[:50] + bytes([data[50] ^ 1]) + data[51:])  # always hashed
+    with pytest.raises(RnnlensError, match=r"labels\.parquet is damaged"):
+        Index.of(run)
+    labels.write_bytes(data)
     path = run.path / "index" / "part-00000.parquet"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(RnnlensError, match=r"part-00000\.parquet is damaged"):
@@ -119,6 +136,9 @@ FORBIDDEN = {
     "SELECT 1; DROP VIEW words": "only read",
     "PRAGMA enable_profiling": "only read",
     "": "only read",
+    "WITH x AS (DELETE FROM labels RETURNING *) SELECT count(*) FROM x": "mend the SQL",
+    "WITH x AS (INSERT INTO labels VALUES (1, 'a', 'b') RETURNING *) SELECT * FROM x": "mend the",
+    "SELECT tag, tag FROM words": "two columns of the answer are called 'tag'",
     "SELEC 1": "mend the SQL",
 }
 
@@ -133,9 +153,22 @@ def test_sql_reads_the_index_and_nothing_else(run):
             index.ask(sql.replace("{part}", str(path)))
     assert path.read_bytes() == before
     assert index.ask("SELECT count(*) FROM words")[0][0].as_py() == index.manifest.rows
+    assert index.ask("SELECT count(*) FROM labels")[0][0].as_py() == len(index.labels)
     with pytest.raises(RnnlensError, match=r"took more than 0\.05 seconds"):
         index.ask("SELECT count(*) FROM range(100000000) a, range(1000000) b", 0.05)
     assert index.ask("SELECT 1")[0][0].as_py() == 1  # it goes on answering
+
+
+def test_labels_of_the_same_name_keep_their_numbers(run):
+    path = run.path / "index" / "labels.parquet"
+    table = pq.read_table(path)
+    names = table["label"].to_pylist()
+    names[2] = names[1]
+    pq.write_table(table.set_column(1, "label", [names]), path)
+    index = Index(path.parent, read_json(path.with_name("manifest.json"), Manifest))
+    assert index.labels == names
+    assert index.names.labels[names[1]] == 1
+    assert index.names.labels[names[3]] == 3
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(run, corpus_file, monkeypatch):

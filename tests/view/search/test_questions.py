@@ -2,6 +2,7 @@
 
 import os
 import random
+from dataclasses import replace
 
 import pytest
 from tests.shown import ROOT
@@ -11,7 +12,7 @@ from tests.view.search.naive import Questions, facts_of
 from rnnlens.errors import RnnlensError
 from rnnlens.view.search.find import found
 from rnnlens.view.search.index import Index
-from rnnlens.view.search.parse import GRAMMAR
+from rnnlens.view.search.parse import GRAMMAR, parsed
 from rnnlens.view.search.tokens import QueryError
 
 COUNT = int(os.environ.get("RNNLENS_QUERIES", "60"))  # 500 for a thorough look
@@ -106,6 +107,10 @@ def test_answers_are_sorted_and_limited(index):
         ('word = "dog', 7, "texts stand in quotes"),
         ("word is nuon", 8, "there is no such group"),
         ("word = dog limit 0", 17, "a number from 1"),
+        ("word = dog limit " + "9" * 5000, 17, "a number from 1 to 999,999,999"),
+        ("l2 differs from l2@-" + "1" * 5000, 3, "the index compares l2 with"),
+        ("surprisal > 1e999", 12, "the number is too large"),
+        ("surprisal > " + "9" * 5000, 12, "the number is too large"),
         ("word = dog limit many", 17, "a whole number belongs here"),
         ("within 0 (word = dog)", 7, "a number from 1"),
         ("word = dog dog", 11, "and, or, count"),
@@ -127,6 +132,27 @@ def test_a_wrong_question_is_pointed_at(index, question, place, message):
         assert error.value.place == place
         line, caret = error.value.pointed().split("\n")
         assert (line, caret) == (question, " " * place + "^")
+
+
+def test_bytes_that_are_no_text_are_refused(index):
+    with pytest.raises(QueryError, match="character 8 is no text in UTF-8"):
+        found(index, "word = \udcff")
+    with pytest.raises(RnnlensError, match="character 9 of the SQL is no text in UTF-8"):
+        index.ask("SELECT '\udcff'")
+
+
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [("y rank = 1", 2), ("y came > .1", 2), ("surprisal > 1", 0), ("sort by h2 surprisal", 11),
+     ("word is noun", 5), ("next is noun", 0), ("count by next", 9)],
+)  # fmt: skip
+def test_labels_that_do_not_follow_have_not_come(index, question, place):
+    names = replace(index.names, follows=False)
+    with pytest.raises(QueryError, match="does not tell which came; ask what is said") as error:
+        parsed(question, names)
+    assert error.value.place == place
+    parsed("word is unknown and y expects noun count by y label", names)
+    parsed("word = next and tag in {rank, came}", names)
 
 
 def test_a_question_may_not_be_endless(index):

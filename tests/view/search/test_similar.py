@@ -1,18 +1,23 @@
 """The nearest states of a corpus, against a loop over all of them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tests.view.conftest import formula_run
 from tests.view.search.conftest import build
 
 from rnnlens.errors import RnnlensError
+from rnnlens.files import sha256
 from rnnlens.run import Run
 from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.opening import opened
 from rnnlens.view.search.find import link_to
+from rnnlens.view.search.index import Index
+from rnnlens.view.search.similar import Kept
 
 TEXT = "the old dogs see a bird"
 
@@ -106,3 +111,40 @@ def test_a_cut_file_of_states_is_refused(tmp_path, corpus_file):
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(RnnlensError, match=r"states-00001.safetensors is damaged"):
         lens(TEXT)["l2"][0].similar()
+
+
+def test_changed_states_are_refused(tmp_path, corpus_file):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file, "int8")
+    path = lens.run.path / "index" / "states-00001.safetensors"
+    tensors = load_file(path)
+    good = tensors["l2"]
+
+    def refused(message, **changed):
+        save_file({**tensors, **changed}, path)
+        index = Index.of(lens.run)
+        with pytest.raises(RnnlensError, match=message):
+            lens(TEXT)["l2"][0].similar()
+        part = replace(index.manifest.parts[1], states=sha256(path))
+        parts = (index.manifest.parts[0], part, *index.manifest.parts[2:])
+        return replace(index, manifest=replace(index.manifest, parts=parts))
+
+    index = refused("its SHA-256 is not the recorded one", l2=good + 1)
+    Kept(index, "l2", 4)
+    sha = "SHA-256"
+    for changed in ({"l2": good[:, :3]}, {"l2": good.float()}, {"l2/scale": good.float()}):
+        plain = {name: tensor.contiguous() for name, tensor in changed.items()}
+        with pytest.raises(RnnlensError, match="make it anew"):
+            Kept(refused(sha, **plain), "l2", 4)
+
+
+def test_an_index_of_another_semantic(tmp_path, corpus_file):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file, "int8", semantic="input")
+    with pytest.raises(RnnlensError, match="grid is of the semantic output and the index in"):
+        lens(TEXT)["l2"][0].similar(1, by="divergence")
+    for by, semantic in (("cosine", "output"), ("divergence", "input")):
+        (one,) = lens(TEXT, semantic)["l2"][0].similar(1, by=by)
+        assert one.link == link_to(one.text, one.position, "l2", semantic="input")
+    hit = next(iter(lens.find("word = dog")))
+    assert "&semantic=input&at=" in hit.link

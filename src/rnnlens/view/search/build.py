@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
@@ -28,7 +29,10 @@ from rnnlens.view.search.table import arrow, labels_table, packed
 
 PRECISIONS = ("int8", "fp16")
 _ANEW = "give --anew to make it anew"
-LABELS, MANIFEST = "labels.parquet", "manifest.json"
+LABELS, MANIFEST, MAKING = "labels.parquet", "manifest.json", "making.json"
+_OURS = re.compile(
+    r"part-\d{5,6}\.(json|parquet)|states-\d{5,6}\.safetensors|labels\.parquet", re.ASCII
+)
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class Subject:
             part_count=texts.part_count,
             states=self.states,
             state_kinds=(self.state_kinds or self.kinds[:-1]) if self.states else (),
+            follows=self.side.follows,
         )
 
 
@@ -137,7 +142,9 @@ class Builder:
 
         To be called by one process alone, before any other writes.
         """
-        if anew:
+        check_ours(self.folder)
+        if anew and self.folder.is_dir():
+            write_json(self.folder / MAKING, {"identity": self.identity})  # it stays ours
             clear(self.folder)
         manifest = self.folder / MANIFEST
         if is_present(manifest):
@@ -147,7 +154,7 @@ class Builder:
                     f"or choice of states; {_ANEW}"
                 )
             return False
-        noted = self.folder / "making.json"
+        noted = self.folder / MAKING
         if is_present(noted) and read_json(noted, dict, _ANEW).get("identity") != self.identity:
             raise RnnlensError(
                 f"{self.folder} holds the beginning of an index of something else; {_ANEW}"
@@ -223,7 +230,7 @@ class Builder:
         write_json(self.folder / MANIFEST, asdict(manifest))
         for number in range(len(parts)):
             remove(note_of(self.folder, number))
-        remove(self.folder / "making.json")
+        remove(self.folder / MAKING)
         return manifest
 
 
@@ -231,9 +238,28 @@ def _is(path: Path, sha: str) -> bool:
     return path.is_file() and sha256(path) == sha
 
 
+def check_ours(folder: Path) -> None:
+    """Refuse a folder that holds files and no index, begun or whole: they are somebody else's."""
+    try:
+        names = {path.name for path in folder.iterdir() if path.name[0] != "."}
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RnnlensError(
+            f"cannot read the folder {folder}: {error.strerror}; choose another with -o"
+        ) from error
+    if names and not names & {MANIFEST, MAKING}:
+        raise RnnlensError(
+            f"{folder} holds files that are no index; choose an empty or new folder with -o"
+        )
+
+
 def clear(folder: Path) -> None:
-    """Remove an index, and nothing else; what makes it whole goes first."""
-    remove(folder / MANIFEST) if folder.is_dir() else None
-    for name in ("part-*.json", "making.json", "part-*.parquet", "states-*.safetensors", LABELS):
-        for path in folder.glob(name):
+    """Remove an index, and nothing else: first what makes it whole, last what makes it ours."""
+    if not folder.is_dir():
+        return
+    remove(folder / MANIFEST)
+    for path in folder.iterdir():
+        if _OURS.fullmatch(path.name):
             remove(path)
+    remove(folder / MAKING)

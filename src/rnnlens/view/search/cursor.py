@@ -1,10 +1,12 @@
 """A walk over the pieces of a question."""
 
+import math
 from typing import NoReturn
 
 from rnnlens.view.search import tokens as t
 from rnnlens.view.search.tokens import QueryError, Token
 
+_DIGITS = 9  # of a whole number
 _DEEPEST = 100  # conditions in one another
 
 
@@ -64,14 +66,17 @@ class Cursor:
         if token.sort != t.NUMBER:
             raise self.wrong("a number belongs here", token)
         share = token.value.endswith("%")
-        return float(token.value.rstrip("%")) / (100 if share else 1)
+        number = float(token.value.rstrip("%")) / (100 if share else 1)
+        if not math.isfinite(number):
+            raise self.wrong("the number is too large; give a smaller one", token)
+        return number
 
     def whole(self, least: int, most: int) -> int:
         """Take a whole number within bounds."""
         token = self.next()
         if token.sort != t.NUMBER or not token.value.isdecimal():
             raise self.wrong("a whole number belongs here", token)
-        if not least <= int(token.value) <= most:
+        if len(token.value) > _DIGITS or not least <= int(token.value) <= most:
             raise self.wrong(f"a number from {least} to {most:,} belongs here", token)
         return int(token.value)
 

@@ -65,15 +65,22 @@ class Hit:
         return f"<{self.marked()}>"
 
 
-def link_to(text: str, position: int, kind: str = PREDICTION, run: str = "") -> str:
-    """What opens the lens at a state, behind the address of its page."""
+def link_to(
+    text: str, position: int, kind: str = PREDICTION, run: str = "", semantic: str = ""
+) -> str:
+    """What opens the lens at a state, behind the address of its page.
+
+    `run` and `semantic` are named where the page would begin with others.
+    """
 
     def quoted(value: str) -> str:
         plain = value.encode("utf-8", "replace").decode()
         return quote(plain, safe=_UNESCAPED).replace("%20", "+")
 
     head = f"run={quoted(run)}&" if run else ""
-    return f"#{head}text={quoted(text)}&at={quoted(kind).replace(',', '%2C')}:{position + 1}"
+    asked = f"&semantic={quoted(semantic)}" if semantic else ""
+    at = f"{quoted(kind).replace(',', '%2C')}:{position + 1}"
+    return f"#{head}text={quoted(text)}{asked}&at={at}"
 
 
 class Found:
@@ -120,13 +127,15 @@ class Found:
         if self.is_count:
             return
         texts = sentences(self.index, {row["sentence"] for row in self.rows})
+        kind = self.kinds[0] if self.kinds else PREDICTION
+        semantic = self.index.link_semantic
         for row in self.rows:
             words, text = texts[row["sentence"]]
             yield Hit(
                 row["sentence"], row["position"], row["split"], words, text, row["tag"],
                 row["next"], row["surprisal"],
                 {kind: _said(row, kind, self.index.labels) for kind in self.kinds},
-                link_to(text, row["position"], self.kinds[0] if self.kinds else PREDICTION),
+                link_to(text, row["position"], kind, semantic=semantic),
             )  # fmt: skip
 
     def to_pandas(self) -> "pd.DataFrame":

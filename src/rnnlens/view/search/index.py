@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from rnnlens.errors import RnnlensError
 from rnnlens.files import damaged, is_present, read_json, sha256
-from rnnlens.run import Run
+from rnnlens.probe.stored import ProbesFile
+from rnnlens.run import SHIPPED, Run
 from rnnlens.threads import pool
-from rnnlens.view.search.build import LABELS, MANIFEST, groups_hash
-from rnnlens.view.search.layout import Contents, Manifest
-from rnnlens.view.search.parse import Names, parsed
+from rnnlens.view.search.build import LABELS, MAKING, MANIFEST, groups_hash
+from rnnlens.view.search.layout import Contents, Manifest, Names
+from rnnlens.view.search.parse import parsed
 from rnnlens.view.search.sql import Compiler, text
 from rnnlens.view.search.table import arrow
 from rnnlens.view.search.tree import Query
@@ -40,24 +42,51 @@ def _database() -> Any:
     return duckdb
 
 
+def is_bundled(run: Run) -> bool:
+    """Whether a run comes with the package, whose folder is not written to."""
+    return run.path.resolve().parent == SHIPPED.resolve()
+
+
+def _command(run: Run, place: Path) -> str:
+    """What makes the index of a run in a folder."""
+    words = f"rnnlens index {quote(str(run.path))}"
+    if place != run.path / "index":
+        return f"{words} -o {quote(str(place))}"
+    return f"{words} -o FOLDER" if is_bundled(run) else words
+
+
+def _link_semantic(run: Run, contents: Contents) -> str:
+    """The semantic of an index where a lens begins with another; else nothing."""
+    if contents.probes is None:
+        return ""
+    file = read_json(run.path / "probes.json", ProbesFile)
+    for one in (file, file.previous):
+        if one and one.sha256 == contents.probes and one.semantics[0] != contents.semantic:
+            return contents.semantic
+    return ""
+
+
 @dataclass(frozen=True, eq=False)
 class Index:
     """The index of a run, whole and of what the run holds now."""
 
     folder: Path
     manifest: Manifest
+    remedy: str = "make it anew: rnnlens index RUN --anew"  # where it is damaged
+    link_semantic: str = ""  # that links to a lens have to name, as it is not the run's first
 
     @classmethod
     def of(cls, run: Run, folder: Path | None = None) -> "Index":
         """The index of a run; an error where it has none, or half of one, or one of another."""
         place = folder or run.path / "index"
-        anew = f"make it anew: rnnlens index {run.path} --anew"
+        command = _command(run, place)
+        anew = f"make it anew: {command} --anew"
         if not is_present(place / MANIFEST):
-            half = is_present(place / "making.json")
+            half = is_present(place / MAKING)
             raise RnnlensError(
                 f"the index in {place} is not finished; give the same rnnlens index command again"
                 if half
-                else f"{run.path} has no index; make one: rnnlens index {run.path}"
+                else f"{run.path} has no index; make one: {command}"
             )
         manifest = read_json(place / MANIFEST, Manifest, anew)
         contents = manifest.contents
@@ -67,8 +96,8 @@ class Index:
         for name, one, other in zip(names, was, now, strict=True):
             if one != other:
                 raise RnnlensError(f"the index in {place} is of another {name}; {anew}")
-        index = cls(place, manifest)
-        index._check(anew)
+        index = cls(place, manifest, anew, _link_semantic(run, contents))
+        index._check()
         return index
 
     @property
@@ -76,11 +105,12 @@ class Index:
         """What it is of."""
         return self.manifest.contents
 
-    def _check(self, remedy: str) -> None:
+    def _check(self) -> None:
         """Refuse part files that are missing, cut or changed."""
         parts = self.manifest.parts
         hashed = sum(part.bytes for part in parts) <= _HASHED
-        wanted = [(self.folder / LABELS, -1, self.manifest.labels)]
+        labels = self.folder / LABELS
+        wanted = [(labels, -1, self.manifest.labels)]
         wanted += [(self.folder / part.file, part.bytes, part.sha256) for part in parts]
 
         def problem(file: tuple[Path, int, str]) -> str:
@@ -89,27 +119,32 @@ class Index:
                 return "it is missing"
             if size >= 0 and path.stat().st_size != size:
                 return f"it has {path.stat().st_size:,} bytes and not {size:,}"
-            return (
-                "" if not hashed or sha256(path) == sha else "its SHA-256 is not the recorded one"
-            )
+            trusted = not hashed and path != labels
+            return "" if trusted or sha256(path) == sha else "its SHA-256 is not the recorded one"
 
         for file, what in zip(wanted, pool().map(problem, wanted), strict=True):
             if what:
-                raise damaged(file[0], what, remedy)
+                raise damaged(file[0], what, self.remedy)
 
     @cached_property
     def names(self) -> Names:
         """What a question may name."""
-        table = arrow().parquet.read_table(self.folder / LABELS)
-        labels = {label: k for k, label in enumerate(table["label"].to_pylist())}
-        groups = tuple(dict.fromkeys(table["group"].to_pylist()))
+        groups = tuple(dict.fromkeys(self._labels["group"].to_pylist()))
+        numbers: dict[str, int] = {}
+        for number, label in enumerate(self.labels):
+            numbers.setdefault(label, number)
         contents = self.contents
-        return Names(contents.kinds, groups, labels, frozenset(contents.pairs))
+        return Names(contents.kinds, groups, numbers, frozenset(contents.pairs), contents.follows)
+
+    @cached_property
+    def _labels(self) -> "pa.Table":
+        table: pa.Table = arrow().parquet.read_table(self.folder / LABELS)
+        return table
 
     @cached_property
     def labels(self) -> list[str]:
-        """The labels in the order of their numbers."""
-        return list(self.names.labels)
+        """The labels in the order of their numbers; some may have the same name."""
+        return list(self._labels["label"].to_pylist())
 
     @property
     def compiler(self) -> Compiler:
@@ -132,7 +167,7 @@ class Index:
             f"SET memory_limit = {text(_MEMORY)}",
             "SET parquet_metadata_cache = true",
             f"SET allowed_paths = {_list([*files, labels])}",
-            f"CREATE TABLE labels AS SELECT * FROM read_parquet({text(labels)})",
+            f"CREATE VIEW labels AS SELECT * FROM read_parquet({text(labels)})",
             f"CREATE VIEW words AS SELECT * FROM read_parquet({_list(files)})",
             "SET enable_external_access = false",
             "SET lock_configuration = true",
@@ -172,14 +207,24 @@ class Index:
             finally:
                 if timer:
                     timer.cancel()
-            return answer
+        names = answer.column_names
+        if twice := [name for k, name in enumerate(names) if name in names[:k]]:
+            raise RnnlensError(
+                f"two columns of the answer are called {twice[0]!r}; name one otherwise, with AS"
+            )
+        return answer
 
     @staticmethod
     def _check_reading(connection: "duckdb.DuckDBPyConnection", sql: str) -> None:
         """Refuse everything but one SELECT: what the database allows could still drop a view."""
         library = _database()
         try:
+            sql.encode()
             statements = connection.extract_statements(sql)
+        except UnicodeEncodeError as error:
+            raise RnnlensError(
+                f"character {error.start + 1} of the SQL is no text in UTF-8; write it anew"
+            ) from error
         except library.Error as error:
             raise RnnlensError(f"DuckDB: {_first_line(error)}; mend the SQL") from error
         if [one.type for one in statements] != [library.StatementType.SELECT]:

@@ -1,6 +1,6 @@
 """What an index holds: a row for each word, and how its columns are called."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -112,6 +112,7 @@ class Contents(Strict):
     part_count: Annotated[int, Ge(1), Le(_MOST_PARTS)]
     states: Name  # int8, fp16, or empty: none are kept
     state_kinds: Annotated[tuple[Name, ...], MaxLen(5000)]
+    follows: bool = True  # whether labels are the words that follow, so that the corpus tells them
 
 
 @dataclass(frozen=True)
@@ -131,3 +132,14 @@ class Manifest(Strict):
             raise ValueError("a part is missing")
         if sum(part.rows for part in self.parts) != self.rows:
             raise ValueError("the parts do not have as many rows as it says")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a question to an index may name."""
+
+    kinds: tuple[str, ...]
+    groups: tuple[str, ...]
+    labels: Mapping[str, int]  # and their numbers
+    pairs: frozenset[Pair]
+    follows: bool = True  # whether the corpus tells which label came

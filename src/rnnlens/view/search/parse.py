@@ -1,11 +1,11 @@
 """From the text of a question to its tree. The grammar is `GRAMMAR`."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from rnnlens.view.search import tokens as t
 from rnnlens.view.search.cursor import Cursor
-from rnnlens.view.search.layout import Pair
+from rnnlens.view.search.layout import Names, Pair
 from rnnlens.view.search.tokens import Token, proposed
 from rnnlens.view.search.tree import (
     Agree,
@@ -49,21 +49,12 @@ KIND       as the grid names it, such as l2; c2@-1, one step back, in `differs f
 FIELDS = ("word", "next", "tag", "split")
 WORD_NUMBERS = ("surprisal", "position", "length")
 KIND_NUMBERS = ("entropy", "share", "rank", "came", "surprisal")
+_TOLD = ("next", "surprisal", "rank", "came")  # only where the corpus tells which label came
 _SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 _CLAUSES = ("count", "sort", "limit")
 _STARTS = (*FIELDS, *WORD_NUMBERS, "not", "before", "after", "within", *_CLAUSES)
 _RESERVED = {*_STARTS, "and", "or"}  # a kind of such a name is written in backticks
 _FARTHEST = 1000  # rows
-
-
-@dataclass(frozen=True)
-class Names:
-    """What a question may name."""
-
-    kinds: tuple[str, ...]
-    groups: tuple[str, ...]
-    labels: Mapping[str, int]  # and their numbers
-    pairs: frozenset[Pair]
 
 
 def parsed(query: str, names: Names) -> Query:
@@ -79,6 +70,20 @@ class _Parser(Cursor):
         self.kinds: dict[str, None] = {}  # that are named
         plain = [kind for kind in names.kinds if kind.lower() not in _RESERVED]
         super().__init__(query, list(t.tokens(query, plain)))
+
+    def word(self, *words: str) -> str:
+        token, found = self.here, super().word(*words)
+        if found in _TOLD:
+            self.need_following(token)
+        return found
+
+    def need_following(self, token: Token) -> None:
+        """Refuse what is about the words as labels, where labels are something else."""
+        if not self.names.follows:
+            raise self.wrong(
+                "the model's labels are not words that follow, so the corpus does not tell which "
+                "came; ask what is said, such as: count by y label", token,
+            )  # fmt: skip
 
     def question(self) -> Query:
         condition = None
@@ -106,7 +111,7 @@ class _Parser(Cursor):
             order = self.word("asc", "desc")
             return replace(query, sort=quantity, descending=order == "desc")
         if word == "limit":
-            return replace(query, limit=self.whole(1, 10**9))
+            return replace(query, limit=self.whole(1, 10**9 - 1))
         raise self.wrong("and, or, count, sort by, limit or nothing belongs here", token)
 
     def key(self) -> Key:
@@ -144,7 +149,7 @@ class _Parser(Cursor):
         if self.is_word("before", "after", "within"):
             return self.near()
         if self.here.sort == t.NAME and self.here.value.lower() in FIELDS:
-            return self.field(self.next().value.lower())
+            return self.field(self.word(*FIELDS))
         if self.here.sort == t.KIND:
             return self.said(self.kind())
         if self.is_word(*WORD_NUMBERS):
@@ -187,6 +192,7 @@ class _Parser(Cursor):
         if field in ("word", "next") and self.word("is"):
             if field == "word" and self.word("unknown"):
                 return Unknown()
+            self.need_following(token)
             return InGroup(field, self.group())
         raise self.wrong("=, !=, in, like or (of word and next) is belongs here", token)
 
@@ -253,7 +259,8 @@ class _Parser(Cursor):
         self.need("from")
         other, back = self.kind(), 0
         if self.here.sort == t.STEP:
-            back = -int(self.next().value)
+            step = self.next().value
+            back = -int(step) if len(step) < 10 else _FARTHEST  # which no index has
         pairs = [Pair(kind, other, back)]
         pairs += [] if back else [Pair(other, kind)]  # of one row, the same either way
         for pair in pairs:

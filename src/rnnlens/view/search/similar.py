@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.files import damaged
+from rnnlens.files import damaged, sha256
 from rnnlens.probe.probes import Stack
 from rnnlens.threads import one_thread, pool
 from rnnlens.view.search.build import MANIFEST
@@ -59,7 +59,7 @@ class Similar:
 class Kept:
     """The states of one kind that an index keeps, in the order of its rows."""
 
-    def __init__(self, index: Index, kind: str) -> None:
+    def __init__(self, index: Index, kind: str, width: int) -> None:
         contents = index.contents
         if kind not in contents.state_kinds:
             there = ", ".join(contents.state_kinds) or "no kind"
@@ -67,23 +67,32 @@ class Kept:
                 f"the index in {index.folder} keeps the states of {there}, not of {kind}; make it "
                 "anew with --states int8 --anew"
             )
-        self.index, self.kind = index, kind
-        self.parts = [self._opened(part) for part in index.manifest.parts]
+        self.index, self.kind, self.width = index, kind, width
+        self.parts = list(pool().map(self._opened, index.manifest.parts))
         self.ends = np.cumsum([part.rows for part in index.manifest.parts])
 
     def _opened(self, part: Part) -> tuple[Tensor, Tensor | None]:
         """A part's states, which stay on the disk until they are used, and their scales."""
         path = self.index.folder / part.states_file
+        remedy = self.index.remedy
         try:
+            if sha256(path) != part.states:
+                raise damaged(path, "its SHA-256 is not the recorded one", remedy)
             with safe_open(path, framework="pt") as file:
                 names = set(file.keys())
                 states: Tensor = file.get_tensor(self.kind)
                 scale = f"{self.kind}/scale"
                 scales = file.get_tensor(scale) if scale in names else None
         except (SafetensorError, OSError) as error:
-            raise damaged(path, error, "make the index anew: rnnlens index --anew") from error
-        if len(states) != part.rows:
-            raise damaged(path, f"it has {len(states)} rows", "make the index anew")
+            raise damaged(path, error, remedy) from error
+        small = self.index.contents.states == "int8"
+        wanted = torch.int8 if small else torch.float16
+        if states.shape != (part.rows, self.width) or states.dtype != wanted:
+            what = f"{self.kind} is {states.dtype} {tuple(states.shape)}"
+            raise damaged(path, f"{what} and not {wanted} {(part.rows, self.width)}", remedy)
+        scaled = scales is not None and scales.is_floating_point()
+        if scaled != small or (scales is not None and scales.shape != (part.rows,)):
+            raise damaged(path, f"the scales of {self.kind} are not as they should be", remedy)
         return states, scales
 
     @cached_property
@@ -211,8 +220,13 @@ def similar_to(
     count: int,
     by: str,
     folder: str | Path | None = None,
+    *,
+    semantic: str,
 ) -> list[Similar]:
-    """The states of the corpus nearest to one of the same kind, the nearest first."""
+    """The states of the corpus nearest to one of the same kind, the nearest first.
+
+    `p` is what it says under `semantic`, which divergence compares.
+    """
     if by not in WAYS:
         raise RnnlensError(f"by={by!r}: states are compared by {' or '.join(WAYS)}")
     if count < 1:
@@ -220,10 +234,16 @@ def similar_to(
     index = index_of(lens, folder)
     if lens.probes is None or kind not in lens.probes.kinds:
         raise RnnlensError(f"the states of {kind} have no probe, so that none are kept of it")
+    of_index = index.contents.semantic
+    if by == "divergence" and semantic != of_index:
+        raise RnnlensError(
+            f"the grid is of the semantic {semantic} and the index in {index.folder} of "
+            f"{of_index}; read the text with semantic={of_index!r}, or compare by cosine"
+        )
+    stack = lens.probes.stacks[of_index]
     held = _kept.setdefault(index, {})
     if kind not in held:
-        held[kind] = Kept(index, kind)
-    stack = lens.probes.stacks[index.contents.semantic]
+        held[kind] = Kept(index, kind, stack.widths[stack.kinds.index(kind)])
     if by == "divergence":
         numbers, distances = by_divergence(held[kind], stack, p, count)
     else:
@@ -255,7 +275,7 @@ def _described(index: Index, kind: str, numbers: Sequence[int], distances: Float
     for number, distance in zip(numbers, distances.tolist(), strict=True):
         row = rows[number]
         words, text = texts[row["sentence"]]
-        link = link_to(text, row["position"], kind)
+        link = link_to(text, row["position"], kind, semantic=index.link_semantic)
         found.append(
             Similar(distance, row["sentence"], row["position"], words, row["next"], text, link)
         )

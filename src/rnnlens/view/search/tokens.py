@@ -11,6 +11,7 @@ NUMBER, STRING, NAME, KIND, SIGN, STEP, END = (
     "number", "string", "name", "kind", "sign", "step", "end"
 )  # fmt: skip
 LONGEST = 10_000  # characters of a question
+_BROKEN = re.compile("[\ud800-\udfff]")  # what Python makes of bytes that are no text
 _SPACE = re.compile(r"\s+")
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?%?(?=[\s(){},=<>!]|\Z)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
@@ -52,6 +53,8 @@ def tokens(query: str, kinds: Iterable[str]) -> Iterator[Token]:
     """The pieces of a question; names of kinds may hold signs, as `h1<` does."""
     if len(query) > LONGEST:
         raise QueryError(f"a question of {len(query):,} characters is too long; ask less at once")
+    if broken := _BROKEN.search(query):
+        raise QueryError(f"character {broken.start() + 1} is no text in UTF-8; write it anew")
     known = sorted(kinds, key=len, reverse=True)
     at = 0
     while at < len(query):

@@ -22,7 +22,7 @@ SLOW_FIXTURES = {"browser", "site", "kept"}  # a browser, the documentation, a r
 
 # The same examples every time, so that a change is judged by what it changes. Others are searched
 # for by `make test ARGS="--hypothesis-profile explore"`.
-settings.register_profile("steady", derandomize=True, max_examples=60)
+settings.register_profile("steady", derandomize=True, max_examples=40)
 settings.register_profile("quick", derandomize=True, max_examples=10)
 settings.register_profile("explore", derandomize=False, max_examples=400)
 settings.load_profile("steady")

@@ -1,7 +1,7 @@
 """Read beside used: does the model's own prediction move along what a probe reads?
 
 A state is pushed along the probe's row for a label, and the model's own log-probability of that
-label is looked at, over what a push of equal size can do at most, that along the gradient. Random
+label is looked at, over what a push of equal size along the gradient does. Random
 directions tell what a push of that size does anyway.
 """
 

@@ -70,6 +70,7 @@ def test_what_there_is_not_is_refused(formula):
         ({"kinds": ["q7"]}, "'q7' is no kind"),
         ({"kinds": []}, "nothing to set to zero"),
         ({"at": 6}, "no word 6; the text has 6 words"),
+        ({"kinds": "q7"}, "'q7' is no kind"),
     ):
         with pytest.raises(RnnlensError, match=told):
             grid.zeroed(**asked)

@@ -13,6 +13,7 @@ from 1:
 """
 
 import math
+import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -189,7 +190,7 @@ def _numbers(name: str, value: Any) -> float | tuple[float, ...]:
     many = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
     try:
         numbers = [float(one) for one in (value if many else [value])]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = [math.nan]
     if not numbers or not all(map(math.isfinite, numbers)):
         raise RnnlensError(f"{name}= of an edit is {_briefly(value)}; give a finite number")
@@ -201,9 +202,10 @@ def _briefly(value: Any) -> str:
     return shown if len(shown) <= 60 else f"{shown[:60]}…"
 
 
-def _checked_units(kind: str, units: Sequence[int]) -> tuple[int, ...]:
+def _checked_units(kind: str, units: Any) -> tuple[int, ...]:
     try:
-        numbers = tuple(int(unit) for unit in units)
+        is_mask = any(isinstance(unit, bool | np.bool_) for unit in units)
+        numbers = () if is_mask or isinstance(units, str) else tuple(map(operator.index, units))
     except (TypeError, ValueError):
         numbers = ()
     if not numbers or min(numbers) < 0:
@@ -244,7 +246,8 @@ def _spans(units: str, text: str) -> list[int]:
     numbers: list[int] = []
     for part in units.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()) or len(first + last) > 12:
+        spans = first.isdecimal() and (not dash or last.isdecimal()) and len(first + last) <= 12
+        if not spans or int(last or first) < int(first):
             raise RnnlensError(
                 f"{text[:80]!r} names units {units!r}; give numbers and spans, such as 0,5-9"
             )

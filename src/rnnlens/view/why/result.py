@@ -52,7 +52,7 @@ class Written:
 
     @property
     def gates(self) -> Parts | None:
-        """What of the truth runs through gates."""
+        """What of the truth no line sees: it runs through gates and through the bends of tanh."""
         return None if self.path is None else self.without - self.path
 
     @property

@@ -98,6 +98,9 @@ class _Question:
             self.kind, self.step, self.words, self.contrast.labels, self.contrast.against, real,
             without, name,
         )  # fmt: skip
+        if self.side.mark is not None:
+            told = "the model reads a mark first, so that its states are not beside the words that "
+            return replace(written, note=f"{told}they have read; `without` is the truth")
         try:
             direction = self._direction(trace)
         except UnknownWayError as unknown:

@@ -64,7 +64,7 @@ def zeroed(
 ) -> Zeroed:
     """Set each state of the words up to `at` (None: the last) to zero, one at a time."""
     editable = tuple(kind.id for kind in lens.model.kinds if kind.letter)
-    chosen = editable if kinds is None else tuple(kinds)
+    chosen = editable if kinds is None else (kinds,) if isinstance(kinds, str) else tuple(kinds)
     if strange := [kind for kind in chosen if kind not in editable]:
         raise RnnlensError(f"{strange[0]!r} is no kind that could be edited; there is "
                            f"{', '.join(editable)}")  # fmt: skip
@@ -72,7 +72,7 @@ def zeroed(
         raise RnnlensError("there is nothing to set to zero; give a text and at least one kind")
     count = len(asked.ids)
     last = count - 1 if at is None else at
-    if not 0 <= last < count:
+    if not isinstance(last, int) or not 0 <= last < count:
         raise RnnlensError(f"there is no word {last}; the text has {count} words, from 0")
     causal = lens.model.causal  # what such a model reads later has no part in what it says here
     ids = asked.ids[: last + 1] if causal else asked.ids

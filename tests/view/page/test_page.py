@@ -39,6 +39,18 @@ def test_the_demo_shows_the_papers_sentence_with_the_bundled_model(look, demo_ad
     assert not shown & {"is", "was", "has"}
 
 
+def test_another_run_begins_with_an_example_of_its_own(look, demo_address):
+    screen = look(at=demo_address)
+    screen.drawn(10)
+    screen.page.select_option(".title select", "brackets")
+    screen.drawn(4)
+    assert screen.page.input_value("#text") == "[ ( ) ]"
+    screen.write("( [ ] )")
+    screen.page.select_option(".title select", "english-news")
+    expect(screen.find(".row .state")).to_have_count(4 * 12)
+    assert screen.page.input_value("#text") == "( [ ] )"  # what somebody wrote stays
+
+
 def test_layers_and_columns_stand_from_input_to_output(look):
     screen = look()
     heads = screen.find(".head g[role=columnheader]").evaluate_all(

@@ -8,7 +8,7 @@ import { FigureMode } from "./frame/figure.js";
 import { Lens } from "./frame/lens.js";
 import { action, menu } from "./frame/menus.js";
 import { growing, skeleton } from "./frame/places.js";
-import { RunControls } from "./frame/runs.js";
+import { exampleFor, RunControls } from "./frame/runs.js";
 import { revealRow } from "./grid/reveal.js";
 import { addressOf, decode, fitGrid, fitRun, plainView } from "./net/address.js";
 import { ask, Client, editedRow, get, reason, Refusal } from "./net/client.js";
@@ -60,7 +60,7 @@ class Page {
       inView: (row) => this.lens.gridView.rowsInView(row),
     });
     this.runControls = new RunControls(place.title, {
-      switchTo: (id) => this.switchTo(id),
+      switchTo: (id) => this.switchTo(id, exampleFor(this.view.text, this.run(), this.runs.find((one) => one.id === id))),
       slide: (id) => this.switchTo(id, { focus: this.view.focus }),
       beside: (beside) => this.change({ beside: beside === this.run().id ? null : beside, focus: null, edits: [] }),
     });
@@ -148,6 +148,7 @@ class Page {
     this.unchecked = true;
     const semantic = still(this.view.semantic, run.semantics), palette = still(this.view.palette, run.palettes);
     const beside = this.view.beside === id ? null : this.view.beside;
+    if (more.text) this.text.set(more.text);
     this.change({ run: id, focus: null, semantic, palette, beside, ...more });
   }
 

@@ -69,3 +69,13 @@ function besideList(others, beside, on) {
   made.classList.add("beside");
   return made;
 }
+
+/**
+ * An example is nobody's text: another run begins with its own, unless it has that one too.
+ * @param {string | null} text @param {RunSummary} from @param {RunSummary} [to]
+ * @returns {Partial<import("../base/schema.d.ts").View>}
+ */
+export function exampleFor(text, from, to) {
+  const example = to?.examples[0], written = text === null || !from.examples.includes(text);
+  return !example || written || to.examples.includes(text) ? {} : { text: example, edits: [] };
+}

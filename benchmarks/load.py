@@ -75,7 +75,7 @@ class Typist:
         self.port, self.seen = port, seen
         self.wish, self.pressed = "", list[float]()  # the newest text; keys without an answer
         self.text, self.held, self.words = "", 0, 0  # of the grid that is drawn
-        self.news = asyncio.Event()
+        self.news, self.hurried = asyncio.Event(), False
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def type(self, keys: Iterator[str], choose: random.Random, end: float) -> None:
@@ -120,7 +120,8 @@ class Typist:
             if answer.done():
                 break
             self.news.clear()  # a key while an answer is on its way
-            if more or time.perf_counter() - began > LATE:
+            if more or (not self.hurried and time.perf_counter() - began > LATE):
+                self.hurried = not more
                 answer.cancel()
                 await asyncio.gather(answer, return_exceptions=True)
                 self._hang_up()
@@ -136,6 +137,7 @@ class Typist:
         now = time.perf_counter()
         self.seen.seconds += [now - key for key in self.pressed[:keys]]
         del self.pressed[:keys]
+        self.hurried = False
         self.seen.answers += 1
         if status != http.client.OK:
             self.seen.problems[f"{status} {answer['error']}"] += 1

@@ -150,13 +150,7 @@ class GridSource(Parts):
             "palette": asked.palette,
             "palettes": list(palettes),
             "groups": dict(zip(palette.groups, palette.colours, strict=True)),
-            "columns": [
-                column.to_json(
-                    self.scores.perplexity(asked.semantic, column.kind.id),
-                    self.scores.used(asked.semantic, column.kind.id),
-                )
-                for column in columns
-            ],
+            "columns": self.described_columns(asked.semantic),
             "edges": edges_of((*self.model.kinds, self.model.prediction), columns),
             "numbers": self.session.text.labels.scale is not None,
             "scale": scale and {"edges": scale.edges, "names": scale.names},

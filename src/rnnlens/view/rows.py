@@ -182,7 +182,11 @@ class Rows:
 
         def piece(k: int) -> Result:
             with one_thread(), torch.inference_mode():  # neither carries over to other threads
-                return work(starts[k], [one.logits() for one in pieces[k]])
+                logits = [one.logits() for one in pieces[k]]
+                for asked, some in zip(several, logits, strict=True):
+                    if asked.edits:
+                        asked.edits.check_size(some)
+                return work(starts[k], logits)
 
         if len(pieces) == 1:  # waking other threads takes longer
             return [piece(0)]

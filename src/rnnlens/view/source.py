@@ -59,11 +59,14 @@ class GridSource(Parts):
         found = self.column(asked, column, row)
         states, before = self.session.read(asked.ids, row, row + 1, asked.edits)
         if found.id == PREDICTION or self.probes is None:
-            return self.model.predict(states[PREDICTION])[0]
-        kind = found.kind.id
-        return self.probes.logits(
-            kind, before[kind] if found.back else states[kind][0], asked.semantic
-        )
+            logits = self.model.predict(states[PREDICTION])[0]
+        else:
+            kind = found.kind.id
+            state = before[kind] if found.back else states[kind][0]
+            logits = self.probes.logits(kind, state, asked.semantic)
+        if asked.edits:
+            asked.edits.check_size(logits)
+        return logits
 
     def grid(
         self,

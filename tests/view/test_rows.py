@@ -72,6 +72,8 @@ def test_rows_that_are_typed_one_by_one_are_those_of_the_whole_text(lens, formul
         for one, other in zip(ours, theirs, strict=True):
             assert [label for label, _ in one["top"]] == [label for label, _ in other["top"]]
             assert one["entropy"] == pytest.approx(other["entropy"], rel=1e-4)
+            assert (one["wanted"] or ())[:1] == (other["wanted"] or ())[:1]
+            assert (one["wanted"] or ())[1:] == pytest.approx((other["wanted"] or ())[1:], rel=1e-4)
 
 
 def test_what_is_at_hand_is_bounded(lens):

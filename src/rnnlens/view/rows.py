@@ -24,7 +24,7 @@ from rnnlens.view.payload import Column
 from rnnlens.view.session import Session
 from rnnlens.view.why.changes import TextEdits
 
-_ROOM = 96 * 2**20  # bytes: the last rows of 80 texts under 15,000 labels
+_ROOM = 112 * 2**20  # bytes: the last rows of 100 texts under 15,000 labels
 _PIECE = 40  # states at once: their distributions stay in the processor's cache
 
 Place = tuple[str, int]  # a kind and a timestep

@@ -80,7 +80,9 @@ class KnownModule(Traceable):
 
     def start(self) -> Readout | None:
         with self._lock:
-            return self.adapter.classifier()
+            readout = self.adapter.classifier()
+        known = {kind.id for kind in self.kinds}  # a module may have more kinds than its record
+        return readout if readout and readout.kind in known else None
 
     @property
     def recurrence(self) -> tuple[RecurrentLayer, ...]:

@@ -45,11 +45,11 @@ def changes(edits: Sequence[StateEdit], ids: dict[str, str]) -> dict[int, Change
     return {edit.step: at(edit.step) for edit in of_layer}
 
 
-def changed_input(x: Tensor, edits: dict[int, Change]) -> Tensor:
-    """What a part reads, (T, B, I), after the changes of its kind x by timestep."""
+def changed(values: Tensor, letter: str, edits: dict[int, Change]) -> Tensor:
+    """States of one kind (T, B, H), from which no recurrence goes on, after changes by timestep."""
     if not edits:
-        return x
-    return torch.stack([edits[t]("x", v) if t in edits else v for t, v in enumerate(x)])
+        return values
+    return torch.stack([edits[t](letter, v) if t in edits else v for t, v in enumerate(values)])
 
 
 def check_edits(edits: Sequence[StateEdit], kinds: Sequence[Kind], steps: int) -> None:

@@ -1,6 +1,6 @@
 """The network: embedding, recurrent layers, readout; and its trace, every kind by name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import Options, option
@@ -230,9 +231,11 @@ class Network(nn.Module, Traceable):
             self._copy = same, weight.T.contiguous()
         return self._copy[1]
 
-    def batches(self, user_batches: Sequence[Any]) -> Sequence[tuple[Any, Tensor]]:
+    def batches(
+        self, user_batches: Sequence[Any], others: Mapping[str, Answers] | None = None
+    ) -> Sequence[tuple[Any, Tensor]]:
         """Check pairs of words and targets; a sequence ends with its last target."""
-        pairs = super().batches(user_batches)
+        pairs = super().batches(user_batches, others)
         if self.causal:
             return pairs
         return [((words, lengths_of(targets)), targets) for words, targets in pairs]

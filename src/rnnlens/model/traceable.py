@@ -1,7 +1,7 @@
 """The contract of everything that can be traced: rnnlens's networks and users' modules alike."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cell import Cell, Change, States, Weights
 from rnnlens.model.kinds import Kind, prediction
@@ -210,10 +211,15 @@ class Traceable(ABC):
         """The package.module:factory to import before the model can be traced; empty: none."""
         return ""
 
-    def batches(self, user_batches: Sequence[Any]) -> Sequence[tuple[Any, Tensor]]:
+    def batches(
+        self,
+        user_batches: Sequence[Any],
+        others: Mapping[str, Answers] | None = None,  # noqa: ARG002 - not every model is asked more
+    ) -> Sequence[tuple[Any, Tensor]]:
         """Check a user's batches, and return them as pairs of inputs and targets.
 
-        From then on the model knows how targets lie beside its states.
+        From then on the model knows how targets lie beside its states. `others` are the answers to
+        what is asked beside the model's own labels, by semantic.
         """
         for pair in user_batches:
             is_pair = isinstance(pair, tuple | list) and len(pair) == 2

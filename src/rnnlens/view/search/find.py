@@ -162,7 +162,7 @@ def found(index: Index, question: str, limit: int | None = LIMIT) -> Found:
 def sentences(
     index: Index, numbers: Sequence[int] | set[int]
 ) -> dict[int, tuple[tuple[str, ...], str]]:
-    """The words and the text of some sentences, by their numbers."""
+    """The words of some sentences by their numbers, and the texts that a lens reads as these."""
     if not numbers:
         return {}
     some = ", ".join(str(int(number)) for number in sorted(numbers))
@@ -177,7 +177,7 @@ def sentences(
         words.setdefault(number, []).append(word)
         if text is not None:
             texts[number] = text
-    return {number: (tuple(some), texts[number]) for number, some in words.items()}
+    return {number: (tuple(some), index.readable(texts[number])) for number, some in words.items()}
 
 
 def _said(row: Mapping[str, Any], kind: str, labels: Sequence[str]) -> Said:

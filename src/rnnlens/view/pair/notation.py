@@ -1,6 +1,6 @@
-"""Two texts in one: `the keys {is|are} here` is each of them with one alternative of the braces.
+r"""Two texts in one: `the keys {is|are} here` is each of them with one alternative of the braces.
 
-A brace behind a backslash is one of the text: `\\{is|are\\}` stands in a single text.
+A brace behind a backslash is one of the text: `\{is|are\}` stands in a single text.
 """
 
 import re

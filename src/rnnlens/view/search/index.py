@@ -18,9 +18,10 @@ from rnnlens.probe.stored import ProbesFile
 from rnnlens.run import SHIPPED, Run
 from rnnlens.threads import pool
 from rnnlens.view.pair.notation import escaped
-from rnnlens.view.search.build import LABELS, MAKING, MANIFEST, groups_hash
+from rnnlens.view.search.build import LABELS, MAKING, groups_hash
 from rnnlens.view.search.layout import Contents, Manifest, Names
 from rnnlens.view.search.parse import parsed
+from rnnlens.view.search.place import MANIFEST, index_place
 from rnnlens.view.search.sql import Compiler, text
 from rnnlens.view.search.table import arrow
 from rnnlens.view.search.tree import Query
@@ -80,7 +81,7 @@ class Index:
     @classmethod
     def of(cls, run: Run, folder: Path | None = None) -> "Index":
         """The index of a run; an error where it has none, or half of one, or one of another."""
-        place = folder or run.path / "index"
+        place = index_place(run, folder)
         command = _command(run, place)
         anew = f"make it anew: {command} --anew"
         if not is_present(place / MANIFEST):

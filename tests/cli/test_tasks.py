@@ -6,7 +6,6 @@ import json
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest

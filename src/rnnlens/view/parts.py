@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from rnnlens.view.examples import examples_of
 from rnnlens.view.payload import Column, columns_of
 from rnnlens.view.rows import Rows
 from rnnlens.view.scores import Scores
+from rnnlens.view.search.place import has_index
 from rnnlens.view.session import Session
 
 
@@ -51,6 +53,7 @@ class Parts:
         self.training: Training | None = None
         self.rows = Rows(session, probes, self.columns)
         self.run: Run | None = None  # where all of it comes from, if from a run
+        self.index_folder: Path | None = None  # of an index that is not in the run's folder
         others = probes.answers if probes else {}
         self._other_palettes = {name: palettes_of(answers) for name, answers in others.items()}
 
@@ -93,5 +96,6 @@ class Parts:
             "palettes": list(self.palettes),
             "examples": self.examples(),
             "probes": self.probes is not None,
+            "corpus": self.run is not None and has_index(self.run, self.index_folder),
             "training": self.training and {**asdict(self.training), "perplexity": self.scores.own},
         }

@@ -5,7 +5,7 @@ from typing import Any
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.pair.blocks import block
-from rnnlens.view.pair.notation import TwoTexts, two_texts
+from rnnlens.view.pair.notation import TwoTexts, plain, two_texts
 from rnnlens.view.pair.pairing import Pairing
 from rnnlens.view.palette import OTHER
 from rnnlens.view.payload import edges_of
@@ -90,6 +90,11 @@ class SideBySide(GridSource):
             end = min(start + size, last)
             yield {**head, **block(pairing, start, end)}, end < last
             head = {}
+
+    def _words(self, text: str) -> tuple[str, ...]:
+        """The words of a single text, whose braces may have backslashes before them."""
+        inputs = self.session.vocabulary.inputs
+        return super()._words(plain(text, inputs) if isinstance(text, str) else text)
 
     def _is_one(self, text: str) -> bool:
         """Whether a text is one; lines of two readings are no rows of one."""

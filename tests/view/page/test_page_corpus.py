@@ -85,7 +85,7 @@ def test_an_older_answer_does_not_come_over_a_newer_one(look, lens):
     page, held = screen.page, []
     expect(screen.find(".counts")).to_be_visible()
     page.evaluate("AbortController.prototype.abort = () => {}")  # an answer that is under way
-    page.route("**/api/find", held.append)
+    page.route("**/api/find", lambda route: held.append(route))  # noqa: PLW0108
     for question in ("y rank = 1", "position = 0"):
         page.fill(".question", question)
         with page.expect_request("**/api/find"):

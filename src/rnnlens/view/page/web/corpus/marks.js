@@ -9,7 +9,10 @@ import { textStyle } from "../grid/draw.js";
 /** @typedef {import("../base/markup.js").Shape} Shape */
 /** @typedef {import("../base/text.js").Measure} Measure */
 
-export const HUE = "#0072b2", BAR = "#7d8ba1", RULE = "#e4e4df", SMALL = 10.5;
+export const HUE = "#0072b2";
+export const BAR = "#7d8ba1";
+export const RULE = "#e4e4df";
+export const SMALL = 10.5; // of type
 
 /**
  * Something that says what it is and, where there is a question, leads to its words.

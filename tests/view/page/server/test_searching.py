@@ -6,6 +6,7 @@ import random
 import pytest
 from starlette.testclient import TestClient
 
+from rnnlens.errors import RnnlensError
 from rnnlens.view.page.server import api, corpus
 from rnnlens.view.page.server.app import application
 from rnnlens.view.search import index as index_module
@@ -70,7 +71,7 @@ def test_whatever_is_wrong_is_one_line(client, path, asked, said):
 
 def test_without_the_extra_the_page_is_told_what_to_install(client, monkeypatch):
     def gone():
-        raise index_module.RnnlensError("finding needs duckdb and pyarrow; install them: pip")
+        raise RnnlensError("finding needs duckdb and pyarrow; install them: pip")
 
     monkeypatch.setattr(index_module, "_database", gone)
     answer = client.post("/api/find", json={"question": "count"})

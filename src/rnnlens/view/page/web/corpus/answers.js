@@ -111,24 +111,27 @@ export function drawHits(found, corpus, columns, onOpen) {
 }
 
 /**
- * Counts as bars: how many, and of how many that is the share.
+ * Counts as bars: how many, and of how many that is the share; where all words are counted, of them.
  * @param {Found} found @param {(question: string) => void} onAsk
  */
 export function drawCounts(found, onAsk) {
   const { names, lines } = found.counts ?? { names: [], lines: [] };
-  const most = Math.max(1e-9, ...lines.map(({ share }) => share));
+  const all = lines.every(({ count, words }) => count === words);
+  const shareOf = (/** @type {CountLine} */ { count, share }) => (all ? count / Math.max(1, found.total) : share);
+  const most = Math.max(1e-9, ...lines.map(shareOf));
   const body = html("tbody", {});
   const head = html("tr", {}, ...names.map((name) => html("th", { scope: "col" }, visible(name))),
-    html("th", { scope: "col", class: "number" }, "words"), html("th", { scope: "col", class: "number" }, "of"),
+    html("th", { scope: "col", class: "number" }, "words"), html("th", { scope: "col", class: "number" }, all ? "" : "of"),
     html("th", { scope: "col", colspan: 2 }, "share"));
-  const line = (/** @type {CountLine} */ { keys, count, words, share, question }) => {
+  const line = (/** @type {CountLine} */ counted) => {
+    const { keys, count, words, question } = counted, share = shareOf(counted);
     const bar = toDom(shape("svg", { width: 220, height: 14, "aria-hidden": "true" },
       shape("rect", { class: "score", y: 2, width: round(Math.max(1, (share / most) * 220)), height: 10, rx: 2, fill: "#7d8ba1" })));
     const first = keys.map((key, k) => html("th", { scope: "row" }, k === 0 && question
       ? html("button", { type: "button", class: "plain key", title: question, click: () => onAsk(question) }, bdi(key === null ? "none" : visible(key)))
       : bdi(key === null ? "none" : visible(key))));
     return html("tr", question ? { class: "leads", click: () => onAsk(question) } : {}, ...first,
-      html("td", { class: "number" }, thousands(count)), html("td", { class: "number soft" }, thousands(words)), html("td", {}, bar), html("td", { class: "number" }, percent(share)));
+      html("td", { class: "number" }, thousands(count)), html("td", { class: "number soft" }, all ? "" : thousands(words)), html("td", {}, bar), html("td", { class: "number" }, percent(share)));
   };
   const add = (/** @type {CountLine[]} */ more) => body.append(...more.map(line));
   add(lines);

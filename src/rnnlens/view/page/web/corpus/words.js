@@ -28,7 +28,7 @@ export function drawSurprise({ width: bin, columns, rows, cells }, width) {
     const [low, far] = [cell.x * bin, cell.y * bin], last = cell.y === rows - 1;
     const told = `${thousands(cell.words)} words: entropy ${low} to ${low + bin} bits, surprisal ${far}${last ? " bits or more" : ` to ${far + bin} bits`}`;
     return mark(cell.question, told, shape("rect", { class: "square", x: x(low), y: y(far + bin), width: round(side - 0.6), height: round(high - 0.6),
-      fill: HUE, "fill-opacity": round(0.06 + 0.94 * (Math.log1p(cell.words) / Math.log1p(most))) }));
+      fill: HUE, "fill-opacity": round(0.07 + 0.93 * (cell.words / most) ** 0.4) }));
   });
   const diagonal = Math.min(columns, rows) * bin;
   const axes = [

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from rnnlens.corpus.answers import Answers
-from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.kinds import PREDICTION, drawn, prediction
 from rnnlens.model.traceable import Readout
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import base, of_model
@@ -45,8 +45,10 @@ class Parts:
         self.name, self.session, self.model = name, session, session.model
         self.labels = session.vocabulary.labels
         self.palettes, self.probes, self.scores = dict(palettes), probes, scores or Scores()
-        prediction = self.model.prediction if self.model.predicts else None
-        self.columns = columns_of(self.model.kinds, prediction, probes.kinds if probes else ())
+        probed = probes.kinds if probes else ()
+        kinds = drawn(self.model.kinds, probed)
+        own = prediction(kinds) if self.model.predicts else None
+        self.columns = columns_of(kinds, own, probed)
         self.semantics = probes.semantics if probes else ()
         self.training: Training | None = None
         self.rows = Rows(session, probes, self.columns)

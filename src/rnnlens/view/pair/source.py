@@ -137,7 +137,7 @@ def _head(pairing: Pairing, text: str) -> dict[str, Any]:
         "title": f"{first.title} against {second.title}" if two_runs else first.title,
         "groups": {**heads[1]["groups"], **heads[0]["groups"]} if two_runs else heads[0]["groups"],
         "columns": [column for column in heads[0]["columns"] if column["id"] in there],
-        "edges": edges_of((*first.model.kinds, first.model.prediction), common.columns),
+        "edges": edges_of(common.columns),
         "words": [
             _GAP if line.row is None else words[line.number][line.row] for line in pairing.lines
         ],

@@ -12,7 +12,7 @@ import torch
 
 from rnnlens.errors import RnnlensError
 from rnnlens.files import Sha, is_present, read_json, remove, sha256, write_bytes, write_json
-from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.kinds import PREDICTION, drawn, prediction
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import Traceable
 from rnnlens.model.train.distributed import Processes
@@ -81,8 +81,8 @@ class Subject:
 
     def contents(self, texts: Texts) -> Contents:
         """What the index will hold."""
-        every = (*self.model.kinds, self.model.prediction)
-        columns = [kind for kind in every if kind.id in self.kinds]
+        kinds = drawn(self.model.kinds, self.kinds)
+        columns = [kind for kind in (*kinds, prediction(kinds)) if kind.id in self.kinds]
         _check_names(self.kinds)
         return Contents(
             model=self.run.model_hash(),

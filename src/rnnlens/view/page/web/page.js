@@ -10,6 +10,7 @@ import { action, menu } from "./frame/menus.js";
 import { Pages } from "./frame/pages.js";
 import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
+import { shownColumns } from "./grid/layout.js";
 import { revealRow } from "./grid/reveal.js";
 import { addressOf, decode, fitGrid, fitRun, plainView } from "./net/address.js";
 import { ask, Client, editedRow, get, reason, Refusal } from "./net/client.js";
@@ -267,8 +268,9 @@ class Page {
 
   /** Show the grid of a sentence of the corpus, at a state of it. @param {Partial<View>} change */
   open(change) {
+    const { grid, view } = this, isShown = !grid || shownColumns(grid, view.kinds).some(({ id }) => id === change.focus?.column);
     this.unseen = this.unchecked = true;
-    this.change({ page: "grid", beside: null, edits: [], ...change });
+    this.change({ page: "grid", beside: null, edits: [], kinds: isShown ? view.kinds : "all", ...change });
     this.write(true);
   }
 

@@ -11,28 +11,30 @@ import { textStyle } from "../grid/draw.js";
 /** @typedef {import("../base/schema.d.ts").Found} Found */
 /** @typedef {import("../base/schema.d.ts").Hit} Hit */
 /** @typedef {import("../base/schema.d.ts").Said} Said */
-/** Where the kinds stand in a strip. @typedef {{kind: string, x: number, letter: string, layer: number}[]} Places */
+/** Where the kinds stand in a strip. @typedef {{kind: string, x: number, wide: number, letter: string, layer: number}[]} Places */
 
-const CELL = 10, HIGH = 18, GAP = 5, HEAD = 26; // of a strip
+const CELL = 10, NARROW = 6, MANY = 24, HIGH = 18, GAP = 5, HEAD = 26; // of a strip, and of one of many kinds
 const AROUND = 24; // words on each side of the one that is meant
 const SHOWN = 3; // kinds that have a column of their own
 const NONE = "#9a9aa3"; // of a group that has no colour
 
 /** @param {string[]} kinds @param {Column[]} columns @returns {Places} */
 export function stripPlaces(kinds, columns) {
+  const wide = kinds.length > MANY ? NARROW : CELL;
   let x = 0, last = -1;
   return kinds.map((kind) => {
     const column = columns.find((one) => one.id === kind), layer = column?.layer ?? last;
     if (last >= 0 && layer !== last) x += GAP;
     last = layer;
-    x += CELL;
-    return { kind, x: x - CELL, letter: column?.letter ?? "", layer };
+    x += wide;
+    return { kind, x: x - wide, wide, letter: column?.letter ?? "", layer };
   });
 }
 
 /** @param {Places} places */
 function stripWidth(places) {
-  return (places[places.length - 1]?.x ?? 0) + CELL;
+  const last = places[places.length - 1];
+  return last ? last.x + last.wide : 0;
 }
 
 /** The letters over the strips, those that the question names in ink. @param {Places} places @param {string[]} named */
@@ -42,7 +44,7 @@ function stripHead(places, named) {
     const inside = places.filter((place) => place.layer === layer);
     return inside.length < 2 ? [] : [label(inside[0].x, 10, `layer ${layer}`, { "font-size": 10, fill: SOFT, class: "soft" })];
   });
-  const letters = places.map(({ kind, x, letter }) => {
+  const letters = places.filter(({ wide }) => wide === CELL).map(({ kind, x, letter }) => {
     const isNamed = named.includes(kind);
     return shape("g", {}, shape("title", {}, visible(kind)), label(x + CELL / 2 - 0.5, 22, visible(letter || "·"), { "font-size": 11, "font-style": "italic",
       "text-anchor": "middle", ...(isNamed ? { "font-weight": 700 } : { fill: SOFT, class: "soft" }) }));
@@ -54,7 +56,7 @@ function stripHead(places, named) {
 function drawStrip(hit, places, corpus, named) {
   const cells = hit.strip.map(([group, share, colour], k) => {
     const told = `${visible(places[k].kind)}: ${groupName(group)} ${percent(share)}`;
-    return shape("g", {}, shape("title", {}, told), shape("rect", { class: "mark", x: places[k].x, y: 1, width: CELL - 1.5, height: HIGH - 2, rx: 2,
+    return shape("g", {}, shape("title", {}, told), shape("rect", { class: "mark", x: places[k].x, y: 1, width: places[k].wide - 1.5, height: HIGH - 2, rx: 2,
       fill: colour, "--group": corpus.groups[group] ?? NONE, "--share": share, stroke: "#000",
       "stroke-opacity": named.includes(places[k].kind) ? 0.6 : 0.1 }));
   });

@@ -7,7 +7,7 @@ import { drawCounts, drawHits } from "./answers.js";
 import { Pictures } from "./pictures.js";
 import { QuestionField } from "./question.js";
 
-/** @typedef {import("../base/schema.d.ts").Column} Column */
+/** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Corpus} Corpus */
 /** @typedef {import("../base/schema.d.ts").Found} Found */
 /** @typedef {import("../base/schema.d.ts").Posts} Posts */
@@ -39,7 +39,8 @@ export class CorpusPage {
     this.root = root;
     this.callbacks = callbacks;
     this.run = "";
-    /** @type {Column[]} */ this.columns = [];
+    /** @type {Held | null} */ this.grid = null; // of the run, whose columns name the kinds
+    /** @type {string | null} */ this.wanted = null; // what is to be asked once the corpus is known
     /** @type {Corpus | null} */ this.corpus = null;
     /** @type {string | null} */ this.question = null; // that was asked last
     /** @type {AbortController | null} */ this.flight = null;
@@ -53,23 +54,27 @@ export class CorpusPage {
 
   /**
    * Show the corpus of a run and the answers to a question; null: to the first example.
-   * @param {{id: string}} run @param {string | null} question @param {Column[]} columns of the run's grids
+   * @param {{id: string}} run @param {string | null} question @param {Held} grid of the run
    */
-  async show(run, question, columns) {
-    this.columns = columns;
-    if (this.run === run.id && this.corpus) return this.follow(question);
+  async show(run, question, grid) {
+    this.grid = grid;
+    this.wanted = question;
+    if (this.run === run.id) {
+      if (this.corpus) this.follow(question);
+      return;
+    }
     this.run = run.id;
     this.corpus = null;
     this.question = null;
     this.flight?.abort();
     try {
       const corpus = await this.callbacks.read("api/corpus", { run: run.id });
-      if (this.run === run.id) this.begin(corpus, question);
+      if (this.run === run.id) this.begin(corpus);
     } catch (error) {
-      if (this.run === run.id) this.refuse(error);
+      if (this.run !== run.id) return;
+      this.refuse(error);
       this.run = ""; // so that it is asked again
     }
-    return undefined;
   }
 
   /** There is no corpus to ask. @param {unknown} error */
@@ -83,10 +88,10 @@ export class CorpusPage {
       html("p", { class: "wrong" }, what.replace(/; $/, ".")), ...(command ? [html("pre", {}, html("code", {}, command + then))] : [])));
   }
 
-  /** @param {Corpus} corpus @param {string | null} question */
-  begin(corpus, question) {
+  /** @param {Corpus} corpus */
+  begin(corpus) {
     this.corpus = corpus;
-    const asked = semanticName(corpus.semantic);
+    const asked = semanticName(corpus.semantic, this.grid?.follows, this.grid?.numbers);
     const part = corpus.splits.join() === "all" ? "" : `, ${corpus.splits.join(" and ")}`;
     const about = html("p", { class: "soft about", title: `${thousands(corpus.sentences)} sentences; states say the ${asked}` }, visible(corpus.source) + part);
     this.field.offer(corpus);
@@ -94,7 +99,7 @@ export class CorpusPage {
       html("section", { class: "answers", "aria-label": "answers" }, html("div", { class: "summary" }, this.sum, about, groupKey(corpus.groups), this.keep), this.table),
       this.pictures.root));
     this.pictures.begin();
-    this.follow(question);
+    this.follow(this.wanted);
   }
 
   /** @param {string | null} question */
@@ -140,7 +145,7 @@ export class CorpusPage {
     this.sum.replaceChildren(html("b", {}, thousands(found.total)), ` of ${thousands(found.words)} words${found.total ? share : ""}`);
     this.pictures.point(found.question);
     const { table, add } = found.counts ? drawCounts(found, (question) => this.ask(question, true))
-      : drawHits(found, corpus, this.columns, (hit) => this.callbacks.onOpen({ text: hit.text, semantic: corpus.semantic,
+      : drawHits(found, corpus, this.grid?.columns ?? [], (hit) => this.callbacks.onOpen({ text: hit.text, semantic: corpus.semantic,
         focus: { column: found.kinds[0] ?? "y", row: hit.position } }));
     /** @param {Found} more */
     this.add = (more) => (more.counts ? add(/** @type {any} */ (more.counts.lines)) : add(/** @type {any} */ (more.hits)));

@@ -10,7 +10,7 @@ import { accuracyPage } from "./accuracy.js";
 /** @typedef {import("../base/schema.d.ts").View} View */
 /**
  * What shows a corpus, where there is somebody who can be asked about one.
- * @typedef {{show: (run: RunSummary, question: string | null, columns: Held["columns"]) => unknown}} CorpusShown
+ * @typedef {{show: (run: RunSummary, question: string | null, grid: Held) => unknown}} CorpusShown
  */
 
 const BACK = "back to the grid";
@@ -46,7 +46,7 @@ export class Pages {
     this.toCorpus.textContent = page === "corpus" ? BACK : "corpus";
     this.toCorpus.hidden = !callbacks.corpus || (!run.corpus && page !== "corpus");
     if (grid?.run !== run.id) return;
-    if (page === "corpus") callbacks.corpus?.show(run, view.find, grid.columns);
+    if (page === "corpus") callbacks.corpus?.show(run, view.find, grid);
     else if (page === "accuracy") await this.showAccuracy(view, run, grid);
   }
 

@@ -36,7 +36,8 @@ test("addresses are short and can be read", () => {
 test("a whole view comes back as it was", () => {
   const view = {
     run: "a/b c", text: "we {stand|stood}", beside: "b", semantic: "output+2", palette: "my own", density: "compact",
-    kinds: ["x", "c1@-1", "odd,id", "encoder.cell"], naming: "symbols", bars: 1, page: "accuracy",
+    kinds: ["x", "c1@-1", "odd,id", "encoder.cell"], naming: "symbols", bars: 1, page: "corpus",
+    find: "l2 expects {a, b} > .4 and word = \"50% & so\"",
     pins: [
       { column: "c1", row: 7, run: null, text: null, semantic: null },
       { column: "odd,id", row: 0, run: null, text: null, semantic: "input" },

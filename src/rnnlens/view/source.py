@@ -160,7 +160,7 @@ class GridSource(Parts):
             "palettes": list(palettes),
             "groups": dict(zip(palette.groups, palette.colours, strict=True)),
             "columns": self.described_columns(asked.semantic),
-            "edges": edges_of((*self.model.kinds, self.model.prediction), columns),
+            "edges": edges_of(columns),
             "numbers": self.session.text.labels.scale is not None,
             "scale": scale and {"edges": scale.edges, "names": scale.names},
             "several": asked.answers.several,

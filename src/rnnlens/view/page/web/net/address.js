@@ -10,7 +10,7 @@ import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 export function plainView() {
   return {
     run: null, text: null, beside: null, semantic: null, palette: null, density: "bars", kinds: null,
-    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid",
+    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null,
   };
 }
 
@@ -72,6 +72,7 @@ export function encode(view, usual = {}) {
   add("run");
   add("beside");
   add("page");
+  if (view.find !== null) parts.push(`find=${quoted(view.find)}`);
   if (view.text !== null && view.text !== plain.text) parts.push(`text=${quoted(view.text)}`);
   for (const edit of view.edits) parts.push(`edit=${quoted(edit).replace(/%3D/g, "=")}`);
   add("semantic");
@@ -148,8 +149,8 @@ function take(view, key, raw) {
       if (value === "") return false;
       view[key] = value;
       return true;
-    case "text":
-      view.text = value;
+    case "text": case "find":
+      view[key] = value;
       return true;
     case "density":
       if (value !== "bars" && value !== "compact") return false;
@@ -160,7 +161,7 @@ function take(view, key, raw) {
       view.naming = value;
       return true;
     case "page":
-      if (value !== "grid" && value !== "accuracy") return false;
+      if (value !== "grid" && value !== "accuracy" && value !== "corpus") return false;
       view.page = value;
       return true;
     case "bars":
@@ -216,6 +217,10 @@ export function fitRun(view, has) {
   const ids = has.runs.map((run) => run.id);
   check("run", ids, "is not served here");
   check("beside", ids, "is not served here");
+  if (fitted.beside !== null && fitted.beside === (fitted.run ?? ids[0])) {
+    problems.push(`the link has run ${quote(fitted.beside)} beside itself, which is the same`);
+    fitted.beside = null;
+  }
   check("semantic", has.semantics, "this run has not");
   check("palette", has.palettes, "this run has not");
   const served = new Set([null, ...ids]);

@@ -26,7 +26,8 @@ import pyarrow.parquet as pq
 import torch
 
 from rnnlens.corpus.corpus import Corpus
-from rnnlens.corpus.tokens import ReadingConfig, read_tokens
+from rnnlens.corpus.reading import read_tokens
+from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.files import read_json, sha256, write_json
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.distributed import Processes, pick_device

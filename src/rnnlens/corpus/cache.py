@@ -101,7 +101,8 @@ def kept(
         with Shelf() as shelf:
             return read(shelf)
     # Whatever decides how words are split and numbered, and nothing of what is made of them later.
-    how = config.format, config.encoding, config.swelling, config.numbers, config.asked, lowercase
+    asked = config.asked.task, config.asked.text, config.asked.label
+    how = config.format, config.encoding, config.swelling, config.numbers, asked, lowercase
     where = [os.path.abspath(one) for one in sources], how  # noqa: PTH100 - links stay as they are
     folder = root / _sha(where)[:32]
     if known := _opened(folder, stamp):

@@ -273,7 +273,8 @@ def _count(x: Floats, bound: Floats) -> Integers:
     # Eight at a time: as bytes of a word they add up to 255 before one runs over.
     eights = reach.view(np.uint64)
     sums = np.add.reduceat(eights, np.arange(0, eights.shape[1], 255), axis=1)
-    return sums.view(np.uint8).sum(1, dtype=np.int64)
+    counts: Integers = sums.view(np.uint8).sum(1, dtype=np.int64)
+    return counts
 
 
 def faded(channels: NDArray[np.float64], share: Floats | NDArray[np.float64]) -> list[str]:

@@ -158,7 +158,8 @@ def _negentropy(p: Tensor, log: Tensor) -> Tensor:
     """
     if p.device.type == "cpu":
         return torch.from_numpy(np.vecdot(p.numpy(), np.log(p.numpy(), out=log.numpy())))
-    return torch.linalg.vecdot(p, torch.log(p, out=log))
+    sums: Tensor = torch.linalg.vecdot(p, torch.log(p, out=log))
+    return sums
 
 
 def _logits(measuring: Measuring, states: States) -> Iterator[tuple[tuple[str, ...], Tensor]]:

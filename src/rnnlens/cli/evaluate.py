@@ -11,7 +11,7 @@ from typing import Any
 
 from rnnlens.cli.dataset import add_corpus_flags, dataset_of, of_model
 from rnnlens.cli.output import draw
-from rnnlens.cli.reach import horizon_semantics, reach, reach_table
+from rnnlens.cli.reach import add_reach_flags, check_reach, reach, reach_table
 from rnnlens.cli.trust import add_trust_flags
 from rnnlens.errors import RnnlensError
 from rnnlens.kept import kept_runs
@@ -70,15 +70,11 @@ def add_to(verbs: Any) -> None:
                         help="also fit to shuffled labels: what a probe memorises")  # fmt: skip
     parser.add_argument("--used", action="store_true",
                         help="also measure whether the model uses what is read")  # fmt: skip
-    parser.add_argument("--horizon", type=int, metavar="N",
-                        help="also measure how far kinds reach: N words back and forward"
-                        )  # fmt: skip
     parser.add_argument("--figure", type=Path, metavar="FILE",
                         help="draw perplexity per kind: .svg, .png or .pdf")  # fmt: skip
     parser.add_argument("--confusion", type=Path, metavar="FILE",
                         help="draw which labels are taken for which: .svg, ...")  # fmt: skip
-    parser.add_argument("--reach", type=Path, metavar="FILE",
-                        help="draw what --horizon measures: .svg, .png or .pdf")  # fmt: skip
+    add_reach_flags(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
     add_trust_flags(parser.add_argument_group("a run of a module"))
@@ -150,10 +146,7 @@ def _check_asked(args: argparse.Namespace) -> None:
         raise RnnlensError(f"--states {args.states}: give a number from 0 up")
     for path in filter(None, (args.figure, args.confusion, args.reach)):
         check_figure(path)
-    if args.reach and args.horizon is None:
-        raise RnnlensError(f"--reach {args.reach}: say how far, such as --horizon 4")
-    if args.horizon is not None:
-        horizon_semantics(args.horizon)  # which refuses what cannot be
+    check_reach(args)
 
 
 def evaluation_of(dataset: Dataset, labels: Sequence[str]) -> dict[str, Any]:

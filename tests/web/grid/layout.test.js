@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { placeAt, shownColumns } from "../../../src/rnnlens/view/page/web/grid/layout.js";
+import { neededColumns, placeAt, shownColumns } from "../../../src/rnnlens/view/page/web/grid/layout.js";
 import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
 import { compact, laidOut, ROOM } from "../drawing.js";
 import { grid, IDS } from "../sample.js";
@@ -60,6 +60,15 @@ test("presets choose columns", () => {
   assert.deepEqual(ids("outputs"), ["x", "h1", "y"]);
   assert.deepEqual(ids(["y", "x"]), ["x", "y"]);
   assert.deepEqual(ids([]), []);
+});
+
+test("a view needs what it shows, the prediction and what is pinned; of edits and comparisons everything", () => {
+  const held = hold(grid(), null), view = { kinds: ["x"], pins: [], edits: [], beside: null };
+  assert.deepEqual(neededColumns(held, view), ["x", "y"]);
+  assert.deepEqual(neededColumns(held, { ...view, pins: [{ column: "h1", row: 0 }] }), ["x", "y", "h1"]);
+  for (const more of [{ kinds: "all" }, { edits: ["h1@1=0"] }, { beside: "other" }]) assert.equal(neededColumns(held, { ...view, ...more }), null);
+  assert.equal(neededColumns({ ...held, answer: "last" }, view), null);
+  assert.equal(neededColumns(null, view), null);
 });
 
 test("the state at a position: gaps belong to the nearest, and outside there is none", () => {

@@ -58,7 +58,7 @@ class _Used(Strict):
     most: Number
     random: Number
     shaped: Number
-    swap: Number
+    swap: Number | None
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,16 @@ test("a run, semantic or palette that is not served is said and left out", () =>
     "the link names semantic output+9, which this run has not", "the link names palette neon, which this run has not"]);
 });
 
+test("a run beside itself is said and left out", () => {
+  const runs = [{ id: "news" }, { id: "brown" }], has = { runs, semantics: [], palettes: [] };
+  const fitted = (/** @type {string | null} */ run, /** @type {string} */ beside) => fitRun({ ...plainView(), run, beside }, has);
+  for (const run of ["news", null]) { // the first is shown where none is named
+    const { view, problems } = fitted(run, "news");
+    assert.deepEqual([view.beside, problems], [null, ["the link has run news beside itself, which is the same"]]);
+  }
+  assert.deepEqual([fitted("brown", "news").view.beside, fitted("brown", "news").problems], ["news", []]);
+});
+
 test("a pin of a run that is not served is said and left out", () => {
   const pins = ["news", "gone", null].map((run) => ({ column: "c1", row: 0, run, text: null, semantic: null }));
   const { view, problems } = fitRun({ ...plainView(), pins }, { runs: [{ id: "news" }], semantics: [], palettes: [] });

@@ -10,7 +10,7 @@ export type Bits = number;
 /** like ^#[0-9a-f]{6}$ */
 export type Colour = string;
 
-/** correlation of changes where states are swapped; -1.001 to 1.001 */
+/** -1.001 to 1.001 */
 export type Correlation = number;
 
 /** at least 0 */
@@ -812,8 +812,8 @@ export interface Use {
   random: Nats;
   /** in a random direction in which states do vary */
   shaped: Nats;
-  /** correlation of changes where states are swapped */
-  swap: Correlation;
+  /** correlation of changes where states are swapped; null: none were */
+  swap: Correlation | null;
 }
 
 /** Everything that is chosen on the page; null: what is usual. */

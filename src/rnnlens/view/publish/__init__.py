@@ -1,0 +1,1 @@
+"""A lens in one file, which computes by itself wherever it is opened."""

@@ -1,1 +1,1 @@
-"""A lens in one file, which computes by itself wherever it is opened."""
+"""The live lens in one file: what the page's engine computes with, and the page around it."""

@@ -19,7 +19,7 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
-from rnnlens.model.text import Example, TextSide, text_states
+from rnnlens.model.text import Example, Splitting, TextSide, text_states
 from rnnlens.model.traceable import Readout, RecurrentLayer, StateEdit, Trace, Traceable
 from rnnlens.tensors import digest
 
@@ -171,16 +171,19 @@ class KnownModule(Traceable):
     def text(self, vocabulary: Vocabulary) -> TextSide:
         """How a text is given to the module."""
         record = self.record
+        rule: Splitting | None = "numbers" if record.features else "blanks"
+        if "words" in record.settings.functions:
+            rule = None
 
         def split(text: str) -> Any:
             with self._lock:
-                if record.features and "words" not in record.settings.functions:
+                if rule == "numbers":
                     return numbers.split(text, record.features)
                 return self.user.words(text)
 
         return TextSide(
             vocabulary, split, self._prepared, record.follows, mark=record.settings.mark,
-            answers=record.answers(vocabulary.labels), features=record.features,
+            answers=record.answers(vocabulary.labels), features=record.features, splitting=rule,
         )  # fmt: skip
 
     def _prepared(self, ids: Sequence[int]) -> Any:

@@ -2,6 +2,7 @@
 
 import { leftOut, readHelp, stillShown, thousands, visible } from "./base/format.js";
 import { html, write } from "./base/markup.js";
+import { Refusal } from "./base/refusal.js";
 import { accuracyPage } from "./frame/accuracy.js";
 import { Controls, legend } from "./frame/controls.js";
 import { FigureMode } from "./frame/figure.js";
@@ -11,7 +12,7 @@ import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
 import { revealRow } from "./grid/reveal.js";
 import { addressOf, decode, fitGrid, fitRun, plainView } from "./net/address.js";
-import { ask, Client, editedRow, get, reason, Refusal } from "./net/client.js";
+import { ask, Client, editedRow, get, reason } from "./net/client.js";
 import { lookUp } from "./net/lookup.js";
 import { saveAs } from "./net/save.js";
 import { comparison } from "./panel/pins.js";

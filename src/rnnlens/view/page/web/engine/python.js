@@ -1,8 +1,9 @@
 // What Python's own functions do with texts and numbers where JavaScript's do otherwise. Refusals quote what was typed,
 // and edits are written, as Python quotes and writes.
 
-const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
-const LEFT = new RegExp(`^(?:${SPACE.source})+`), RIGHT = new RegExp(`(?:${SPACE.source})+$`);
+const BLANK = "\\t-\\r\\x1c- \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const BLANKS = new RegExp(`[${BLANK}]+`, "u"), NUMBERS_BETWEEN = new RegExp(`[${BLANK},;]+`, "u");
+const LEFT = new RegExp(`^[${BLANK}]+`), RIGHT = new RegExp(`[${BLANK}]+$`);
 const HIDDEN = /[\p{C}\p{Z}]/u; // but for the space
 const DIGIT = /^\p{Nd}$/u;
 const DIGITS = "[0-9]+(?:_[0-9]+)*";
@@ -17,6 +18,16 @@ export function isSpace(text) {
 /** @param {string} text */
 export function strip(text) {
   return text.replace(LEFT, "").replace(RIGHT, "");
+}
+
+/** The pieces of a text between blanks. @param {string} text */
+export function split(text) {
+  return text.split(BLANKS).filter(Boolean);
+}
+
+/** The same where commas and semicolons stand between, too. @param {string} text */
+export function splitNumbers(text) {
+  return text.split(NUMBERS_BETWEEN).filter(Boolean);
 }
 
 /** The first characters of a text, none of them cut in half. @param {string} text @param {number} count */
@@ -79,7 +90,9 @@ export function floatRepr(value) {
 /** A number with at most so many digits, as f"{value:.9g}" has it. @param {number} value @param {number} count */
 export function general(value, count) {
   if (!Number.isFinite(value)) return special(value);
-  const [digits, exponent] = scientific(value.toExponential(count - 1));
+  const [exact, place] = scientific(value.toExponential(100));
+  const half = /^50*$/.test(exact.slice(count)) && Number(exact[count - 1]) % 2 === 0; // half way: to the even digit
+  const [digits, exponent] = half ? [exact.slice(0, count), place] : scientific(value.toExponential(count - 1));
   return minus(value) + placed(digits.replace(/0+$/, "") || "0", exponent, count);
 }
 

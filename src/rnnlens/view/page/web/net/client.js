@@ -2,6 +2,7 @@
 
 import { allowed } from "../base/format.js";
 import { hold } from "../base/held.js";
+import { Refusal } from "../base/refusal.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Gets} Gets */
@@ -21,15 +22,6 @@ const LULL = 300; // ms after it before more is asked for: longer than from key 
 const UNSEEN = 160; // ms that a grid may differ from what is wished for before that is said: most answers are here
 const LATE = 250; // ms after which an answer to an older text is no longer waited for
 const PAUSES = [400, 800, 1600, 3200, 6400]; // ms before a silent server is asked again
-
-/** An answer that says what is wrong. */
-export class Refusal extends Error {
-  /** @param {string} message @param {number} status */
-  constructor(message, status) {
-    super(message);
-    this.status = status;
-  }
-}
 
 /**
  * Post a question to the server.

@@ -2,8 +2,9 @@
 
 import { quote, thousands } from "../base/format.js";
 import { hold } from "../base/held.js";
+import { Refusal } from "../base/refusal.js";
 import { keep } from "../panel/pins.js";
-import { ask, Refusal } from "./client.js";
+import { ask } from "./client.js";
 
 /** @typedef {import("../base/schema.d.ts").Pin} Pin */
 

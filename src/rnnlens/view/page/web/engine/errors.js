@@ -1,3 +1,5 @@
 // What somebody can mend, in one line: what was given, what is wrong, what to do.
 
-export class RnnlensError extends Error {}
+import { Refusal } from "../base/refusal.js";
+
+export class RnnlensError extends Refusal {}

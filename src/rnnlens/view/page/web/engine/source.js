@@ -1,24 +1,31 @@
 // Grids of texts, whole or the rows of one that changed, as rnnlens/view/source.py makes them: a model, its probes and its
 // colours, ready to be asked.
 
+import { thousands } from "../base/format.js";
+import { change } from "./difference.js";
 import { RnnlensError } from "./errors.js";
 import { Network, of, PREDICTION } from "./network.js";
 import { Palette } from "./palette.js";
 import { labelsJson, stateJson, wordsJson } from "./payload.js";
 import { Probes } from "./probes.js";
-import { thousands } from "../base/format.js";
-import { quoted } from "./python.js";
+import { repr } from "./python.js";
 import { Rows } from "./rows.js";
 import { Session } from "./session.js";
 import { Text } from "./text.js";
-import { firstNew } from "./unchanged.js";
+import { firstNew, firstOther } from "./unchanged.js";
+import { TextEdits } from "./why/changes.js";
+import { parsed } from "./why/edits.js";
 
 /** @typedef {import("../base/schema.d.ts").Grid} Grid */
 /** @typedef {import("../base/schema.d.ts").GridRequest} GridRequest */
 /** @typedef {import("./machine.js").Machine} Machine */
 /** @typedef {import("./manifest.d.ts").Manifest} Manifest */
 /** @typedef {import("./network.js").Pause} Pause */
-/** @typedef {import("./rows.js").Request} Request */
+/**
+ * A sentence under a semantic and a palette, as words and as labels.
+ * @typedef {{text: string, words: string[], ids: number[], came: number[], semantic: string, palette: string,
+ *   answers: import("./text.js").Answers, leftOut: number, edits: TextEdits | null, dropped: string[]}} Request
+ */
 /** @typedef {import("./session.js").Changes} Changes */
 
 export const LONGEST_TEXT = 20_000, LONGEST = 2_000; // characters, words
@@ -59,26 +66,39 @@ export class GridSource {
     return this.manifest.semantics[semantic].columns;
   }
 
+  /** How many words after the one just read the label stands. @param {string} semantic */
+  offset(semantic) {
+    return this.manifest.semantics[semantic].offset;
+  }
+
   /**
-   * Refuse what this lens cannot answer.
-   * @param {string} text @param {string | null} semantic @param {string | null} palette @returns {Request}
+   * Refuse what this lens cannot answer; edits that cannot be made are refused, or, with `lenient`, left out and said.
+   * @param {string} text @param {string | null} semantic @param {string | null} palette @param {readonly string[]} [edits]
+   * @param {boolean} [lenient] @returns {Request}
    */
-  request(text, semantic, palette) {
+  request(text, semantic, palette, edits = [], lenient = false) {
     const chosen = semantic || this.semantics[0] || "output";
     if (!Object.hasOwn(this.manifest.semantics, chosen)) {
       const there = this.semantics.join(", ") || "none";
-      throw new RnnlensError(`${this.name} has no probes for the semantic ${quoted(chosen)}; it has ${there}`);
+      throw new RnnlensError(`${this.name} has no probes for the semantic ${repr(chosen)}; it has ${there}`);
     }
     const palettes = this.palettesFor(chosen), names = Object.keys(palettes);
     if (palette && !Object.values(this.palettes).some((some) => Object.hasOwn(some, palette))) {
-      throw new RnnlensError(`${this.name} has no palette ${quoted(palette)}; it has ${names.join(", ")}`);
+      throw new RnnlensError(`${this.name} has no palette ${repr(palette)}; it has ${names.join(", ")}`);
     }
     const every = this.words(text), words = every.slice(0, LONGEST), ids = this.text.encode(words);
+    const [made, dropped] = lenient ? TextEdits.possible(this, ids, chosen, edits) : [TextEdits.of(this, ids, chosen, edits), []];
     return {
       text, words, ids, came: this.text.came(ids), semantic: chosen,
       palette: palette && Object.hasOwn(palettes, palette) ? palette : names[0], // colours of another semantic are none here
-      answers: this.answers(chosen), leftOut: every.length - words.length, edits: null, dropped: [],
+      answers: this.answers(chosen), leftOut: every.length - words.length,
+      edits: made.edits.length ? made : null, dropped,
     };
+  }
+
+  /** Refuse a text of which words are left out. @param {Request} asked */
+  refuseLong({ words, leftOut }) {
+    if (leftOut) throw new RnnlensError(tooMany(words.length + leftOut, "words", LONGEST));
   }
 
   /** @param {string} text */
@@ -89,24 +109,27 @@ export class GridSource {
   }
 
   /**
-   * The grid for somebody who has the first `have` rows of that of `previous`: its rows begin at the first that is missing
-   * there or differs, and are `limit` at most.
+   * The grid for somebody who has the first `have` rows of that of `previous` with `previous_edits`: its rows begin at
+   * the first that is missing there or differs, and are `limit` at most.
    * @param {GridRequest} question @param {Pause} pause @returns {Promise<Grid>}
    */
-  async grid({ text, semantic = null, palette = null, previous = "", have = 0, limit = LIMIT }, pause) {
-    const asked = this.request(text, semantic, palette), count = asked.ids.length;
+  async grid(question, pause) {
+    const { text, semantic = null, palette = null, previous = "", have = 0, limit = LIMIT } = question;
+    const asked = this.request(text, semantic, palette, question.edits, question.lenient), count = asked.ids.length;
     const known = this.text.encode(this.words(previous).slice(0, LONGEST));
-    let first = firstNew(asked.ids, known, this.manifest.semantics[asked.semantic].offset);
+    let first = Math.min(firstNew(asked.ids, known, this.offset(asked.semantic)),
+      firstOther(asked.edits?.edits ?? [], parsed(question.previous_edits ?? [])));
     if (first < count && !this.network.causal) first = 0;
     first = Math.min(first, have, count);
     const last = Math.min(count, first + limit);
-    const grid = { ...this.head(asked), from: first, labels: {}, changes: [], rows: [] };
+    /** @type {Pick<Grid, "labels" | "changes" | "rows">} */ const all = { labels: {}, changes: [], rows: [] };
     for (let start = first; start < last; start += STEP) {
-      const { labels, rows } = await this.block(asked, start, Math.min(start + STEP, last), pause);
-      Object.assign(grid.labels, labels);
-      /** @type {Grid["rows"]} */ (grid.rows).push(...rows);
+      const { labels, rows, changes } = await this.block(asked, start, Math.min(start + STEP, last), pause);
+      Object.assign(all.labels, labels);
+      all.rows.push(...rows);
+      all.changes.push(...changes);
     }
-    return grid;
+    return { ...this.head(asked), from: first, ...all };
   }
 
   /** Everything about a grid but its rows. @param {Request} asked */
@@ -133,7 +156,7 @@ export class GridSource {
       several,
       words: wordsJson(asked.words, asked.ids, text, palette, own),
       left_out: asked.leftOut,
-      edits: /** @type {string[]} */ ([]),
+      edits: (asked.edits?.edits ?? []).map(String),
       dropped: asked.dropped,
       sides: [],
       lines: [],
@@ -142,7 +165,7 @@ export class GridSource {
   }
 
   /**
-   * The rows first..last-1 and the groups of the labels they name.
+   * The rows first..last-1, what edits have changed in them, and the groups of the labels they name.
    * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
    */
   async block(asked, first, last, pause) {
@@ -158,7 +181,24 @@ export class GridSource {
         return { ...stateJson(found.encoding, found.outcome, found.wanted, names, palette), unread: t < back };
       }));
     }
-    return { labels: labelsJson(named, names, palette), rows };
+    const changes = asked.edits ? await this.changes(asked, first, last, pause) : [];
+    return { labels: labelsJson(named, names, palette), rows, changes };
+  }
+
+  /** What edits have changed in every state. @param {Request} asked @param {number} first @param {number} last @param {Pause} pause */
+  async changes(asked, first, last, pause) {
+    const columns = this.columnsFor(asked.semantic), rows = [];
+    for (let t = first; t < last; t++) { // one at a time: the logits of two rows are held
+      /** @type {Map<string, Float32Array>} */ const before = new Map();
+      /** @type {Map<string, import("../base/schema.d.ts").Change>} */ const at = new Map();
+      await this.each({ ...asked, edits: null }, t, t + 1, (kind, step, logits) => before.set(`${kind} ${step}`, logits), pause);
+      await this.each(asked, t, t + 1, (kind, step, logits) => {
+        const then = before.get(`${kind} ${step}`);
+        if (then) at.set(`${kind} ${step}`, change(logits, then, asked.answers));
+      }, pause);
+      rows.push(columns.map(({ kind, back }) => /** @type {import("../base/schema.d.ts").Change} */ (at.get(`${kind} ${t - back}`))));
+    }
+    return rows;
   }
 
   /**
@@ -190,7 +230,7 @@ export class GridSource {
   column(asked, id, row) {
     const columns = this.columnsFor(asked.semantic), found = columns.find((column) => column.id === id);
     if (!found) {
-      throw new RnnlensError(`${this.name} has no column ${quoted(id)}; it has ${columns.map((one) => one.id).join(", ")}`);
+      throw new RnnlensError(`${this.name} has no column ${repr(id)}; it has ${columns.map((one) => one.id).join(", ")}`);
     }
     if (row >= asked.ids.length) throw new RnnlensError(`there is no row ${row}; the text has ${asked.ids.length} words`);
     return found;

@@ -12,12 +12,15 @@ from torch import Tensor, nn
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import Options, option
-from rnnlens.model.cell import Cell, States, Weights
+from rnnlens.model.cell import States
 from rnnlens.model.cells import CELLS
-from rnnlens.model.directions import lengths_of, side_by_side, turned, turned_edits
+from rnnlens.model.directions import at_end, lengths_of, side_by_side, turned, turned_edits
 from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
+from rnnlens.model.layer import Layer
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import (
+    Affine,
+    Anatomy,
     Readout,
     RecurrentLayer,
     StateEdit,
@@ -54,27 +57,6 @@ class NetworkConfig(Options):
         super().check()
         if self.cell not in CELLS:
             raise RnnlensError(f"no cell is called {self.cell!r}; choose {', '.join(CELLS)}")
-
-
-class Layer(nn.Module):
-    """One recurrent layer: a cell and its weights."""
-
-    def __init__(self, cell: Cell, inputs: int, width: int) -> None:
-        super().__init__()
-        self.cell = cell
-        self.w_x = nn.Parameter(torch.empty(cell.gates * width, inputs))
-        self.w_h = nn.Parameter(torch.empty(cell.gates * width, width))
-        self.b_x = nn.Parameter(torch.zeros(cell.gates * width))
-        self.b_h = nn.Parameter(torch.zeros(cell.gates * width))
-
-    def weights(self, w_h: Tensor | None = None) -> Weights:
-        """Its weights; `w_h` replaces the recurrent ones, for dropout."""
-        return Weights(self.w_x, self.w_h if w_h is None else w_h, self.b_x, self.b_h)
-
-    def start(self, batch: int) -> States:
-        """The state before the first word: zeros."""
-        zeros = self.w_h.new_zeros(batch, self.w_h.shape[1])
-        return dict.fromkeys(self.cell.carried, zeros)
 
 
 class Network(nn.Module, Traceable):
@@ -128,6 +110,10 @@ class Network(nn.Module, Traceable):
             {k.letter: k.id for k in self.kinds if (k.layer, k.reverse) == place}
             for place in places
         ]
+
+    @property
+    def _tops(self) -> tuple[str, ...]:
+        return tuple(edge.kind for edge in self.prediction.sources)
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -251,6 +237,11 @@ class Network(nn.Module, Traceable):
         weight = self.embedding @ self.readout if self.config.tied else self.readout
         return Readout(self.kinds[-1].id, weight, self.bias)
 
+    def anatomy(self) -> Anatomy:
+        last = Affine(self.embedding if self.config.tied else self.readout, self.bias)
+        maps = (Affine(self.readout), last) if self.config.tied else (last,)
+        return Anatomy(self.embedding, self.recurrence, self._tops, maps)
+
     def trace(
         self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
     ) -> Trace:
@@ -268,8 +259,8 @@ class Network(nn.Module, Traceable):
             x = side_by_side([states[kind] for kind in layer.below])
             values = self._states(layer, x, lengths, start, edits)
             states |= {layer.ids[letter]: v for letter, v in values.items()}
-        y = side_by_side([states[edge.kind] for edge in self.prediction.sources])
-        last = {kind: _at_end(states[kind], lengths) for kind in self.carried}
+        y = side_by_side([states[kind] for kind in self._tops])
+        last = {kind: at_end(states[kind], lengths) for kind in self.carried}
         return Trace(states, lengths, y, self.predict, last)
 
     def _states(
@@ -291,10 +282,3 @@ class Network(nn.Module, Traceable):
         here = turned_edits(here, len(x), lengths)
         values = layer.cell.states(turned(x, lengths), prev, layer.weights, here)
         return {letter: turned(v, lengths) for letter, v in values.items()}
-
-
-def _at_end(values: Tensor, lengths: Tensor | None) -> Tensor:
-    """(T, B, H) -> (B, H) at each sequence's last word."""
-    if lengths is None:
-        return values[-1]
-    return values[lengths - 1, torch.arange(values.shape[1], device=values.device)]

@@ -97,18 +97,10 @@ def _add_questions(
     async def accuracy(run: Name | None = None) -> Response:
         """How well each kind predicts, as `rnnlens eval` measured it."""
         lens = chosen(run)
-        if lens.scores.own is None and not lens.scores.semantics:
+        found = lens.accuracy(lenses.values())
+        if found is None:
             raise HTTPException(404, f"{lens.name} was not measured yet; run: rnnlens eval RUN")
-        text = lens.session.text
-        about = {"run": lens.name, "title": lens.title, "follows": text.follows,
-                 "numbers": text.labels.scale is not None}  # fmt: skip
-        training = [
-            {"run": one.name, "epoch": one.training.epoch, **one.scores.over_training()}
-            for one in lenses.values()
-            if one.training and lens.training and one.training.of == lens.training.of
-        ]
-        training.sort(key=lambda point: point["epoch"])
-        return _json({**about, **lens.scores.to_json(), "training": training})
+        return _json(found)
 
     @app.get("/api/standalone", response_class=HTMLResponse, responses=_PAGE)
     async def standalone(request: Request) -> Response:

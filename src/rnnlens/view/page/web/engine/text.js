@@ -1,8 +1,8 @@
 // The text side of a model: how a text becomes words and numbers, as `TextSide` and `Vocabulary` do it in Python.
 
-import { Refusal } from "../base/refusal.js";
+import { RnnlensError } from "./errors.js";
 import { pennWords } from "./penn.js";
-import { float, general, quoted, split, splitNumbers } from "./python.js";
+import { float, general, repr, split, splitNumbers } from "./python.js";
 
 /** @typedef {{edges: number[], middles: number[], names: string[], error: number}} Scale */
 /** @typedef {{names: string[], several: boolean, scale: Scale | null}} Answers */
@@ -78,23 +78,23 @@ export class Text {
     const number = numbers && this.numerals.has(folded) ? index.get(NUM) : index.get(folded)
       ?? index.get(folded.normalize("NFC")) // é may be typed as e and an accent
       ?? (numbers && isNumeral(folded) ? index.get(NUM) : undefined) ?? this.unknown;
-    if (number === null || number === undefined) throw new Refusal(this.missing(word));
+    if (number === null || number === undefined) throw new RnnlensError(this.missing(word));
     return number;
   }
 
   /** @param {string} word */
   missing(word) {
     if (!this.inputs.length) return "the words that the module reads have no names here; give inputs= these names";
-    return `the module has no word ${quoted(word)} and none for unknown words (${UNKNOWN.join(", ")}); `
+    return `the module has no word ${repr(word)} and none for unknown words (${UNKNOWN.join(", ")}); `
       + "use words it knows, or say how a text is split (words=) and what is read (inputs=)";
   }
 
   /** The numbers of one timestep as one. @param {string} word */
   step(word) {
-    const { features } = this, values = word.split(",").map(float).map(Math.fround);
+    const { features } = this, values = word.split(",").map((part) => Math.fround(float(part) ?? NaN));
     if (values.length !== features || !values.every(Number.isFinite)) {
       const wanted = features === 1 ? "numbers" : `${features} numbers a timestep, as 1,0.5`;
-      throw new Refusal(`${quoted(word)} is not what the model reads; give ${wanted}, spaces between`);
+      throw new RnnlensError(`${repr(word)} is not what the model reads; give ${wanted}, spaces between`);
     }
     const key = values.map((value) => (Object.is(value, -0) ? "-0" : String(value))).join();
     let number = this.steps.get(key);

@@ -1,0 +1,67 @@
+// Where predictions turn: how far each state lies from those that feed it and from the row above, and how surprising the
+// words were that came.
+
+import { logSumExp, pooled } from "./answers.js";
+import { bitsBetween, distribution } from "./difference.js";
+import { PREDICTION } from "./network.js";
+import { rounded } from "./python.js";
+
+/** @typedef {import("./difference.js").Distribution} Distribution */
+/** @typedef {import("./network.js").Pause} Pause */
+/** @typedef {import("./source.js").GridSource} GridSource */
+/** @typedef {import("./source.js").Request} Request */
+/** @typedef {import("../base/schema.d.ts").TurnRow} TurnRow */
+/** @typedef {[kind: string, step: number]} Place */
+
+/** The turns of a text, row by row; what its states predict is held as long as the next row needs it. */
+export class Turns {
+  /** @param {GridSource} source @param {Request} asked */
+  constructor(source, asked) {
+    this.source = source;
+    this.asked = asked;
+    this.columns = source.columnsFor(asked.semantic);
+    const there = new Set(this.columns.map((column) => column.kind));
+    /** @type {[source: string, back: number, target: string][]} */
+    this.edges = this.columns.flatMap((column) => (column.back ? [] : column.sources
+      .filter(([kind]) => there.has(kind)).map(([kind, back]) => [kind, back, column.kind])));
+    this.ahead = this.edges.some(([, back]) => back < 0) ? 1 : 0; // rows that a layer reads before, backwards
+    /** By timestep and kind. @type {Map<number, Map<string, Distribution>>} */ this.known = new Map();
+    this.next = 0; // the first row that was not asked for
+    /** Bits of the word that came after each row, by y. @type {Map<number, number>} */ this.surprisals = new Map();
+  }
+
+  /** @param {number} t @param {Pause} pause @returns {Promise<TurnRow>} */
+  async row(t, pause) {
+    await this.read(t, pause);
+    const edges = this.edges.map(([kind, back, target]) => this.bits([kind, t - back], [target, t]));
+    const above = this.columns.map(({ kind, back }) => this.bits([kind, t - back - 1], [kind, t - back]));
+    const surprisal = this.surprisals.get(t);
+    return { edges, above, surprisal: surprisal === undefined ? null : rounded(surprisal, 4) };
+  }
+
+  /** Have what the states around a row predict. @param {number} t @param {Pause} pause */
+  async read(t, pause) {
+    for (const step of this.known.keys()) if (step < t - 2) this.known.delete(step);
+    const end = Math.min(this.asked.ids.length, t + 1 + this.ahead);
+    for (let row = Math.max(this.next, t - 2, 0); row < end; row++) {
+      await this.source.each(this.asked, row, row + 1, (kind, step, logits) => this.keep(kind, step, logits), pause);
+      this.next = row + 1;
+    }
+  }
+
+  /** @param {string} kind @param {number} t @param {Float32Array} logits */
+  keep(kind, t, logits) {
+    const { answers, came, ids } = this.asked, compared = pooled(answers, logits);
+    const here = this.known.get(t) ?? new Map();
+    if (!here.has(kind)) this.known.set(t, here.set(kind, distribution(compared)));
+    const label = t + 1 < ids.length ? came[t + 1] : -1;
+    if (kind === PREDICTION && label >= 0) this.surprisals.set(t, (logSumExp(compared) - compared[label]) / Math.LN2);
+  }
+
+  /** Between two states; null where there is none of them. @param {Place} a @param {Place} b */
+  bits([kind, from], [other, to]) {
+    if (Math.min(from, to) < 0 || Math.max(from, to) >= this.asked.ids.length) return null;
+    const a = this.known.get(from)?.get(kind), b = this.known.get(to)?.get(other);
+    return a && b ? rounded(bitsBetween(a, b), 4) : null;
+  }
+}

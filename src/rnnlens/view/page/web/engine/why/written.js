@@ -1,0 +1,148 @@
+// Who wrote this: which words have made a state say one label rather than another.
+//
+// Three readings of each word, named for what they are. `stored` is the exact split of a memory over the words that wrote
+// it. `path` goes on down to the words, with gates held and every tanh as a line. `without` is the truth: the text is
+// read again without the word. What `without` has beyond `path` runs through the gates.
+
+import { probabilities } from "../answers.js";
+import { RnnlensError } from "../errors.js";
+import { INPUT, PREDICTION } from "../network.js";
+import { rounded } from "../python.js";
+import { Contrast } from "./contrast.js";
+import { path, stored, UnknownWay } from "./memory.js";
+
+/** @typedef {import("../network.js").Pause} Pause */
+/** @typedef {import("../source.js").GridSource} GridSource */
+/** @typedef {import("../source.js").Request} Request */
+/** @typedef {import("./memory.js").Direction} Direction */
+/** @typedef {import("../../base/schema.d.ts").Posts} Posts */
+/** @typedef {Posts["api/written"]["answer"]} Written */
+/** @typedef {{weights: Float64Array, constant: number}} Row what a logit is of a state */
+
+/**
+ * @param {GridSource} source @param {Posts["api/written"]["asked"]} question @param {Pause} pause
+ * @returns {Promise<Written>}
+ */
+export async function written(source, { text, semantic, column, row, labels, against }, pause) {
+  const asked = source.request(text, semantic ?? null, null, []);
+  const logits = await source.logits(asked, column, row, pause);
+  const contrast = new Contrast(labels ?? [], against ?? [], probabilities(asked.answers, logits), asked.answers.names);
+  const { kind, back } = source.column(asked, column, row);
+  if (row < back) throw new RnnlensError(`nothing is read into ${column} of the first row yet; ask a later one`);
+  return new Question(source, asked, kind, row - back, contrast, pause).answer();
+}
+
+/** One state of a text, and the labels that it is asked about. */
+class Question {
+  /** @param {GridSource} source @param {Request} asked @param {string} kind @param {number} step @param {Contrast} contrast @param {Pause} pause */
+  constructor(source, asked, kind, step, contrast, pause) {
+    this.source = source;
+    this.asked = asked;
+    this.kind = kind;
+    this.step = step;
+    this.contrast = contrast;
+    this.pause = pause;
+    // Words after the state have no part in it, where none is read before its time.
+    this.ids = source.network.causal ? asked.ids.slice(0, step + 1) : asked.ids;
+    this.instead = source.text.unknown;
+  }
+
+  /** Every reading that there is, and why another is missing. @returns {Promise<Written>} */
+  async answer() {
+    const { contrast, ids, instead, source } = this, real = await this.value(ids, this.step);
+    const without = await this.without(real);
+    /** @type {Written} */ const answer = {
+      labels: contrast.labels, against: contrast.against, difference: rounded(real, 5),
+      instead: instead === null ? "" : source.text.name(instead), stored: null, stored_rest: 0, path: null, path_rest: 0,
+      without: without.map(sent), gates: null, note: "",
+    };
+    try {
+      if (source.text.mark !== null) {
+        throw new UnknownWay("the model reads a mark first, so that its states are not beside the words that they have "
+          + "read; `without` is the truth");
+      }
+      const direction = this.direction(), { layers } = source.network;
+      const { states } = await source.read(ids, 0, ids.length, null, this.pause);
+      const way = path(layers, states, direction, this.inputs());
+      answer.path = way.parts.map(sent);
+      answer.path_rest = rounded(way.rest, 5);
+      answer.gates = without.map((value, k) => sent(value - way.parts[k]));
+      const split = stored(layers, states, direction);
+      answer.stored = split.parts.map(sent);
+      answer.stored_rest = rounded(split.rest, 5);
+    } catch (error) {
+      if (!(error instanceof UnknownWay)) throw error;
+      answer.note = error.message;
+    }
+    return answer;
+  }
+
+  /** The state that the contrast is a linear map of, and that map. @returns {Direction} */
+  direction() {
+    const rows = this.rows(), weight = new Float64Array(rows[0].weights.length);
+    let constant = 0, { kind, step } = this;
+    rows.forEach((row, k) => {
+      const part = this.contrast.weights[k];
+      row.weights.forEach((x, u) => { weight[u] += part * x; });
+      constant += part * row.constant;
+    });
+    if (kind === PREDICTION) {
+      const { tops, whole } = this.source.network.json;
+      const isReverse = this.source.kinds.some(({ id, reverse }) => id === tops[0] && reverse);
+      if (whole) step = isReverse ? 0 : this.ids.length - 1;
+      [kind] = tops;
+    }
+    return { kind, step, weight, constant };
+  }
+
+  /** The linear map from the state to the labels' logits. @returns {Row[]} */
+  rows() {
+    const { network, probes } = this.source, { every } = this.contrast;
+    if (this.kind !== PREDICTION && probes) return every.map((label) => probes.row(this.kind, label, this.asked.semantic));
+    if (network.json.tops.length !== 1 || this.asked.answers.scale) {
+      throw new UnknownWay("the model's prediction was found to be no linear map of one of its states, so that it cannot "
+        + "be split; `without` is the truth");
+    }
+    return every.map((label) => network.row(label));
+  }
+
+  /** The contrast in the state of a text. @param {number[]} ids @param {number} step */
+  async value(ids, step) {
+    const { source, kind, pause, contrast } = this, asked = { ...this.asked, ids };
+    let logits;
+    if (kind === PREDICTION) {
+      const all = await source.logits(asked, PREDICTION, step, pause);
+      logits = contrast.every.map((label) => all[label]);
+    } else {
+      const { states } = await source.read(ids, step, step + 1, null, pause), state = states.get(kind)?.[0] ?? [];
+      logits = this.rows().map(({ weights, constant }) => weights.reduce((sum, x, u) => sum + x * state[u], constant));
+    }
+    return logits.reduce((sum, x, k) => sum + x * contrast.weights[k], 0);
+  }
+
+  /** How much less the contrast is without each word. @param {number} real */
+  async without(real) {
+    const { ids, instead, step } = this, put = instead === null ? [] : [instead];
+    if (!put.length && ids.length === 1) return [NaN];
+    const less = [];
+    for (let word = 0; word < ids.length; word++) {
+      const others = [...ids.slice(0, word), ...put, ...ids.slice(word + 1)];
+      // Where the word is left out, the state stands one earlier.
+      const place = put.length || word > step ? step : Math.max(0, step - 1);
+      less.push(real - await this.value(others, place));
+    }
+    return less;
+  }
+
+  /** What is read in the place of each word; nothing where words are left out. */
+  inputs() {
+    const { ids, instead, source } = this;
+    if (instead === null) return [];
+    return ids.map((_, t) => new Map([[INPUT, source.network.input(ids.map(() => instead), t)]]));
+  }
+}
+
+/** @param {number} value */
+function sent(value) {
+  return Number.isFinite(value) ? rounded(value, 5) : null;
+}

@@ -97,7 +97,7 @@ export class Page {
     const { runs } = await patiently(() => this.source.get("api/runs", {}), (told) => this.say("server", told));
     this.runs = runs;
     this.follow();
-    this.text.focus();
+    if (window.parent === window) this.text.focus(); // a page around this one keeps its own
   }
 
   /** @returns {RunSummary} */

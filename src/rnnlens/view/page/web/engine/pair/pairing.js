@@ -2,11 +2,12 @@
 
 import { RnnlensError } from "../errors.js";
 import { folded } from "../python.js";
+import { LONGEST, tooMany } from "../source.js";
 import { firstNew } from "../unchanged.js";
 import { aligned } from "./alignment.js";
 
 /** @typedef {import("../source.js").GridSource} GridSource */
-/** @typedef {import("../source.js").Request} Request */
+/** @typedef {import("../rows.js").Request} Request */
 /** @typedef {import("./alignment.js").Beside} Beside */
 /** @typedef {import("../../base/schema.d.ts").Line} LineJson */
 
@@ -32,7 +33,7 @@ export class Pairing {
   /** @param {GridSource} source @param {[Request, Request]} asked */
   constructor(source, asked) {
     for (const one of asked) {
-      source.refuseLong(one);
+      if (one.leftOut) throw new RnnlensError(tooMany(one.words.length + one.leftOut, "words", LONGEST));
       if (!one.words.length) throw new RnnlensError("one of the two texts is empty; give each a word at least");
     }
     this.source = source;
@@ -55,7 +56,7 @@ export class Pairing {
 
   /** How many rows have the same states in both texts, and how many the same labels, too. */
   sameUntil() {
-    const [first, second] = this.asked, offset = this.source.offset(first.semantic);
+    const [first, second] = this.asked, offset = this.source.manifest.semantics[first.semantic].offset;
     if (!this.source.network.causal) return [0, 0];
     let states = 0;
     while (states < first.ids.length && first.ids[states] === second.ids[states]) states++;
@@ -64,7 +65,7 @@ export class Pairing {
 
   /** The first line that is another than with the texts before. @param {Pairing} before */
   firstNew(before) {
-    const first = this.asked.map((now, k) => firstNew(now.ids, before.asked[k].ids, this.source.offset(now.semantic)));
+    const first = this.asked.map((now, k) => firstNew(now.ids, before.asked[k].ids, this.source.manifest.semantics[now.semantic].offset));
     const changed = first.some((row, k) => row < this.asked[k].ids.length);
     if (changed && !this.source.network.causal) return 0;
     const at = this.lines.findIndex((line, k) => {

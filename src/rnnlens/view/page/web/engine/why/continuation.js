@@ -6,7 +6,7 @@ import { general } from "../python.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {import("../source.js").GridSource} GridSource */
-/** @typedef {import("../source.js").Request} Request */
+/** @typedef {import("../rows.js").Request} Request */
 /** @typedef {import("../../base/schema.d.ts").Posts} Posts */
 
 const MOST = 200; // words to go on with

@@ -10,10 +10,11 @@ import { INPUT, PREDICTION } from "../network.js";
 import { rounded } from "../python.js";
 import { Contrast } from "./contrast.js";
 import { path, stored, UnknownWay } from "./memory.js";
+import { readoutRow } from "./readout.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {import("../source.js").GridSource} GridSource */
-/** @typedef {import("../source.js").Request} Request */
+/** @typedef {import("../rows.js").Request} Request */
 /** @typedef {import("./memory.js").Direction} Direction */
 /** @typedef {import("../../base/schema.d.ts").Posts} Posts */
 /** @typedef {Posts["api/written"]["answer"]} Written */
@@ -103,7 +104,7 @@ class Question {
       throw new UnknownWay("the model's prediction was found to be no linear map of one of its states, so that it cannot "
         + "be split; `without` is the truth");
     }
-    return every.map((label) => network.row(label));
+    return every.map((label) => readoutRow(network, label));
   }
 
   /** The contrast in the state of a text. @param {number[]} ids @param {number} step */

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
 from rnnlens.model.traceable import Affine, Anatomy, RecurrentLayer
 from rnnlens.probe.probes import Probes, Stack
@@ -14,7 +13,7 @@ from rnnlens.probe.semantics import base, of_model, offset
 from rnnlens.view.encoding import Palette
 from rnnlens.view.payload import edges_of
 from rnnlens.view.publish.quantised import Precision, Tensors
-from rnnlens.view.publish.text import text_json
+from rnnlens.view.publish.text import answers_json, text_json
 from rnnlens.view.source import GridSource
 
 FORMAT, VERSION = "rnnlens-lens", 1
@@ -63,16 +62,6 @@ def packed(lens: GridSource, semantics: Sequence[str], precision: Precision = "i
         "answers": {name: answers_json(one) for name, one in others.items()},
     }
     return Packed({**manifest, "tensors": tensors.layouts}, tensors.blob, tensors.sizes)
-
-
-def answers_json(answers: Answers) -> dict[str, Any]:
-    """The labels that a semantic asks for."""
-    scale = answers.scale
-    return {
-        "names": list(answers.names),
-        "several": answers.several,
-        "scale": scale and {**asdict(scale), "names": list(scale.names)},
-    }
 
 
 def _accuracy(lens: GridSource, semantics: Sequence[str]) -> dict[str, Any] | None:

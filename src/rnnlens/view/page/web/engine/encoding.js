@@ -2,6 +2,7 @@
 // rnnlens/view/encoding.py; states are encoded four at a time.
 
 import { RnnlensError } from "./errors.js";
+import { rint } from "./palette.js";
 import { intervalOf, meanOf } from "./scale.js";
 
 /** @typedef {import("./machine.js").Machine} Machine */
@@ -19,6 +20,7 @@ const SHARE = 0.1; // of the labels take part in the rectangle
 const BARS = 20; // labels kept of each state
 const SPARE = 3; // times as many may be looked at to find them
 const TRIES = 100; // bounds before bisecting alone has found any
+export const DIGITS = 5; // of numbers as they are sent
 
 export class Encoder {
   /** @param {number} labels at most @param {number} groups of colours at most @param {Machine} machine */
@@ -231,4 +233,11 @@ function above(value) {
   if (value === 0) return 2 ** -149;
   bits[0] += value > 0 ? 1 : -1;
   return single[0];
+}
+
+/** Rounded to so many significant digits. @param {number} value @param {number} [digits] */
+export function significant(value, digits = DIGITS) {
+  if (!(value > 0)) return value;
+  const scale = 10 ** (digits - 1 - Math.floor(Math.log10(value)));
+  return rint(value * scale) / scale;
 }

@@ -36,6 +36,7 @@ export class Network {
     const widest = Math.max(0, ...this.maps.flatMap(({ weight }) => [weight.stride, weight.rows]));
     this.in = machine.room.take(widest);
     this.out = machine.room.take(widest);
+    this.last = machine.room.take(this.maps[this.maps.length - 1]?.weight.rows ?? 0);
   }
 
   /** How many numbers the states of a kind have, zero where nothing has been read. @param {string} kind */
@@ -113,6 +114,15 @@ export class Network {
     const { weight } = maps[maps.length - 1];
     machine.put(x, this.in, weight.stride);
     kernels.product(weight.at, this.in, at, weight.rows, weight.stride, step);
+  }
+
+  /** The prediction apart from the memory, with its constants. @param {Float32Array} y */
+  prediction(y) {
+    const { floats } = this.machine, { rows } = this.maps[this.maps.length - 1].weight;
+    floats.fill(0, this.last, this.last + rows);
+    if (this.bias) floats.set(this.bias, this.last);
+    this.predict(y, this.last, 1);
+    return floats.slice(this.last, this.last + rows);
   }
 }
 

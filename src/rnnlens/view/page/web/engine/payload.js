@@ -1,6 +1,6 @@
 // The grid of a sentence as the page is given it, as rnnlens/view/payload.py writes it.
 
-import { rint } from "./palette.js";
+import { DIGITS, significant } from "./encoding.js";
 
 /** @typedef {import("../base/schema.d.ts").State} State */
 /** @typedef {import("../base/schema.d.ts").Word} Word */
@@ -10,7 +10,6 @@ import { rint } from "./palette.js";
 /** @typedef {import("./text.js").Text} Text */
 
 const OTHER = "OTHER"; // the group of every label that is not listed
-const DIGITS = 5;
 
 /**
  * The words of the text and what the model takes them for; `own`: the palette is for the labels of the model.
@@ -55,11 +54,4 @@ export function stateJson(encoding, outcome, wanted, labels, palette) {
 export function labelsJson(named, labels, palette) {
   const numbers = [...new Set(named)].sort((a, b) => a - b);
   return Object.fromEntries(numbers.map((label) => [labels[label], palette.groups[palette.groupOf[label]]]));
-}
-
-/** Rounded to so many significant digits. @param {number} value @param {number} [digits] */
-export function significant(value, digits = DIGITS) {
-  if (!(value > 0)) return value;
-  const scale = 10 ** (digits - 1 - Math.floor(Math.log10(value)));
-  return rint(value * scale) / scale;
 }

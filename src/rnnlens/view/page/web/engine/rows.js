@@ -164,10 +164,10 @@ export class Rows {
   /**
    * Do something with what every state of some rows says of every label; a kind that a column shows one step back has
    * the state before the first, too.
-   * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
-   * @param {(kind: string, t: number, logits: Float32Array) => void} work
+   * @param {Request} asked @param {number} first @param {number} last
+   * @param {(kind: string, t: number, logits: Float32Array) => void} work @param {Pause} pause
    */
-  async each(asked, first, last, pause, work) {
+  async each(asked, first, last, work, pause) {
     const earlier = new Set(this.semantics[asked.semantic].columns.filter(({ back }) => back).map(({ kind }) => kind));
     await this.visit(asked, first, last, pause, (t) => {
       this.kinds(asked.semantic).forEach((kind, k) => {

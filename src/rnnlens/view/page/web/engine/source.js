@@ -1,0 +1,226 @@
+// Grids of texts, whole or the rows of one that changed, as rnnlens/view/source.py makes them: a model, its probes and its
+// colours, ready to be asked.
+
+import { RnnlensError } from "./errors.js";
+import { Network, of, PREDICTION } from "./network.js";
+import { Palette } from "./palette.js";
+import { labelsJson, stateJson, wordsJson } from "./payload.js";
+import { Probes } from "./probes.js";
+import { thousands } from "../base/format.js";
+import { quoted } from "./python.js";
+import { Rows } from "./rows.js";
+import { Session } from "./session.js";
+import { Text } from "./text.js";
+import { firstNew } from "./unchanged.js";
+
+/** @typedef {import("../base/schema.d.ts").Grid} Grid */
+/** @typedef {import("../base/schema.d.ts").GridRequest} GridRequest */
+/** @typedef {import("./machine.js").Machine} Machine */
+/** @typedef {import("./manifest.d.ts").Manifest} Manifest */
+/** @typedef {import("./network.js").Pause} Pause */
+/** @typedef {import("./rows.js").Request} Request */
+/** @typedef {import("./session.js").Changes} Changes */
+
+export const LONGEST_TEXT = 20_000, LONGEST = 2_000; // characters, words
+const LIMIT = 100; // rows to answer with where nobody says
+const STEP = 24; // rows whose states are read at once
+
+export class GridSource {
+  /** @param {Manifest} manifest @param {Machine} machine */
+  constructor(manifest, machine) {
+    this.manifest = manifest;
+    this.machine = machine;
+    this.name = manifest.name;
+    this.title = manifest.title;
+    this.kinds = manifest.kinds;
+    this.semantics = manifest.run.semantics;
+    this.text = new Text(manifest.text);
+    this.network = new Network(manifest.network, this.text, machine);
+    this.probes = manifest.probes && new Probes(manifest.probes, machine);
+    this.session = new Session(this.network, manifest.kinds);
+    /** @type {Record<string, Record<string, Palette>>} */
+    this.palettes = mapped(manifest.palettes, (some) => mapped(some, (one) => new Palette(one, machine)));
+    this.rows = new Rows(this.session, this.probes, manifest.semantics, this.palettes,
+      (semantic) => this.answers(semantic), manifest.predicts, machine);
+  }
+
+  /** What the states are asked for under a semantic. @param {string} semantic */
+  answers(semantic) {
+    return this.manifest.answers[this.manifest.semantics[semantic].palettes] ?? this.text.labels;
+  }
+
+  /** @param {string} semantic */
+  palettesFor(semantic) {
+    return this.palettes[this.manifest.semantics[semantic].palettes];
+  }
+
+  /** The columns of a grid. @param {string} semantic */
+  columnsFor(semantic) {
+    return this.manifest.semantics[semantic].columns;
+  }
+
+  /**
+   * Refuse what this lens cannot answer.
+   * @param {string} text @param {string | null} semantic @param {string | null} palette @returns {Request}
+   */
+  request(text, semantic, palette) {
+    const chosen = semantic || this.semantics[0] || "output";
+    if (!Object.hasOwn(this.manifest.semantics, chosen)) {
+      const there = this.semantics.join(", ") || "none";
+      throw new RnnlensError(`${this.name} has no probes for the semantic ${quoted(chosen)}; it has ${there}`);
+    }
+    const palettes = this.palettesFor(chosen), names = Object.keys(palettes);
+    if (palette && !Object.values(this.palettes).some((some) => Object.hasOwn(some, palette))) {
+      throw new RnnlensError(`${this.name} has no palette ${quoted(palette)}; it has ${names.join(", ")}`);
+    }
+    const every = this.words(text), words = every.slice(0, LONGEST), ids = this.text.encode(words);
+    return {
+      text, words, ids, came: this.text.came(ids), semantic: chosen,
+      palette: palette && Object.hasOwn(palettes, palette) ? palette : names[0], // colours of another semantic are none here
+      answers: this.answers(chosen), leftOut: every.length - words.length, edits: null, dropped: [],
+    };
+  }
+
+  /** @param {string} text */
+  words(text) {
+    const length = text.length > LONGEST_TEXT ? [...text].length : text.length; // as Python counts characters
+    if (length > LONGEST_TEXT) throw new RnnlensError(tooMany(length, "characters", LONGEST_TEXT));
+    return this.text.words(text);
+  }
+
+  /**
+   * The grid for somebody who has the first `have` rows of that of `previous`: its rows begin at the first that is missing
+   * there or differs, and are `limit` at most.
+   * @param {GridRequest} question @param {Pause} pause @returns {Promise<Grid>}
+   */
+  async grid({ text, semantic = null, palette = null, previous = "", have = 0, limit = LIMIT }, pause) {
+    const asked = this.request(text, semantic, palette), count = asked.ids.length;
+    const known = this.text.encode(this.words(previous).slice(0, LONGEST));
+    let first = firstNew(asked.ids, known, this.manifest.semantics[asked.semantic].offset);
+    if (first < count && !this.network.causal) first = 0;
+    first = Math.min(first, have, count);
+    const last = Math.min(count, first + limit);
+    const grid = { ...this.head(asked), from: first, labels: {}, changes: [], rows: [] };
+    for (let start = first; start < last; start += STEP) {
+      const { labels, rows } = await this.block(asked, start, Math.min(start + STEP, last), pause);
+      Object.assign(grid.labels, labels);
+      /** @type {Grid["rows"]} */ (grid.rows).push(...rows);
+    }
+    return grid;
+  }
+
+  /** Everything about a grid but its rows. @param {Request} asked */
+  head(asked) {
+    const { manifest, text } = this, { of_model: own, columns, edges } = manifest.semantics[asked.semantic];
+    const palettes = this.palettesFor(asked.semantic), palette = palettes[asked.palette], { scale, several } = asked.answers;
+    return {
+      format: /** @type {const} */ ("rnnlens-grid"),
+      version: /** @type {const} */ (1),
+      run: this.name,
+      title: this.title,
+      text: asked.text,
+      follows: text.follows,
+      answer: own ? manifest.answer : null,
+      semantic: asked.semantic,
+      semantics: this.semantics,
+      palette: asked.palette,
+      palettes: Object.keys(palettes),
+      groups: Object.fromEntries(palette.groups.map((group, k) => [group, palette.colours[k]])),
+      columns,
+      edges,
+      numbers: text.labels.scale !== null,
+      scale: scale && { edges: scale.edges, names: scale.names },
+      several,
+      words: wordsJson(asked.words, asked.ids, text, palette, own),
+      left_out: asked.leftOut,
+      edits: /** @type {string[]} */ ([]),
+      dropped: asked.dropped,
+      sides: [],
+      lines: [],
+      notes: [],
+    };
+  }
+
+  /**
+   * The rows first..last-1 and the groups of the labels they name.
+   * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
+   */
+  async block(asked, first, last, pause) {
+    const palette = this.palettesFor(asked.semantic)[asked.palette], { names } = asked.answers;
+    const encoded = await this.rows.encoded(asked, first, last, pause), columns = this.columnsFor(asked.semantic);
+    /** @type {number[]} */ const named = [];
+    const rows = [];
+    for (let t = first; t < last; t++) {
+      rows.push(columns.map(({ kind, back }) => {
+        const found = encoded.get(t - back)?.get(kind);
+        if (!found) throw new Error(`nothing is known of ${kind} at ${t - back}`);
+        named.push(...found.encoding.labels, ...(found.wanted < 0 ? [] : [found.wanted]));
+        return { ...stateJson(found.encoding, found.outcome, found.wanted, names, palette), unread: t < back };
+      }));
+    }
+    return { labels: labelsJson(named, names, palette), rows };
+  }
+
+  /**
+   * States of every kind and of `y` after some words, and before the first of them.
+   * @param {number[]} ids @param {number} first @param {number} last @param {Changes | null} edits @param {Pause} pause
+   */
+  read(ids, first, last, edits, pause) {
+    return this.session.read(ids, first, last, edits, pause);
+  }
+
+  /**
+   * The same of a text that is asked about.
+   * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
+   */
+  states(asked, first, last, pause) {
+    return this.session.read(asked.ids, first, last, asked.edits, pause);
+  }
+
+  /**
+   * What every state of some rows says of every label.
+   * @param {Request} asked @param {number} first @param {number} last
+   * @param {(kind: string, t: number, logits: Float32Array) => void} work @param {Pause} pause
+   */
+  each(asked, first, last, work, pause) {
+    return this.rows.each(asked, first, last, work, pause);
+  }
+
+  /** A column by its id; an error where the grid has none such, or no such row. @param {Request} asked @param {string} id @param {number} row */
+  column(asked, id, row) {
+    const columns = this.columnsFor(asked.semantic), found = columns.find((column) => column.id === id);
+    if (!found) {
+      throw new RnnlensError(`${this.name} has no column ${quoted(id)}; it has ${columns.map((one) => one.id).join(", ")}`);
+    }
+    if (row >= asked.ids.length) throw new RnnlensError(`there is no row ${row}; the text has ${asked.ids.length} words`);
+    return found;
+  }
+
+  /** One state. @param {Request} asked @param {string} id @param {number} row @param {Pause} pause */
+  async vector(asked, id, row, pause) {
+    const { kind, back } = this.column(asked, id, row), { states, before } = await this.states(asked, row, row + 1, pause);
+    return back ? before.get(kind) ?? new Float32Array(0) : of(states, kind)[0];
+  }
+
+  /** What one state says of every label. @param {Request} asked @param {string} id @param {number} row @param {Pause} pause */
+  async logits(asked, id, row, pause) {
+    const { kind } = this.column(asked, id, row);
+    return this.rows.logitsOf(asked, kind, await this.vector(asked, id, row, pause));
+  }
+
+  /** What the model predicts after a word, as it gives it: numbers where it predicts these. @param {Request} asked @param {number} row @param {Pause} pause */
+  async prediction(asked, row, pause) {
+    const { states } = await this.states(asked, row, row + 1, pause);
+    return this.network.prediction(of(states, PREDICTION)[0]);
+  }
+}
+
+/** @template A, B @param {Record<string, A>} values @param {(value: A) => B} by @returns {Record<string, B>} */
+function mapped(values, by) {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, by(value)]));
+}
+
+/** What is wrong with a text that is too long. @param {number} count @param {string} things @param {number} most */
+export function tooMany(count, things, most) {
+  return `${thousands(count)} ${things} are too many; give at most ${thousands(most)}`;
+}

@@ -1,7 +1,7 @@
 // How far what states predict lies from what others do: those before an edit, or beside them.
 
 import { logSigmoid, pooled } from "./answers.js";
-import { significant } from "./payload.js";
+import { significant } from "./encoding.js";
 import { rounded } from "./python.js";
 
 /** @typedef {import("./answers.js").Answers} Answers */

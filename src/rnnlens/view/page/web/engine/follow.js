@@ -1,9 +1,9 @@
 // Follow labels: how probable they are in every state of a text, or how one set of them stands against another.
 
 import { logSigmoid, logSumExp } from "./answers.js";
+import { significant } from "./encoding.js";
 import { RnnlensError } from "./errors.js";
 import { numberOf } from "./labels.js";
-import { significant } from "./payload.js";
 import { repr, rounded } from "./python.js";
 
 /** The labels that are followed, and those they stand against, by name and by number. */

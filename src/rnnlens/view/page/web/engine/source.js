@@ -1,17 +1,20 @@
 // Grids of texts, whole or the rows of one that changed, as rnnlens/view/source.py makes them: a model, its probes and its
 // colours, ready to be asked.
 
+import { change } from "./difference.js";
 import { RnnlensError } from "./errors.js";
 import { Network, of, PREDICTION } from "./network.js";
 import { Palette } from "./palette.js";
 import { labelsJson, stateJson, wordsJson } from "./payload.js";
 import { Probes } from "./probes.js";
 import { thousands } from "../base/format.js";
-import { quoted } from "./python.js";
+import { repr } from "./python.js";
 import { Rows } from "./rows.js";
 import { Session } from "./session.js";
 import { Text } from "./text.js";
-import { firstNew } from "./unchanged.js";
+import { firstNew, firstOther } from "./unchanged.js";
+import { TextEdits } from "./why/changes.js";
+import { parsed } from "./why/edits.js";
 
 /** @typedef {import("../base/schema.d.ts").Grid} Grid */
 /** @typedef {import("../base/schema.d.ts").GridRequest} GridRequest */
@@ -61,23 +64,27 @@ export class GridSource {
 
   /**
    * Refuse what this lens cannot answer.
-   * @param {string} text @param {string | null} semantic @param {string | null} palette @returns {Request}
+   * @param {string} text @param {string | null} semantic @param {string | null} palette @param {readonly string[]} edits
+   * @param {boolean} lenient whether edits that cannot be made are left out, and said, rather than refused
+   * @returns {Request}
    */
-  request(text, semantic, palette) {
+  request(text, semantic, palette, edits = [], lenient = false) {
     const chosen = semantic || this.semantics[0] || "output";
     if (!Object.hasOwn(this.manifest.semantics, chosen)) {
       const there = this.semantics.join(", ") || "none";
-      throw new RnnlensError(`${this.name} has no probes for the semantic ${quoted(chosen)}; it has ${there}`);
+      throw new RnnlensError(`${this.name} has no probes for the semantic ${repr(chosen)}; it has ${there}`);
     }
     const palettes = this.palettesFor(chosen), names = Object.keys(palettes);
     if (palette && !Object.values(this.palettes).some((some) => Object.hasOwn(some, palette))) {
-      throw new RnnlensError(`${this.name} has no palette ${quoted(palette)}; it has ${names.join(", ")}`);
+      throw new RnnlensError(`${this.name} has no palette ${repr(palette)}; it has ${names.join(", ")}`);
     }
     const every = this.words(text), words = every.slice(0, LONGEST), ids = this.text.encode(words);
+    const possible = lenient ? TextEdits.possible : TextEdits.all;
+    const [changes, dropped] = possible(this, ids, chosen, edits);
     return {
       text, words, ids, came: this.text.came(ids), semantic: chosen,
       palette: palette && Object.hasOwn(palettes, palette) ? palette : names[0], // colours of another semantic are none here
-      answers: this.answers(chosen), leftOut: every.length - words.length, edits: null, dropped: [],
+      answers: this.answers(chosen), leftOut: every.length - words.length, edits: changes.edits.length ? changes : null, dropped,
     };
   }
 
@@ -89,22 +96,26 @@ export class GridSource {
   }
 
   /**
-   * The grid for somebody who has the first `have` rows of that of `previous`: its rows begin at the first that is missing
-   * there or differs, and are `limit` at most.
+   * The grid for somebody who has the first `have` rows of that of `previous` with `previous_edits`: its rows begin at the
+   * first that is missing there or differs, and are `limit` at most.
    * @param {GridRequest} question @param {Pause} pause @returns {Promise<Grid>}
    */
-  async grid({ text, semantic = null, palette = null, previous = "", have = 0, limit = LIMIT }, pause) {
-    const asked = this.request(text, semantic, palette), count = asked.ids.length;
+  async grid(question, pause) {
+    const { text, semantic = null, palette = null, previous = "", have = 0, limit = LIMIT } = question;
+    const asked = this.request(text, semantic, palette, question.edits, question.lenient), count = asked.ids.length;
     const known = this.text.encode(this.words(previous).slice(0, LONGEST));
     let first = firstNew(asked.ids, known, this.manifest.semantics[asked.semantic].offset);
+    first = Math.min(first, firstOther(asked.edits?.edits ?? [], parsed(question.previous_edits ?? [])));
     if (first < count && !this.network.causal) first = 0;
     first = Math.min(first, have, count);
     const last = Math.min(count, first + limit);
+    /** @type {Grid} */
     const grid = { ...this.head(asked), from: first, labels: {}, changes: [], rows: [] };
     for (let start = first; start < last; start += STEP) {
-      const { labels, rows } = await this.block(asked, start, Math.min(start + STEP, last), pause);
+      const { labels, rows, changes } = await this.block(asked, start, Math.min(start + STEP, last), pause);
       Object.assign(grid.labels, labels);
-      /** @type {Grid["rows"]} */ (grid.rows).push(...rows);
+      grid.rows.push(...rows);
+      grid.changes.push(...changes);
     }
     return grid;
   }
@@ -133,7 +144,7 @@ export class GridSource {
       several,
       words: wordsJson(asked.words, asked.ids, text, palette, own),
       left_out: asked.leftOut,
-      edits: /** @type {string[]} */ ([]),
+      edits: asked.edits?.edits.map(String) ?? [],
       dropped: asked.dropped,
       sides: [],
       lines: [],
@@ -158,7 +169,28 @@ export class GridSource {
         return { ...stateJson(found.encoding, found.outcome, found.wanted, names, palette), unread: t < back };
       }));
     }
-    return { labels: labelsJson(named, names, palette), rows };
+    const changes = asked.edits ? await this.changes(asked, first, last, pause) : [];
+    return { labels: labelsJson(named, names, palette), rows, changes };
+  }
+
+  /**
+   * What the edits of a text have changed in each state of some rows.
+   * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
+   */
+  async changes(asked, first, last, pause) {
+    const columns = this.columnsFor(asked.semantic), rows = [];
+    for (let t = first; t < last; t++) { // one at a time: what its states say of all labels is held
+      const before = await this.said({ ...asked, edits: null }, t, pause), after = await this.said(asked, t, pause);
+      rows.push(columns.map((_, k) => change(after[k], before[k], asked.answers)));
+    }
+    return rows;
+  }
+
+  /** What each state of a row says of every label. @param {Request} asked @param {number} t @param {Pause} pause */
+  async said(asked, t, pause) {
+    /** @type {Map<string, Float32Array>} */ const at = new Map();
+    await this.each(asked, t, t + 1, (kind, step, logits) => at.set(`${kind} ${step}`, logits), pause);
+    return this.columnsFor(asked.semantic).map(({ kind, back }) => at.get(`${kind} ${t - back}`) ?? new Float32Array(0));
   }
 
   /**
@@ -190,7 +222,7 @@ export class GridSource {
   column(asked, id, row) {
     const columns = this.columnsFor(asked.semantic), found = columns.find((column) => column.id === id);
     if (!found) {
-      throw new RnnlensError(`${this.name} has no column ${quoted(id)}; it has ${columns.map((one) => one.id).join(", ")}`);
+      throw new RnnlensError(`${this.name} has no column ${repr(id)}; it has ${columns.map((one) => one.id).join(", ")}`);
     }
     if (row >= asked.ids.length) throw new RnnlensError(`there is no row ${row}; the text has ${asked.ids.length} words`);
     return found;

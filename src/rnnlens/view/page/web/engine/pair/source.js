@@ -19,7 +19,7 @@ import { Pairing } from "./pairing.js";
 /** @typedef {import("../../base/schema.d.ts").State} State */
 
 const ONE = "edits change one text; take the braces away, or what is compared with, to make them";
-const STEP = 4; // lines at once: all their distributions are held
+const STEP = 8; // lines at once
 const LIMIT = 100; // lines to answer with where nobody says
 const GAP_WORD = { text: "", label: "", unknown: false, group: OTHER, value: null };
 /** No word was read, so that no state says anything. @type {State} */
@@ -120,25 +120,22 @@ export class SideBySide extends GridSource {
    */
   async lines({ asked }, lines, pause) {
     const spans = [0, 1].map((side) => spanOf(lines, side)), columns = this.columnsFor(asked[0].semantic);
-    const apart = lines.some(({ side, rows }) => side === "second" && !rows.includes(null));
-    /** What every state says, by side, kind and row. @type {Map<string, Float32Array>} */ const said = new Map();
-    const drawn = [];
-    for (const side of [0, 1]) {
-      const span = spans[side], one = asked[side];
-      drawn.push(span ? await this.block(one, ...span, pause) : { labels: {}, rows: [] });
-      const keep = (/** @type {string} */ kind, /** @type {number} */ t, /** @type {Float32Array} */ logits) =>
-        said.set(`${side} ${kind} ${t}`, logits);
-      if (span && apart) await this.each(one, ...span, keep, pause);
+    /** @type {Pick<Grid, "labels" | "rows">[]} */ const drawn = [];
+    for (const [side, span] of spans.entries()) {
+      drawn.push(span ? await this.block(asked[side], ...span, pause) : { labels: {}, rows: [] });
     }
-    /** @param {Line} line @returns {Change[]} */
-    const changesOf = ({ side, rows: [a, b] }) => (side !== "second" || a === null || b === null ? [] : columns.map(({ kind, back }) => {
-      const [before, after] = [`0 ${kind} ${a - back}`, `1 ${kind} ${b - back}`].map((at) => said.get(at));
-      if (!before || !after) throw new Error(`nothing is known of ${kind} beside row ${b}`);
-      return change(after, before, asked[0].answers);
-    }));
+    /** @type {Change[][]} */ const changes = [];
+    for (const { side, rows: [a, b] } of lines) {
+      if (side !== "second" || a === null || b === null) {
+        changes.push([]);
+        continue;
+      }
+      const before = await this.said(asked[0], a, pause), after = await this.said(asked[1], b, pause);
+      changes.push(columns.map((_, k) => change(after[k], before[k], asked[0].answers)));
+    }
     return {
       labels: { ...drawn[1].labels, ...drawn[0].labels },
-      changes: lines.map(changesOf),
+      changes,
       rows: lines.map(({ number, row }) =>
         (row === null ? columns.map(() => GAP) : drawn[number].rows[row - (spans[number]?.[0] ?? 0)])),
     };

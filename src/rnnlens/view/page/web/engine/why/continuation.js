@@ -31,7 +31,8 @@ export async function continued(source, { text, edits, words: count = 10 }, paus
 
 /** The model's likeliest next word, read in its turn, so many times. @param {GridSource} source @param {Request} asked @param {number} count @param {Pause} pause */
 async function likeliest(source, asked, count, pause) {
-  const { text } = source, found = [];
+  const { text } = source;
+  /** @type {number[]} */ const found = [];
   while (found.length < count) {
     // A model that reads a mark first leaves the last word unread, whichever it is.
     const ids = [...asked.ids, ...found, ...(text.mark === null ? [] : [0])], last = ids.length - 1;

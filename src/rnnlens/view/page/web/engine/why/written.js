@@ -18,7 +18,6 @@ import { readoutRow } from "./readout.js";
 /** @typedef {import("./memory.js").Direction} Direction */
 /** @typedef {import("../../base/schema.d.ts").Posts} Posts */
 /** @typedef {Posts["api/written"]["answer"]} Written */
-/** @typedef {{weights: Float64Array, constant: number}} Row what a logit is of a state */
 
 /**
  * @param {GridSource} source @param {Posts["api/written"]["asked"]} question @param {Pause} pause
@@ -80,13 +79,10 @@ class Question {
 
   /** The state that the contrast is a linear map of, and that map. @returns {Direction} */
   direction() {
-    const rows = this.rows(), weight = new Float64Array(rows[0].weights.length);
-    let constant = 0, { kind, step } = this;
-    rows.forEach((row, k) => {
-      const part = this.contrast.weights[k];
-      row.weights.forEach((x, u) => { weight[u] += part * x; });
-      constant += part * row.constant;
-    });
+    const { weights, constants } = this.rows(), mix = this.contrast.weights, weight = new Float64Array(weights[0].length);
+    weights.forEach((row, k) => row.forEach((x, u) => { weight[u] += mix[k] * x; }));
+    const constant = constants.reduce((sum, x, k) => sum + mix[k] * x, 0);
+    let { kind, step } = this;
     if (kind === PREDICTION) {
       const { tops, whole } = this.source.network.json;
       const isReverse = this.source.kinds.some(({ id, reverse }) => id === tops[0] && reverse);
@@ -96,15 +92,16 @@ class Question {
     return { kind, step, weight, constant };
   }
 
-  /** The linear map from the state to the labels' logits. @returns {Row[]} */
+  /** The linear map from the state to the labels' logits. */
   rows() {
     const { network, probes } = this.source, { every } = this.contrast;
-    if (this.kind !== PREDICTION && probes) return every.map((label) => probes.row(this.kind, label, this.asked.semantic));
+    if (this.kind !== PREDICTION && probes) return probes.rows(this.kind, every, this.asked.semantic);
     if (network.json.tops.length !== 1 || this.asked.answers.scale) {
       throw new UnknownWay("the model's prediction was found to be no linear map of one of its states, so that it cannot "
         + "be split; `without` is the truth");
     }
-    return every.map((label) => readoutRow(network, label));
+    const rows = every.map((label) => readoutRow(network, label));
+    return { weights: rows.map(({ weights }) => weights), constants: rows.map(({ constant }) => constant) };
   }
 
   /** The contrast in the state of a text. @param {number[]} ids @param {number} step */
@@ -116,7 +113,8 @@ class Question {
       logits = contrast.every.map((label) => all[label]);
     } else {
       const { states } = await source.read(ids, step, step + 1, null, pause), state = states.get(kind)?.[0] ?? [];
-      logits = this.rows().map(({ weights, constant }) => weights.reduce((sum, x, u) => sum + x * state[u], constant));
+      const { weights, constants } = this.rows();
+      logits = weights.map((row, k) => row.reduce((sum, x, u) => sum + x * state[u], constants[k]));
     }
     return logits.reduce((sum, x, k) => sum + x * contrast.weights[k], 0);
   }

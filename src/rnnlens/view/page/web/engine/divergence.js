@@ -6,7 +6,7 @@ import { LONGEST } from "./source.js";
 import { thousands } from "../base/format.js";
 
 /** @typedef {import("./network.js").Pause} Pause */
-/** @typedef {import("./rows.js").Request} Request */
+/** @typedef {import("./source.js").Request} Request */
 /** @typedef {import("./source.js").GridSource} GridSource */
 /** @typedef {import("../base/schema.d.ts").Posts} Posts */
 

@@ -1,5 +1,6 @@
 // The memory that a lens computes in, and what computes in it.
 
+import { kernelsFor } from "./kernels.js";
 import { PlainKernels } from "./plain.js";
 import { Room, Tensors } from "./unpack.js";
 
@@ -11,7 +12,7 @@ export class Machine {
   constructor(layouts, blob) {
     this.room = new Room();
     this.tensors = new Tensors(layouts, blob, this.room);
-    /** @type {PlainKernels} */ this.kernels = new PlainKernels(0); // until it is started
+    /** @type {import("./kernels.js").Kernels} */ this.kernels = new PlainKernels(0); // until it is started
     /** @type {(() => void)[]} */ this.waiting = [];
   }
 
@@ -26,8 +27,7 @@ export class Machine {
 
   /** Make the memory. @param {boolean} wasm whether to compute in WebAssembly where the browser has it */
   async start(wasm) {
-    void wasm;
-    this.kernels = new PlainKernels(this.room.used);
+    this.kernels = await kernelsFor(this.room.used, wasm);
     this.tensors.fill(this.kernels);
     for (const work of this.waiting.splice(0)) work();
   }

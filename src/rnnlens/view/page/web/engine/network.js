@@ -116,6 +116,22 @@ export class Network {
     kernels.product(weight.at, this.in, at, weight.rows, weight.stride, step);
   }
 
+  /** What the logit of a label is of the states that it is made of: weights · states + constant. @param {number} label */
+  row(label) {
+    const { floats } = this.machine;
+    let weights = Float64Array.of(1), constant = 0;
+    for (const { weight: { at, stride, columns, rows }, bias } of [...this.maps].reverse()) {
+      const first = rows > weights.length ? label : 0; // of the last map only one row
+      const before = new Float64Array(columns);
+      weights.forEach((factor, k) => {
+        constant += factor * (bias?.[first + k] ?? 0);
+        for (let j = 0; j < columns; j++) before[j] += factor * floats[at + (first + k) * stride + j];
+      });
+      weights = before;
+    }
+    return { weights, constant };
+  }
+
   /** The prediction apart from the memory, with its constants. @param {Float32Array} y */
   prediction(y) {
     const { floats } = this.machine, { rows } = this.maps[this.maps.length - 1].weight;

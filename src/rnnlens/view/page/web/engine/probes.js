@@ -28,12 +28,11 @@ export class Probes {
   }
 
   /**
-   * What the logits of some labels are of a state: weights and constants, so that each is weights · state + constant.
-   * @param {string} kind @param {number[]} labels @param {string} semantic
+   * What the logit of a label is of a state: weights and a constant, so that it is weights · state + constant.
+   * @param {string} kind @param {number} label @param {string} semantic
    */
-  rows(kind, labels, semantic) {
-    const stack = this.stack(semantic), found = labels.map((label) => stack.row(this.kinds.indexOf(kind), label));
-    return { weights: found.map(({ weights }) => weights), constants: found.map(({ constant }) => constant) };
+  row(kind, label, semantic) {
+    return this.stack(semantic).row(this.kinds.indexOf(kind), label);
   }
 
   /** How the states of a kind vary: deviations, and correlations by rows of the lower triangle. @param {string} kind */

@@ -16,11 +16,7 @@ import { padded } from "./unpack.js";
 /** @typedef {import("./probes.js").Probes} Probes */
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("./text.js").Answers} Answers */
-/**
- * A sentence under a semantic and a palette, as words and as labels; `before` is the same without its edits.
- * @typedef {{text: string, words: string[], ids: number[], came: number[], semantic: string, palette: string,
- *   answers: Answers, leftOut: number, edits: import("./why/changes.js").TextEdits | null, dropped: string[]}} Request
- */
+/** @typedef {import("./source.js").Request} Request */
 /** @typedef {{encoding: Encoding, outcome: Outcome, wanted: number}} Encoded */
 /** @typedef {{encodings: Encoding[], logits: Float32Array}} Kept */
 

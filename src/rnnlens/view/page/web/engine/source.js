@@ -1,13 +1,13 @@
 // Grids of texts, whole or the rows of one that changed, as rnnlens/view/source.py makes them: a model, its probes and its
 // colours, ready to be asked.
 
+import { thousands } from "../base/format.js";
 import { change } from "./difference.js";
 import { RnnlensError } from "./errors.js";
 import { Network, of, PREDICTION } from "./network.js";
 import { Palette } from "./palette.js";
 import { labelsJson, stateJson, wordsJson } from "./payload.js";
 import { Probes } from "./probes.js";
-import { thousands } from "../base/format.js";
 import { repr } from "./python.js";
 import { Rows } from "./rows.js";
 import { Session } from "./session.js";
@@ -21,7 +21,11 @@ import { parsed } from "./why/edits.js";
 /** @typedef {import("./machine.js").Machine} Machine */
 /** @typedef {import("./manifest.d.ts").Manifest} Manifest */
 /** @typedef {import("./network.js").Pause} Pause */
-/** @typedef {import("./rows.js").Request} Request */
+/**
+ * A sentence under a semantic and a palette, as words and as labels.
+ * @typedef {{text: string, words: string[], ids: number[], came: number[], semantic: string, palette: string,
+ *   answers: import("./text.js").Answers, leftOut: number, edits: TextEdits | null, dropped: string[]}} Request
+ */
 /** @typedef {import("./session.js").Changes} Changes */
 
 export const LONGEST_TEXT = 20_000, LONGEST = 2_000; // characters, words
@@ -62,11 +66,15 @@ export class GridSource {
     return this.manifest.semantics[semantic].columns;
   }
 
+  /** How many words after the one just read the label stands. @param {string} semantic */
+  offset(semantic) {
+    return this.manifest.semantics[semantic].offset;
+  }
+
   /**
-   * Refuse what this lens cannot answer.
-   * @param {string} text @param {string | null} semantic @param {string | null} palette @param {readonly string[]} edits
-   * @param {boolean} lenient whether edits that cannot be made are left out, and said, rather than refused
-   * @returns {Request}
+   * Refuse what this lens cannot answer; edits that cannot be made are refused, or, with `lenient`, left out and said.
+   * @param {string} text @param {string | null} semantic @param {string | null} palette @param {readonly string[]} [edits]
+   * @param {boolean} [lenient] @returns {Request}
    */
   request(text, semantic, palette, edits = [], lenient = false) {
     const chosen = semantic || this.semantics[0] || "output";
@@ -79,13 +87,18 @@ export class GridSource {
       throw new RnnlensError(`${this.name} has no palette ${repr(palette)}; it has ${names.join(", ")}`);
     }
     const every = this.words(text), words = every.slice(0, LONGEST), ids = this.text.encode(words);
-    const possible = lenient ? TextEdits.possible : TextEdits.all;
-    const [changes, dropped] = possible(this, ids, chosen, edits);
+    const [made, dropped] = lenient ? TextEdits.possible(this, ids, chosen, edits) : [TextEdits.of(this, ids, chosen, edits), []];
     return {
       text, words, ids, came: this.text.came(ids), semantic: chosen,
       palette: palette && Object.hasOwn(palettes, palette) ? palette : names[0], // colours of another semantic are none here
-      answers: this.answers(chosen), leftOut: every.length - words.length, edits: changes.edits.length ? changes : null, dropped,
+      answers: this.answers(chosen), leftOut: every.length - words.length,
+      edits: made.edits.length ? made : null, dropped,
     };
+  }
+
+  /** Refuse a text of which words are left out. @param {Request} asked */
+  refuseLong({ words, leftOut }) {
+    if (leftOut) throw new RnnlensError(tooMany(words.length + leftOut, "words", LONGEST));
   }
 
   /** @param {string} text */
@@ -96,28 +109,27 @@ export class GridSource {
   }
 
   /**
-   * The grid for somebody who has the first `have` rows of that of `previous` with `previous_edits`: its rows begin at the
-   * first that is missing there or differs, and are `limit` at most.
+   * The grid for somebody who has the first `have` rows of that of `previous` with `previous_edits`: its rows begin at
+   * the first that is missing there or differs, and are `limit` at most.
    * @param {GridRequest} question @param {Pause} pause @returns {Promise<Grid>}
    */
   async grid(question, pause) {
     const { text, semantic = null, palette = null, previous = "", have = 0, limit = LIMIT } = question;
     const asked = this.request(text, semantic, palette, question.edits, question.lenient), count = asked.ids.length;
     const known = this.text.encode(this.words(previous).slice(0, LONGEST));
-    let first = firstNew(asked.ids, known, this.manifest.semantics[asked.semantic].offset);
-    first = Math.min(first, firstOther(asked.edits?.edits ?? [], parsed(question.previous_edits ?? [])));
+    let first = Math.min(firstNew(asked.ids, known, this.offset(asked.semantic)),
+      firstOther(asked.edits?.edits ?? [], parsed(question.previous_edits ?? [])));
     if (first < count && !this.network.causal) first = 0;
     first = Math.min(first, have, count);
     const last = Math.min(count, first + limit);
-    /** @type {Grid} */
-    const grid = { ...this.head(asked), from: first, labels: {}, changes: [], rows: [] };
+    /** @type {Pick<Grid, "labels" | "changes" | "rows">} */ const all = { labels: {}, changes: [], rows: [] };
     for (let start = first; start < last; start += STEP) {
       const { labels, rows, changes } = await this.block(asked, start, Math.min(start + STEP, last), pause);
-      Object.assign(grid.labels, labels);
-      grid.rows.push(...rows);
-      grid.changes.push(...changes);
+      Object.assign(all.labels, labels);
+      all.rows.push(...rows);
+      all.changes.push(...changes);
     }
-    return grid;
+    return { ...this.head(asked), from: first, ...all };
   }
 
   /** Everything about a grid but its rows. @param {Request} asked */
@@ -144,7 +156,7 @@ export class GridSource {
       several,
       words: wordsJson(asked.words, asked.ids, text, palette, own),
       left_out: asked.leftOut,
-      edits: asked.edits?.edits.map(String) ?? [],
+      edits: (asked.edits?.edits ?? []).map(String),
       dropped: asked.dropped,
       sides: [],
       lines: [],
@@ -153,7 +165,7 @@ export class GridSource {
   }
 
   /**
-   * The rows first..last-1 and the groups of the labels they name.
+   * The rows first..last-1, what edits have changed in them, and the groups of the labels they name.
    * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
    */
   async block(asked, first, last, pause) {
@@ -173,24 +185,20 @@ export class GridSource {
     return { labels: labelsJson(named, names, palette), rows, changes };
   }
 
-  /**
-   * What the edits of a text have changed in each state of some rows.
-   * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
-   */
+  /** What edits have changed in every state. @param {Request} asked @param {number} first @param {number} last @param {Pause} pause */
   async changes(asked, first, last, pause) {
     const columns = this.columnsFor(asked.semantic), rows = [];
-    for (let t = first; t < last; t++) { // one at a time: what its states say of all labels is held
-      const before = await this.said({ ...asked, edits: null }, t, pause), after = await this.said(asked, t, pause);
-      rows.push(columns.map((_, k) => change(after[k], before[k], asked.answers)));
+    for (let t = first; t < last; t++) { // one at a time: the logits of two rows are held
+      /** @type {Map<string, Float32Array>} */ const before = new Map();
+      /** @type {Map<string, import("../base/schema.d.ts").Change>} */ const at = new Map();
+      await this.each({ ...asked, edits: null }, t, t + 1, (kind, step, logits) => before.set(`${kind} ${step}`, logits), pause);
+      await this.each(asked, t, t + 1, (kind, step, logits) => {
+        const then = before.get(`${kind} ${step}`);
+        if (then) at.set(`${kind} ${step}`, change(logits, then, asked.answers));
+      }, pause);
+      rows.push(columns.map(({ kind, back }) => /** @type {import("../base/schema.d.ts").Change} */ (at.get(`${kind} ${t - back}`))));
     }
     return rows;
-  }
-
-  /** What each state of a row says of every label. @param {Request} asked @param {number} t @param {Pause} pause */
-  async said(asked, t, pause) {
-    /** @type {Map<string, Float32Array>} */ const at = new Map();
-    await this.each(asked, t, t + 1, (kind, step, logits) => at.set(`${kind} ${step}`, logits), pause);
-    return this.columnsFor(asked.semantic).map(({ kind, back }) => at.get(`${kind} ${t - back}`) ?? new Float32Array(0));
   }
 
   /**

@@ -9,7 +9,7 @@ import { rounded } from "./python.js";
 /** @typedef {import("./difference.js").Distribution} Distribution */
 /** @typedef {import("./network.js").Pause} Pause */
 /** @typedef {import("./source.js").GridSource} GridSource */
-/** @typedef {import("./rows.js").Request} Request */
+/** @typedef {import("./source.js").Request} Request */
 /** @typedef {import("../base/schema.d.ts").TurnRow} TurnRow */
 /** @typedef {[kind: string, step: number]} Place */
 

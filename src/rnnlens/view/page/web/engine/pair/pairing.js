@@ -7,7 +7,7 @@ import { firstNew } from "../unchanged.js";
 import { aligned } from "./alignment.js";
 
 /** @typedef {import("../source.js").GridSource} GridSource */
-/** @typedef {import("../rows.js").Request} Request */
+/** @typedef {import("../source.js").Request} Request */
 /** @typedef {import("./alignment.js").Beside} Beside */
 /** @typedef {import("../../base/schema.d.ts").Line} LineJson */
 
@@ -56,7 +56,7 @@ export class Pairing {
 
   /** How many rows have the same states in both texts, and how many the same labels, too. */
   sameUntil() {
-    const [first, second] = this.asked, offset = this.source.manifest.semantics[first.semantic].offset;
+    const [first, second] = this.asked, offset = this.source.offset(first.semantic);
     if (!this.source.network.causal) return [0, 0];
     let states = 0;
     while (states < first.ids.length && first.ids[states] === second.ids[states]) states++;
@@ -65,7 +65,7 @@ export class Pairing {
 
   /** The first line that is another than with the texts before. @param {Pairing} before */
   firstNew(before) {
-    const first = this.asked.map((now, k) => firstNew(now.ids, before.asked[k].ids, this.source.manifest.semantics[now.semantic].offset));
+    const first = this.asked.map((now, k) => firstNew(now.ids, before.asked[k].ids, this.source.offset(now.semantic)));
     const changed = first.some((row, k) => row < this.asked[k].ids.length);
     if (changed && !this.source.network.causal) return 0;
     const at = this.lines.findIndex((line, k) => {

@@ -5,7 +5,7 @@ import { Turns } from "../turns.js";
 import { Pairing } from "./pairing.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
-/** @typedef {import("../rows.js").Request} Request */
+/** @typedef {import("../source.js").Request} Request */
 /** @typedef {import("./source.js").SideBySide} SideBySide */
 /** @typedef {import("../../base/schema.d.ts").Posts} Posts */
 /**

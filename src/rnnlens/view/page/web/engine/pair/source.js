@@ -11,7 +11,7 @@ import { twoTexts } from "./notation.js";
 import { Pairing } from "./pairing.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
-/** @typedef {import("../rows.js").Request} Request */
+/** @typedef {import("../source.js").Request} Request */
 /** @typedef {import("./pairing.js").Line} Line */
 /** @typedef {import("../../base/schema.d.ts").Change} Change */
 /** @typedef {import("../../base/schema.d.ts").Grid} Grid */
@@ -111,6 +111,13 @@ export class SideBySide extends GridSource {
       lines: lines.map((line) => line.toJson()),
       sides: asked.map((one) => ({ run: this.name, title: this.title, text: one.text, columns: [] })),
     };
+  }
+
+  /** What each state of a row says of every label. @param {Request} asked @param {number} t @param {Pause} pause */
+  async said(asked, t, pause) {
+    /** @type {Map<string, Float32Array>} */ const at = new Map();
+    await this.each(asked, t, t + 1, (kind, step, logits) => at.set(`${kind} ${step}`, logits), pause);
+    return this.columnsFor(asked.semantic).map(({ kind, back }) => at.get(`${kind} ${t - back}`) ?? new Float32Array(0));
   }
 
   /**

@@ -32,12 +32,11 @@ export class TextEdits {
   /**
    * Refuse kinds, words and labels that there are not.
    * @param {GridSource} source @param {number[]} ids @param {string} semantic @param {readonly string[]} edits
-   * @returns {[TextEdits, string[]]}
    */
-  static all(source, ids, semantic, edits) {
+  static of(source, ids, semantic, edits) {
     const checked = new TextEdits(source, ids, semantic, parsed(edits));
     for (const edit of checked.edits) checked.check(edit);
-    return [checked, []];
+    return checked;
   }
 
   /**
@@ -147,8 +146,7 @@ export class TextEdits {
       throw new RnnlensError(`the probe of ${edit.kind} does not know how its states vary, which a push goes by; fit `
         + "the probes anew");
     }
-    const [row] = probes.rows(edit.kind, [number], this.semantic).weights;
-    const pattern = only(edit, patternOf(spread, row));
+    const { weights } = probes.row(edit.kind, number, this.semantic), pattern = only(edit, patternOf(spread, weights));
     const sign = edit.push !== null ? 1 : -1, length = Math.max(LEAST, lengthOf(pattern));
     const size = (sign * edit.strength * lengthOf(spread.deviation)) / length;
     return pattern.map((x) => x * size);

@@ -1,12 +1,11 @@
 // The model's own likeliest words, fed back to it: how it goes on, with edits and without.
 
 import { RnnlensError } from "../errors.js";
-import { PREDICTION } from "../network.js";
 import { general } from "../python.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {import("../source.js").GridSource} GridSource */
-/** @typedef {import("../rows.js").Request} Request */
+/** @typedef {import("../source.js").Request} Request */
 /** @typedef {import("../../base/schema.d.ts").Posts} Posts */
 
 const MOST = 200; // words to go on with
@@ -36,13 +35,9 @@ async function likeliest(source, asked, count, pause) {
   while (found.length < count) {
     // A model that reads a mark first leaves the last word unread, whichever it is.
     const ids = [...asked.ids, ...found, ...(text.mark === null ? [] : [0])], last = ids.length - 1;
-    const read = { ...asked, ids, came: text.came(ids) };
-    if (text.features) { // a number, which is read as it is
-      const y = await source.prediction(read, last, pause);
-      found.push(...text.encode([[...y].map((value) => general(value, 4)).join()]));
-    } else {
-      found.push(largest(await source.logits(read, PREDICTION, last, pause)));
-    }
+    const y = await source.prediction({ ...asked, ids }, last, pause);
+    const isNumber = text.features > 0; // which is read as it is
+    found.push(...(isNumber ? text.encode([[...y].map((value) => general(value, 4)).join()]) : [largest(y)]));
   }
   return found.map((number) => text.name(number));
 }

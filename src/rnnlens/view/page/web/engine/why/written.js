@@ -10,11 +10,10 @@ import { INPUT, PREDICTION } from "../network.js";
 import { rounded } from "../python.js";
 import { Contrast } from "./contrast.js";
 import { path, stored, UnknownWay } from "./memory.js";
-import { readoutRow } from "./readout.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {import("../source.js").GridSource} GridSource */
-/** @typedef {import("../rows.js").Request} Request */
+/** @typedef {import("../source.js").Request} Request */
 /** @typedef {import("./memory.js").Direction} Direction */
 /** @typedef {import("../../base/schema.d.ts").Posts} Posts */
 /** @typedef {Posts["api/written"]["answer"]} Written */
@@ -79,9 +78,9 @@ class Question {
 
   /** The state that the contrast is a linear map of, and that map. @returns {Direction} */
   direction() {
-    const { weights, constants } = this.rows(), mix = this.contrast.weights, weight = new Float64Array(weights[0].length);
-    weights.forEach((row, k) => row.forEach((x, u) => { weight[u] += mix[k] * x; }));
-    const constant = constants.reduce((sum, x, k) => sum + mix[k] * x, 0);
+    const rows = this.rows(), mix = this.contrast.weights, weight = new Float64Array(rows[0].weights.length);
+    rows.forEach(({ weights }, k) => weights.forEach((x, u) => { weight[u] += mix[k] * x; }));
+    const constant = rows.reduce((sum, row, k) => sum + mix[k] * row.constant, 0);
     let { kind, step } = this;
     if (kind === PREDICTION) {
       const { tops, whole } = this.source.network.json;
@@ -95,13 +94,12 @@ class Question {
   /** The linear map from the state to the labels' logits. */
   rows() {
     const { network, probes } = this.source, { every } = this.contrast;
-    if (this.kind !== PREDICTION && probes) return probes.rows(this.kind, every, this.asked.semantic);
+    if (this.kind !== PREDICTION && probes) return every.map((label) => probes.row(this.kind, label, this.asked.semantic));
     if (network.json.tops.length !== 1 || this.asked.answers.scale) {
       throw new UnknownWay("the model's prediction was found to be no linear map of one of its states, so that it cannot "
         + "be split; `without` is the truth");
     }
-    const rows = every.map((label) => readoutRow(network, label));
-    return { weights: rows.map(({ weights }) => weights), constants: rows.map(({ constant }) => constant) };
+    return every.map((label) => network.row(label));
   }
 
   /** The contrast in the state of a text. @param {number[]} ids @param {number} step */
@@ -109,12 +107,12 @@ class Question {
     const { source, kind, pause, contrast } = this, asked = { ...this.asked, ids };
     let logits;
     if (kind === PREDICTION) {
-      const all = await source.logits(asked, PREDICTION, step, pause);
+      const all = asked.answers.scale ? await source.logits(asked, PREDICTION, step, pause)
+        : await source.prediction(asked, step, pause);
       logits = contrast.every.map((label) => all[label]);
     } else {
       const { states } = await source.read(ids, step, step + 1, null, pause), state = states.get(kind)?.[0] ?? [];
-      const { weights, constants } = this.rows();
-      logits = weights.map((row, k) => row.reduce((sum, x, u) => sum + x * state[u], constants[k]));
+      logits = this.rows().map(({ weights, constant }) => weights.reduce((sum, x, u) => sum + x * state[u], constant));
     }
     return logits.reduce((sum, x, k) => sum + x * contrast.weights[k], 0);
   }

@@ -376,6 +376,14 @@ export interface Problem {
   error: string;
 }
 
+/** A run to be published, and the text that its page reads first. */
+export interface PublishRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+}
+
 /** A run that can be asked for. */
 export interface RunSummary {
   id: string;

@@ -20,6 +20,7 @@ import { intervalOf, meanOf } from "./scale.js";
 const SHARE = 0.1; // of the labels take part in the rectangle
 const BARS = 20; // labels kept of each state
 const TOO_LARGE = "the network's numbers are too large to draw; train it anew";
+const LEAST = 1e-300; // what is divided by less is infinite
 export const DIGITS = 5; // of numbers as they are sent
 
 export class Encoder {
@@ -234,9 +235,9 @@ function above(value) {
   return single[0];
 }
 
-/** Rounded to so many significant digits. @param {number} value @param {number} [digits] */
+/** Rounded to so many significant digits; next to nothing is nothing. @param {number} value @param {number} [digits] */
 export function significant(value, digits = DIGITS) {
-  if (!(value > 0)) return value;
+  if (value < LEAST) return 0;
   const scale = 10 ** (digits - 1 - Math.floor(Math.log10(value)));
   return rint(value * scale) / scale;
 }

@@ -1,12 +1,17 @@
 // The engine: it answers what the server answers, from a published file's numbers.
 
+import { divergences } from "./divergence.js";
 import { RnnlensError } from "./errors.js";
 import { Machine } from "./machine.js";
-import { GridSource } from "./source.js";
+import { following, turning } from "./pair/readings.js";
+import { SideBySide } from "./pair/source.js";
+import { repr } from "./python.js";
+import { continued } from "./why/continuation.js";
+import { written } from "./why/written.js";
 
 /** @typedef {import("./manifest.d.ts").Manifest} Manifest */
 /** @typedef {import("./network.js").Pause} Pause */
-/** @typedef {(source: GridSource, asked: any, pause: Pause) => unknown} Answer */
+/** @typedef {(source: SideBySide, asked: any, pause: Pause) => unknown} Answer */
 
 const SLICE = 12; // ms of work after which others get their turn
 
@@ -18,10 +23,15 @@ const ANSWERS = {
     return manifest.accuracy;
   },
   "api/grid": (source, asked, pause) => source.grid(asked, pause),
+  "api/divergence": divergences,
+  "api/follow": following,
+  "api/turns": turning,
+  "api/written": written,
+  "api/continue": continued,
 };
 
 export class Engine {
-  /** @param {GridSource} source */
+  /** @param {SideBySide} source */
   constructor(source) {
     this.source = source;
   }
@@ -32,7 +42,7 @@ export class Engine {
    * @param {{wasm: boolean}} options whether to compute in WebAssembly where the browser has it
    */
   static async of(manifest, blob, { wasm }) {
-    const machine = new Machine(manifest.tensors, blob), source = new GridSource(manifest, machine);
+    const machine = new Machine(manifest.tensors, blob), source = new SideBySide(manifest, machine);
     await machine.start(wasm);
     return new Engine(source);
   }
@@ -45,6 +55,11 @@ export class Engine {
   async answer(path, asked, signal) {
     const work = ANSWERS[path];
     if (!work) throw new RnnlensError(`there is nothing at ${path}`);
+    for (const run of [asked.run, asked.beside]) { // a file holds one run
+      if ((run ?? this.source.name) !== this.source.name) {
+        throw new RnnlensError(`no run is called ${repr(run)}; there is ${this.source.name}`);
+      }
+    }
     return work(this.source, asked, pauses(signal));
   }
 }

@@ -9,7 +9,7 @@ import { DIGITS, significant } from "./encoding.js";
 /** @typedef {import("./palette.js").Palette} Palette */
 /** @typedef {import("./text.js").Text} Text */
 
-const OTHER = "OTHER"; // the group of every label that is not listed
+export const OTHER = "OTHER"; // the group of every label that is not listed
 
 /**
  * The words of the text and what the model takes them for; `own`: the palette is for the labels of the model.

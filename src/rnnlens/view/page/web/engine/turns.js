@@ -21,9 +21,9 @@ export class Turns {
     this.asked = asked;
     this.columns = source.columnsFor(asked.semantic);
     const there = new Set(this.columns.map((column) => column.kind));
-    /** @type {[source: string, back: number, target: string][]} */
+    /** Source, timesteps back, and target. */
     this.edges = this.columns.flatMap((column) => (column.back ? [] : column.sources
-      .filter(([kind]) => there.has(kind)).map(([kind, back]) => [kind, back, column.kind])));
+      .filter(([kind]) => there.has(kind)).map(([kind, back]) => /** @type {const} */ ([kind, back, column.kind]))));
     this.ahead = this.edges.some(([, back]) => back < 0) ? 1 : 0; // rows that a layer reads before, backwards
     /** By timestep and kind. @type {Map<number, Map<string, Distribution>>} */ this.known = new Map();
     this.next = 0; // the first row that was not asked for

@@ -2,6 +2,7 @@
 
 import { RnnlensError } from "../errors.js";
 import { folded } from "../python.js";
+import { LONGEST, tooMany } from "../source.js";
 import { firstNew } from "../unchanged.js";
 import { aligned } from "./alignment.js";
 
@@ -32,7 +33,7 @@ export class Pairing {
   /** @param {GridSource} source @param {[Request, Request]} asked */
   constructor(source, asked) {
     for (const one of asked) {
-      source.refuseLong(one);
+      if (one.leftOut) throw new RnnlensError(tooMany(one.words.length + one.leftOut, "words", LONGEST));
       if (!one.words.length) throw new RnnlensError("one of the two texts is empty; give each a word at least");
     }
     this.source = source;

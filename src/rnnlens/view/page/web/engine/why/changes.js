@@ -2,6 +2,7 @@
 
 import { RnnlensError } from "../errors.js";
 import { numberOf } from "../labels.js";
+import { of, PREDICTION } from "../network.js";
 import { first, repr } from "../python.js";
 import { Edit, parsed } from "./edits.js";
 
@@ -14,7 +15,6 @@ import { Edit, parsed } from "./edits.js";
 const RANGES = /** @type {Record<string, [number, number]>} */ ({
   f: [0, 1], i: [0, 1], o: [0, 1], r: [0, 1], z: [0, 1], g: [-1, 1], n: [-1, 1],
 });
-const PREDICTION = "y";
 const LEAST = 1e-30; // of a length that something is divided by
 
 /** Edits of a text, checked against the model that reads it. */
@@ -125,7 +125,7 @@ export class TextEdits {
   /** The state at an address, without any edits. @param {Edit} edit @param {Address} address @param {Pause} pause */
   async found(edit, address, pause) {
     const ids = this.idsOf(edit, address), { states } = await this.source.read(ids, address.step, address.step + 1, null, pause);
-    return stateOf(states, edit.kind);
+    return of(states, edit.kind)[0];
   }
 
   /** The words of the text that an address is in. @param {Edit} edit @param {Address} address */
@@ -146,8 +146,7 @@ export class TextEdits {
       throw new RnnlensError(`the probe of ${edit.kind} does not know how its states vary, which a push goes by; fit `
         + "the probes anew");
     }
-    const [row] = probes.rows(edit.kind, [number], this.semantic).weights;
-    const pattern = only(edit, patternOf(spread, row));
+    const { weights } = probes.row(edit.kind, number, this.semantic), pattern = only(edit, patternOf(spread, weights));
     const sign = edit.push !== null ? 1 : -1, length = Math.max(LEAST, lengthOf(pattern));
     const size = (sign * edit.strength * lengthOf(spread.deviation)) / length;
     return pattern.map((x) => x * size);

@@ -1,7 +1,6 @@
 // The model's own likeliest words, fed back to it: how it goes on, with edits and without.
 
 import { RnnlensError } from "../errors.js";
-import { PREDICTION } from "../network.js";
 import { general } from "../python.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
@@ -31,17 +30,14 @@ export async function continued(source, { text, edits, words: count = 10 }, paus
 
 /** The model's likeliest next word, read in its turn, so many times. @param {GridSource} source @param {Request} asked @param {number} count @param {Pause} pause */
 async function likeliest(source, asked, count, pause) {
-  const { text } = source, found = [];
+  const { text } = source;
+  /** @type {number[]} */ const found = [];
   while (found.length < count) {
     // A model that reads a mark first leaves the last word unread, whichever it is.
     const ids = [...asked.ids, ...found, ...(text.mark === null ? [] : [0])], last = ids.length - 1;
-    const read = { ...asked, ids, came: text.came(ids) };
-    if (text.features) { // a number, which is read as it is
-      const y = await source.prediction(read, last, pause);
-      found.push(...text.encode([[...y].map((value) => general(value, 4)).join()]));
-    } else {
-      found.push(largest(await source.logits(read, PREDICTION, last, pause)));
-    }
+    const y = await source.prediction({ ...asked, ids }, last, pause);
+    const isNumber = text.features > 0; // which is read as it is
+    found.push(...(isNumber ? text.encode([[...y].map((value) => general(value, 4)).join()]) : [largest(y)]));
   }
   return found.map((number) => text.name(number));
 }

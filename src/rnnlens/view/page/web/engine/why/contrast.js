@@ -26,7 +26,8 @@ export class Contrast {
     if (!sides.every((side) => side.length)) {
       throw new RnnlensError("there is one label alone, and nothing to set against it");
     }
-    [this.labels, this.against] = sides.map((side) => side.map((number) => names[number]));
+    this.labels = sides[0].map((number) => names[number]);
+    this.against = sides[1].map((number) => names[number]);
     /** The numbers of all labels of both sides. */
     this.every = sides.flat();
     /** What the logits of `every` are multiplied by, so that their sum is the contrast. */

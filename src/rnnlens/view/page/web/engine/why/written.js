@@ -17,7 +17,6 @@ import { path, stored, UnknownWay } from "./memory.js";
 /** @typedef {import("./memory.js").Direction} Direction */
 /** @typedef {import("../../base/schema.d.ts").Posts} Posts */
 /** @typedef {Posts["api/written"]["answer"]} Written */
-/** @typedef {{weights: Float64Array, constant: number}} Row what a logit is of a state */
 
 /**
  * @param {GridSource} source @param {Posts["api/written"]["asked"]} question @param {Pause} pause
@@ -79,13 +78,10 @@ class Question {
 
   /** The state that the contrast is a linear map of, and that map. @returns {Direction} */
   direction() {
-    const rows = this.rows(), weight = new Float64Array(rows[0].weights.length);
-    let constant = 0, { kind, step } = this;
-    rows.forEach((row, k) => {
-      const part = this.contrast.weights[k];
-      row.weights.forEach((x, u) => { weight[u] += part * x; });
-      constant += part * row.constant;
-    });
+    const rows = this.rows(), mix = this.contrast.weights, weight = new Float64Array(rows[0].weights.length);
+    rows.forEach(({ weights }, k) => weights.forEach((x, u) => { weight[u] += mix[k] * x; }));
+    const constant = rows.reduce((sum, row, k) => sum + mix[k] * row.constant, 0);
+    let { kind, step } = this;
     if (kind === PREDICTION) {
       const { tops, whole } = this.source.network.json;
       const isReverse = this.source.kinds.some(({ id, reverse }) => id === tops[0] && reverse);
@@ -95,7 +91,7 @@ class Question {
     return { kind, step, weight, constant };
   }
 
-  /** The linear map from the state to the labels' logits. @returns {Row[]} */
+  /** The linear map from the state to the labels' logits. */
   rows() {
     const { network, probes } = this.source, { every } = this.contrast;
     if (this.kind !== PREDICTION && probes) return every.map((label) => probes.row(this.kind, label, this.asked.semantic));
@@ -111,7 +107,8 @@ class Question {
     const { source, kind, pause, contrast } = this, asked = { ...this.asked, ids };
     let logits;
     if (kind === PREDICTION) {
-      const all = await source.logits(asked, PREDICTION, step, pause);
+      const all = asked.answers.scale ? await source.logits(asked, PREDICTION, step, pause)
+        : await source.prediction(asked, step, pause);
       logits = contrast.every.map((label) => all[label]);
     } else {
       const { states } = await source.read(ids, step, step + 1, null, pause), state = states.get(kind)?.[0] ?? [];

@@ -92,7 +92,7 @@ def _semantic(lens: GridSource, semantic: str) -> dict[str, Any]:
             )
             for column in columns
         ],
-        "edges": edges_of((*lens.model.kinds, lens.model.prediction), columns),
+        "edges": edges_of(columns),
     }
 
 

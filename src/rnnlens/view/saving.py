@@ -240,4 +240,5 @@ def _view(grid: Mapping[str, Any], columns: Sequence[int], look: Look) -> dict[s
         "turns": False,
         "edits": list(grid.get("edits", ())),
         "page": "grid",
+        "find": None,
     }

@@ -60,8 +60,16 @@ test("an answer that takes long is not waited for once there is a newer wish", a
   await sleep(5);
   assert.ok(open[0].signal.aborted);
   assert.deepEqual(asked.map((one) => one.text), ["we", "we said"]);
+  await sleep(280);
+  client.want(wish("we said so"));
+  await sleep(5);
+  assert.ok(!open[1].signal.aborted); // not two in a row: a slow server answers, too
   await answer(1);
   assert.deepEqual(told.grids.map((held) => held.text), ["we said"]);
+  await sleep(280);
+  client.want(wish("we said so much"));
+  await sleep(5);
+  assert.ok(open[2].signal.aborted);
 });
 
 test("another run or semantic supersedes at once and begins anew", async () => {

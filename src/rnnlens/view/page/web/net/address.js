@@ -10,7 +10,7 @@ import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 export function plainView() {
   return {
     run: null, text: null, beside: null, semantic: null, palette: null, density: "bars", kinds: null,
-    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid",
+    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null,
   };
 }
 
@@ -81,6 +81,7 @@ export function encode(view, usual = {}) {
   add("run");
   add("beside");
   add("page");
+  if (view.find !== null) parts.push(`find=${quoted(view.find)}`);
   if (view.text !== null && view.text !== plain.text) parts.push(`text=${quoted(view.text)}`);
   for (const edit of view.edits) parts.push(`edit=${quoted(edit).replace(/%3D/g, "=")}`);
   add("semantic");
@@ -157,8 +158,8 @@ function take(view, key, raw) {
       if (value === "") return false;
       view[key] = value;
       return true;
-    case "text":
-      view.text = value;
+    case "text": case "find":
+      view[key] = value;
       return true;
     case "density":
       if (value !== "bars" && value !== "compact") return false;
@@ -169,7 +170,7 @@ function take(view, key, raw) {
       view.naming = value;
       return true;
     case "page":
-      if (value !== "grid" && value !== "accuracy") return false;
+      if (value !== "grid" && value !== "accuracy" && value !== "corpus") return false;
       view.page = value;
       return true;
     case "bars":

@@ -49,6 +49,7 @@ export class Client {
     /** @type {Wish | null} */ this.next = null;
     /** @type {Flight | null} */ this.flight = null;
     this.failures = 0;
+    this.hurried = false; // whether a late answer was given up and none has come since
     this.refused = ""; // why the newest wish has no answer, or not all of it
     this.timer = 0;
     this.fading = 0;
@@ -70,8 +71,13 @@ export class Client {
     if (!flight) {
       clearTimeout(this.timer);
       this.go();
-    } else if (flight.more || !alike(flight.wish, wish) || performance.now() - flight.since > LATE) {
-      // An answer that is nearly there is let through: its rows begin the next one's.
+      return;
+    }
+    const late = !this.hurried && performance.now() - flight.since > LATE;
+    if (flight.more || late || !alike(flight.wish, wish)) {
+      // An answer that is nearly there is let through: its rows begin the next one's. So is the answer after one that was
+      // late, or whoever types on would see nothing as long as the server is slow.
+      this.hurried = late;
       flight.stop.abort();
     }
   }
@@ -137,6 +143,7 @@ export class Client {
     try {
       const answer = await this.asks("api/grid", body, flight.stop.signal);
       flight.answered = true;
+      this.hurried = false;
       const grid = hold(answer, known);
       this.held = { wish, grid };
       this.failures = 0;

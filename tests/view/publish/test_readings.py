@@ -62,7 +62,7 @@ def test_readings_are_those_of_python(tmp_path, cell, family, seed):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("exact")
-@pytest.mark.parametrize("name", ["waves", "english-tags", "brackets"])
+@pytest.mark.parametrize("name", ["english-tags", "brackets"])
 def test_readings_of_bundled_runs_are_those_of_python(tmp_path, name):
     lens = opened(run_at(name))
     chance = Chance(lens, 4)

@@ -5,11 +5,11 @@ import { significant } from "./encoding.js";
 import { rounded } from "./python.js";
 
 /** @typedef {import("./answers.js").Answers} Answers */
+/** @typedef {import("./network.js").Pause} Pause */
 /** @typedef {import("../base/schema.d.ts").Change} Change */
 /** @typedef {{p: Float32Array, nats: number}} Distribution what a state predicts, and its entropy */
 
 const TINY = 1e-38; // whose logarithm is finite, and nothing times it is nothing
-const NEAR = 1e-3; // bits
 
 /** @param {ArrayLike<number>} logits @returns {Distribution} */
 export function distribution(logits) {
@@ -39,15 +39,32 @@ export function bitsBetween(a, b) {
 }
 
 /**
- * How far what a state predicts lies from what it predicted before, and what had been its most probable label with its
- * probability before and after.
- * @param {Float32Array} after logits @param {Float32Array} before logits @param {Answers} answers @returns {Change}
+ * How far what states predict lies from what they predicted before, and what had been the most probable label of each
+ * with its probability before and after.
+ * @param {Float32Array[]} after logits of each @param {Float32Array[]} before @param {Answers} answers @param {Pause} pause
  */
-export function change(after, before, answers) {
-  const now = distribution(pooled(answers, after)), then = distribution(pooled(answers, before));
-  let bits = bitsBetween(now, then), label = 0;
-  if (bits < NEAR && before.every((x, v) => x === after[v])) bits = 0; // rounding must not tell apart what is the same
+export async function changesOf(after, before, answers, pause) {
+  /** @type {Change[]} */ const changes = [];
+  for (const [k, logits] of after.entries()) {
+    await pause();
+    changes.push(change(logits, before[k], answers));
+  }
+  return changes;
+}
+
+/** @param {Float32Array} after @param {Float32Array} before @param {Answers} answers @returns {Change} */
+function change(after, before, answers) {
+  const then = distribution(pooled(answers, before)), same = isSame(after, before); // often: edits change what follows them
+  const now = same ? then : distribution(pooled(answers, after));
+  let label = 0;
   for (let v = 1; v < before.length; v++) if (before[v] > before[label]) label = v;
   const [was, is] = answers.several ? [before, after].map((x) => Math.exp(logSigmoid(x[label]))) : [then.p[label], now.p[label]];
-  return { bits: rounded(bits, 4), before: [answers.names[label], significant(was)], now: significant(is) };
+  const bits = same ? 0 : rounded(bitsBetween(now, then), 4);
+  return { bits, before: [answers.names[label], significant(was)], now: significant(is) };
+}
+
+/** @param {Float32Array} a @param {Float32Array} b */
+function isSame(a, b) {
+  for (let v = 0; v < a.length; v++) if (a[v] !== b[v]) return false;
+  return true;
 }

@@ -2,7 +2,7 @@
 // colours, ready to be asked.
 
 import { thousands } from "../base/format.js";
-import { change } from "./difference.js";
+import { changesOf } from "./difference.js";
 import { RnnlensError } from "./errors.js";
 import { Network, of, PREDICTION } from "./network.js";
 import { Palette } from "./palette.js";
@@ -187,18 +187,20 @@ export class GridSource {
 
   /** What edits have changed in every state. @param {Request} asked @param {number} first @param {number} last @param {Pause} pause */
   async changes(asked, first, last, pause) {
-    const columns = this.columnsFor(asked.semantic), rows = [];
+    const rows = [], unedited = { ...asked, edits: null };
     for (let t = first; t < last; t++) { // one at a time: the logits of two rows are held
-      /** @type {Map<string, Float32Array>} */ const before = new Map();
-      /** @type {Map<string, import("../base/schema.d.ts").Change>} */ const at = new Map();
-      await this.each({ ...asked, edits: null }, t, t + 1, (kind, step, logits) => before.set(`${kind} ${step}`, logits), pause);
-      await this.each(asked, t, t + 1, (kind, step, logits) => {
-        const then = before.get(`${kind} ${step}`);
-        if (then) at.set(`${kind} ${step}`, change(logits, then, asked.answers));
-      }, pause);
-      rows.push(columns.map(({ kind, back }) => /** @type {import("../base/schema.d.ts").Change} */ (at.get(`${kind} ${t - back}`))));
+      const before = await this.said(unedited, t, pause);
+      const after = t < (asked.edits?.first ?? 0) ? before : await this.said(asked, t, pause);
+      rows.push(await changesOf(after, before, asked.answers, pause));
     }
     return rows;
+  }
+
+  /** What each state of a row says of every label. @param {Request} asked @param {number} t @param {Pause} pause */
+  async said(asked, t, pause) {
+    /** @type {Map<string, Float32Array>} */ const at = new Map();
+    await this.each(asked, t, t + 1, (kind, step, logits) => at.set(`${kind} ${step}`, logits), pause);
+    return this.columnsFor(asked.semantic).map(({ kind, back }) => at.get(`${kind} ${t - back}`) ?? new Float32Array(0));
   }
 
   /**

@@ -33,8 +33,9 @@ export class Turns {
   /** @param {number} t @param {Pause} pause @returns {Promise<TurnRow>} */
   async row(t, pause) {
     await this.read(t, pause);
-    const edges = this.edges.map(([kind, back, target]) => this.bits([kind, t - back], [target, t]));
-    const above = this.columns.map(({ kind, back }) => this.bits([kind, t - back - 1], [kind, t - back]));
+    const edges = [], above = [];
+    for (const [kind, back, target] of this.edges) edges.push(await this.bits([kind, t - back], [target, t], pause));
+    for (const { kind, back } of this.columns) above.push(await this.bits([kind, t - back - 1], [kind, t - back], pause));
     const surprisal = this.surprisals.get(t);
     return { edges, above, surprisal: surprisal === undefined ? null : rounded(surprisal, 4) };
   }
@@ -58,8 +59,9 @@ export class Turns {
     if (kind === PREDICTION && label >= 0) this.surprisals.set(t, (logSumExp(compared) - compared[label]) / Math.LN2);
   }
 
-  /** Between two states; null where there is none of them. @param {Place} a @param {Place} b */
-  bits([kind, from], [other, to]) {
+  /** Between two states; null where there is none of them. @param {Place} a @param {Place} b @param {Pause} pause */
+  async bits([kind, from], [other, to], pause) {
+    await pause();
     if (Math.min(from, to) < 0 || Math.max(from, to) >= this.asked.ids.length) return null;
     const a = this.known.get(from)?.get(kind), b = this.known.get(to)?.get(other);
     return a && b ? rounded(bitsBetween(a, b), 4) : null;

@@ -1,6 +1,6 @@
 // Grids of two texts side by side, beside those of single texts.
 
-import { change } from "../difference.js";
+import { changesOf } from "../difference.js";
 import { RnnlensError } from "../errors.js";
 import { OTHER } from "../payload.js";
 import { first, repr } from "../python.js";
@@ -113,13 +113,6 @@ export class SideBySide extends GridSource {
     };
   }
 
-  /** What each state of a row says of every label. @param {Request} asked @param {number} t @param {Pause} pause */
-  async said(asked, t, pause) {
-    /** @type {Map<string, Float32Array>} */ const at = new Map();
-    await this.each(asked, t, t + 1, (kind, step, logits) => at.set(`${kind} ${step}`, logits), pause);
-    return this.columnsFor(asked.semantic).map(({ kind, back }) => at.get(`${kind} ${t - back}`) ?? new Float32Array(0));
-  }
-
   /**
    * Some lines: their states, the labels these name, and of lines of the second text how far each state lies from the one
    * beside it.
@@ -138,7 +131,7 @@ export class SideBySide extends GridSource {
         continue;
       }
       const before = await this.said(asked[0], a, pause), after = await this.said(asked[1], b, pause);
-      changes.push(columns.map((_, k) => change(after[k], before[k], asked[0].answers)));
+      changes.push(await changesOf(after, before, asked[0].answers, pause));
     }
     return {
       labels: { ...drawn[1].labels, ...drawn[0].labels },

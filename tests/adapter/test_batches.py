@@ -10,10 +10,11 @@ import torch
 from tests.letters import WORDS, Flipped, LanguageModel, Packed, batches, trained
 from torch import Tensor
 
-from rnnlens.adapter.batches import batches_of
+from rnnlens.adapter.batches import batches_of, tag_names
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.corpus.corpus import Corpus
 from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import SPLITS, collect
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
@@ -137,6 +138,18 @@ def test_batches_of_the_owners_own_are_taken_as_they_are():
         batches_of(UserModel(LanguageModel(), batches=lambda _: []), LETTERS, some, 200)
     with pytest.raises(RnnlensError, match="every batch must be a pair"):
         batches_of(UserModel(LanguageModel(), batches=lambda _: [1]), LETTERS, some, 200)  # type: ignore[list-item]
+
+
+def test_only_tags_of_the_corpus_have_its_names():
+    some, module = corpus(tagged=True), UserModel(LanguageModel(), WORDS)
+    assert tag_names(module, batches_of(module, LETTERS, some, 200)) == {"tag": UNIVERSAL}
+
+    def make(sentences: list[Sentence]) -> list[tuple[Tensor, dict[str, Tensor]]]:
+        words = torch.tensor([LETTERS.encode(s.words[:2]) for s in sentences])
+        return [(words, {"output": words, "tag": words % 2})]
+
+    mine = UserModel(LanguageModel(), WORDS, batches=make)  # type: ignore[arg-type]
+    assert tag_names(mine, batches_of(mine, LETTERS, some, 200)) == {}
 
 
 def test_a_module_that_can_be_read_in_no_order_is_told():

@@ -97,8 +97,15 @@ def test_any_kind_may_be_read_out():
     assert found[0] == "c2"
 
 
-def test_both_directions_together_are_no_single_kind():
+def test_both_directions_together_are_the_joined_output():
     head = lambda m, o, h, c: m.both(o)  # noqa: E731
+    found = classifier(Adapter(Model(head, bidirectional=True)))
+    assert found is not None
+    assert found[0] == "j2"
+
+
+def test_the_last_states_of_both_directions_are_no_state_of_one_timestep():
+    head = lambda m, o, h, c: m.both(torch.cat([h[2], h[3]], -1))  # noqa: E731
     assert classifier(Adapter(Model(head, bidirectional=True))) is None
 
 

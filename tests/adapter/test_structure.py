@@ -55,7 +55,9 @@ def test_both_directions_feed_the_next_layer():
     assert list(kinds) == [
         "x",
         *(f"{kind}{end}" for end in ("1", "1<", "2", "2<") for kind in "rznkwh"),
+        "j2",
     ]
+    assert kinds["j2"].sources == (Edge("h2"), Edge("h2<"))
     assert kinds["r1<"].sources == (Edge("x"), Edge("h1<", -1))
     assert kinds["r2"].sources == (Edge("h1"), Edge("h1<"), Edge("h2", 1))
     assert [kinds[kind].layer for kind in ("x", "h1", "h1<", "h2<")] == [0, 1, 1, 2]

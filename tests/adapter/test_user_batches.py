@@ -41,9 +41,11 @@ def test_a_last_axis_of_yes_and_no_is_a_set_of_labels(sort):
 
 def test_sets_of_whole_sequences_are_told_by_the_number_of_labels():
     sets = SETS[:, 0].float()
-    assert check_batches([(X, sets)], label_count=2)[0].sort == "labels"
-    assert check_batches([(X, sets)], label_count=3)[0].sort == "number"
-    assert check_batches([(X, sets.long())], label_count=2)[0].sort == "label"
+    assert check_batches([(X, sets)], label_counts={"output": 2})[0].sort == "labels"
+    assert check_batches([(X, sets)], label_counts={"output": 3})[0].sort == "number"
+    assert check_batches([(X, sets.long())], label_counts={"output": 2})[0].sort == "label"
+    (batch,) = check_batches([(X, {"a": sets, "b": sets, "c": sets > 0})], label_counts={"a": 2})
+    assert batch.forms == {"a": "sets of 2 labels", "b": "numbers", "c": "labels"}
 
 
 def test_a_set_with_a_negative_is_none():

@@ -85,6 +85,10 @@ def test_a_tagger_is_a_run_like_any_other(command, tagger, tmp_path):
     assert "NOUN" in confusion.read_text()
     evaluation = json.loads((copy / "evaluation.json").read_text())
     assert set(evaluation["confusion"]["labels"]) == set(Run(copy).vocabulary().labels)
+    perplexities = {score["kind"]: score["perplexity"] for score in evaluation["probes"]}
+    own = evaluation["model"]["test"]["perplexity"]
+    assert perplexities["j1"] <= 1.03 * own  # it is what the readout reads
+    assert perplexities["j1"] == min(perplexities.values())
     total = sum(map(sum, evaluation["confusion"]["counts"]))
     assert total == evaluation["model"]["test"]["pairs"]
     lens = rnnlens.load(copy)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.alike import alike
 from tests.cli.project import DATA, FIT, TRUST, WORDS, complaints, fit
-from tests.runfiles import edit, tensors_in
+from tests.runfiles import contents, edit, tensors_in
 
 from rnnlens.adapter.user_model import user_model_at
 from rnnlens.probe.fitting import Fitter
@@ -128,6 +128,19 @@ def test_a_tagger_is_asked_for_tags(command, here, tmp_path):
     assert "h1<" in run.probes().kinds
     assert run.colours()["groupings"]["labels"]["colours"]["NOUN"] == "#009e73"
     assert command("show", run.path, "the dogs see a bird", *TRUST).code == 0
+    assert "j1" in run.probes().kinds
+
+    # A run from before there was such a kind has no probe of it, and no record.
+    (run.path / "examples.safetensors").unlink()
+    model = contents(run.path / "model.json")
+    edit(run.path / "model.json", kinds=[kind for kind in model["kinds"] if kind["id"] != "j1"])
+    again = command("fit", run.path, *FIT, *TRUST)
+    assert (again.code, complaints(again)) == (0, "")
+    assert "j1" not in run.probes().kinds
+    shown = command("show", run.path, "the dogs see a bird", "-o", tmp_path / "g.json", *TRUST)
+    assert (shown.code, complaints(shown)) == (0, "")
+    edges = json.loads((tmp_path / "g.json").read_text())["edges"]
+    assert [source for source, target in edges if target == "y"] == ["h1", "h1<"]
 
 
 def test_tags_may_have_marks_beside_them(command, here, tmp_path):

@@ -84,12 +84,34 @@ def test_an_edit_meets_a_timestep_whenever_each_sentence_comes_to_it():
     assert not trace.states["c1<"][1, :2].any()
 
 
-def test_it_cannot_be_continued_and_has_no_single_classifier():
+def test_it_cannot_be_continued():
     net = network()
     assert not net.causal
     assert net.carried == ()
-    assert net.classifier() is None
     assert "both ways" in net.description
+
+
+@pytest.mark.parametrize("theirs", [False, True], ids=["network", "module"])
+def test_the_classifier_reads_the_joined_output(theirs):
+    net = network()
+    model = Adapter(Tagger(net)) if theirs else net
+    trace = model.trace(words())
+    readout, logits = model.classifier(), trace.logits
+    assert readout is not None
+    assert logits is not None
+    assert readout.kind == "j2"
+    both = [trace.states["h2"], trace.states["h2<"]]
+    torch.testing.assert_close(trace.states["j2"], torch.cat(both, -1))
+    read = trace.states["j2"].float() @ readout.weight.float().T + readout.bias.float()
+    torch.testing.assert_close(read, logits.float())
+
+    edited = model.trace(words(), edits=[StateEdit("j2", 2, torch.zeros_like)])
+    assert edited.logits is not None
+    torch.testing.assert_close(edited.logits[2], net.bias.expand(3, -1))
+    for kind in set(trace.states) - {"j2"}:  # nothing goes on from it
+        torch.testing.assert_close(edited.states[kind], trace.states[kind])
+    others = [0, 1, 3, 4, 5]
+    torch.testing.assert_close(edited.logits[others], logits[others])
 
 
 def test_labels_that_are_no_words_cannot_share_the_embedding():

@@ -6,6 +6,7 @@ import pytest
 import torch
 from tests.probe.conftest import LABELS, dataset_of, make_split
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.data import Sentences
@@ -93,9 +94,17 @@ def test_controls_leave_a_text_one_label_and_exchange_those_of_words():
     assert (words.split.ids == mixed.split.ids).all()
 
 
-@pytest.mark.parametrize("semantic", ["output", "output+2", "output-1"])
-def test_states_with_labels_are_as_many_as_is_said(semantic):
-    stream = dataset(labelled()).stream("test", semantic)
+@pytest.mark.parametrize("semantic", ["output", "output+2", "output-1", "tag", "tag+1", "tag-2"])
+@pytest.mark.parametrize("of", ["words", "texts", "next words"])
+def test_states_with_labels_are_as_many_as_is_said(semantic, of):
+    split = labelled(of_texts=of == "texts")
+    split = replace(split, labels=None) if of == "next words" else split
+    tagged = Sentences(split, tags=split.ids % 2)
+    found = dataset(split)
+    found.splits["test"], found.answers["tag"] = tagged, Answers(("a", "b"))
+    if of == "next words":
+        found.follows, found.answers["output"] = True, Answers.numbered(LABELS)
+    stream = found.stream("test", semantic, kinds=("x",))
     assert sum(len(chunk.labels) for chunk in stream.chunks()) == stream.pairs
 
 

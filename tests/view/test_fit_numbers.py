@@ -1,5 +1,6 @@
 """Lenses of modules that read and predict numbers, sets of labels, or nothing that is asked."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -206,6 +207,47 @@ def test_other_targets_stand_beside_the_modules_own():
 LETTERS = batches()
 
 
+def traits(x: Tensor) -> Tensor:
+    """Sets of two labels, for each step."""
+    return torch.stack([x % 2, x > 3], -1).float()
+
+
+FORMS: dict[str, Callable[[Tensor], Tensor]] = {
+    "labels": lambda x: x % 2,
+    "numbers": lambda x: x / 2,
+    "sets of 2 labels": traits,
+    "sets of 3 labels": lambda x: torch.stack([x > 1, x > 2, x > 3], -1),
+}
+
+
+@pytest.mark.slow
+def test_targets_of_another_form_than_in_fitting_are_refused():
+    torch.manual_seed(0)
+    data = {form: [(x, {"own": make(x)}) for x, _ in LETTERS[:4]] for form, make in FORMS.items()}
+    for form, some in data.items():
+        lens = rnnlens.fit(Encoder(), some, inputs=WORDS, epochs=0)
+        assert {score.semantic for score in lens.evaluate(some)} == {"own"}
+        for other in FORMS.keys() - {form}:
+            where = f"{form} where probes are fitted"
+            with pytest.raises(RnnlensError, match=f"own are {other} in these .* and {where}"):
+                lens.evaluate(data[other])
+            with pytest.raises(RnnlensError, match=f"own are {other} in valid=, and {where}"):
+                rnnlens.fit(Encoder(), some, inputs=WORDS, epochs=0, valid=data[other])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sort", [torch.float, torch.bool])
+def test_sets_of_whole_sequences_need_not_be_the_modules(sort):
+    torch.manual_seed(0)
+    again = [x[:, :1].expand(x.shape).contiguous() for x, _ in batches()]  # the same word
+    data = [(x, {"has": traits(x)[:, 0].to(sort)}) for x in again]
+    names = {"has": ["odd", "large"]}
+    lens = rnnlens.fit(Encoder(), data, inputs=WORDS, targets=names, epochs=20)
+    last = lens("d d d")["x"][2]  # 4
+    assert last.probability("odd") < 0.4 < 0.5 < last.probability("large")
+    assert {score.semantic for score in lens.evaluate(data[:2])} == {"has"}
+
+
 @pytest.mark.parametrize(
     ("targets", "options", "said"),
     [
@@ -219,6 +261,10 @@ LETTERS = batches()
         (lambda x: x, {"targets": {"tag": ["a"]}}, "targets= names 'tag', and the batches have"),
         (lambda x: {"output": x, "tag": x[:, :-1]}, {}, "do not fit states of"),
         (lambda x: x, {"semantic": "tag"}, "'tag' is no semantic here"),
+        (lambda x: {"output": x, "tag": traits(x)}, {"targets": {"tag": [*"abc"]}}, "and 3 are na"),
+        (lambda x: {"output": x, "tag": x / 2}, {"targets": {"tag": [*"ab"]}}, "names 2 labels of"),
+        (lambda x: {"output": x, "tag": traits(x)[:, 0]}, {}, r"or name all .* targets={'tag'"),
+        (lambda x: {"output": x, "tag": traits(x)[:, 0] > 0}, {}, "floats and the names of all"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:the module predicts its targets worse")

@@ -9,7 +9,7 @@ import torch
 from tests.letters import LanguageModel
 
 from rnnlens.adapter import Adapter
-from rnnlens.model.kinds import Kind, prediction
+from rnnlens.model.kinds import Kind, drawn, prediction
 from rnnlens.view.page.server.api import Grid
 from rnnlens.view.payload import Column, columns_of, edges_of
 
@@ -91,10 +91,10 @@ def both_ways(layers=1, without=()):
     """The columns and edges of an LSTM that reads in both directions."""
     adapter = Adapter(LanguageModel(bidirectional=True, num_layers=layers))
     adapter.trace(torch.ones(2, 3, dtype=torch.long))
-    y = prediction(adapter.kinds)
     probed = [kind.id for kind in adapter.kinds if kind.id not in without]
-    columns = columns_of(adapter.kinds, y, probed)
-    return [c.id for c in columns], edges_of((*adapter.kinds, y), columns)
+    kinds = drawn(adapter.kinds, probed)
+    columns = columns_of(kinds, prediction(kinds), probed)
+    return [c.id for c in columns], edges_of(columns)
 
 
 def test_a_reverse_layer_has_no_column_for_what_it_has_yet_to_read():
@@ -102,7 +102,7 @@ def test_a_reverse_layer_has_no_column_for_what_it_has_yet_to_read():
     back = "f{0}< i{0}< o{0}< g{0}< l{0}< s{0}< c{0}< h{0}<"
     expected = f"{layer} {back}"
     columns, _ = both_ways(2)
-    assert columns == ["x", *expected.format(1).split(), *expected.format(2).split(), "y"]
+    assert columns == ["x", *expected.format(1).split(), *expected.format(2).split(), "j2", "y"]
 
 
 def test_a_reverse_layer_comes_from_the_row_below():
@@ -115,11 +115,14 @@ def test_a_reverse_layer_comes_from_the_row_below():
     assert ("h1@-1", "f1") in edges
     assert not [edge for edge in edges if edge[0].endswith("<@-1") or edge[0] == "h1@+1"]
     assert {("h1", "f2<"), ("h1<", "f2"), ("h1", "g2"), ("h1<", "g2<")} <= set(edges)
+    assert [source for source, target in edges if target == "j2"] == ["h2", "h2<"]
+    assert [source for source, target in edges if target == "y"] == ["j2"]
+    _, edges = both_ways(2, without=("j2",))  # fitted before there was such a kind
     assert [source for source, target in edges if target == "y"] == ["h2", "h2<"]
 
 
 def test_a_kind_without_a_column_feeds_nothing():
-    columns, edges = both_ways(without=("c1", "h1<"))
+    columns, edges = both_ways(without=("c1", "h1<", "j1"))
     assert "c1@-1" not in columns
     named = {source.split("@")[0] for source, _ in edges} | {target for _, target in edges}
     assert not named & {"c1", "h1<"}

@@ -57,6 +57,21 @@ def test_a_row_at_hand_is_asked_about_the_new_word(lens, formula):
             assert ours["wanted"][1:] == pytest.approx(theirs["wanted"][1:], rel=1e-4)
 
 
+def test_rows_that_are_typed_one_by_one_are_those_of_the_whole_text(lens, formula):
+    words, rows, read = "the old dog sees a bird .".split(), [], ""
+    for count in range(1, len(words) + 1):
+        text = " ".join(words[:count])
+        part = lens.part(text, previous=read, have=count - 1)
+        rows, read = rows[: part["from"]] + part["rows"], text
+    assert lens.rows.computed == len(words)
+    formula.rows.forget()
+    for ours, theirs in zip(rows, formula.grid(read)["rows"], strict=True):
+        assert [state["unread"] for state in ours] == [state["unread"] for state in theirs]
+        for one, other in zip(ours, theirs, strict=True):
+            assert [label for label, _ in one["top"]] == [label for label, _ in other["top"]]
+            assert one["entropy"] == pytest.approx(other["entropy"], rel=1e-4)
+
+
 def test_what_is_at_hand_is_bounded(lens):
     row = 4 * len(lens.columns) * len(lens.labels)
     lens.rows = Rows(lens.session, lens.probes, lens.columns, room=2 * row)

@@ -217,8 +217,8 @@ class Adapter(Traceable):
 
         def is_linear(logits: Tensor) -> bool:
             """Whether these are a linear map of states in the very same order."""
-            both = (*states.values(), *outputs)
-            rows = [layout.rows(v) for v in both if v.shape[:2] == logits.shape[:2]]
+            beside = (v for v in states.values() if v.shape[:2] == logits.shape[:2])
+            rows = [layout.rows(v) for v in beside]
             with untouched(self.module, modules.devices(self.module)):
                 return explained(self.module, rows, layout.rows(logits))
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rnnlens.adapter.axes.targets import NONE, Batch, largest
 from rnnlens.adapter.settings import mark_of
-from rnnlens.adapter.user_batches import check_batches
+from rnnlens.adapter.user_batches import OUTPUT, check_batches, check_forms
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
@@ -34,12 +34,16 @@ def batches_of(
     `fed` is the shape of one sentence's numbers, where that is known already.
     """
     if user.batches:
+        counts = {} if user.labels is None else {OUTPUT: len(user.labels)}
         batches = {
             name: check_batches(
-                user.batches([*corpus.sentences(name)]), "batches", user.ignore_index
+                user.batches([*corpus.sentences(name)]), "batches", user.ignore_index, counts
             )
             for name in SPLITS
         }
+        for name in SPLITS:
+            wanted = batches["train"][0].forms if batches["train"] else {}
+            check_forms(batches[name], wanted, f"the {name} part")
     else:
         batches = _of_words(user, vocabulary, corpus, longest, fed)
     for name, some in batches.items():
@@ -51,12 +55,11 @@ def batches_of(
     return batches
 
 
-def tag_names(batches: Mapping[str, Sequence[Batch]]) -> dict[str, Sequence[str]]:
-    """The names of the tags that batches have beside their targets, if they have any."""
-    has = TAG in batches["train"][0].others and max(
-        int(batch.others[TAG].max()) for some in batches.values() for batch in some
-    ) < len(UNIVERSAL)
-    return {TAG: UNIVERSAL} if has else {}
+def tag_names(user: UserModel, batches: Mapping[str, Sequence[Batch]]) -> dict[str, Sequence[str]]:
+    """The names of the tags that batches of a corpus have beside their targets, if they have any;
+    what the numbers of a user's own batches mean is not known.
+    """
+    return {TAG: UNIVERSAL} if not user.batches and TAG in batches["train"][0].others else {}
 
 
 def _of_words(

@@ -10,17 +10,19 @@ from torch import Tensor
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.axes.targets import Batch, most_telling
-from rnnlens.adapter.user_batches import check_batches
+from rnnlens.adapter.anatomy import anatomy_of
+from rnnlens.adapter.axes.targets import LABELS, Batch, most_telling, sets_of
+from rnnlens.adapter.user_batches import OUTPUT, check_batches, check_forms
 from rnnlens.adapter.user_model import UserModel, user_model, user_model_at
 from rnnlens.adapter.user_record import UserRecord
+from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, Splitting, TextSide, text_states
-from rnnlens.model.traceable import Readout, RecurrentLayer, StateEdit, Trace, Traceable
+from rnnlens.model.traceable import Anatomy, Readout, RecurrentLayer, StateEdit, Trace, Traceable
 from rnnlens.tensors import digest
 
 
@@ -80,11 +82,22 @@ class KnownModule(Traceable):
 
     def start(self) -> Readout | None:
         with self._lock:
-            return self.adapter.classifier()
+            readout = self.adapter.classifier()
+        known = {kind.id for kind in self.kinds}  # a module may have more kinds than its record
+        return readout if readout and readout.kind in known else None
 
     @property
     def recurrence(self) -> tuple[RecurrentLayer, ...]:
         return self.adapter.recurrence
+
+    def anatomy(self) -> Anatomy:
+        readout = self.start() if self.predicts else None
+        if self.predicts and readout is None:
+            raise RnnlensError("its prediction is no linear map of one of its states")
+        words = not self.record.features
+        with self._lock:
+            adapter = self.adapter
+            return anatomy_of(adapter.module, self.kinds, adapter.recurrence, readout, words)
 
     @property
     def predicts(self) -> bool:  # type: ignore[override]
@@ -108,15 +121,19 @@ class KnownModule(Traceable):
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
         return self.adapter.in_time(labels, trace)
 
-    def batches(self, given: Sequence[Any]) -> list[Batch]:
-        user, count = self.user, self.record.labels
-        batches = check_batches(given, "batches", user.ignore_index, count)
+    def batches(
+        self, given: Sequence[Any], others: Mapping[str, Answers] | None = None
+    ) -> list[Batch]:
+        asked = others or {}
+        counts = {OUTPUT: self.record.labels} | {name: len(one) for name, one in asked.items()}
+        batches = check_batches(given, "batches", self.user.ignore_index, counts)
         if batches[0].sort != self.record.sort:
             raise RnnlensError(
                 f"the targets of these batches are for a module that predicts {batches[0].sort}, "
                 f"and the probes were fitted to one that predicts {self.record.sort}; give targets "
                 "as for fit"
             )
+        check_forms(batches, {name: _form(one) for name, one in asked.items()}, "these batches")
         with self._lock:
             self.adapter.align(*most_telling(batches))
         return batches
@@ -230,6 +247,11 @@ def found_again(
     user = user.copied()  # the factory may give the same module to others
     user.put(weights)
     return user
+
+
+def _form(answers: Answers) -> str:
+    """What targets are that have these answers."""
+    return "numbers" if answers.scale else sets_of(len(answers)) if answers.several else LABELS
 
 
 def _close(a: Tensor, b: Tensor) -> bool:

@@ -15,7 +15,7 @@ from rnnlens.adapter.axes.layout import assembled, close
 from rnnlens.adapter.record.part_trace import PartTrace, PartTraces
 from rnnlens.adapter.record.parts import Part, local
 from rnnlens.model.cell import Change, States
-from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
+from rnnlens.model.kinds import EMBEDDING, JOINED, Kind, Place, joined, placed
 from rnnlens.model.traceable import RecurrentLayer, StateEdit, changes, check_edited_kinds
 
 
@@ -60,6 +60,7 @@ def structure_of(order: list[PartTrace | str], several: bool, embedded: list[Ten
     ids: dict[str, dict[str, str]] = {}
     earlier: list[PartTrace] = []
     layers: list[RecurrentLayer] = []
+    fed = set[str]()  # outputs that are just the input of a later part
     layer = 0
     recurrent = any(isinstance(item, PartTrace) for item in order)
     for item in order:
@@ -69,6 +70,7 @@ def structure_of(order: list[PartTrace | str], several: bool, embedded: list[Ten
             continue
         part = item.name if several else ""
         below = _source(item, earlier, ids)
+        fed |= set(below)
         inputs = {}
         if not below:
             kind = _input(item, part, layer, embedded if not earlier else None)
@@ -80,6 +82,8 @@ def structure_of(order: list[PartTrace | str], several: bool, embedded: list[Ten
         ids[item.name] = inputs | part_ids
         layer = max(kind.layer for kind in part_kinds)
         earlier.append(item)
+    # Within a stack of parts, as of layers, directions are joined where the stack ends.
+    kinds = [k for k in kinds if k.letter != JOINED or fed.isdisjoint(e.kind for e in k.sources)]
     # The input comes first, whatever is named before the first recurrent part.
     kinds.sort(key=lambda kind: kind.id != EMBEDDING.id)
     names = (item if isinstance(item, str) else f"{item.name}()" for item in order)
@@ -143,4 +147,7 @@ def _kinds(
             layers.append(RecurrentLayer(part.cell, weights, letters, below, bool(way)))
             tops.append(place.id("h"))
         below = tuple(tops)
+    if part.directions > 1:
+        kinds.append(joined(replace(place, reverse=False)))
+        ids[local(JOINED, number, False)] = kinds[-1].id
     return kinds, ids, layers

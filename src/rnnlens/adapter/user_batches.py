@@ -21,13 +21,13 @@ def check_batches(
     batches: Iterable[Any],
     what: str = "batches",
     ignore_index: float | None = None,
-    label_count: int | None = None,
+    label_counts: Mapping[str, int] | None = None,
 ) -> list[Batch]:
     """The batches as a list, refused unless each is a pair of inputs and targets.
 
     Targets are a tensor, or several by semantic. Those that are `ignore_index` count as none, as
-    negative labels do. `label_count` is how many labels the module has, where that is known: a last
-    axis of so many yes and no is a set of labels.
+    negative labels do. `label_counts` are how many labels a semantic has, where that is known: a
+    last axis of so many yes and no is a set of labels.
     """
     given = [_pair(batch) for batch in _listed(batches, what)]
     names = list(given[0][1]) if given else []
@@ -39,7 +39,7 @@ def check_batches(
             )
     coded, tables = dict[str, list[Tensor]](), dict[str, Tensor]()
     for name in names:
-        count = label_count if name == OUTPUT else None
+        count = (label_counts or {}).get(name)
         coded[name], table = _coded([t[name] for _, t in given], ignore_index, count)
         if table is not None:
             tables[name] = table
@@ -50,6 +50,17 @@ def check_batches(
         )
         for k, (inputs, _) in enumerate(given)
     ]  # fmt: skip
+
+
+def check_forms(batches: Sequence[Batch], wanted: Mapping[str, str], what: str) -> None:
+    """Refuse targets of another form than `wanted`, which those of fitting have, by semantic."""
+    forms = batches[0].forms if batches else {}
+    for name, form in wanted.items():
+        if forms.get(name, form) != form:
+            raise RnnlensError(
+                f"the targets of {name} are {forms[name]} in {what}, and {form} where probes are "
+                "fitted; give both the same"
+            )
 
 
 def _listed(batches: Iterable[Any], what: str) -> list[Any]:

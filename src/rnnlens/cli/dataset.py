@@ -92,7 +92,10 @@ def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
     if args.device != "auto":
         module.on(pick_device(args.device))
     batches = batches_of(user, run.vocabulary(), corpus, config.longest, record.fed)
-    return study(user, batches, follows=record.follows, names=tag_names(batches)).dataset
+    found = study(user, batches, follows=record.follows, names=tag_names(user, batches)).dataset
+    known = {kind.id for kind in record.kinds}  # rnnlens may read more kinds than it did then
+    found.kinds = tuple(kind for kind in found.kinds if kind in known)
+    return found
 
 
 def recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:

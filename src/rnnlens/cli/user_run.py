@@ -56,7 +56,7 @@ class UserRun:
         vocabulary = _vocabulary(user)
         words_follow = user.batches is None and vocabulary.inputs == vocabulary.labels
         batches = batches_of(user, vocabulary, corpus, config.longest)
-        subject = study(user, batches, follows=words_follow, names=tag_names(batches))
+        subject = study(user, batches, follows=words_follow, names=tag_names(user, batches))
         if before and before.status == TRAINED:
             _refuse_other_kinds(run, subject)
         size, tag_counts = _size_and_tags(user, vocabulary, corpus, config.longest)

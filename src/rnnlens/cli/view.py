@@ -30,6 +30,7 @@ examples:
   rnnlens view runs/news
   rnnlens view runs/lstm runs/gru
   rnnlens view runs/news --colours mine.json
+  rnnlens view english-news --index news-index
   rnnlens view runs/news --token --no-browser --port 8000
 
 A file for --colours: {"colours": {"ANIMAL": "#009e73"}, "groups": {"dog": "ANIMAL"}}; words that it
@@ -43,13 +44,15 @@ def add_to(verbs: Any) -> None:
                       default=[run_at(name) for name in bundled()],
                       help=f"{', '.join(bundled())} (default: all)")  # fmt: skip
     demo.set_defaults(
-        run=run_view, colours=None, trust=False, trust_always=False, folders=[],
+        run=run_view, colours=None, index=None, trust=False, trust_always=False, folders=[],
     )  # fmt: skip
     view = verbs.add_parser("view", help="open runs in the browser", description=_VIEW)
     view.add_argument("runs", metavar="RUN", type=run_at, nargs="+",
                       help=f"a run folder, or a bundled run: {', '.join(bundled())}")  # fmt: skip
     view.add_argument("--colours", metavar="FILE", type=Path,
                       help="your own groups of labels and their colours, as JSON")  # fmt: skip
+    view.add_argument("--index", metavar="FOLDER", type=Path,
+                      help="the first run's index, elsewhere than in RUN/index")  # fmt: skip
     add_trust_flags(view.add_argument_group("runs of modules"))
     view.set_defaults(run=run_view)
     for parser in (demo, view):
@@ -73,6 +76,7 @@ def run_view(args: argparse.Namespace) -> int:
     from rnnlens.view.opening import opened_with_checkpoints
     from rnnlens.view.page.server.app import serve
     from rnnlens.view.page.server.token import forwarding
+    from rnnlens.view.search.similar import index_of
 
     def ready(address: str) -> None:
         heads = [
@@ -91,6 +95,9 @@ def run_view(args: argparse.Namespace) -> int:
         if name not in lenses:  # as a checkpoint of another that is given, too
             lenses = opened_with_checkpoints(run, args.colours, name) | lenses
     lenses = {name: lenses[name] for name in dict.fromkeys([*names, *lenses])}
+    if args.index:
+        lenses[names[0]].index_folder = args.index
+        index_of(lenses[names[0]])  # which refuses what is no index of this run
     with ExitStack() as files:
         token = token_urlsafe(24) if args.token else ""
         serve(lenses, args.port, ready, token, files.close)

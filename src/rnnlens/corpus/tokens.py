@@ -106,7 +106,7 @@ def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple
         format_, reason = recognise(source, config.encoding, config.asked.task)
     is_text = format_ == "text" and config.numbers
     mark = number_mark_of(source, config.encoding) if is_text else ""
-    how = config.format, config.encoding, config.swelling, config.asked
+    how = config.format, config.encoding, config.swelling, config.asked.of_one_corpus()
     parts: list[Iterable[Sentence]] = [read(source, *how)]
     parts += [read(s, *how) if s else () for s in (config.valid, config.test)]
     tokens = collect(parts, lowercase, mark)

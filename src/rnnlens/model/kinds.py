@@ -1,7 +1,7 @@
 """Kinds: the named vectors of a recurrence, and which of them feed which."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from rnnlens.files import Strict
@@ -11,6 +11,7 @@ _ID = re.compile(r"(?:(.*)\.)?([a-z])\d*(<?)")  # f1, encoder.f1, f1<, x
 MOST_KINDS = 4096
 _LONGEST = 10_000  # letters of a name
 PREDICTION = "y"  # the id of the model's own prediction
+JOINED = "j"  # the letter of both directions' outputs side by side
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,47 @@ def placed(kind: Kind, place: Place) -> Kind:
 EMBEDDING = Kind("x", "embedding", "x", "x = E[word]", letter="x")
 
 
+def joined(forwards: Place) -> Kind:
+    """The outputs of a layer's two directions side by side, which whatever follows it reads."""
+    return Kind(
+        forwards.id(JOINED),
+        "joined output",
+        JOINED,
+        "j = [h, ←h]",
+        tuple(Edge(replace(forwards, reverse=back).id("h")) for back in (False, True)),
+        forwards.layer or forwards.number,
+        JOINED,
+        forwards.part,
+    )
+
+
+def stacked(kinds: Sequence[Kind], layers: int, directions: int) -> tuple[Kind, ...]:
+    """The kinds of a network whose layers all have a cell's `kinds`, from input to output."""
+    below: tuple[str, ...] = (EMBEDDING.id,)
+    every = [EMBEDDING]
+    for number in range(1, layers + 1):
+        places = [Place(number, below, reverse=back) for back in (False, True)[:directions]]
+        every += [placed(kind, place) for place in places for kind in kinds]
+        below = tuple(place.id("h") for place in places)
+    return (*every, joined(places[0])) if directions > 1 else tuple(every)
+
+
 def prediction(kinds: Sequence[Kind]) -> Kind:
     """The kind `y`, the model's own prediction, computed from the last output.
 
-    Where the last layer reads in both directions, from the outputs of both.
+    Where the last layer reads in both directions, that is their joined output; without such a kind,
+    the outputs of both.
     """
     last = kinds[-1]
     place = (last.part, last.layer, last.letter)
     tops = [kind.id for kind in kinds if (kind.part, kind.layer, kind.letter) == place]
     sources = tuple(Edge(top) for top in (tops if last.letter else [last.id]))
-    return Kind(PREDICTION, "prediction", "y", "y = softmax(W h + b)", sources, letter="y")
+    output = JOINED if last.letter == JOINED else "h"
+    return Kind(PREDICTION, "prediction", "y", f"y = softmax(W {output} + b)", sources, letter="y")
+
+
+def drawn(kinds: Sequence[Kind], probed: Container[str]) -> list[Kind]:
+    """The kinds without a joined output that has no probe, as in runs of before there was one: what
+    it joins stands in its place then.
+    """
+    return [kind for kind in kinds if kind.letter != JOINED or kind.id in probed]

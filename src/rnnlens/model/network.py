@@ -1,6 +1,6 @@
 """The network: embedding, recurrent layers, readout; and its trace, every kind by name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,13 +9,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import Options, option
 from rnnlens.model.cell import States
 from rnnlens.model.cells import CELLS
 from rnnlens.model.directions import at_end, lengths_of, side_by_side, turned, turned_edits
-from rnnlens.model.kinds import EMBEDDING, Kind, Place, placed
+from rnnlens.model.kinds import EMBEDDING, JOINED, Kind, stacked
 from rnnlens.model.layer import Layer
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import (
@@ -26,7 +27,7 @@ from rnnlens.model.traceable import (
     StateEdit,
     Trace,
     Traceable,
-    changed_input,
+    changed,
     changes,
     check_edits,
     product,
@@ -92,28 +93,16 @@ class Network(nn.Module, Traceable):
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
-        below: tuple[str, ...] = (EMBEDDING.id,)
-        kinds = [EMBEDDING]
-        for number in range(1, self.config.layers + 1):
-            places = [Place(number, below, reverse=back) for back in (False, True)]
-            places = places[: self.config.directions]
-            for place in places:
-                kinds += [placed(kind, place) for kind in CELLS[self.config.cell].kinds]
-            below = tuple(place.id("h") for place in places)
-        return tuple(kinds)
+        return stacked(CELLS[self.config.cell].kinds, self.config.layers, self.config.directions)
 
     @cached_property
     def _ids(self) -> list[dict[str, str]]:
         """For each layer and direction, the ids of its kinds by letter."""
-        places = dict.fromkeys((k.layer, k.reverse) for k in self.kinds if k.layer)
+        recurrent = [kind for kind in self.kinds if kind.layer and kind.letter != JOINED]
+        places = dict.fromkeys((k.layer, k.reverse) for k in recurrent)
         return [
-            {k.letter: k.id for k in self.kinds if (k.layer, k.reverse) == place}
-            for place in places
+            {k.letter: k.id for k in recurrent if (k.layer, k.reverse) == place} for place in places
         ]
-
-    @property
-    def _tops(self) -> tuple[str, ...]:
-        return tuple(edge.kind for edge in self.prediction.sources)
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -224,23 +213,23 @@ class Network(nn.Module, Traceable):
             self._copy = same, weight.T.contiguous()
         return self._copy[1]
 
-    def batches(self, user_batches: Sequence[Any]) -> Sequence[tuple[Any, Tensor]]:
+    def batches(
+        self, user_batches: Sequence[Any], others: Mapping[str, Answers] | None = None
+    ) -> Sequence[tuple[Any, Tensor]]:
         """Check pairs of words and targets; a sequence ends with its last target."""
-        pairs = super().batches(user_batches)
+        pairs = super().batches(user_batches, others)
         if self.causal:
             return pairs
         return [((words, lengths_of(targets)), targets) for words, targets in pairs]
 
     def classifier(self) -> Readout | None:
-        if self.config.bidirectional:
-            return None  # it is a map of two kinds together
         weight = self.embedding @ self.readout if self.config.tied else self.readout
         return Readout(self.kinds[-1].id, weight, self.bias)
 
     def anatomy(self) -> Anatomy:
         last = Affine(self.embedding if self.config.tied else self.readout, self.bias)
         maps = (Affine(self.readout), last) if self.config.tied else (last,)
-        return Anatomy(self.embedding, self.recurrence, self._tops, maps)
+        return Anatomy(self.embedding, self.recurrence, (self.kinds[-1].id,), maps)
 
     def trace(
         self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
@@ -253,15 +242,18 @@ class Network(nn.Module, Traceable):
         inputs, lengths = batch if isinstance(batch, tuple) else (batch, None)
         check_edits(edits, self.kinds, len(inputs))
         x = F.embedding(inputs, self.embedding)
-        x = changed_input(x, changes(edits, {"x": EMBEDDING.id}))
+        x = changed(x, "x", changes(edits, {"x": EMBEDDING.id}))
         states: States = {EMBEDDING.id: x}
         for layer in self.recurrence:
             x = side_by_side([states[kind] for kind in layer.below])
             values = self._states(layer, x, lengths, start, edits)
             states |= {layer.ids[letter]: v for letter, v in values.items()}
-        y = side_by_side([states[kind] for kind in self._tops])
+        top = self.kinds[-1]
+        if top.letter == JOINED:
+            both = side_by_side([states[edge.kind] for edge in top.sources])
+            states[top.id] = changed(both, JOINED, changes(edits, {JOINED: top.id}))
         last = {kind: at_end(states[kind], lengths) for kind in self.carried}
-        return Trace(states, lengths, y, self.predict, last)
+        return Trace(states, lengths, states[top.id], self.predict, last)
 
     def _states(
         self,

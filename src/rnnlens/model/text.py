@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
 import torch
@@ -87,7 +87,7 @@ class TextSide:
         """The numbers that are read at a step; none where words are."""
         return numbers.decode(number, self.features) if self.features else ()
 
-    @property
+    @cached_property
     def labels(self) -> Answers:
         """What the model predicts."""
         return self.answers or Answers(self.vocabulary.labels)

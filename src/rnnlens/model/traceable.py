@@ -1,7 +1,7 @@
 """The contract of everything that can be traced: rnnlens's networks and users' modules alike."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cell import Cell, Change, States, Weights
 from rnnlens.model.kinds import Kind, prediction
@@ -45,11 +46,11 @@ def changes(edits: Sequence[StateEdit], ids: dict[str, str]) -> dict[int, Change
     return {edit.step: at(edit.step) for edit in of_layer}
 
 
-def changed_input(x: Tensor, edits: dict[int, Change]) -> Tensor:
-    """What a part reads, (T, B, I), after the changes of its kind x by timestep."""
+def changed(values: Tensor, letter: str, edits: dict[int, Change]) -> Tensor:
+    """States of one kind (T, B, H), from which no recurrence goes on, after changes by timestep."""
     if not edits:
-        return x
-    return torch.stack([edits[t]("x", v) if t in edits else v for t, v in enumerate(x)])
+        return values
+    return torch.stack([edits[t](letter, v) if t in edits else v for t, v in enumerate(values)])
 
 
 def check_edits(edits: Sequence[StateEdit], kinds: Sequence[Kind], steps: int) -> None:
@@ -233,10 +234,15 @@ class Traceable(ABC):
         """The package.module:factory to import before the model can be traced; empty: none."""
         return ""
 
-    def batches(self, user_batches: Sequence[Any]) -> Sequence[tuple[Any, Tensor]]:
+    def batches(
+        self,
+        user_batches: Sequence[Any],
+        others: Mapping[str, Answers] | None = None,  # noqa: ARG002 - not every model is asked more
+    ) -> Sequence[tuple[Any, Tensor]]:
         """Check a user's batches, and return them as pairs of inputs and targets.
 
-        From then on the model knows how targets lie beside its states.
+        From then on the model knows how targets lie beside its states. `others` are the answers to
+        what is asked beside the model's own labels, by semantic.
         """
         for pair in user_batches:
             is_pair = isinstance(pair, tuple | list) and len(pair) == 2

@@ -94,12 +94,13 @@ def other_answers(
 def _other(name: str, batches: Sequence[Batch], names: Sequence[str] | None) -> Answers:
     table, codes = batches[0].tables.get(name), [batch.others[name] for batch in batches]
     if table is not None and table.dim() == 1:
+        _check_numbers(name, table, names)
         scale = scale_of(table, codes)
         return Answers(scale.names, scale=scale)
     largest = max(int(one.max()) for one in codes)
     count = largest + 1 if table is None else table.shape[1]
     chosen = _names(None if names is None else names_of(names, f"targets={{{name!r}: ...}}"), count)
-    if len(chosen) < count:
+    if len(chosen) < count or (table is not None and len(chosen) > count):
         raise RnnlensError(
             f"the targets of {name} have {count} labels and {len(chosen)} are named; name every one"
         )
@@ -109,6 +110,20 @@ def _other(name: str, batches: Sequence[Batch], names: Sequence[str] | None) -> 
             "give more"
         )
     return Answers(chosen, several=table is not None)
+
+
+def _check_numbers(name: str, table: Tensor, names: Sequence[str] | None) -> None:
+    """Refuse floats that are labels, or that should be: numbers have no names."""
+    if names is not None:
+        raise RnnlensError(
+            f"targets= names {len(names)} labels of {name}, whose targets are numbers and no sets "
+            f"with a last axis of {len(names)}; leave the names out, or give one 0 or 1 for each"
+        )
+    if table.tolist() == [0, 1]:
+        raise RnnlensError(
+            f"every target of {name} is 0 or 1, which are labels and no numbers; give one label as "
+            f"a whole number, or name all that may hold: targets={{{name!r}: [...]}}"
+        )
 
 
 def _names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:

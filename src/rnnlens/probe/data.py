@@ -12,7 +12,7 @@ from torch import Tensor
 from rnnlens.adapter.axes.targets import Batch as UserBatch
 from rnnlens.corpus.batches import Split
 from rnnlens.model.traceable import Traceable
-from rnnlens.probe.semantics import OUTPUT, TAG
+from rnnlens.probe.semantics import OUTPUT, TAG, base, shift
 
 NONE = -1  # the label of a state that has none; any other negative number means the same
 _SIDE_BY_SIDE = 1024  # sentences traced together
@@ -52,8 +52,8 @@ class Data(ABC):
     def shuffled(self, seed: int) -> "Data":
         """The same inputs, with the labels exchanged among each other at random."""
 
-    def pairs(self, shift: int) -> int:  # noqa: ARG002 - not every data can tell
-        """About how many states have a label `shift` words after the one just read."""
+    def pairs(self, semantic: str) -> int:  # noqa: ARG002 - not every data can tell
+        """About how many states have a label under a semantic."""
         return int(self.counts.sum())
 
 
@@ -112,10 +112,11 @@ class Sentences(Data):
             labels = _mixed(asked.labels, seed)
         return Split(asked.ids, asked.starts, labels)
 
-    def pairs(self, shift: int) -> int:
-        first = max(0, -shift + (self.asked.labels is not None))
-        last = np.minimum(self.counts, self.counts + 1 - shift)
-        return int(np.maximum(0, last - first).sum())
+    def pairs(self, semantic: str) -> int:
+        steps = shift(semantic)
+        # Where the next word is asked for, the first word precedes the first target.
+        precedes = steps < 0 and base(semantic) == OUTPUT and self.asked.labels is None
+        return int(np.maximum(0, self.counts - abs(steps) + precedes).sum())
 
 
 def _mixed(labels: Ints, seed: int) -> Ints:

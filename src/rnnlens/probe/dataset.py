@@ -18,7 +18,7 @@ from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Readout, Trace, Traceable
 from rnnlens.probe.data import NONE, Batch, Data, Ints
-from rnnlens.probe.semantics import INPUT, OUTPUT, base, of_model, offset, shift
+from rnnlens.probe.semantics import INPUT, OUTPUT, base, of_model, shift
 
 CHUNK = 4096  # states of every kind that measuring holds at once
 _ROOM = 256 * 2**20  # bytes of states that a stream keeps, so as not to trace them again
@@ -135,7 +135,7 @@ class Stream:
     @property
     def pairs(self) -> int:
         """About how many states have a label."""
-        return self.data.pairs(offset(self.semantic))
+        return self.data.pairs(self.semantic)
 
     def plan(self, seed: tuple[int, ...] | None) -> list[Ints]:
         """The pieces of each chunk, drawn at random; without a seed, in their order."""

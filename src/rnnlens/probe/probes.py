@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -39,12 +39,7 @@ class Stack:
 
     def prepare(self, k: int, states: Tensor) -> Tensor:
         """States (N, H) of the k-th kind as the maps take them, (N, columns)."""
-        width, columns = self.widths[k], self.map.shape[2]
-        if states.shape[-1] != width:
-            raise RnnlensError(
-                f"{self.kinds[k]} has {states.shape[-1]} numbers, and its probe reads {width}; fit "
-                "the probes anew"
-            )
+        width, columns = self._width(k, states), self.map.shape[2]
         x = torch.zeros(len(states), columns, dtype=self.map.dtype, device=self.map.device)
         x[:, :width] = (states - self.mean[k, :width]) / self.scale[k, :width]
         x[:, width] = 1
@@ -76,12 +71,26 @@ class Stack:
 
     def _narrow(self, states: Mapping[str, Tensor]) -> Tensor:
         """All kinds' states through their maps in one product, (N of all kinds, inner)."""
-        counts = [len(states[kind]) for kind in self.kinds]
-        x = self.map.new_zeros(len(self.kinds), max(counts), self.map.shape[2])
-        for k, kind in enumerate(self.kinds):
-            x[k, : counts[k]] = self.prepare(k, states[kind])
-        z = torch.bmm(x, self.map.transpose(1, 2))
+        every = [states[kind] for kind in self.kinds]
+        counts = [len(some) for some in every]
+        precise = reduce(torch.promote_types, {some.dtype for some in every}, self.map.dtype)
+        x = self.map.new_zeros(len(every), max(counts), self.map.shape[2], dtype=precise)
+        for k, some in enumerate(every):
+            x[k, : counts[k], : self._width(k, some)] = some
+        x.sub_(self.mean[:, None]).div_(self.scale[:, None])
+        for k, width in enumerate(self.widths):
+            x[k, :, width] = 1
+        z = torch.bmm(x.to(self.map.dtype), self.map.transpose(1, 2))
         return torch.cat([z[k, :count] for k, count in enumerate(counts)])
+
+    def _width(self, k: int, states: Tensor) -> int:
+        """The width of the k-th kind; an error where these states have another."""
+        if states.shape[-1] != self.widths[k]:
+            raise RnnlensError(
+                f"{self.kinds[k]} has {states.shape[-1]} numbers, and its probe reads "
+                f"{self.widths[k]}; fit the probes anew"
+            )
+        return self.widths[k]
 
     def to(self, device: torch.device) -> "Stack":
         """A copy on a device."""
@@ -138,6 +147,12 @@ class Piece:
 
     count: int
     logits: Callable[[], Tensor]  # (count, V)
+
+    @classmethod
+    def join(cls, pieces: Sequence["Piece"]) -> "Piece":
+        """Several as one."""
+        count = sum(piece.count for piece in pieces)
+        return cls(count, lambda: torch.cat([piece.logits() for piece in pieces]))
 
 
 @dataclass(frozen=True)

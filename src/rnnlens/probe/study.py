@@ -76,12 +76,12 @@ def study(
     """
     batches = {name: [Batch.of(pair) for pair in some] for name, some in pairs.items()}
     user = replace(user, sort=batches["train"][0].sort)
+    answers = other_answers(batches["train"], names or {})
     adapter = user.adapter()
     telling, *others = most_telling(batches["train"])
     axes = adapter.align(telling, *others)
     follows = axes.follows or follows
     trace = adapter.trace(telling.inputs)
-    answers = other_answers(batches["train"], names or {})
     own = own_answers(user, batches, trace, next(iter(answers.values()), None))
     inputs = own.names if follows and not axes.features else ()
     if user.inputs is not None:

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from rnnlens.adapter.axes.parting import is_part, some_sequences
 from rnnlens.adapter.axes.targets import NOTHING, Batch, features_of, words_of
-from rnnlens.adapter.user_batches import check_batches
-from rnnlens.adapter.user_model import UserModel
+from rnnlens.adapter.user_batches import OUTPUT, check_batches, check_forms
+from rnnlens.adapter.user_model import UserModel, names_of
 from rnnlens.errors import RnnlensError
 from rnnlens.model.numbers import written
 from rnnlens.probe.quietly import fit_quietly
@@ -71,7 +71,7 @@ def fit(
         module, labels, inputs, words, prepare, kinds, feed, logits, batch_first, exclude=exclude,
         ignore_index=ignore_index,
     )  # fmt: skip
-    train, held = _split(user, batches, valid)
+    train, held = _split(user, batches, valid, _label_counts(user, targets or {}))
     config = _config({"semantic": _semantics(train[0]), **settings})
     chosen = None if colours is None else {"own": checked(colours, Path("colours="))}
     with threads_for(max((p.numel() for p in user.module.parameters()), default=0)):
@@ -87,6 +87,16 @@ def fit(
         palettes = {key: Palette.of(vocabulary.labels, value, text.answers)
                     for key, value in chosen.items()}  # fmt: skip
     return Lens(name, session, palettes, probes, made=asdict(config))
+
+
+def _label_counts(user: UserModel, targets: Mapping[str, Sequence[str] | None]) -> dict[str, int]:
+    """How many labels are named, by semantic."""
+    named = {OUTPUT: user.labels, **targets}
+    return {
+        name: len(names_of(names, f"targets={{{name!r}: ...}}"))
+        for name, names in named.items()
+        if names is not None
+    }
 
 
 def _semantics(batch: Batch) -> str:
@@ -113,13 +123,12 @@ def _config(settings: Mapping[str, Any]) -> FitConfig:
 
 
 def _split(
-    user: UserModel, batches: Iterable[Any], valid: Iterable[Any] | None
+    user: UserModel, batches: Iterable[Any], valid: Iterable[Any] | None, counts: Mapping[str, int]
 ) -> tuple[list[Batch], list[Batch]]:
-    """Batches to learn from, and others that decide when to stop."""
-    count = None if user.labels is None else len(user.labels)
-    train = check_batches(batches, "batches", user.ignore_index, count)
+    """Batches to learn from, and others that decide when to stop; `counts` of labels are known."""
+    train = check_batches(batches, "batches", user.ignore_index, counts)
     if valid is not None:
-        held = check_batches(valid, "valid=", user.ignore_index, count)
+        held = check_batches(valid, "valid=", user.ignore_index, counts)
         if train and held and train[0].sort != held[0].sort:
             raise RnnlensError(
                 f"the targets of batches are for a module that predicts {train[0].sort}, those of "
@@ -128,6 +137,7 @@ def _split(
         for name in train[0].others if train and held else ():
             if name not in held[0].others:
                 raise RnnlensError(f"valid= has no targets {name!r}, which batches have; add them")
+        check_forms(held, train[0].forms if train else {}, "valid=")
     elif len(train) == 1:
         train, held = _split_sequences(user, train[0])
     else:

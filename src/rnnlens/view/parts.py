@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from rnnlens.corpus.answers import Answers
-from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.kinds import PREDICTION, drawn, prediction
 from rnnlens.model.traceable import Readout
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import base, of_model
@@ -18,6 +19,7 @@ from rnnlens.view.examples import examples_of
 from rnnlens.view.payload import Column, columns_of
 from rnnlens.view.rows import Rows
 from rnnlens.view.scores import Scores
+from rnnlens.view.search.place import has_index
 from rnnlens.view.session import Session
 
 
@@ -43,12 +45,15 @@ class Parts:
         self.name, self.session, self.model = name, session, session.model
         self.labels = session.vocabulary.labels
         self.palettes, self.probes, self.scores = dict(palettes), probes, scores or Scores()
-        prediction = self.model.prediction if self.model.predicts else None
-        self.columns = columns_of(self.model.kinds, prediction, probes.kinds if probes else ())
+        probed = probes.kinds if probes else ()
+        kinds = drawn(self.model.kinds, probed)
+        own = prediction(kinds) if self.model.predicts else None
+        self.columns = columns_of(kinds, own, probed)
         self.semantics = probes.semantics if probes else ()
         self.training: Training | None = None
         self.rows = Rows(session, probes, self.columns)
         self.run: Run | None = None  # where all of it comes from, if from a run
+        self.index_folder: Path | None = None  # of an index that is not in the run's folder
         others = probes.answers if probes else {}
         self._other_palettes = {name: palettes_of(answers) for name, answers in others.items()}
 
@@ -108,5 +113,6 @@ class Parts:
             "palettes": list(self.palettes),
             "examples": self.examples(),
             "probes": self.probes is not None,
+            "corpus": self.run is not None and has_index(self.run, self.index_folder),
             "training": self.training and {**asdict(self.training), "perplexity": self.scores.own},
         }

@@ -92,16 +92,16 @@ def columns_of(
     return [*made, *([Column(prediction, last)] if prediction else [])]
 
 
-def edges_of(kinds: Sequence[Kind], columns: Sequence[Column]) -> list[tuple[str, str]]:
+def edges_of(columns: Sequence[Column]) -> list[tuple[str, str]]:
     """Which columns feed which; a source `K@-1` without a column is K one row up, `K@+1` K one row
     down, which a layer that is read backwards has come from.
     """
     there = {column.kind.id for column in columns}
     return [
-        (source.kind + (f"@{-source.back:+d}" if source.back else ""), kind.id)
-        for kind in kinds
-        for source in kind.sources
-        if kind.id in there and source.kind in there
+        (source.kind + (f"@{-source.back:+d}" if source.back else ""), column.kind.id)
+        for column in columns
+        for source in column.kind.sources
+        if not column.back and source.kind in there
     ]
 
 

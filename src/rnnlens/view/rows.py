@@ -86,18 +86,22 @@ class Rows:
         """States of the rows first..last-1, the labels they are asked about, their encodings."""
         keys = [(prefix, asked.semantic, asked.palette) for prefix in prefixes(asked.ids[:last])]
         known = self._known(keys[first + 1])
-        places: list[Place] = []
-        parts: list[Encodings] = []
+        places, parts = list[Place](), list[Encodings]()
         if known:
             places = self.places(asked, first, first + 1)
             parts.append(known.made.asked_about(known.logits, wanted_labels(asked, places)))
             first += 1
         if first < last:
-            more = self.places(asked, first, last)
-            made, kept = self._compute(asked, palette, more, first, last)
-            self._remember(keys[last], kept)
-            parts.append(made)
-            places += more
+            at_hand = len(places)  # among them what the next row shows of this one
+            places += self.places(asked, first, last, known is None)
+            number = {place: k for k, place in enumerate(places)}
+            keep = np.array([number[place] for place in self.places(asked, last - 1, last)])
+            kept = torch.empty(len(keep), palette.members.shape[1], dtype=torch.float32)
+            if known:
+                _copy(known.logits, 0, keep, kept)
+            rest = self._compute(asked, palette, (first, last), known is None, keep - at_hand, kept)
+            parts.append(rest)
+            self._remember(keys[last], _Row(Encodings.join(parts).of(keep), kept))
         return places, wanted_labels(asked, places), Encodings.join(parts)
 
     def edited(
@@ -121,33 +125,38 @@ class Rows:
         """Whether the model's own prediction is among what is asked for."""
         return self.session.model.predicts and of_model(asked.semantic)
 
-    def places(self, asked: Request, first: int, last: int) -> list[Place]:
-        """The states of some rows, in the order of their pieces."""
+    def places(self, asked: Request, first: int, last: int, back: bool = True) -> list[Place]:
+        """The states of some rows, in the order of their pieces.
+
+        `back`: with those of the row before that the first row shows again.
+        """
         own = (PREDICTION,) if self._own(asked) else ()
         return [
             (kind, t)
             for kind in (*(self.probes.kinds if self.probes else ()), *own)
-            for t in range(first - (kind in self.earlier), last)
+            for t in range(first - (back and kind in self.earlier), last)
         ]
 
     def _compute(
-        self, asked: Request, palette: Palette, places: list[Place], first: int, last: int
-    ) -> tuple[Encodings, _Row]:
-        """The encodings of all places, and the last row to be remembered."""
-        wanted = wanted_labels(asked, places)
-        number = {place: k for k, place in enumerate(places)}
-        keep = np.array([number[place] for place in self.places(asked, last - 1, last)])
-        kept = torch.empty(len(keep), palette.members.shape[1], dtype=torch.float32)
+        self,
+        asked: Request,
+        palette: Palette,
+        span: tuple[int, int],
+        back: bool,
+        keep: Integers,
+        kept: Tensor,
+    ) -> Encodings:
+        """The encodings of the places of some rows, whose logits are copied into `kept` for those
+        with the numbers `keep`.
+        """
+        wanted = wanted_labels(asked, self.places(asked, *span, back))
 
-        def work(start: int, logits: Tensor) -> Encodings:
-            end = start + len(logits)
-            here = np.flatnonzero((keep >= start) & (keep < end))
-            kept[here] = logits[keep[here] - start]
-            return encode(logits, palette, wanted[start:end])
+        def work(start: int, logits: list[Tensor]) -> Encodings:
+            _copy(logits[0], start, keep, kept)
+            return encode(logits[0], palette, wanted[start : start + len(logits[0])])
 
-        made = Encodings.join(self.each(asked, first, last, work))
-        self.computed += last - first
-        return made, _Row(made.of(keep), kept)
+        self.computed += span[1] - span[0]
+        return Encodings.join(self.each_of([asked], *span, work, back))
 
     def each(
         self, asked: Request, first: int, last: int, work: Callable[[int, Tensor], Result]
@@ -164,29 +173,36 @@ class Rows:
         first: int,
         last: int,
         work: Callable[[int, list[Tensor]], Result],
+        back: bool = True,
     ) -> list[Result]:
         """The same of several requests side by side: one text, with other edits."""
-        pieces = list(zip(*(self._pieces(asked, first, last) for asked in several), strict=True))
+        each = (self._pieces(asked, first, last, back) for asked in several)
+        pieces = list(zip(*each, strict=True))
         starts = [0, *accumulate(piece[0].count for piece in pieces)]
 
         def piece(k: int) -> Result:
             with one_thread(), torch.inference_mode():  # neither carries over to other threads
                 return work(starts[k], [one.logits() for one in pieces[k]])
 
+        if len(pieces) == 1:  # waking other threads takes longer
+            return [piece(0)]
         return list(self.parallel(piece, range(len(pieces))))
 
-    def _pieces(self, asked: Request, first: int, last: int) -> list[Piece]:
+    def _pieces(self, asked: Request, first: int, last: int, back: bool) -> list[Piece]:
         """How to compute the logits of the states of some rows."""
         with one_thread():
             states, before = self.session.read(asked.ids, first, last, asked.edits)
-        for kind in self.earlier:
+        for kind in self.earlier if back else ():
             states[kind] = torch.cat([before[kind][None], states[kind]])
         stack = self.probes.stacks[asked.semantic] if self.probes else None
         predict = self.session.model.predict
         own = states[PREDICTION].split(_PIECE) if self._own(asked) else ()
-        return (stack.pieces(states, _PIECE) if stack else []) + [
-            Piece(len(y), partial(predict, y)) for y in own
+        pieces = [
+            *(stack.pieces(states, _PIECE) if stack else ()),
+            *(Piece(len(y), partial(predict, y)) for y in own),
         ]
+        few = sum(piece.count for piece in pieces) <= _PIECE
+        return [Piece.join(pieces)] if few else pieces
 
     def _known(self, key: _Key) -> _Row | None:
         with self._lock:
@@ -206,6 +222,12 @@ class Rows:
         with self._lock:
             self._recent.clear()
         self.session.forget()
+
+
+def _copy(logits: Tensor, start: int, chosen: Integers, into: Tensor) -> None:
+    """Copy the logits of the chosen states, as far as these are among the ones from `start` on."""
+    here = np.flatnonzero((chosen >= start) & (chosen < start + len(logits)))
+    into.numpy()[here] = logits.numpy()[chosen[here] - start]  # torch takes five times as long
 
 
 def _in_threads(work: Callable[[Any], Encodings], pieces: Iterable[Any]) -> Iterable[Encodings]:

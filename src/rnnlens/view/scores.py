@@ -126,6 +126,7 @@ class Scores:
     accuracy: float | None = None
     macro_f1: float | None = None
     confusion: Confusion | None = None
+    reach: Sequence[dict[str, Any]] = ()  # of every kind, for the labels around
 
     @classmethod
     def read(cls, folder: Path, probes: str | None = None) -> "Scores":
@@ -146,7 +147,8 @@ class Scores:
         unigrams = {score.semantic: score.unigram for score in file.probes if current}
         test = file.model["test"]
         answers = (test.accuracy, test.macro_f1, file.confusion)
-        return cls(test.perplexity, test.unigram, semantics, unigrams, *answers)
+        reach = [asdict(row) for row in file.reach] if current else []
+        return cls(test.perplexity, test.unigram, semantics, unigrams, *answers, reach)
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> "Scores":
@@ -172,7 +174,8 @@ class Scores:
         model = {"perplexity": self.own, "unigram": self.unigram}
         model |= {"accuracy": self.accuracy, "macro_f1": self.macro_f1}
         confusion = None if self.confusion is None else asdict(self.confusion)
-        return {"model": {"test": model}, "probes": theirs, "confusion": confusion}
+        reach = list(self.reach)
+        return {"model": {"test": model}, "probes": theirs, "confusion": confusion, "reach": reach}
 
     def used(self, semantic: str, kind: str) -> float | None:
         """How much of what a kind's probe reads the model uses; None: not measured."""

@@ -106,16 +106,16 @@ class Session:
         self.model.check()
         names = self.vocabulary
         return Dataset(
-            self.model, {"test": self._data(data)}, len(names),
+            self.model, {"test": self._data(data, answers or {})}, len(names),
             reads_labels=names.inputs == names.labels, follows=self.text.follows,
             answers={"output": self.text.labels, **(answers or {})}, of_texts=names.of_texts,
         )  # fmt: skip
 
-    def _data(self, data: Sequence[Any]) -> Data:
+    def _data(self, data: Sequence[Any], others: Mapping[str, Answers]) -> Data:
         if not data:
             raise RnnlensError("there is nothing to measure on; give some sentences or batches")
         if not all(isinstance(one, str) or _is_words(one) for one in data):
-            return self._aligned(data)
+            return self._aligned(data, others)
         words = [self.words(one) if isinstance(one, str) else one for one in data]
         sentences = [self.text.encode(some) for some in words if len(some) > 1]
         if not self.text.follows:
@@ -135,8 +135,8 @@ class Session:
             return torch.tensor([self.text.values(number)[0] for number in ids])
         return torch.tensor(list(ids))
 
-    def _aligned(self, pairs: Sequence[Any]) -> Data:
-        return of_batches(self.model, self.model.batches(pairs))
+    def _aligned(self, pairs: Sequence[Any], others: Mapping[str, Answers] | None = None) -> Data:
+        return of_batches(self.model, self.model.batches(pairs, others))
 
     def forget(self) -> None:
         """Have nothing at hand any more."""

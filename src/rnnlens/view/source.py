@@ -157,7 +157,7 @@ class GridSource(Parts):
                 )
                 for column in columns
             ],
-            "edges": edges_of((*self.model.kinds, self.model.prediction), columns),
+            "edges": edges_of(columns),
             "numbers": self.session.text.labels.scale is not None,
             "scale": scale and {"edges": scale.edges, "names": scale.names},
             "several": asked.answers.several,

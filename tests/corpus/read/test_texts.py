@@ -55,6 +55,26 @@ def test_folders_and_files_that_are_named_for_labels(tmp_path):
     assert texts(tmp_path / "review") == [("bad film", "neg"), ("good film", "pos")]
     file(tmp_path, "names/German.txt", "a b\n\nc d\n")
     assert texts(tmp_path / "names") == [("a b", "German"), ("c d", "German")]
+    assert recognise(str(tmp_path / "names"), task="classify").reason == "by its being a folder"
+
+
+def test_files_beside_folders_are_no_labels(tmp_path):
+    for name in ("LICENSE", "README.md", "pos/1.txt", "neg/deep/er/1.txt"):
+        file(tmp_path, name, "good film")
+    assert [label for _, label in texts(tmp_path)] == ["er", "pos"]
+    reason = recognise(str(tmp_path), task="classify").reason
+    assert reason == "by its being a folder; left out, beside its folders: LICENSE and 1 more"
+
+
+def test_all_texts_of_a_corpus_are_split_in_one_way(tmp_path):
+    file(tmp_path, "train/a/1.txt", "a film that can't bore")  # by itself, split at blanks
+    for number in range(2, 9):
+        file(tmp_path, f"train/b/{number}.txt", "Dull, long, and it can't end.")
+    file(tmp_path, "test/a/1.txt", "it can't be")
+    asked = Asked("classify").of_one_corpus()
+    train, test = ([*read(str(tmp_path / name), asked=asked)] for name in ("train", "test"))
+    assert [sentence.words[-2] for sentence in train] == ["n't", *["end"] * 7]
+    assert test[0].words == ("it", "ca", "n't", "be")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from rnnlens.errors import RnnlensError
-from rnnlens.view.pair.notation import in_one, two_texts
+from rnnlens.view.pair.notation import escaped, in_one, plain, two_texts
 
 WORDS = {"the", "{", "}"}
 
@@ -24,6 +24,18 @@ WORDS = {"the", "{", "}"}
 def test_alternatives_make_two_texts(text, first, second):
     assert two_texts(text, {"the"}) == (first, second)
     assert two_texts(text, WORDS) == (first, second)
+
+
+def test_braces_behind_backslashes_are_the_text_s_own():
+    for text in ("the {a|b} keys", "{", "a } b", r"\{x", "none"):
+        written = escaped(text, {"the"})
+        assert two_texts(written, {"the"}) is None
+        assert plain(written, {"the"}) == text
+    assert two_texts(r"\{a\} {is|are\}}", {"the"}) == (r"\{a\} is", r"\{a\} are\}")
+    code = {"{", "|"}  # which reads them as words, and backslashes too
+    assert escaped("{a|b}", code) == "{a|b}"
+    assert plain(r"\{a", code) == r"\{a"
+    assert in_one([("{", "{"), ("a", "b}")]) == r"\{ {a|b\}}"
 
 
 @pytest.mark.parametrize("text", ["the keys", "a | b", ""])

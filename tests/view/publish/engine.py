@@ -12,7 +12,7 @@ from rnnlens.view.publish.text import text_json
 HERE = Path(__file__).parent
 
 
-def engine_readings(side: TextSide, texts: list[str]) -> list[Any]:
+def engine_readings(side: TextSide, texts: list[str]) -> Any:
     """What engine/text.js makes of texts."""
     return answered("text_side.mjs", {"side": text_json(side), "texts": texts})
 

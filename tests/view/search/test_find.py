@@ -84,6 +84,21 @@ def test_an_index_made_anew_is_seen(tmp_path, corpus_file):
     assert lens.find("count").total != before
 
 
+def test_a_sentence_with_braces_opens_as_itself(tmp_path):
+    from tests.view.search.conftest import build
+
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    corpus = tmp_path / "braces.txt"
+    corpus.write_text("the dog {sees|see} a bird\nshe } said\n")
+    build(lens, corpus)
+    hits = list(lens.find("position = 2"))
+    assert [hit.word for hit in hits] == ["{", "said"]
+    for hit in hits:
+        assert lens(hit.text).words == list(hit.words)
+        assert hit.link == link_to(hit.text, 2, "y")
+    assert "text=she+%5C%7D+said" in hits[1].link
+
+
 def test_the_bundled_lens_says_that_it_has_no_index():
     with pytest.raises(RnnlensError, match="has no index; make one"):
         rnnlens.load("english-news").find("count")

@@ -206,7 +206,7 @@ MODULES = {
 def test_users_modules_are_split_and_edited_in_the_same_way(how):
     lens = user_lens(MODULES[how]())
     grid = lens(TEXT)
-    kinds = [c.id for c in lens.columns if c.kind.letter in ("l", "c", "k", "h") and not c.back]
+    kinds = [c.id for c in lens.columns if c.kind.letter in {*"lckhj"} and not c.back]
     for kind in kinds:
         written = grid[kind][3].written_by("dog", against="old")
         assert written.stored.sum() + written.stored_rest == pytest.approx(
@@ -219,16 +219,13 @@ def test_users_modules_are_split_and_edited_in_the_same_way(how):
         edited = lens(TEXT, edits=[f"{kind}@4=0"]) - grid
         assert edited.bits.max() > 1e-4
     written = grid["y"][3].written_by("dog", against="old")
-    if how == "both ways":
-        assert "no linear map of one of its states" in written.note
-        assert written.path is None
-    else:
-        assert written.path.sum() + written.path_rest == pytest.approx(written.difference, abs=1e-4)
+    assert written.path.sum() + written.path_rest == pytest.approx(written.difference, abs=1e-4)
     assert written.without[3] == pytest.approx(
         written.difference - lens("the old dog UNK a bird .")["y"][3].written_by(
             "dog", against="old").difference, abs=1e-4)  # fmt: skip
-    pushed = lens(TEXT, edits=[f"{kinds[-1]}@4+2:dog"])
-    assert pushed[kinds[-1]][3].probability("dog") > grid[kinds[-1]][3].probability("dog")
+    output = [kind for kind in kinds if "h" in kind][-1]
+    pushed = lens(TEXT, edits=[f"{output}@4+2:dog"])
+    assert pushed[output][3].probability("dog") > grid[output][3].probability("dog")
     assert len(lens(TEXT, edits=[f"{kinds[-1]}@4=0"]).continuation(3).words) == 3
 
 

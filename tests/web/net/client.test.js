@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, editedRow } from "../../../src/rnnlens/view/page/web/net/client.js";
+import { server } from "../../../src/rnnlens/view/page/web/net/source.js";
 import { grid } from "../sample.js";
 
 const FOUND = { fetch: globalThis.fetch, reportError: globalThis.reportError };
@@ -28,7 +29,7 @@ const made = (more = {}) => new Client({
   onServer: (there) => told.server.push(there), onBusy: (busy) => told.busy.push(busy),
   onDiffer: () => {}, inView: () => 30,
   ...more,
-});
+}, server.ask);
 
 const wish = (text, edits = []) => ({ run: "tiny", text, semantic: null, palette: null, edits });
 
@@ -59,8 +60,16 @@ test("an answer that takes long is not waited for once there is a newer wish", a
   await sleep(5);
   assert.ok(open[0].signal.aborted);
   assert.deepEqual(asked.map((one) => one.text), ["we", "we said"]);
+  await sleep(280);
+  client.want(wish("we said so"));
+  await sleep(5);
+  assert.ok(!open[1].signal.aborted); // not two in a row: a slow server answers, too
   await answer(1);
   assert.deepEqual(told.grids.map((held) => held.text), ["we said"]);
+  await sleep(280);
+  client.want(wish("we said so much"));
+  await sleep(5);
+  assert.ok(open[2].signal.aborted);
 });
 
 test("another run or semantic supersedes at once and begins anew", async () => {

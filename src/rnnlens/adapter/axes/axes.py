@@ -54,7 +54,8 @@ class Axes:
             raise RnnlensError(
                 f"targets of shape {tuple(labels.shape)} do not fit states of {steps} timesteps "
                 f"and {batch} sequences; give one target for each state, as (timesteps, sequences) "
-                "or the other way round, or one for each sequence"
+                "or the other way round, or one for each sequence; of sets of labels, floats and "
+                "the names of all"
             )
         if fit.other is not None:
             self._check_order(first, labels, steps)

@@ -60,6 +60,24 @@ class Batch(Pair):
         table = self.tables.get("output")
         return LABEL if table is None else NUMBER if table.dim() == 1 else LABELS
 
+    @property
+    def forms(self) -> dict[str, str]:
+        """What its targets are, in words, by semantic."""
+        own = () if self.sort == NOTHING else ("output",)
+        return {name: _form(self.tables.get(name)) for name in (*own, *self.others)}
+
+
+def _form(table: Tensor | None) -> str:
+    """What targets are that are places in a table, or labels where there is none."""
+    if table is None:
+        return LABELS
+    return "numbers" if table.dim() == 1 else sets_of(table.shape[1])
+
+
+def sets_of(count: int) -> str:
+    """What targets are that say of each of so many labels whether it holds."""
+    return f"sets of {count} labels"
+
 
 _Pair = TypeVar("_Pair", bound=Pair)
 

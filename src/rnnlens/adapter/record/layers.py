@@ -13,8 +13,9 @@ from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.errors import RnnlensError
 from rnnlens.model.cell import Change, States, Weights
-from rnnlens.model.directions import turned
-from rnnlens.model.traceable import changed_input
+from rnnlens.model.directions import side_by_side, turned
+from rnnlens.model.kinds import JOINED
+from rnnlens.model.traceable import changed
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class LayersPart(Part):
         call = self._arguments(args, kwargs)
         self.weights = _weights(self.module)
         edits = self.edits_at(call.state)
-        call = replace(call, x=changed_input(call.x, edits[0] if edits else {}))
+        call = replace(call, x=changed(call.x, "x", edits[0] if edits else {}))
         if torch.is_grad_enabled():  # an edit is differentiated, of a frozen module too
             call.x.requires_grad_()
         states = self._compute(call, edits)
@@ -112,7 +113,8 @@ class LayersPart(Part):
     def _compute(self, call: Arguments, edits: list[dict[int, Change]]) -> list[States]:
         """Every kind (T, B, H), per layer and direction; a reverse direction in the order of time.
 
-        `edits` are changes by timestep, per layer and direction.
+        The joined output of two directions stands with the last layer's forward one. `edits` are
+        changes by timestep, per layer and direction.
         """
         x, layers = call.x, list[States]()
         if call.lengths is not None and self.directions == 2 and any(edits[1::2]):
@@ -133,15 +135,17 @@ class LayersPart(Part):
                     states = {kind: turned(v, call.lengths) for kind, v in states.items()}
                 layers.append(states)
                 outputs.append(states["h"])
-            x = torch.cat(outputs, -1) if self.directions == 2 else outputs[0]
+            x = side_by_side(outputs)
+        if self.directions == 2:
+            layers[-2][JOINED] = changed(x, JOINED, edits[-2] if edits else {})
         return layers
 
     def _result(
         self, input: Tensor | PackedSequence, call: Arguments, states: list[States]
     ) -> tuple[Tensor | PackedSequence, Any]:
         """What the module returns for these states: its output, and every layer's last state."""
-        # (T, B, H) or (T, B, 2H)
-        output: Any = torch.cat([s["h"] for s in states[-self.directions :]], -1)
+        output: Any = states[-2][JOINED] if self.directions == 2 else states[-1]["h"]
+        output = output.clone()  # (T, B, H) or (T, B, 2H), which the module may write into
         last = [
             torch.stack([_last(s[kind], call.lengths, at % self.directions == 1)
                          for at, s in enumerate(states)])

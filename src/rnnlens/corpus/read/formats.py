@@ -13,7 +13,14 @@ from rnnlens.corpus.read.nltk import read_nltk
 from rnnlens.corpus.read.records import is_record, read_arrow, read_jsonl, read_parquet
 from rnnlens.corpus.read.source import check_swelling, codec, files, head
 from rnnlens.corpus.read.text import number_mark, read_raw, read_tokenised, tokenised
-from rnnlens.corpus.read.texts import read_csv, read_folders, read_json_texts, read_tsv
+from rnnlens.corpus.read.texts import (
+    FOLDERS,
+    left_out,
+    read_csv,
+    read_folders,
+    read_json_texts,
+    read_tsv,
+)
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
 
@@ -32,7 +39,7 @@ READERS: dict[str, Reader] = {
         if asked.task == CLASSIFY
         else read_jsonl(path, encoding)
     ),
-    "folders": read_folders,
+    FOLDERS: read_folders,
 }
 TABLES: dict[str, Reader] = {  # which are no text
     "parquet": lambda path, encoding, _: read_parquet(path, encoding),
@@ -41,7 +48,7 @@ TABLES: dict[str, Reader] = {  # which are no text
 FORMATS = {  # of each task
     NEXT: ("auto", "text", "raw", "conllu", "brackets", "jsonl", *TABLES),
     TAG: ("auto", "conllu", "brackets", "columns"),
-    CLASSIFY: ("auto", "tsv", "csv", "jsonl", "folders"),
+    CLASSIFY: ("auto", "tsv", "csv", "jsonl", FOLDERS),
 }
 SWELLING = 100  # text swells to three to ten times its size
 
@@ -88,11 +95,13 @@ def read(
         return
     name = recognise(source, encoding, asked.task).format if format == "auto" else format
     paths = files(Path(source))
-    asked = asked._replace(folder=source)
     # A treebank folder often holds a README beside the trees; a text folder's files are all text.
     for path in _with_ending(paths, name) or paths:
         check_swelling(path, swelling)
-        yield from (READERS | TABLES)[name](path, encoding, asked)
+        if name != FOLDERS:
+            yield from (READERS | TABLES)[name](path, encoding, asked)
+    if name == FOLDERS:
+        yield from read_folders(Path(source), encoding, asked)
 
 
 def recognise(source: str, encoding: str = "utf-8", task: str = NEXT) -> Recognition:
@@ -109,7 +118,10 @@ def recognise(source: str, encoding: str = "utf-8", task: str = NEXT) -> Recogni
                 f"{source} is a folder with tables such as {tables[0]}; give a file, and others by "
                 "--valid and --test"
             )
-        return Recognition("folders", "by its being a folder")
+        names = [path.name for path in left_out(Path(source), paths)]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        note = f"; left out, beside its folders: {names[0]}{more}" if names else ""
+        return Recognition(FOLDERS, f"by its being a folder{note}")
     for name in _ENDINGS:
         if name in FORMATS[task] and _with_ending(paths, name):
             return Recognition(name, "by its ending")

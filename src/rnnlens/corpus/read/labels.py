@@ -1,7 +1,9 @@
 """Which labels a reader takes from a source: none, those of words, or those of whole texts."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from rnnlens.corpus.read.text import Split, splitter
 from rnnlens.errors import RnnlensError
 
 NEXT, TAG, CLASSIFY = "next", "tag", "classify"
@@ -17,7 +19,7 @@ class Asked(NamedTuple):
     task: str = NEXT
     text: str = ""  # the name of a column, or its number from 1
     label: str = ""
-    folder: str = ""  # in which files lie that are named for labels
+    splitter: Callable[[str], Split] = splitter  # what splits texts like a sample
 
     def of_tag(self, tag: str, part: str) -> str:
         """The label of a word in a source of tags: its universal part of speech or its tag."""
@@ -27,6 +29,17 @@ class Asked(NamedTuple):
                 f"{_UPOS}, and the tags of their source, {_XPOS}; choose one"
             )
         return tag if self.label == _XPOS else part
+
+    def of_one_corpus(self) -> "Asked":
+        """The same where all texts from now on are split as the first of them are."""
+        chosen: list[Split] = []
+
+        def as_the_first(sample: str) -> Split:
+            if not chosen:
+                chosen.append(self.splitter(sample))
+            return chosen[0]
+
+        return self._replace(splitter=as_the_first)
 
 
 WORDS = Asked()  # words alone

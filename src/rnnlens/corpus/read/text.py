@@ -9,6 +9,8 @@ from rnnlens.corpus.read.source import lines
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
 
+Split = Callable[[str], list[str]]  # from a text to its words
+
 # Abbreviations that rarely end an English sentence; Punkt learns further ones from the text.
 _ABBREVIATIONS = (
     "mr mrs ms dr prof sen rep gov gen col lt capt sgt st jr sr rev hon vs etc inc corp co ltd "
@@ -90,7 +92,7 @@ def words_of(text: str, is_known: Callable[[str], bool]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def splitter(sample: str) -> Callable[[str], list[str]]:
+def splitter(sample: str) -> Split:
     """What splits texts like a sample into words: at blanks, and as in Penn where the sample has
     punctuation that clings to words.
     """

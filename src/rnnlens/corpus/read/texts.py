@@ -2,19 +2,19 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rnnlens.corpus.read.labels import Asked, column
-from rnnlens.corpus.read.source import lines
-from rnnlens.corpus.read.text import splitter
+from rnnlens.corpus.read.source import files, lines
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.errors import RnnlensError
 
 _USUAL = {"label", "labels", "class", "category", "sentiment", "text", "sentence", "review"}
 _TEXT, _LABEL = "text", "label"  # what the columns are called, unless somebody says otherwise
+FOLDERS = "folders"  # the format of folders or files that are named for labels
 _SAMPLE = 200  # texts that tell whether words stand apart already
 
 
@@ -27,30 +27,47 @@ class _Row(NamedTuple):
 def read_csv(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
     """A table with commas, some fields in quotes."""
     cells = csv.reader(f"{line}\n" for line in lines(path, encoding))
-    return _sentences(_of_table(path, _parsed(path, cells), asked))
+    return _sentences(_of_table(path, _parsed(path, cells), asked), asked)
 
 
 def read_tsv(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
     """A table with tabs, in which quotes are just quotes."""
     cells = ((n, line.split("\t")) for n, line in enumerate(lines(path, encoding), 1))
-    return _sentences(_of_table(path, cells, asked))
+    return _sentences(_of_table(path, cells, asked), asked)
 
 
 def read_json_texts(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
     """An object a line."""
-    return _sentences(_of_json(path, encoding, asked))
+    return _sentences(_of_json(path, encoding, asked), asked)
 
 
-def read_folders(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
-    """A file of a folder: one text with the name of the folder within it where the file lies; or,
-    where it lies in none, a text a line with the name of the file.
+def read_folders(folder: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
+    """Files of a folder: each one text with the name of the folder within it where the file lies;
+    or, where all lie in none, a text a line with the name of the file.
     """
+    paths = files(folder)
+    stray = set(left_out(folder, paths))
+    paths = [path for path in paths if path not in stray]
+    spread = paths[:: -(-len(paths) // _SAMPLE)]  # texts of all labels tell how words are split
+    each = -(-_SAMPLE // len(spread))
+    sample = [row for path in spread for row in islice(_of_file(path, folder, encoding), each)]
+    rows = (row for path in paths for row in _of_file(path, folder, encoding))
+    return _sentences(rows, asked, sample)
+
+
+def left_out(folder: Path, paths: Sequence[Path]) -> list[Path]:
+    """The files of a folder that are no texts: beside folders, those that lie in none of them."""
+    apart = [path for path in paths if path.parent == folder]
+    return apart if len(apart) < len(paths) else []
+
+
+def _of_file(path: Path, folder: Path, encoding: str) -> Iterator[_Row]:
     texts = lines(path, encoding)
-    if path.parent != Path(asked.folder):
-        rows = [_Row(str(path), " ".join(texts), path.parent.name)]
-        return _sentences(iter(rows))
+    if path.parent != folder:
+        yield _Row(str(path), " ".join(texts), path.parent.name)
+        return
     label = path.name.partition(".")[0]
-    return _sentences(_Row(str(path), line, label) for line in texts if line.strip())
+    yield from (_Row(str(path), line, label) for line in texts if line.strip())
 
 
 def _parsed(path: Path, cells: Any) -> Iterator[tuple[int, list[str]]]:
@@ -160,10 +177,15 @@ def _field(row: dict[str, Any], name: str, flag: str, where: str) -> Any:
     return row[name]
 
 
-def _sentences(rows: Iterator[_Row]) -> Iterator[Sentence]:
-    """The words of every text with the text's label at each."""
-    first = list(islice(rows, _SAMPLE))
-    split: Callable[[str], list[str]] = splitter(" ".join(row.text for row in first))
+def _sentences(
+    rows: Iterator[_Row], asked: Asked, sample: Sequence[_Row] = ()
+) -> Iterator[Sentence]:
+    """The words of every text with the text's label at each.
+
+    The `sample`, or else the first texts, tell how words are split.
+    """
+    first = [] if sample else list(islice(rows, _SAMPLE))
+    split = asked.splitter(" ".join(row.text for row in sample or first))
     for row in chain(first, rows):
         if not row.label:
             raise RnnlensError(f"{row.where}: the text has no label; mend it or leave it out")

@@ -1,4 +1,7 @@
-"""Two texts in one: `the keys {is|are} here` is each of them with one alternative of the braces."""
+r"""Two texts in one: `the keys {is|are} here` is each of them with one alternative of the braces.
+
+A brace behind a backslash is one of the text: `\{is|are\}` stands in a single text.
+"""
 
 import re
 from collections.abc import Container, Iterable, Iterator
@@ -7,8 +10,8 @@ from typing import NamedTuple
 
 from rnnlens.errors import RnnlensError
 
-_BRACES = re.compile(r"\{[^{}]*\}")
-_STRAY = re.compile(r"[{}]")
+_BRACES = re.compile(r"(?<!\\)\{(?:\\[{}]|[^{}])*(?<!\\)\}")
+_STRAY = re.compile(r"(?<!\\)[{}]")
 _HOW = "two alternatives are written {is|are}"
 _QUOTED = 30  # characters of a text that an error repeats
 
@@ -27,7 +30,7 @@ def two_texts(text: str, known: Container[str]) -> TwoTexts | None:
     code do, is given them as they are; where it knows braces alone, those that stand by themselves
     are words.
     """
-    if not _STRAY.search(text) or ("{" in known and "|" in known):
+    if not _STRAY.search(text) or _reads_braces(known):
         return None
     sides, end = ["", ""], 0
     for match in _BRACES.finditer(text):
@@ -40,6 +43,23 @@ def two_texts(text: str, known: Container[str]) -> TwoTexts | None:
         end = match.end()
     _refuse_strays(text[end:], known)
     return TwoTexts(*(_joined(side, text[end:]) for side in sides)) if end else None
+
+
+def _reads_braces(known: Container[str]) -> bool:
+    """Whether braces and bars are words of a model, so that no text stands for two."""
+    return "{" in known and "|" in known
+
+
+def escaped(text: str, known: Container[str]) -> str:
+    """A text as it is written where `two_texts` reads it, with braces that are its own."""
+    braces = re.search(r"[{}]", text)
+    return re.sub(r"[{}]", r"\\\g<0>", text) if braces and not _reads_braces(known) else text
+
+
+def plain(text: str, known: Container[str]) -> str:
+    """What a single text says: its braces without the backslashes before them."""
+    braces = re.search(r"\\[{}]", text)
+    return re.sub(r"\\([{}])", r"\1", text) if braces and not _reads_braces(known) else text
 
 
 def _is_words(braces: str, known: Container[str]) -> bool:
@@ -94,6 +114,11 @@ def in_one(words: Iterable[tuple[str | None, str | None]]) -> str:
     pieces: list[str] = []
     for same, group in groupby(words, lambda pair: pair[0] == pair[1]):
         pairs = list(group)
-        sides = [" ".join(word for pair in pairs if (word := pair[k]) is not None) for k in (0, 1)]
+        sides = [" ".join(_own(pair[k] for pair in pairs)) for k in (0, 1)]
         pieces.append(sides[0] if same else f"{{{sides[0]}|{sides[1]}}}")
     return " ".join(pieces)
+
+
+def _own(words: Iterable[str | None]) -> Iterator[str]:
+    """Words without gaps, whose braces are their own."""
+    return (escaped(word, ()) for word in words if word is not None)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from rnnlens.model.kinds import Kind
 from rnnlens.view import follow, turns
 from rnnlens.view.follow import Sides, rounded
 from rnnlens.view.pair.blocks import by_lines
@@ -57,7 +56,7 @@ def turning(
     """Where predictions turn in rows or lines, a few at a time, and whether there are more."""
     asked = _asked(lens, text, semantic, edits, beside)
     columns = _columns(asked, lens)
-    ids, edges = [column.id for column in columns], edges_of(_kinds(lens), columns)
+    ids, edges = [column.id for column in columns], edges_of(columns)
 
     def each(one: GridSource, request: Request, start: int, end: int) -> list[Any]:
         rows = turns.rows_json(turns.turns_of(one, request, start, end))
@@ -66,7 +65,7 @@ def turning(
         return [
             {
                 **row,
-                "edges": _chosen(row["edges"], edges_of(_kinds(one), there), edges),
+                "edges": _chosen(row["edges"], edges_of(there), edges),
                 "above": _chosen(row["above"], names, ids),
             }
             for row in rows
@@ -81,10 +80,6 @@ def _chosen(values: Sequence[Any], names: Sequence[Any], wanted: Sequence[Any]) 
     """The values of what is wanted, None where there is no such."""
     at = dict(zip(names, values, strict=True))
     return [at.get(name) for name in wanted]
-
-
-def _kinds(lens: GridSource) -> tuple[Kind, ...]:
-    return (*lens.model.kinds, lens.model.prediction)
 
 
 def _columns(asked: Pairing | Request, lens: GridSource) -> Sequence[Column]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.pair.blocks import block
-from rnnlens.view.pair.notation import TwoTexts, two_texts
+from rnnlens.view.pair.notation import TwoTexts, plain, two_texts
 from rnnlens.view.pair.pairing import Pairing
 from rnnlens.view.palette import OTHER
 from rnnlens.view.payload import edges_of
@@ -91,6 +91,11 @@ class SideBySide(GridSource):
             yield {**head, **block(pairing, start, end)}, end < last
             head = {}
 
+    def _words(self, text: str) -> tuple[str, ...]:
+        """The words of a single text, whose braces may have backslashes before them."""
+        inputs = self.session.vocabulary.inputs
+        return super()._words(plain(text, inputs) if isinstance(text, str) else text)
+
     def _is_one(self, text: str) -> bool:
         """Whether a text is one; lines of two readings are no rows of one."""
         try:
@@ -132,7 +137,7 @@ def _head(pairing: Pairing, text: str) -> dict[str, Any]:
         "title": f"{first.title} against {second.title}" if two_runs else first.title,
         "groups": {**heads[1]["groups"], **heads[0]["groups"]} if two_runs else heads[0]["groups"],
         "columns": [column for column in heads[0]["columns"] if column["id"] in there],
-        "edges": edges_of((*first.model.kinds, first.model.prediction), common.columns),
+        "edges": edges_of(common.columns),
         "words": [
             _GAP if line.row is None else words[line.number][line.row] for line in pairing.lines
         ],

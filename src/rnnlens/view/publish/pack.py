@@ -12,6 +12,7 @@ from rnnlens.probe.probes import Probes, Stack
 from rnnlens.probe.semantics import base, of_model, offset
 from rnnlens.view.encoding import Palette
 from rnnlens.view.payload import edges_of
+from rnnlens.view.publish.anatomy import checked_anatomy
 from rnnlens.view.publish.quantised import Precision, Tensors
 from rnnlens.view.publish.text import answers_json, text_json
 from rnnlens.view.source import GridSource
@@ -55,7 +56,7 @@ def packed(lens: GridSource, semantics: Sequence[str], precision: Precision = "i
         "answer": lens.session.answer,
         "predicts": model.predicts,
         "kinds": [asdict(kind) for kind in model.kinds],
-        "network": _network(model.anatomy(), tensors),
+        "network": _network(checked_anatomy(lens), tensors),
         "probes": None if probes is None else _probes(probes, semantics, tensors),
         "semantics": {semantic: _semantic(lens, semantic) for semantic in shown},
         "palettes": {key: _palettes(some, tensors) for key, some in palettes.items()},
@@ -92,7 +93,7 @@ def _semantic(lens: GridSource, semantic: str) -> dict[str, Any]:
             )
             for column in columns
         ],
-        "edges": edges_of((*lens.model.kinds, lens.model.prediction), columns),
+        "edges": edges_of(columns),
     }
 
 

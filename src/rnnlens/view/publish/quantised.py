@@ -15,6 +15,7 @@ Precision = Literal["int8", "fp16"]
 PRECISIONS: tuple[Precision, ...] = ("int8", "fp16")
 
 _ALIGN = 4  # bytes
+_SMALL = 8192  # numbers that are not worth rounding
 _LEVELS = 127  # of a byte on either side of zero
 _LARGEST = 2**15  # what the largest number of a tensor is brought below before it is halved
 
@@ -40,8 +41,8 @@ class Tensors:
         return b"".join(self._pieces)
 
     def rows(self, part: str, values: Tensor) -> int:
-        """A matrix that is large: in the precision that was chosen."""
-        if self.precision == "fp16":
+        """A matrix in the precision that was chosen; a small one exactly."""
+        if self.precision == "fp16" or values.numel() <= _SMALL:
             return self.half(part, values)
         x = _array(values)
         scales = np.maximum(np.abs(x).max(1), 1e-30) / _LEVELS
@@ -53,7 +54,11 @@ class Tensors:
         return self._add(part, layout, {"at": whole.tobytes(), "scales": held.tobytes()})
 
     def half(self, part: str, values: Tensor) -> int:
-        """In half precision, after a division by a power of two so that no digits are lost."""
+        """In half precision, after a division by a power of two so that no digits are lost; a small
+        one exactly.
+        """
+        if values.numel() <= _SMALL:
+            return self.exact(part, values)
         x = _array(values)
         held, unit = _halved(x)
         layout = {"sort": "fp16", "shape": list(x.shape), "unit": unit}

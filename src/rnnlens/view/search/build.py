@@ -12,7 +12,7 @@ import torch
 
 from rnnlens.errors import RnnlensError
 from rnnlens.files import Sha, is_present, read_json, remove, sha256, write_bytes, write_json
-from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.kinds import PREDICTION, drawn, prediction
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import Traceable
 from rnnlens.model.train.distributed import Processes
@@ -24,12 +24,13 @@ from rnnlens.view.encoding import Palette
 from rnnlens.view.search.layout import FORMAT, TOP, Contents, Manifest, Part, pairs_of
 from rnnlens.view.search.measures import Measuring
 from rnnlens.view.search.part import Kept, Maker, note_of
+from rnnlens.view.search.place import MANIFEST
 from rnnlens.view.search.reading import Texts
 from rnnlens.view.search.table import arrow, labels_table, packed
 
 PRECISIONS = ("int8", "fp16")
 _ANEW = "give --anew to make it anew"
-LABELS, MANIFEST, MAKING = "labels.parquet", "manifest.json", "making.json"
+LABELS, MAKING = "labels.parquet", "making.json"
 _OURS = re.compile(
     r"part-\d{5,6}\.(json|parquet)|states-\d{5,6}\.safetensors|labels\.parquet", re.ASCII
 )
@@ -80,8 +81,8 @@ class Subject:
 
     def contents(self, texts: Texts) -> Contents:
         """What the index will hold."""
-        every = (*self.model.kinds, self.model.prediction)
-        columns = [kind for kind in every if kind.id in self.kinds]
+        kinds = drawn(self.model.kinds, self.kinds)
+        columns = [kind for kind in (*kinds, prediction(kinds)) if kind.id in self.kinds]
         _check_names(self.kinds)
         return Contents(
             model=self.run.model_hash(),

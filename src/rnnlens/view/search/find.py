@@ -90,8 +90,17 @@ class Found:
     the index has; `sql` what the index was asked. A question that counts has a table, and no hits.
     """
 
-    def __init__(self, index: Index, query: Query, question: str, limit: int | None) -> None:
+    def __init__(
+        self,
+        index: Index,
+        query: Query,
+        question: str,
+        limit: int | None,
+        seconds: float | None = None,
+    ) -> None:
+        """`seconds`: after which the index gives up, so that nobody waits without end."""
         self.index, self.question, self.words = index, question, index.manifest.rows
+        self.seconds = seconds
         self.query = replace(query, limit=limit) if query.limit is None else query
         self.kinds = query.kinds
         compiler = index.compiler
@@ -102,23 +111,24 @@ class Found:
     def table(self) -> "pa.Table":
         """The answer as an Arrow table, with names for labels and a link for each word."""
         if self.is_count:
-            return self.index.ask(self.sql)
+            return self.index.ask(self.sql, self.seconds)
         return _with_links(self)
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """What the index answers, a row a word."""
-        return list(self.index.ask(self.sql).to_pylist())
+        return list(self.index.ask(self.sql, self.seconds).to_pylist())
 
     @cached_property
     def total(self) -> int:
         """How many words the question is about."""
         if self.is_count:
             return sum(self.table["count"].to_pylist())
-        asked = self.query.limit
-        if asked is None or len(self.rows) < asked:
-            return len(self.rows)
-        return int(self.index.ask(self.index.compiler.total(self.query))[0][0].as_py())
+        asked, before = self.query.limit, self.query.offset
+        if asked is None or (len(self.rows) < asked and (self.rows or not before)):
+            return before + len(self.rows)
+        sql = self.index.compiler.total(self.query)
+        return int(self.index.ask(sql, self.seconds)[0][0].as_py())
 
     def __len__(self) -> int:
         return len(self.table) if self.is_count else len(self.rows)
@@ -162,7 +172,7 @@ def found(index: Index, question: str, limit: int | None = LIMIT) -> Found:
 def sentences(
     index: Index, numbers: Sequence[int] | set[int]
 ) -> dict[int, tuple[tuple[str, ...], str]]:
-    """The words and the text of some sentences, by their numbers."""
+    """The words of some sentences by their numbers, and the texts that a lens reads as these."""
     if not numbers:
         return {}
     some = ", ".join(str(int(number)) for number in sorted(numbers))
@@ -177,7 +187,7 @@ def sentences(
         words.setdefault(number, []).append(word)
         if text is not None:
             texts[number] = text
-    return {number: (tuple(some), texts[number]) for number, some in words.items()}
+    return {number: (tuple(some), index.readable(texts[number])) for number, some in words.items()}
 
 
 def _said(row: Mapping[str, Any], kind: str, labels: Sequence[str]) -> Said:

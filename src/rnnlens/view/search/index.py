@@ -17,9 +17,11 @@ from rnnlens.files import damaged, is_present, read_json, sha256
 from rnnlens.probe.stored import ProbesFile
 from rnnlens.run import SHIPPED, Run
 from rnnlens.threads import pool
-from rnnlens.view.search.build import LABELS, MAKING, MANIFEST, groups_hash
+from rnnlens.view.pair.notation import escaped
+from rnnlens.view.search.build import LABELS, MAKING, groups_hash
 from rnnlens.view.search.layout import Contents, Manifest, Names
 from rnnlens.view.search.parse import parsed
+from rnnlens.view.search.place import MANIFEST, index_place
 from rnnlens.view.search.sql import Compiler, text
 from rnnlens.view.search.table import arrow
 from rnnlens.view.search.tree import Query
@@ -74,11 +76,12 @@ class Index:
     manifest: Manifest
     remedy: str = "make it anew: rnnlens index RUN --anew"  # where it is damaged
     link_semantic: str = ""  # that links to a lens have to name, as it is not the run's first
+    run: Run | None = None  # whose it is
 
     @classmethod
     def of(cls, run: Run, folder: Path | None = None) -> "Index":
         """The index of a run; an error where it has none, or half of one, or one of another."""
-        place = folder or run.path / "index"
+        place = index_place(run, folder)
         command = _command(run, place)
         anew = f"make it anew: {command} --anew"
         if not is_present(place / MANIFEST):
@@ -96,7 +99,7 @@ class Index:
         for name, one, other in zip(names, was, now, strict=True):
             if one != other:
                 raise RnnlensError(f"the index in {place} is of another {name}; {anew}")
-        index = cls(place, manifest, anew, _link_semantic(run, contents))
+        index = cls(place, manifest, anew, _link_semantic(run, contents), run)
         index._check()
         return index
 
@@ -145,6 +148,15 @@ class Index:
     def labels(self) -> list[str]:
         """The labels in the order of their numbers; some may have the same name."""
         return list(self._labels["label"].to_pylist())
+
+    def readable(self, text: str) -> str:
+        """A sentence as it is given to a lens, which takes braces for two texts in one."""
+        return escaped(text, self._inputs) if "{" in text or "}" in text else text
+
+    @cached_property
+    def _inputs(self) -> frozenset[str]:
+        """The words that the model reads."""
+        return frozenset(self.run.vocabulary().inputs if self.run else ())
 
     @property
     def compiler(self) -> Compiler:

@@ -53,7 +53,7 @@ _TOLD = ("next", "surprisal", "rank", "came")  # only where the corpus tells whi
 _SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 _CLAUSES = ("count", "sort", "limit")
 _STARTS = (*FIELDS, *WORD_NUMBERS, "not", "before", "after", "within", *_CLAUSES)
-_RESERVED = {*_STARTS, "and", "or"}  # a kind of such a name is written in backticks
+RESERVED = {*_STARTS, "and", "or"}  # a kind of such a name is written in backticks
 _FARTHEST = 1000  # rows
 
 
@@ -68,7 +68,7 @@ class _Parser(Cursor):
     def __init__(self, query: str, names: Names) -> None:
         self.names = names
         self.kinds: dict[str, None] = {}  # that are named
-        plain = [kind for kind in names.kinds if kind.lower() not in _RESERVED]
+        plain = [kind for kind in names.kinds if kind.lower() not in RESERVED]
         super().__init__(query, list(t.tokens(query, plain)))
 
     def word(self, *words: str) -> str:
@@ -89,7 +89,7 @@ class _Parser(Cursor):
         condition = None
         if self.here.sort != t.END and not self.is_word(*_CLAUSES):
             condition = self.either()
-        query = Query(condition)
+        query = Query(condition, written=self.query[: self.here.place].strip())
         while self.here.sort != t.END:
             query = self.clause(query)
         if query.sort and query.count:

@@ -18,10 +18,10 @@ from rnnlens.errors import RnnlensError
 from rnnlens.files import damaged, sha256
 from rnnlens.probe.probes import Stack
 from rnnlens.threads import one_thread, pool
-from rnnlens.view.search.build import MANIFEST
 from rnnlens.view.search.find import link_to, sentences
 from rnnlens.view.search.index import Index
 from rnnlens.view.search.layout import Part, label_column, probability_column
+from rnnlens.view.search.place import MANIFEST, index_place
 
 if TYPE_CHECKING:
     from rnnlens.view.source import GridSource
@@ -202,7 +202,7 @@ def index_of(lens: "GridSource", folder: str | Path | None = None) -> Index:
         raise RnnlensError(
             f"{lens.name} is of no run yet; save it, and index that: rnnlens index RUN"
         )
-    place = Path(folder) if folder else lens.run.path / "index"
+    place = Path(folder) if folder else index_place(lens.run, lens.index_folder)
     manifest = place / MANIFEST
     about = manifest.stat() if manifest.is_file() else None
     stamp = (str(place), about.st_mtime_ns, about.st_size) if about else (str(place), 0, 0)

@@ -160,7 +160,8 @@ class Compiler:
 
     @staticmethod
     def _limit(query: Query) -> str:
-        return "" if query.limit is None else f"\nLIMIT {query.limit}"
+        limit = "" if query.limit is None else f"\nLIMIT {query.limit}"
+        return limit + (f" OFFSET {query.offset}" if query.offset else "")
 
 
 def _is(condition: str) -> str:

@@ -129,4 +129,6 @@ class Query:
     sort: Quantity | None = None
     descending: bool = False
     limit: int | None = None
+    offset: int = 0  # answers that are left out before the first
     kinds: tuple[str, ...] = ()  # that it names, in their order
+    written: str = ""  # its condition, as it was given

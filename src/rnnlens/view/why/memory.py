@@ -1,6 +1,6 @@
 """The memory of a recurrent layer, split over the words that wrote it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +26,21 @@ class Direction(NamedTuple):
     step: int
     weight: Tensor  # (H,), float64
     constant: float
+
+    def split(self, kinds: Sequence[str]) -> list["Direction"]:
+        """The same of states that stand side by side in this one, equally wide."""
+        weights = self.weight.chunk(len(kinds))
+        rest = [self.constant] + [0.0] * (len(kinds) - 1)
+        return [
+            Direction(kind, self.step, weight, constant)
+            for kind, weight, constant in zip(kinds, weights, rest, strict=True)
+        ]
+
+
+def added(readings: Iterable[tuple[Parts, float]]) -> tuple[Parts, float]:
+    """The parts and rests of several states together."""
+    parts, rests = zip(*readings, strict=True)
+    return np.sum(parts, 0), sum(rests)
 
 
 class _Memory(NamedTuple):

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.kinds import JOINED, PREDICTION
 from rnnlens.model.traceable import Trace
 from rnnlens.threads import one_thread
 from rnnlens.view.rows import Request
 from rnnlens.view.source import GridSource
 from rnnlens.view.why.contrast import Contrast
-from rnnlens.view.why.memory import Direction, UnknownWayError, path, stored
+from rnnlens.view.why.memory import Direction, UnknownWayError, added, path, stored
 from rnnlens.view.why.result import Written
 
 _COLUMNS = 20_000  # words of all texts that are read side by side
@@ -102,20 +102,23 @@ class _Question:
             told = "the model reads a mark first, so that its states are not beside the words that "
             return replace(written, note=f"{told}they have read; `without` is the truth")
         try:
-            direction = self._direction(trace)
+            directions = self._directions(trace)
         except UnknownWayError as unknown:
             return replace(written, note=str(unknown))
         try:
-            parts, rest = path(self.model.recurrence, trace.states, direction, inputs)
+            layers, states = self.model.recurrence, trace.states
+            parts, rest = added(path(layers, states, one, inputs) for one in directions)
             written = replace(written, path=parts, path_rest=rest)
-            parts, rest = stored(self.model.recurrence, trace.states, direction)
+            parts, rest = added(stored(layers, states, one) for one in directions)
             written = replace(written, stored=parts, stored_rest=rest)
         except UnknownWayError as unknown:
             return replace(written, note=str(unknown))
         return written
 
-    def _direction(self, trace: Trace) -> Direction:
-        """The state that the contrast is a linear map of, and that map."""
+    def _directions(self, trace: Trace) -> list[Direction]:
+        """The states that the contrast is a linear map of, and that map: one state, or the two that
+        are joined in it.
+        """
         weights, constants = self._rows()
         mix = torch.from_numpy(self.contrast.weights())
         kind, step = self.kind, self.step
@@ -125,7 +128,9 @@ class _Question:
             if len(trace.prediction) == 1 < len(self.ids):  # one for the whole text
                 back = next(k.reverse for k in self.model.kinds if k.id == kind)
                 step = 0 if back else len(self.ids) - 1
-        return Direction(kind, step, mix @ weights, float(mix @ constants))
+        whole = Direction(kind, step, mix @ weights, float(mix @ constants))
+        read = next((k for k in self.model.kinds if k.id == kind and k.letter == JOINED), None)
+        return whole.split([edge.kind for edge in read.sources]) if read else [whole]
 
     def _rows(self) -> tuple[Tensor, Tensor]:
         """The linear map from the state to the labels' logits."""

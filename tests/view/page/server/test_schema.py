@@ -21,16 +21,23 @@ QUESTIONS = [
     ("POST", "/api/figure"),
     ("POST", "/api/written"),
     ("POST", "/api/continue"),
+    ("GET", "/api/corpus"),
+    ("POST", "/api/find"),
+    ("POST", "/api/table"),
+    ("GET", "/api/picture"),
+    ("POST", "/api/similar"),
 ]
 
-OF_A_RUN = {"/api/follow", "/api/figure", "/api/written"}  # labels and kinds are those of a run
+# Labels, kinds and questions are those of a run.
+OF_A_RUN = {"/api/follow", "/api/figure", "/api/written", "/api/table", "/api/picture",
+            "/api/similar"}  # fmt: skip
 
 load_all_checks()
 
 
 @pytest.fixture(scope="module")
-def api(formula, formulas):
-    app = application({"formula": formula, "bare": formulas["bare"]})
+def api(searched, formulas):
+    app = application({"formula": searched, "bare": formulas["bare"]})
     return schemathesis.openapi.from_asgi("/api/openapi.json", app, headers=HOST)
 
 

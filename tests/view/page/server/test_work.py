@@ -64,6 +64,31 @@ def test_nothing_is_computed_for_those_who_have_gone():
     run(ask())
 
 
+def test_those_who_have_gone_keep_no_place_from_others():
+    """All who wait have given up; somebody else comes, and is not turned away."""
+    go = threading.Event()
+
+    async def ask():
+        work, gone = Work(at_once=1, waiting=3), [Client() for _ in range(3)]
+        busy = asyncio.create_task(work.do(Client(), lambda: go.wait(20)))
+        await asyncio.sleep(0)
+        waiting = [asyncio.create_task(work.do(one, pytest.fail)) for one in gone]
+        await asyncio.sleep(0)
+        for client in gone[1:]:
+            client.gone = True
+        last = asyncio.create_task(work.do(Client(), lambda: "done"))
+        while work.waiting > 2:
+            await asyncio.sleep(0.001)
+        gone[0].gone = True
+        go.set()
+        assert (await busy, await last) == (True, "done")
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [one.status_code for one in found] == [499] * 3
+        assert (work.waiting, work.free) == (0, 1)
+
+    run(ask())
+
+
 def test_short_work_does_not_wait_for_long_work():
     """Somebody with one step, who comes last, is done long before those with fifty."""
     done = []

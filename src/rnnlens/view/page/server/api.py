@@ -49,6 +49,7 @@ class RunSummary(Answer):
     palettes: list[str]
     examples: list[str]
     probes: bool = Field(description="whether it has any")
+    corpus: bool = Field(description="whether it has an index of one")
     training: Training | None = Field(description="null: no checkpoints were kept")
 
 

@@ -23,6 +23,7 @@ from rnnlens.view.page.server.fields import Name
 from rnnlens.view.page.server.figures import Figure, FigureRequest, figured
 from rnnlens.view.page.server.guard import Application, Guard
 from rnnlens.view.page.server.measured import Accuracy
+from rnnlens.view.page.server.searching import add_searching
 from rnnlens.view.page.server.token import Locked
 from rnnlens.view.page.server.work import Work
 from rnnlens.view.pair.readings import following, turning
@@ -69,6 +70,7 @@ def application(lenses: Mapping[str, SideBySide], token: str = "") -> Guard:
     _add_questions(app, lenses, chosen, work)
     _add_readings(app, chosen, work)
     _add_reasons(app, chosen, work)
+    add_searching(app, chosen, _answers, _json)
     _add_files(app)
     return Guard(Locked(app, token) if token else app)
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from rnnlens.view.search.tokens import LONGEST as LONGEST_QUESTION
 from rnnlens.view.source import LONGEST, LONGEST_TEXT, too_many
 from rnnlens.view.why.continuation import MOST
 
@@ -36,6 +37,7 @@ Text = Annotated[
     str, BeforeValidator(_characters), AfterValidator(_short), Field(json_schema_extra=_LENGTH)
 ]
 Name = Annotated[str, Field(max_length=200), BeforeValidator(_characters)]
+Question = Annotated[str, Field(max_length=LONGEST_QUESTION), BeforeValidator(_characters)]
 Row = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_whole)]
 Limit = Annotated[int, Field(ge=1, le=MOST_ROWS), BeforeValidator(_whole)]
 

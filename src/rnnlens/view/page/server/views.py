@@ -47,7 +47,8 @@ class View(Answer):
     follow: Follow | None
     turns: bool = Field(description="whether it is shown where predictions turn")
     edits: list[str] = Field(description="what is changed while the text is read, such as l2@4=0")
-    page: Literal["grid", "accuracy"]
+    page: Literal["grid", "accuracy", "corpus"]
+    find: str | None = Field(description="what the corpus is asked; null: the first example")
 
 
 class SavedPage(Answer):

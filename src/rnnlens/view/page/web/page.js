@@ -2,7 +2,6 @@
 
 import { leftOut, readHelp, stillShown, thousands, visible } from "./base/format.js";
 import { html, write } from "./base/markup.js";
-import { Refusal } from "./base/refusal.js";
 import { accuracyPage } from "./frame/accuracy.js";
 import { Controls, legend } from "./frame/controls.js";
 import { FigureMode } from "./frame/figure.js";
@@ -11,10 +10,11 @@ import { action, menu } from "./frame/menus.js";
 import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
 import { revealRow } from "./grid/reveal.js";
-import { addressOf, decode, fitGrid, fitRun, plainView } from "./net/address.js";
-import { ask, Client, editedRow, get, reason } from "./net/client.js";
+import { addressOf, decode, fitGrid, fitRun, plainView, visit } from "./net/address.js";
+import { Client, editedRow, reason } from "./net/client.js";
 import { lookUp } from "./net/lookup.js";
 import { saveAs } from "./net/save.js";
+import { patiently } from "./net/source.js";
 import { comparison } from "./panel/pins.js";
 
 /** @typedef {import("./base/held.js").Held} Held */
@@ -25,10 +25,11 @@ import { comparison } from "./panel/pins.js";
 const STEPS = new Set(["run", "beside", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
   "follow", "turns", "edits"]);
 
-class Page {
-  /** @param {HTMLElement} root */
-  constructor(root) {
+export class Page {
+  /** @param {HTMLElement} root @param {import("./net/source.js").Source} source */
+  constructor(root, source) {
     this.root = root;
+    this.source = source;
     this.place = skeleton(root);
     const { place } = this;
     /** @type {RunSummary[]} */ this.runs = [];
@@ -46,7 +47,7 @@ class Page {
       lookUp: (pin) => this.lookUp(pin),
       onProblem: (error) => this.say("pins", error === null ? "" : `pins could not be compared: ${reason(error)}`),
       strip: place.strip,
-      read: (path, body, signal) => ask(path, body, signal),
+      read: source.ask,
       onUnread: (error) => this.say("unread", error === null ? "" : reason(error)),
     }, root);
     this.client = new Client({
@@ -59,7 +60,7 @@ class Page {
       onDiffer: (wish) => this.lens.differ(wish && this.grid ? stillShown(this.grid, wish) : ""),
       onBusy: (busy) => this.lens.gridView.scroller.setAttribute("aria-busy", String(busy)),
       inView: (row) => this.lens.gridView.rowsInView(row),
-    });
+    }, source.ask);
     this.runControls = new RunControls(place.title, {
       switchTo: (id) => this.switchTo(id, exampleFor(this.view.text, this.run(), this.runs.find((one) => one.id === id))),
       slide: (id) => this.switchTo(id, { focus: this.view.focus }),
@@ -69,10 +70,12 @@ class Page {
     place.controls.append(menu("save", "save",
       action("SVG, a drawing", () => this.save("svg")),
       action("PNG, a picture", () => this.save("png")),
-      action("HTML, a page of its own", () => this.save("html"))));
+      ...(source.file ? [action("HTML, a page of its own", () => this.save("html")),
+        action("HTML, a live page in one file", () => this.save("live"))] : [])));
     this.toAccuracy = html("button", { type: "button", class: "plain page", click: () =>
       this.change({ page: this.view.page === "grid" ? "accuracy" : "grid" }) }, "accuracy");
-    this.figure = new FigureMode(place.stage, this.lens.gridView, (asked, signal) => ask("api/figure", asked, signal));
+    this.figure = new FigureMode(place.stage, this.lens.gridView,
+      source.file && ((asked, signal) => source.ask("api/figure", asked, signal)));
     root.addEventListener("keydown", (event) => this.figure.escape(event), true);
     place.controls.append(this.figure.button, this.toAccuracy);
     this.typing = false; // whether the text is being typed, at its end
@@ -91,18 +94,10 @@ class Page {
   }
 
   async begin() {
-    for (let pause = 400; ; pause = Math.min(6400, pause * 2)) {
-      try {
-        this.runs = (await get("api/runs", {})).runs;
-        break;
-      } catch (error) {
-        this.say("server", error instanceof Refusal ? error.message : "the server does not answer; it is asked again");
-        await new Promise((resolve) => setTimeout(resolve, pause));
-      }
-    }
-    this.say("server", "");
+    const { runs } = await patiently(() => this.source.get("api/runs", {}), (told) => this.say("server", told));
+    this.runs = runs;
     this.follow();
-    this.text.focus();
+    if (window.parent === window) this.text.focus(); // a page around this one keeps its own
   }
 
   /** @returns {RunSummary} */
@@ -247,7 +242,7 @@ class Page {
       const address = addressOf(this.view, this.run(), this.runs[0].id, this.grid?.semantic ?? null);
       if (address === location.hash) return;
       this.written = address;
-      history[step ? "pushState" : "replaceState"](null, "", address || location.pathname);
+      visit(address, step);
     };
     // Browsers refuse an address that changes with every key.
     if (step) now();
@@ -264,7 +259,7 @@ class Page {
     if (!accuracy || this.grid?.run !== this.run().id) return;
     const run = this.run();
     try {
-      const found = await get("api/accuracy", { run: run.id });
+      const found = await this.source.get("api/accuracy", { run: run.id });
       const width = Math.min(980, Math.max(420, place.accuracy.clientWidth - 56));
       const semantic = this.view.semantic ?? this.grid?.semantic ?? null;
       const { columns } = this.grid, { measure } = this.lens.gridView;
@@ -276,23 +271,23 @@ class Page {
 
   /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./panel/divergence.js").Divergence[]>} */
   async divergence(pairs) {
-    const { bits } = await ask("api/divergence", comparison(pairs, this.grid));
+    const { bits } = await this.source.ask("api/divergence", comparison(pairs, this.grid));
     return bits.map((/** @type {number} */ value) => ({ bits: value, exact: true }));
   }
 
   /** @param {Pin} pin */
   lookUp(pin) {
-    return lookUp({ ...pin, run: pin.run ?? this.run().id }, pin.run === this.run().id ? this.view.palette : null,
+    return lookUp(this.source.ask, { ...pin, run: pin.run ?? this.run().id }, pin.run === this.run().id ? this.view.palette : null,
       (problem) => this.add([problem]));
   }
 
-  /** @param {"svg" | "png" | "html"} as */
+  /** @param {"svg" | "png" | "html" | "live"} as */
   async save(as) {
     const { measure, over } = this.lens.gridView, whole = this.client.complete().catch((error) => {
       throw new Error(`nothing was saved: ${reason(error)}`);
     });
-    this.say("problem", await saveAs(as, whole, this.view, measure, over.of, this.lens.knownBits()));
+    if (as === "live") this.say("loading", "the live page is being written");
+    this.say("problem", await saveAs(as, whole, this.view, measure, over.of, this.lens.knownBits(), this.source.file));
+    if (as === "live") this.say("loading", "");
   }
 }
-
-new Page(document.body).begin();

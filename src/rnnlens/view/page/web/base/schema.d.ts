@@ -139,6 +139,71 @@ export interface Continued {
   after: string[];
 }
 
+/** What is known of a corpus. */
+export interface Corpus {
+  run: string;
+  /** the name of its file or folder */
+  source: string;
+  splits: string[];
+  /** that its states were asked for */
+  semantic: string;
+  words: Count;
+  sentences: Count;
+  /** of which strips and pictures are made */
+  kinds: string[];
+  groups: Record<string, Colour>;
+  examples: Example[];
+  /** the names of those that there are */
+  pictures: string[];
+  /** of questions */
+  grammar: string;
+}
+
+/** How many of the words with some properties a question is about. */
+export interface CountLine {
+  keys: (string | null)[];
+  count: Count;
+  /** with these properties */
+  words: Count;
+  share: Probability;
+  /** which leads to its words; empty: there is none */
+  question: string;
+}
+
+/** The answer to a question that counts. */
+export interface Counts {
+  /** of what is counted by */
+  names: string[];
+  lines: CountLine[];
+}
+
+/** Words by the entropy of the prediction, across, and the surprisal of what came, up. */
+export interface Density {
+  /** of a square, in bits; more than 0 */
+  width: number;
+  columns: Count;
+  /** the last may hold whatever is above */
+  rows: Count;
+  cells: DensityCell[];
+}
+
+/** A square of a density. */
+export interface DensityCell {
+  x: Count;
+  y: Count;
+  words: Count;
+  /** which leads to its words; empty: there is none */
+  question: string;
+}
+
+/** Which kinds disagree how often. */
+export interface Disagreement {
+  kinds: string[];
+  /** kinds beyond the most that are drawn */
+  left_out: Count;
+  pairs: KindPair[];
+}
+
 /** States to compare, two by two. */
 export interface DivergenceRequest {
   /** null: the first; at most 200 characters */
@@ -154,6 +219,12 @@ export interface DivergenceRequest {
 /** Jensen-Shannon divergence of each pair. */
 export interface Divergences {
   bits: DivergenceBits[];
+}
+
+/** A question to begin with. */
+export interface Example {
+  question: string;
+  means: string;
 }
 
 /** A figure, and how large it is in print. */
@@ -206,6 +277,18 @@ export interface FigureRequest {
   ending?: "svg" | "pdf" | "png";
 }
 
+/** A question to the corpus of a run. */
+export interface FindRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 10,000 characters */
+  question: string;
+  /** answers before this one are at hand; 0 to 1,000,000 */
+  first?: number;
+  /** answers at most; 1 to 200 */
+  limit?: number;
+}
+
 /** Labels to follow, and those they stand against. */
 export interface Follow {
   labels: string[];
@@ -242,6 +325,24 @@ export interface Followed {
   from: Count;
   /** a number for each column */
   rows: FollowedNumber[][];
+}
+
+/** Some answers to a question. */
+export interface Found {
+  question: string;
+  /** words that it is about */
+  total: Count;
+  /** of the whole corpus */
+  words: Count;
+  /** whether there are further answers */
+  more: boolean;
+  /** that it names */
+  kinds: string[];
+  hits: Hit[];
+  /** of a question that counts, which has no hits */
+  counts: Counts | null;
+  /** null: it is a question */
+  wrong: Wrong | null;
 }
 
 /** The encodings of a text: all of its words and columns, and the rows that were asked for. */
@@ -318,6 +419,40 @@ export interface GridRequest {
   beside?: string | null;
 }
 
+/** A word that a question is about, in its sentence. */
+export interface Hit {
+  sentence: Count;
+  position: Count;
+  split: string;
+  words: string[];
+  /** the sentence, as a grid is asked for */
+  text: string;
+  tag: string | null;
+  /** the word that came; null: none */
+  next: string | null;
+  surprisal: Bits | null;
+  /** by the kinds that the question names */
+  says: Said[];
+  /** group, share and colour of every kind */
+  strip: [string, Probability, Colour][];
+  /** what opens the grid there */
+  link: string;
+}
+
+/** How often two kinds expect different things. */
+export interface KindPair {
+  kind: string;
+  other: string;
+  /** words at which dominant groups differ */
+  groups: Probability;
+  /** words at which most probable labels differ */
+  labels: Probability;
+  /** which leads to its words; empty: there is none */
+  question: string;
+  /** which leads to its words; empty: there is none */
+  label_question: string;
+}
+
 /** A line of two readings that are compared. */
 export interface Line {
   /** whose; both: all is the same */
@@ -326,6 +461,20 @@ export interface Line {
   row: Count | null;
   /** the word that came next, where nothing else is another; empty: the end */
   then: string | null;
+}
+
+/** A state of the corpus that is like another. */
+export interface Near {
+  /** 1 less the cosine, or bits; 0 to 2 */
+  distance: number;
+  sentence: Count;
+  position: Count;
+  words: string[];
+  next: string | null;
+  /** the sentence, as a grid is asked for */
+  text: string;
+  /** what opens the grid there */
+  link: string;
 }
 
 /** What a view in a notebook begins with. */
@@ -356,6 +505,18 @@ export interface PairEnd {
   edits?: string[];
 }
 
+/** A picture of the whole corpus: the field of its name, or why it is missing. */
+export interface Picture {
+  name: string;
+  /** why there is none; empty: there is */
+  missing: string;
+  disagreement: Disagreement | null;
+  turns: TurnEdges | null;
+  surprise: Density | null;
+  reach: Reach | null;
+  tags: Tags | null;
+}
+
 /** A state that is kept in view; null: of the view's own run, text or semantic. */
 export interface Pin {
   column: string;
@@ -376,6 +537,24 @@ export interface Problem {
   error: string;
 }
 
+/** How far back and forward each kind reaches. */
+export interface Reach {
+  cells: ReachCell[];
+}
+
+/** How much a kind tells of one of the labels around. */
+export interface ReachCell {
+  kind: string;
+  /** after the word just read; of a language model, 1 is the next */
+  steps: Steps;
+  /** of the bits that frequencies leave open */
+  told: Probability | null;
+  perplexity: Perplexity | null;
+  unigram: Perplexity;
+  /** which leads to its words; empty: there is none */
+  question: string;
+}
+
 /** A run that can be asked for. */
 export interface RunSummary {
   id: string;
@@ -387,6 +566,8 @@ export interface RunSummary {
   examples: string[];
   /** whether it has any */
   probes: boolean;
+  /** whether it has an index of one */
+  corpus: boolean;
   /** null: no checkpoints were kept */
   training: Training | null;
 }
@@ -394,6 +575,18 @@ export interface RunSummary {
 /** Every run that is served. */
 export interface Runs {
   runs: RunSummary[];
+}
+
+/** What a state says. */
+export interface Said {
+  kind: string;
+  /** the most probable */
+  label: string;
+  probability: Probability;
+  /** that dominates */
+  group: string;
+  share: Probability;
+  colour: Colour;
 }
 
 /** What a saved page holds: a whole grid, how it is seen, and divergences that are known. */
@@ -438,6 +631,31 @@ export interface Side {
   columns: Column[];
 }
 
+/** The nearest states, the nearest first. */
+export interface Similar {
+  kind: string;
+  by: "cosine" | "divergence";
+  near: Near[];
+}
+
+/** A state whose like is looked for in the corpus. */
+export interface SimilarRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** at most 200 characters */
+  column: string;
+  /** 0 to 1,000,000 */
+  row: number;
+  /** how many; 1 to 200 */
+  count?: number;
+  /** of states, or predictions */
+  by?: "cosine" | "divergence";
+}
+
 /** The encoding of one state. */
 export interface State {
   colour: Colour;
@@ -453,6 +671,43 @@ export interface State {
   unread: boolean;
   /** where labels are bins, the mean and the interval that holds 80% */
   number: [Amount, Amount, Amount] | null;
+}
+
+/** Answers as comma-separated values. */
+export interface Table {
+  csv: string;
+  rows: Count;
+  /** whether there are more than a table may hold */
+  left_out: boolean;
+}
+
+/** A question whose answers are wanted as a table. */
+export interface TableRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 10,000 characters */
+  question: string;
+}
+
+/** At how many of the words of a part of speech two kinds disagree. */
+export interface TagCount {
+  tag: string;
+  words: Count;
+  count: Count;
+  /** which leads to its words; empty: there is none */
+  question: string;
+}
+
+/** Disagreement of two kinds by part of speech. */
+export interface TagPair {
+  kind: string;
+  other: string;
+  tags: TagCount[];
+}
+
+/** Disagreement of the memories of each layer by part of speech. */
+export interface Tags {
+  pairs: TagPair[];
 }
 
 /** Where in a training a run stands whose checkpoints were kept. */
@@ -473,6 +728,30 @@ export interface TrainingPoint {
   own: Perplexity | null;
   /** by kind */
   semantics: Record<string, Record<string, Perplexity | null>>;
+}
+
+/** How far apart the predictions at the ends of an edge are. */
+export interface TurnEdge {
+  kind: string;
+  /** such as c2@-1, a step before */
+  other: string;
+  /** what the other is to the kind */
+  sort: "feeds" | "step" | "beside";
+  /** on average */
+  bits: DivergenceBits;
+  /** words at which it is more than `far` bits */
+  far: Count;
+  /** that have both */
+  words: Count;
+  /** which leads to its words; empty: there is none */
+  question: string;
+}
+
+/** Where along the network the prediction turns. */
+export interface TurnEdges {
+  far: DivergenceBits;
+  /** the largest first */
+  edges: TurnEdge[];
 }
 
 /** How far the states of a row lie from others; null where there is nothing to compare with. */
@@ -546,7 +825,9 @@ export interface View {
   turns: boolean;
   /** what is changed while the text is read, such as l2@4=0 */
   edits: string[];
-  page: "grid" | "accuracy";
+  page: "grid" | "accuracy" | "corpus";
+  /** what the corpus is asked; null: the first example */
+  find: string | null;
 }
 
 /** A word of the text and what the network takes it for. */
@@ -602,10 +883,19 @@ export interface WrittenRequest {
   against?: string[];
 }
 
+/** Why a question cannot be answered. */
+export interface Wrong {
+  error: string;
+  /** of the character that is wrong, from 0 */
+  place: Count;
+}
+
 /** What is got from a path, by a query. */
 export interface Gets {
   "api/runs": { asked: Record<string, never>; answer: Runs };
   "api/accuracy": { asked: { run?: string }; answer: Accuracy };
+  "api/corpus": { asked: { run?: string }; answer: Corpus };
+  "api/picture": { asked: { name: string; run?: string }; answer: Picture };
 }
 
 /** What is posted to a path. */
@@ -617,4 +907,7 @@ export interface Posts {
   "api/figure": { asked: FigureRequest; answer: Figure };
   "api/written": { asked: WrittenRequest; answer: Written };
   "api/continue": { asked: ContinueRequest; answer: Continued };
+  "api/find": { asked: FindRequest; answer: Found };
+  "api/table": { asked: TableRequest; answer: Table };
+  "api/similar": { asked: SimilarRequest; answer: Similar };
 }

@@ -3,6 +3,7 @@
 
 import { RnnlensError } from "./errors.js";
 import { rint } from "./palette.js";
+import { BINS } from "./plain.js";
 import { intervalOf, meanOf } from "./scale.js";
 
 /** @typedef {import("./machine.js").Machine} Machine */
@@ -18,9 +19,8 @@ import { intervalOf, meanOf } from "./scale.js";
 
 const SHARE = 0.1; // of the labels take part in the rectangle
 const BARS = 20; // labels kept of each state
-const SPARE = 3; // times as many may be looked at to find them
+const TOO_LARGE = "the network's numbers are too large to draw; train it anew";
 const LEAST = 1e-300; // what is divided by less is infinite
-const TRIES = 100; // bounds before bisecting alone has found any
 export const DIGITS = 5; // of numbers as they are sent
 
 export class Encoder {
@@ -31,7 +31,9 @@ export class Encoder {
     this.e = room.take(labels * 4);
     this.list = room.take(labels);
     this.sums = room.take(16);
-    this.bounds = room.take(4);
+    this.axis = room.take(8);
+    this.bins = room.take(BINS * 4);
+    this.bounds = room.take(8);
     this.counts = room.take(4);
     this.grouped = room.take(groups * 4);
   }
@@ -48,9 +50,6 @@ export class Encoder {
       found.push(...(answers.several ? this.several(at, lanes, labels, palette)
         : this.four(at, lanes, labels, palette, answers)));
     }
-    if (!found.every(({ probabilities }) => Number.isFinite(probabilities[0]))) {
-      throw new RnnlensError("the network's numbers are too large to draw; train it anew");
-    }
     return found;
   }
 
@@ -59,6 +58,8 @@ export class Encoder {
     const { kernels } = this.machine;
     kernels.exponentials(x, this.e, labels, this.sums);
     const [most, , sum, weighed] = [0, 1, 2, 3].map((k) => this.kept(this.sums + 4 * k));
+    if (!sum.every(Number.isFinite)) throw new RnnlensError(TOO_LARGE);
+    this.measure(x, labels);
     const tops = this.largest(x, lanes, labels, Math.min(BARS, labels));
     const shares = answers.scale ? [] : this.shares(x, lanes, labels, palette);
     return tops.map((top, lane) => {
@@ -77,57 +78,60 @@ export class Encoder {
   }
 
   /**
-   * The `count` largest of each state, largest first and equal ones in the order of their numbers.
-   * @param {number} x @param {number} lanes @param {number} labels @param {number} count
-   * @returns {[value: number, label: number][][]}
+   * Count the logits of each state in bins from the least to the largest, so that bounds can be read off.
+   * @param {number} x @param {number} labels
    */
-  largest(x, lanes, labels, count) {
-    const { floats, kernels } = this.machine, { integers } = kernels;
-    this.separate(x, lanes, labels, count, count * SPARE);
-    const length = kernels.collect(x, labels, this.bounds, this.list);
-    /** @type {[number, number][][]} */ const found = Array.from({ length: lanes }, () => []);
-    for (let k = 0; k < length; k++) {
-      const entry = integers[this.list + k], label = entry >> 4;
-      for (let lane = 0; lane < lanes; lane++) {
-        if (entry & (1 << lane)) found[lane].push([floats[x + label * 4 + lane], label]);
-      }
-    }
-    return found.map((some) => some.sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, count));
+  measure(x, labels) {
+    const { floats, kernels } = this.machine, most = this.kept(this.sums), least = this.kept(this.sums + 4);
+    const scales = most.map((high, lane) => (high > least[lane] ? BINS / (high - least[lane]) : 0));
+    floats.set([...least, ...scales], this.axis);
+    kernels.histogram(x, labels, this.axis, this.bins);
+  }
+
+  /** The bin of a state's logit of some rank. @param {number} lane @param {number} rank */
+  binOf(lane, rank) {
+    const { integers } = this.machine.kernels;
+    let bin = BINS;
+    for (let left = rank; left > 0 && bin > 0;) left -= integers[this.bins + --bin * 4 + lane];
+    return bin;
+  }
+
+  /** Where a bin begins; rounding is never as much as a bin. @param {number} lane @param {number} bin */
+  edge(lane, bin) {
+    const { floats } = this.machine, scale = floats[this.axis + 4 + lane];
+    if (bin <= 0 || !scale) return bin <= 0 ? -Infinity : Infinity;
+    return bin >= BINS ? Infinity : Math.fround(floats[this.axis + lane] + bin / scale);
   }
 
   /**
-   * Leave a bound in the memory for each state that at least so many of its logits reach, and not more than so many
-   * unless they are equal.
-   * @param {number} x @param {number} lanes @param {number} labels @param {number} least @param {number} most
-   * @returns {number[]} how many reach it
+   * The logits of each state that lie between two of its bins, largest first and equal ones in the order of their labels.
+   * @param {number} x @param {number} labels @param {[low: number, high: number][]} bounds of each state
+   * @returns {[value: number, label: number][][]}
    */
-  separate(x, lanes, labels, least, most) {
-    const { floats, kernels } = this.machine, wanted = Math.log(Math.sqrt(least * most));
-    const high = this.kept(this.sums).map((value) => above(value)), low = this.kept(this.sums + 4);
-    const reached = low.map(() => labels), few = low.map(() => 0), settled = low.map((_, lane) => lane >= lanes || labels <= most);
-    const bounds = low.map((value, lane) => (lane < lanes ? value : Infinity));
-    for (let round = 0; settled.includes(false) && round < TRIES; round++) {
-      for (let lane = 0; lane < lanes; lane++) {
-        if (settled[lane]) continue;
-        const from = Math.log(reached[lane]), to = Math.log(few[lane] || 0.5);
-        const part = round % 3 === 2 ? 0.5 : (from - wanted) / (from - to);
-        bounds[lane] = Math.fround(low[lane] + (high[lane] - low[lane]) * Math.min(Math.max(part, 0.01), 0.99));
-        if (!(bounds[lane] > low[lane] && bounds[lane] < high[lane])) { // no number lies between: these are equal
-          bounds[lane] = low[lane];
-          settled[lane] = true;
-        }
-      }
-      floats.set(bounds, this.bounds);
-      kernels.count(x, labels, this.bounds, this.counts);
-      this.kept(this.counts).forEach((count, lane) => {
-        if (settled[lane]) return;
-        if (count < least) [high[lane], few[lane]] = [bounds[lane], count];
-        else [low[lane], reached[lane]] = [bounds[lane], count];
-        settled[lane] = count >= least && count <= most;
+  between(x, labels, bounds) {
+    const { floats, kernels } = this.machine, { integers } = kernels;
+    floats.fill(Infinity, this.bounds, this.bounds + 8);
+    floats.set(bounds.map(([low]) => low), this.bounds);
+    floats.set(bounds.map(([, high]) => high), this.bounds + 4);
+    const length = kernels.collect(x, labels, this.bounds, this.list);
+    /** @type {[number, number][][]} */ const found = bounds.map(() => []);
+    for (let k = 0; k < length; k++) {
+      const entry = integers[this.list + k], label = entry >> 4;
+      found.forEach((some, lane) => {
+        if (entry & (1 << lane)) some.push([floats[x + label * 4 + lane], label]);
       });
     }
-    floats.set(bounds, this.bounds);
-    return reached;
+    return found.map((some) => some.sort((a, b) => b[0] - a[0] || a[1] - b[1]));
+  }
+
+  /**
+   * The `count` largest of each state.
+   * @param {number} x @param {number} lanes @param {number} labels @param {number} count
+   */
+  largest(x, lanes, labels, count) {
+    const bounds = Array.from({ length: lanes }, (_, lane) =>
+      /** @type {[number, number]} */ ([this.edge(lane, this.binOf(lane, count) - 1), Infinity]));
+    return this.between(x, labels, bounds).map((some) => some.slice(0, count));
   }
 
   /**
@@ -136,29 +140,23 @@ export class Encoder {
    */
   shares(x, lanes, labels, palette) {
     const { floats, kernels } = this.machine, top = Math.max(1, Math.floor(SHARE * labels + 0.5));
-    const reached = this.separate(x, lanes, labels, top, top), count = palette.groups.length;
+    const doubtful = Array.from({ length: lanes }, (_, lane) => {
+      const bin = this.binOf(lane, top);
+      return /** @type {[number, number]} */ ([this.edge(lane, bin - 1), this.edge(lane, bin + 2)]);
+    });
+    const near = this.between(x, labels, doubtful), count = palette.groups.length;
+    floats.set(doubtful.map(([, high]) => high), this.bounds); // those of the others are infinite
+    kernels.count(x, labels, this.bounds, this.counts);
     floats.fill(0, this.grouped, this.grouped + count * 4);
     kernels.grouped(x, this.e, labels, this.bounds, palette.at, this.grouped);
-    return reached.slice(0, lanes).map((many, lane) => {
+    return near.map((some, lane) => {
       const sums = Array.from({ length: count }, (_, group) => floats[this.grouped + group * 4 + lane]);
-      if (many > top) this.withoutLast(x, lane, labels, many - top, palette, sums);
+      for (const [, label] of some.slice(0, top - floats[this.counts + lane])) {
+        sums[palette.groupOf[label]] += floats[this.e + label * 4 + lane];
+      }
       const dominant = Math.max(...sums), all = sums.reduce((sum, one) => sum + one, 0);
       return { group: sums.indexOf(dominant), share: dominant / all };
     });
-  }
-
-  /**
-   * Take the last of labels that equal the bound out of the sums again.
-   * @param {number} x @param {number} lane @param {number} labels @param {number} excess @param {Palette} palette
-   * @param {number[]} sums
-   */
-  withoutLast(x, lane, labels, excess, palette, sums) {
-    const { floats } = this.machine, bound = floats[this.bounds + lane];
-    for (let label = labels - 1; label >= 0 && excess > 0; label--) {
-      if (floats[x + label * 4 + lane] !== bound) continue;
-      sums[palette.groupOf[label]] -= floats[this.e + label * 4 + lane];
-      excess--;
-    }
   }
 
   /**
@@ -185,6 +183,7 @@ export class Encoder {
     const { floats } = this.machine;
     return Array.from({ length: lanes }, (_, lane) => {
       const logits = Array.from({ length: labels }, (_, label) => floats[x + label * 4 + lane]);
+      if (!logits.every(Number.isFinite)) throw new RnnlensError(TOO_LARGE);
       const top = logits.map((_, label) => label).sort((a, b) => logits[b] - logits[a] || a - b).slice(0, BARS);
       const entropy = logits.reduce((bits, logit) => bits + binaryBits(logit), 0), probabilities = top.map((k) => sigmoid(logits[k]));
       return { labels: top, probabilities, highest: logits[top[0]], group: palette.groupOf[top[0]],

@@ -1,7 +1,7 @@
 // What takes most of the time, by kernels.wat where the browser runs WebAssembly with SIMD, else in plain JavaScript.
 
 import { ASSEMBLED } from "./assembled.js";
-import { PlainKernels } from "./plain.js";
+import { BINS, groupsOf, PlainKernels } from "./plain.js";
 
 /** @typedef {PlainKernels | WasmKernels} Kernels */
 /** @typedef {(...numbers: number[]) => number} Kernel */
@@ -41,19 +41,22 @@ class WasmKernels {
     this.kernels.product(w * 4, x * 4, y * 4, rows, columns * 4, step * 4);
   }
 
-  /** @param {number} w @param {number} z @param {number} out @param {number} rows @param {number} columns @param {number} groups */
-  products(w, z, out, rows, columns, groups) {
-    const { products4, products1 } = this.kernels, inZ = columns * 16, inOut = rows * 16;
+  /** @param {number} w @param {number} z @param {number} out @param {number} rows @param {number} columns @param {number} count */
+  products(w, z, out, rows, columns, count) {
+    const { products4, products1 } = this.kernels, inZ = columns * 16, inOut = rows * 16, groups = groupsOf(count);
     for (let row = 0; row < rows; row += ROWS) {
-      const count = Math.min(ROWS, rows - row), even = count & ~1, from = (w + row * columns) * 4;
+      const some = Math.min(ROWS, rows - row), even = some & ~1, from = (w + row * columns) * 4;
       for (let group = 0; group < groups;) {
         const at = z * 4 + group * inZ, to = (out + row * 4) * 4 + group * inOut, four = group + 4 <= groups;
         if (four && even) products4(from, at, to, even, columns * 4, inZ, inOut);
         const done = four ? even : 0;
-        for (let k = 0; k < (four ? 4 : 1) && done < count; k++) {
-          products1(from + done * columns * 4, at + k * inZ, to + k * inOut + done * 16, count - done, columns * 4);
+        for (let k = 0; k < (four ? 4 : 1) && done < some; k++) {
+          products1(from + done * columns * 4, at + k * inZ, to + k * inOut + done * 16, some - done, columns * 4);
         }
         group += four ? 4 : 1;
+      }
+      for (let k = 0; k < count - 4 * groups; k++) {
+        this.product(w + row * columns, z + (4 * groups + k) * columns, out + (groups * rows + row) * 4 + k, some, columns, 4);
       }
     }
   }
@@ -71,6 +74,12 @@ class WasmKernels {
   /** @param {number} x @param {number} e @param {number} labels @param {number} bounds @param {number} groups @param {number} sums */
   grouped(x, e, labels, bounds, groups, sums) {
     this.kernels.grouped(x * 4, e * 4, labels, bounds * 4, groups * 4, sums * 4);
+  }
+
+  /** @param {number} x @param {number} labels @param {number} axis @param {number} bins */
+  histogram(x, labels, axis, bins) {
+    this.integers.fill(0, bins, bins + BINS * 4);
+    this.kernels.histogram(x * 4, labels, axis * 4, bins * 4, BINS);
   }
 
   /** @param {number} x @param {number} labels @param {number} bounds @param {number} list */

@@ -147,29 +147,12 @@
         (local.set $rows (i32.sub (local.get $rows) (i32.const 1)))
         (br $row))))
 
-  ;; exp of four numbers that are not positive: 2^n times the exponential of a rest of at most ln 2 / 2, by Taylor's series.
-  (func $exp (param $x v128) (result v128)
-    (local $n v128) (local $r v128) (local $p v128)
-    (local.set $x (f32x4.max (local.get $x) (v128.const f32x4 -87 -87 -87 -87))) ;; less is nothing
-    (local.set $n (f32x4.nearest (f32x4.mul (local.get $x) (f32x4.splat (f32.const 1.44269504)))))
-    ;; ln 2 in two parts, of which the first has few digits, so that its multiples are exact
-    (local.set $r (f32x4.sub (local.get $x) (f32x4.mul (local.get $n) (f32x4.splat (f32.const 0.693359375)))))
-    (local.set $r (f32x4.add (local.get $r) (f32x4.mul (local.get $n) (f32x4.splat (f32.const 0.000212194440)))))
-    (local.set $p (f32x4.splat (f32.const 0.000198412698)))
-    (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 0.00138888889))))
-    (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 0.00833333333))))
-    (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 0.0416666667))))
-    (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 0.166666667))))
-    (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 0.5))))
-    (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 1))))
-    (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 1))))
-    (f32x4.mul (local.get $p)
-      (i32x4.shl (i32x4.add (i32x4.trunc_sat_f32x4_s (local.get $n)) (i32x4.splat (i32.const 127))) (i32.const 23))))
-
-  ;; Sums are taken over pieces of 256 labels first: adding many small numbers to a large one would lose digits.
+  ;; exp(v) is 2^n times the exponential of a rest r of at most ln 2 / 2, which is p by Taylor's series. Sums are taken over
+  ;; pieces of 256 labels first: adding many small numbers to a large one would lose digits.
   (func (export "exponentials") (param $x i32) (param $e i32) (param $labels i32) (param $sums i32)
     (local $at i32) (local $end i32) (local $piece i32) (local $v v128) (local $most v128) (local $least v128)
-    (local $power v128) (local $sum v128) (local $weighed v128) (local $s v128) (local $t v128)
+    (local $n v128) (local $r v128) (local $p v128)
+    (local $sum v128) (local $weighed v128) (local $s v128) (local $t v128)
     (local.set $end (i32.add (local.get $x) (i32.shl (local.get $labels) (i32.const 4))))
     (local.set $most (v128.load (local.get $x)))
     (local.set $least (local.get $most))
@@ -188,10 +171,23 @@
         (local.set $t (v128.const f32x4 0 0 0 0))
         (loop $label
           (local.set $v (f32x4.sub (v128.load (local.get $x)) (local.get $most)))
-          (local.set $power (call $exp (local.get $v)))
-          (v128.store (local.get $e) (local.get $power))
-          (local.set $s (f32x4.add (local.get $s) (local.get $power)))
-          (local.set $t (f32x4.add (local.get $t) (f32x4.mul (local.get $power) (local.get $v))))
+          (local.set $v (f32x4.max (local.get $v) (v128.const f32x4 -87 -87 -87 -87))) ;; less is nothing
+          (local.set $n (f32x4.nearest (f32x4.mul (local.get $v) (f32x4.splat (f32.const 1.44269504)))))
+          ;; ln 2 in two parts, of which the first has few digits, so that its multiples are exact
+          (local.set $r (f32x4.sub (local.get $v) (f32x4.mul (local.get $n) (f32x4.splat (f32.const 0.693359375)))))
+          (local.set $r (f32x4.add (local.get $r) (f32x4.mul (local.get $n) (f32x4.splat (f32.const 0.00021219444)))))
+          (local.set $p (f32x4.splat (f32.const 0.00138888889)))
+          (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 0.00833333333))))
+          (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 0.0416666667))))
+          (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 0.166666667))))
+          (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 0.5))))
+          (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 1))))
+          (local.set $p (f32x4.add (f32x4.mul (local.get $p) (local.get $r)) (f32x4.splat (f32.const 1))))
+          (local.set $p (f32x4.mul (local.get $p) (i32x4.shl
+            (i32x4.add (i32x4.trunc_sat_f32x4_s (local.get $n)) (i32x4.splat (i32.const 127))) (i32.const 23))))
+          (v128.store (local.get $e) (local.get $p))
+          (local.set $s (f32x4.add (local.get $s) (local.get $p)))
+          (local.set $t (f32x4.add (local.get $t) (f32x4.mul (local.get $p) (local.get $v))))
           (local.set $e (i32.add (local.get $e) (i32.const 16)))
           (br_if $label (i32.lt_u (local.tee $x (i32.add (local.get $x) (i32.const 16))) (local.get $piece))))
         (local.set $sum (f32x4.add (local.get $sum) (local.get $s)))
@@ -225,12 +221,38 @@
       (local.set $groups (i32.add (local.get $groups) (i32.const 4)))
       (br_if $label (i32.lt_u (local.tee $x (i32.add (local.get $x) (i32.const 16))) (local.get $end)))))
 
+  ;; A bin has room for a count of each of the four states.
+  (func (export "histogram") (param $x i32) (param $labels i32) (param $axis i32) (param $bins i32) (param $count i32)
+    (local $end i32) (local $least v128) (local $scale v128) (local $last v128) (local $v v128)
+    (local $at i32)
+    (local.set $end (i32.add (local.get $x) (i32.shl (local.get $labels) (i32.const 4))))
+    (local.set $least (v128.load (local.get $axis)))
+    (local.set $scale (v128.load offset=16 (local.get $axis)))
+    (local.set $last (i32x4.splat (i32.sub (local.get $count) (i32.const 1))))
+    (loop $label
+      (local.set $v (i32x4.trunc_sat_f32x4_s
+        (f32x4.mul (f32x4.sub (v128.load (local.get $x)) (local.get $least)) (local.get $scale))))
+      (local.set $v (i32x4.shl (i32x4.min_s (local.get $v) (local.get $last)) (i32.const 4)))
+      (local.set $v (i32x4.add (local.get $v) (i32x4.splat (local.get $bins))))
+      (local.set $at (i32x4.extract_lane 0 (local.get $v)))
+      (i32.store (local.get $at) (i32.add (i32.load (local.get $at)) (i32.const 1)))
+      (local.set $at (i32x4.extract_lane 1 (local.get $v)))
+      (i32.store offset=4 (local.get $at) (i32.add (i32.load offset=4 (local.get $at)) (i32.const 1)))
+      (local.set $at (i32x4.extract_lane 2 (local.get $v)))
+      (i32.store offset=8 (local.get $at) (i32.add (i32.load offset=8 (local.get $at)) (i32.const 1)))
+      (local.set $at (i32x4.extract_lane 3 (local.get $v)))
+      (i32.store offset=12 (local.get $at) (i32.add (i32.load offset=12 (local.get $at)) (i32.const 1)))
+      (br_if $label (i32.lt_u (local.tee $x (i32.add (local.get $x) (i32.const 16))) (local.get $end)))))
+
   (func (export "collect") (param $x i32) (param $labels i32) (param $bounds i32) (param $list i32) (result i32)
-    (local $label i32) (local $bits i32) (local $start i32) (local $bound v128)
+    (local $label i32) (local $bits i32) (local $start i32) (local $low v128) (local $high v128) (local $v v128)
     (local.set $start (local.get $list))
-    (local.set $bound (v128.load (local.get $bounds)))
+    (local.set $low (v128.load (local.get $bounds)))
+    (local.set $high (v128.load offset=16 (local.get $bounds)))
     (loop $next
-      (local.set $bits (i32x4.bitmask (f32x4.ge (v128.load (local.get $x)) (local.get $bound))))
+      (local.set $v (v128.load (local.get $x)))
+      (local.set $bits (i32x4.bitmask
+        (v128.and (f32x4.ge (local.get $v) (local.get $low)) (f32x4.lt (local.get $v) (local.get $high)))))
       (if (local.get $bits) (then
         (i32.store (local.get $list) (i32.or (i32.shl (local.get $label) (i32.const 4)) (local.get $bits)))
         (local.set $list (i32.add (local.get $list) (i32.const 4)))))

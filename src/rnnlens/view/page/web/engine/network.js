@@ -5,6 +5,7 @@ import { CELLS } from "./cells.js";
 
 /** @typedef {import("./cells.js").Change} Change */
 /** @typedef {import("./machine.js").Machine} Machine */
+/** @typedef {import("./manifest.d.ts").Kind} Kind */
 /** @typedef {import("./manifest.d.ts").LayerJson} LayerJson */
 /** @typedef {import("./manifest.d.ts").NetworkJson} NetworkJson */
 /** @typedef {import("./text.js").Text} Text */
@@ -15,12 +16,15 @@ import { CELLS } from "./cells.js";
 /** @typedef {Map<number, Map<string, StateChange>>} StateEdits by timestep and by kind */
 
 export const PREDICTION = "y"; // the id of the model's own prediction
+const JOINED = "j"; // the letter of both directions' outputs side by side
 export const INPUT = "x"; // the id of what the first layer reads
 
 export class Network {
-  /** @param {NetworkJson} json @param {Text} text @param {Machine} machine */
-  constructor(json, text, machine) {
+  /** @param {NetworkJson} json @param {Kind[]} kinds @param {Text} text @param {Machine} machine */
+  constructor(json, kinds, text, machine) {
     this.json = json;
+    /** Kinds that are just the outputs of both directions side by side. */
+    this.joined = kinds.filter(({ letter }) => letter === JOINED);
     this.text = text;
     this.machine = machine;
     this.embedding = machine.tensors.perhaps(json.embedding);
@@ -39,8 +43,10 @@ export class Network {
     this.last = machine.room.take(this.maps[this.maps.length - 1]?.weight.rows ?? 0);
   }
 
-  /** How many numbers the states of a kind have, zero where nothing has been read. @param {string} kind */
+  /** A state of a kind before anything is read. @param {string} kind @returns {Float32Array} */
   zeros(kind) {
+    const joined = this.joined.find(({ id }) => id === kind);
+    if (joined) return sideBySide(joined.sources.map((source) => this.zeros(source.kind)));
     const layer = this.layers.find((one) => Object.values(one.json.ids).includes(kind));
     const letter = layer && Object.keys(layer.json.ids).find((one) => layer.json.ids[one] === kind);
     const inputs = this.embedding?.columns ?? this.text.features;
@@ -70,6 +76,10 @@ export class Network {
         for (const [letter, kind] of Object.entries(kinds)) of(states, kind)[at] = prev[letter];
         await pause();
       }
+    }
+    for (const { id, sources } of this.joined) {
+      states.set(id, Array.from({ length: last - first }, (_, at) =>
+        changes(first + at)(id, sideBySide(sources.map(({ kind }) => of(states, kind)[at])))));
     }
     if (this.json.tops.length) states.set(PREDICTION, this.tops(states, last - first));
     return states;

@@ -1,7 +1,7 @@
 // The probes of all kinds under one semantic, as rnnlens/probe/probes.py has them: what a state of some kind says about
 // the labels.
 
-import { padded } from "./unpack.js";
+import { groupsOf } from "./plain.js";
 
 /** @typedef {import("./machine.js").Machine} Machine */
 /** @typedef {import("./manifest.d.ts").ProbeJson} ProbeJson */
@@ -60,11 +60,10 @@ export class Stack {
       bias: tensors.vector(one.bias),
       labelBias: one.label_bias === null ? null : tensors.vector(one.label_bias),
     }));
-    this.groups = padded(kinds.length) / 4;
+    this.groups = groupsOf(kinds.length);
     this.count = this.labels?.rows ?? this.probes[0].map.rows; // of labels
     this.in = room.take(Math.max(...this.probes.map(({ map }) => map.stride)));
-    const narrow = this.labels ? this.groups * this.labels.stride * 4 : 0;
-    this.narrow = room.take(narrow); // coordinates of all kinds
+    this.narrow = room.take((this.labels?.stride ?? 0) * (kinds.length + 1)); // coordinates, of groups and of those left over
   }
 
   /** What each label has of its own under a kind. @param {number} k */
@@ -78,20 +77,16 @@ export class Stack {
    * @param {Float32Array[]} states @param {number} block
    */
   add(states, block) {
-    const { labels, machine, probes } = this, { floats, kernels } = machine;
-    if (labels) floats.fill(0, this.narrow, this.narrow + this.groups * labels.stride * 4);
+    const { labels, machine, probes, narrow, groups } = this, { floats, kernels } = machine;
     probes.forEach(({ map, bias }, k) => {
-      const group = k >> 2, lane = k & 3;
+      const group = k >> 2, lane = k & 3, own = block + group * this.count * 4 + lane;
       machine.put(this.prepared(k, states[k]), this.in, map.stride);
-      if (labels) {
-        const at = this.narrow + group * labels.stride * 4 + lane;
-        for (let j = 0; j < bias.length; j++) floats[at + 4 * j] = bias[j];
-        kernels.product(map.at, this.in, at, map.rows, map.stride, 4);
-      } else {
-        kernels.product(map.at, this.in, block + group * this.count * 4 + lane, map.rows, map.stride, 4);
-      }
+      if (!labels) return kernels.product(map.at, this.in, own, map.rows, map.stride, 4);
+      const start = narrow + group * labels.stride * 4, [at, step] = group < groups ? [start + lane, 4] : [start + lane * labels.stride, 1];
+      for (let j = 0; j < labels.stride; j++) floats[at + step * j] = bias[j] ?? 0;
+      kernels.product(map.at, this.in, at, map.rows, map.stride, step);
     });
-    if (labels) kernels.products(labels.at, this.narrow, block, labels.rows, labels.stride, this.groups);
+    if (labels) kernels.products(labels.at, narrow, block, labels.rows, labels.stride, probes.length);
   }
 
   /** A state as its map takes it. @param {number} k @param {Float32Array} state */

@@ -42,7 +42,7 @@ export class GridSource {
     this.kinds = manifest.kinds;
     this.semantics = manifest.run.semantics;
     this.text = new Text(manifest.text);
-    this.network = new Network(manifest.network, this.text, machine);
+    this.network = new Network(manifest.network, manifest.kinds, this.text, machine);
     this.probes = manifest.probes && new Probes(manifest.probes, machine);
     this.session = new Session(this.network, manifest.kinds);
     /** @type {Record<string, Record<string, Palette>>} */

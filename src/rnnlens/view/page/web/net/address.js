@@ -10,8 +10,17 @@ import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 export function plainView() {
   return {
     run: null, text: null, beside: null, semantic: null, palette: null, density: "bars", kinds: null,
-    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid",
+    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null,
   };
+}
+
+/** Put a view into the address bar; `step`: so that going back undoes it. @param {string} address @param {boolean} step */
+export function visit(address, step) {
+  try {
+    history[step ? "pushState" : "replaceState"](null, "", address || location.pathname + location.search);
+  } catch {
+    // In a frame that has no address, or where it changes too often, the view is all the same.
+  }
 }
 
 /** Percent-encode only what an address cannot hold. @param {string} text */
@@ -72,6 +81,7 @@ export function encode(view, usual = {}) {
   add("run");
   add("beside");
   add("page");
+  if (view.find !== null) parts.push(`find=${quoted(view.find)}`);
   if (view.text !== null && view.text !== plain.text) parts.push(`text=${quoted(view.text)}`);
   for (const edit of view.edits) parts.push(`edit=${quoted(edit).replace(/%3D/g, "=")}`);
   add("semantic");
@@ -148,8 +158,8 @@ function take(view, key, raw) {
       if (value === "") return false;
       view[key] = value;
       return true;
-    case "text":
-      view.text = value;
+    case "text": case "find":
+      view[key] = value;
       return true;
     case "density":
       if (value !== "bars" && value !== "compact") return false;
@@ -160,7 +170,7 @@ function take(view, key, raw) {
       view.naming = value;
       return true;
     case "page":
-      if (value !== "grid" && value !== "accuracy") return false;
+      if (value !== "grid" && value !== "accuracy" && value !== "corpus") return false;
       view.page = value;
       return true;
     case "bars":

@@ -1,12 +1,11 @@
-// Asking the server: one request for rows at a time, the newest wish next, again when it is gone.
+// Asking for grids: one request for rows at a time, the newest wish next, again when it is gone.
 
 import { allowed } from "../base/format.js";
 import { hold } from "../base/held.js";
 import { Refusal } from "../base/refusal.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Gets} Gets */
-/** @typedef {import("../base/schema.d.ts").Posts} Posts */
+/** @typedef {import("./source.js").Source} Source */
 /** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null, edits: string[], beside: string | null}} Wish */
 /** @typedef {{wish: Wish, more: boolean, since: number, answered: boolean, stop: AbortController}} Flight */
 /**
@@ -22,36 +21,6 @@ const LULL = 300; // ms after it before more is asked for: longer than from key 
 const UNSEEN = 160; // ms that a grid may differ from what is wished for before that is said: most answers are here
 const LATE = 250; // ms after which an answer to an older text is no longer waited for
 const PAUSES = [400, 800, 1600, 3200, 6400]; // ms before a silent server is asked again
-
-/**
- * Post a question to the server.
- * @template {keyof Posts} P
- * @param {P} path @param {Posts[P]["asked"]} asked @param {AbortSignal} [signal]
- * @returns {Promise<Posts[P]["answer"]>}
- */
-export async function ask(path, asked, signal) {
-  const sent = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) };
-  return answered(await fetch(path, signal ? { ...sent, signal } : sent));
-}
-
-/**
- * Get what the server has.
- * @template {keyof Gets} P
- * @param {P} path @param {Gets[P]["asked"]} asked
- * @returns {Promise<Gets[P]["answer"]>}
- */
-export async function get(path, asked) {
-  const query = new URLSearchParams(asked);
-  return answered(await fetch(query.size ? `${path}?${query}` : path));
-}
-
-/** What an answer holds; a refusal fails with its reason. @param {Response} answer */
-async function answered(answer) {
-  const found = await answer.json().catch(() => null);
-  if (!answer.ok) throw new Refusal(found?.error ?? `the server answered ${answer.status}`, answer.status);
-  if (found === null) throw new Refusal("the server's answer could not be read", answer.status);
-  return found;
-}
 
 /** Whether two wishes differ in their text and edits alone. @param {Wish} a @param {Wish} b */
 function alike(a, b) {
@@ -71,8 +40,8 @@ export function editedRow(before, text) {
 }
 
 export class Client {
-  /** @param {ClientCallbacks} callbacks @param {typeof ask} asks who is asked: a server, or a kernel */
-  constructor(callbacks, asks = ask) {
+  /** @param {ClientCallbacks} callbacks @param {Source["ask"]} asks who is asked: a server, a kernel or an engine */
+  constructor(callbacks, asks) {
     this.callbacks = callbacks;
     this.asks = asks;
     /** @type {{wish: Wish, grid: Held} | null} */ this.held = null;
@@ -80,6 +49,7 @@ export class Client {
     /** @type {Wish | null} */ this.next = null;
     /** @type {Flight | null} */ this.flight = null;
     this.failures = 0;
+    this.hurried = false; // whether a late answer was given up and none has come since
     this.refused = ""; // why the newest wish has no answer, or not all of it
     this.timer = 0;
     this.fading = 0;
@@ -101,8 +71,13 @@ export class Client {
     if (!flight) {
       clearTimeout(this.timer);
       this.go();
-    } else if (flight.more || !alike(flight.wish, wish) || performance.now() - flight.since > LATE) {
-      // An answer that is nearly there is let through: its rows begin the next one's.
+      return;
+    }
+    const late = !this.hurried && performance.now() - flight.since > LATE;
+    if (flight.more || late || !alike(flight.wish, wish)) {
+      // An answer that is nearly there is let through: its rows begin the next one's. So is the answer after one that was
+      // late, or whoever types on would see nothing as long as the server is slow.
+      this.hurried = late;
       flight.stop.abort();
     }
   }
@@ -168,6 +143,7 @@ export class Client {
     try {
       const answer = await this.asks("api/grid", body, flight.stop.signal);
       flight.answered = true;
+      this.hurried = false;
       const grid = hold(answer, known);
       this.held = { wish, grid };
       this.failures = 0;

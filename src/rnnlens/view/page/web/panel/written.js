@@ -17,7 +17,7 @@ export const READINGS = [
   ["gates", "through gates", "What of “without this word” runs through gates: that less the path."],
 ];
 const MOST = 14; // words in the list; of more, those with the smallest parts stand together
-const ASKED = "lchky"; // memories, outputs, the prediction
+const ASKED = "lchkjy"; // memories, outputs, the prediction
 const BAR = 74, HIGH = 11;
 
 /** Whether a state can be asked who wrote it. @param {Column} column */

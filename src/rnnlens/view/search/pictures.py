@@ -1,0 +1,221 @@
+"""Pictures of a whole corpus: the numbers, and for each mark the question that leads to its words.
+
+Every picture is the answer to one SQL question. What a corpus or a network does not have is said.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from rnnlens.errors import RnnlensError
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.probe.semantics import offset
+from rnnlens.view.search.asking import as_kind, as_text, memories, possible
+from rnnlens.view.search.index import Index
+from rnnlens.view.search.layout import Pair, label_column
+from rnnlens.view.search.sql import column
+from rnnlens.view.source import GridSource
+
+MOST_KINDS = 40  # in a matrix
+MOST_PAIRS = 600  # of kinds whose divergence is ranked
+FAR = 0.5  # bits: a prediction that has turned
+_BINS, _HIGH = 28, 40  # across, at most; up
+SECONDS = 60.0  # after which a picture is given up
+
+
+class MissingError(RnnlensError):
+    """What a corpus or a network lacks for a picture."""
+
+
+def picture(lens: GridSource, index: Index, name: str) -> dict[str, Any]:
+    """A picture, which is computed once for an index; `missing` says why there is none."""
+    if name not in PICTURES:
+        raise RnnlensError(f"there is no picture {name!r}; there is {', '.join(PICTURES)}")
+    held = _held.setdefault(index, {})
+    if name not in held:
+        empty = {"name": name, "missing": "", **dict.fromkeys(PICTURES)}
+        try:
+            held[name] = {**empty, name: PICTURES[name](lens, index)}
+        except MissingError as error:
+            held[name] = {**empty, "missing": str(error)}
+    return held[name]
+
+
+_held: WeakKeyDictionary[Index, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+
+
+def drawn_kinds(index: Index) -> list[str]:
+    """The kinds that are drawn side by side: all, or those nearest to the prediction."""
+    return list(index.contents.kinds[-MOST_KINDS:])
+
+
+def disagreement(_: GridSource, index: Index) -> dict[str, Any]:
+    """How often two kinds expect different groups, and different labels."""
+    kinds = drawn_kinds(index)
+    pairs = list(combinations(kinds, 2))
+    if not pairs:
+        raise MissingError("The index has one kind alone, so there is nothing to compare.")
+    sql = []
+    for a, b in pairs:
+        for one, other in ((f"{a}_group", f"{b}_group"), (label_column(a, 1), label_column(b, 1))):
+            sql.append(f"count(*) FILTER (WHERE {column(one)} <> {column(other)})")
+    counts = _row(index, sql)
+    words = index.manifest.rows
+    cells = []
+    for k, (a, b) in enumerate(pairs):
+        asked = f"{as_kind(a)} disagrees with {as_kind(b)}"
+        cells.append({
+            "kind": a, "other": b, "groups": counts[2 * k] / words,
+            "labels": counts[2 * k + 1] / words, "question": possible(index, asked),
+            "label_question": possible(index, f"{asked} on label"),
+        })  # fmt: skip
+    return {"kinds": kinds, "left_out": len(index.contents.kinds) - len(kinds), "pairs": cells}
+
+
+def turns(lens: GridSource, index: Index) -> dict[str, Any]:
+    """The edges of the network by how far the predictions at their ends are apart, on average."""
+    pairs = index.contents.pairs[-MOST_PAIRS:]
+    if not pairs:
+        raise MissingError("The index compares no kinds.")
+    names = [column(pair.column) for pair in pairs]
+    sql = [part for name in names for part in (
+        f"avg({name})", f"count(*) FILTER (WHERE {name} > {FAR})", f"count({name})")]  # fmt: skip
+    numbers = _row(index, sql)
+    feeding = {
+        (kind.id, edge.kind, edge.back)
+        for kind in (*lens.model.kinds, lens.model.prediction)
+        for edge in kind.sources
+    }
+    edges = []
+    for k, pair in enumerate(pairs):
+        mean, far, words = numbers[3 * k : 3 * k + 3]
+        if mean is None:  # it is never there, as in sentences of one word
+            continue
+        asked = f"{as_kind(pair.kind)} differs from {_other(pair)}"
+        question = f"{asked} > {FAR:g} sort by {asked} desc"
+        edges.append({
+            "kind": pair.kind, "other": pair.name, "sort": _sort(pair, feeding),
+            "bits": min(1.0, max(0.0, mean)), "far": far, "words": words,
+            "question": possible(index, question),
+        })  # fmt: skip
+    edges.sort(key=lambda edge: -edge["bits"])
+    return {"far": FAR, "edges": edges}
+
+
+def _other(pair: Pair) -> str:
+    return as_kind(pair.other) + (f"@{-pair.back:+d}" if pair.back else "")
+
+
+def _sort(pair: Pair, feeding: set[tuple[str, str, int]]) -> str:
+    """Whether the other feeds the kind, is the kind itself a step before, or stands beside it."""
+    if (pair.kind, pair.other, pair.back) in feeding:
+        return "feeds"
+    return "step" if pair.back else "beside"
+
+
+def surprise(_: GridSource, index: Index) -> dict[str, Any]:
+    """How surprised the model is by how undecided it was, as a density of words."""
+    if not index.contents.follows:
+        raise MissingError(
+            "The model's labels are not the words that follow, so the corpus does not tell what "
+            "would surprise it."
+        )
+    most = math.log2(max(2, len(index.labels)))
+    width = 2.0 ** max(-5, math.ceil(math.log2(most / _BINS)))
+    entropy = column(f"{PREDICTION}_entropy")
+    rows = index.ask(
+        f"SELECT floor({entropy} / {width})::INT AS x, "
+        f"least(floor(surprisal / {width})::INT, {_HIGH - 1}) AS y, count(*) AS words "
+        "FROM words WHERE surprisal IS NOT NULL GROUP BY x, y ORDER BY x, y",
+        SECONDS,
+    ).to_pylist()
+    if not rows:
+        raise MissingError("No word of this corpus has another after it.")
+    cells = []
+    for row in rows:
+        x, y = row["x"] * width, row["y"] * width
+        asked = f"y entropy >= {x:g} and y entropy < {x + width:g} and surprisal >= {y:g}"
+        if row["y"] < _HIGH - 1:
+            asked += f" and surprisal < {y + width:g}"
+        cells.append({**row, "question": possible(index, f"{asked} sort by surprisal desc")})
+    return {
+        "width": width,
+        "columns": 1 + max(row["x"] for row in rows),
+        "rows": 1 + max(row["y"] for row in rows),
+        "cells": cells,
+    }
+
+
+def by_tag(lens: GridSource, index: Index) -> dict[str, Any]:
+    """How often the two memories of a layer expect different groups, by part of speech."""
+    pairs = memories(index, lens.model.kinds)[-8:]
+    if not pairs:
+        raise MissingError(
+            "This network has no two memories, one that is kept and one that is new, to compare."
+        )
+    differs = [f"{column(f'{a}_group')} <> {column(f'{b}_group')}" for a, b in pairs]
+    counts = ", ".join(
+        f"count(*) FILTER (WHERE {differ}) AS n{k}" for k, differ in enumerate(differs)
+    )
+    rows = index.ask(
+        f"SELECT tag, count(*) AS words, {counts} FROM words WHERE tag IS NOT NULL "
+        "GROUP BY tag ORDER BY words DESC, tag",
+        SECONDS,
+    ).to_pylist()
+    if not rows:
+        raise MissingError("This corpus has no parts of speech.")
+    shown = []
+    for k, (a, b) in enumerate(pairs):
+        asked = f"{as_kind(a)} disagrees with {as_kind(b)} and tag = "
+        tags = [
+            {"tag": row["tag"], "words": row["words"], "count": row[f"n{k}"],
+             "question": possible(index, asked + as_text(row["tag"]))}
+            for row in rows
+        ]  # fmt: skip
+        shown.append({"kind": a, "other": b, "tags": tags})
+    return {"pairs": shown}
+
+
+def reach(lens: GridSource, index: Index) -> dict[str, Any]:
+    """How much each kind tells of the labels around, as `rnnlens eval --horizon` measured it."""
+    rows: Sequence[Mapping[str, Any]] = lens.scores.reach
+    if not rows:
+        where = lens.run.path if lens.run else "RUN"
+        raise MissingError(f"It was not measured yet; run: rnnlens eval {where} --horizon 4")
+    known = set(index.contents.kinds) if index.contents.follows else set()
+    cells = []
+    for row in rows:
+        here = row["semantic"] == index.contents.semantic and row["kind"] in known
+        asked = f"{as_kind(row['kind'])} rank = 1" if here else ""
+        cells.append({
+            "kind": row["kind"], "steps": offset(row["semantic"]), "told": _told(row),
+            "perplexity": row["perplexity"], "unigram": row["unigram"],
+            "question": asked and possible(index, asked),
+        })  # fmt: skip
+    return {"cells": cells}
+
+
+def _told(row: Mapping[str, Any]) -> float | None:
+    """Of the bits that frequencies leave open, the share that a kind tells: 0 none, 1 all."""
+    left, all_ = row["perplexity"], row["unigram"]
+    if left is None or left < 1 or all_ <= 1:
+        return None
+    return max(0.0, 1 - math.log(left) / math.log(all_))
+
+
+def _row(index: Index, sql: Sequence[str]) -> list[Any]:
+    """The answers to many questions about all words."""
+    named = ", ".join(f"{one} AS n{k}" for k, one in enumerate(sql))
+    (row,) = index.ask(f"SELECT {named} FROM words", SECONDS).to_pylist()
+    return list(row.values())
+
+
+PICTURES: dict[str, Callable[[GridSource, Index], dict[str, Any]]] = {
+    "disagreement": disagreement,
+    "turns": turns,
+    "surprise": surprise,
+    "reach": reach,
+    "tags": by_tag,
+}

@@ -152,7 +152,7 @@ def _probes(probes: Probes, semantics: Sequence[str], tensors: Tensors) -> dict[
         "spreads": {
             kind: {
                 "deviation": tensors.exact("spreads", spread.deviation),
-                "packed": tensors.half("spreads", spread.packed),
+                "packed": tensors.rows("spreads", spread.packed[None]),
             }
             for kind, spread in probes.spreads.items()
         },

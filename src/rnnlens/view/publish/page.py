@@ -2,10 +2,11 @@
 
 import gzip
 import json
-from base64 import b64encode
 from functools import cache
 from html import escape
 from typing import Any
+
+import numpy as np
 
 from rnnlens.view.page.bundle import (
     bundle,
@@ -43,6 +44,8 @@ cut short, or the browser is older than 2022: get the file again, or open it in 
 </body>
 </html>
 """
+_CODES = np.arange(128, dtype=np.uint8)
+_CODES[[0, ord("\r"), ord("<")]] = range(ord("À"), ord("À") + 3)
 
 
 def live_page(packed: Packed, head: dict[str, Any]) -> bytes:
@@ -73,4 +76,15 @@ def _script(entry: str) -> str:
 
 def _zipped(data: bytes) -> str:
     """As net/unzip.js reads it; the same bytes give the same text."""
-    return b64encode(gzip.compress(data, mtime=0)).decode()
+    return seven_bits(gzip.compress(data, mtime=0))
+
+
+def seven_bits(data: bytes) -> str:
+    """Bytes as text that HTML leaves as it is, seven bits a character: it takes an eighth less room
+    than base64. The characters are those of ASCII but for three, which one of Latin-1 stands for.
+    """
+    blocks = np.frombuffer(data + bytes(-len(data) % 7), np.uint8).reshape(-1, 7).astype(np.uint64)
+    number = (blocks << np.arange(48, -1, -8, dtype=np.uint64)).sum(1, dtype=np.uint64)  # 56 bits
+    codes = (number[:, None] >> np.arange(49, -1, -7, dtype=np.uint64)) & np.uint64(127)
+    text = _CODES[codes.astype(np.uint8).ravel()].tobytes().decode("latin-1")
+    return text[: -(-8 * len(data) // 7)]

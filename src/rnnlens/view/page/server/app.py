@@ -28,6 +28,7 @@ from rnnlens.view.page.server.token import Locked
 from rnnlens.view.page.server.work import Work
 from rnnlens.view.pair.readings import following, turning
 from rnnlens.view.pair.source import SideBySide
+from rnnlens.view.publish.publish import Words, published
 from rnnlens.view.why.continuation import continued_json
 from rnnlens.view.why.written import written_json
 
@@ -108,6 +109,12 @@ def _add_questions(
     async def standalone(request: Request) -> Response:
         """The page in one file, ready for a grid to be put into it."""
         return HTMLResponse(await work.do(request, lambda: bundle.standalone(None)))
+
+    @app.post("/api/publish", response_class=HTMLResponse, responses=_PAGE)
+    async def publish(request: Request, asked: questions.PublishRequest) -> Response:
+        """The live page of a run in one file, which reads a text first and then any other."""
+        lens, words = chosen(asked.run), Words(text=asked.text)
+        return HTMLResponse(await work.do(request, lambda: published(lens, words=words).page))
 
 
 def _add_readings(app: FastAPI, chosen: _Chosen, work: Work) -> None:

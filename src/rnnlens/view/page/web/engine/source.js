@@ -28,7 +28,8 @@ import { parsed } from "./why/edits.js";
  */
 /** @typedef {import("./session.js").Changes} Changes */
 
-export const LONGEST_TEXT = 20_000, LONGEST = 2_000; // characters, words
+export const LONGEST_TEXT = 20_000; // characters
+export const LONGEST = 2_000; // words
 const LIMIT = 100; // rows to answer with where nobody says
 const STEP = 24; // rows whose states are read at once
 

@@ -91,7 +91,7 @@ export function standalonePage(empty, grid, view, bits) {
  * @param {Fetch} file @param {Held} grid @param {View} view @param {[string, number, string, number, number][]} bits
  */
 export async function saveHtml(file, grid, view, bits) {
-  const empty = await file("api/standalone", {});
+  const empty = await file("api/standalone");
   const page = standalonePage(await empty.text(), grid, view, bits);
   download(new Blob([page], { type: "text/html" }), fileName(grid.text, "html"));
 }
@@ -100,8 +100,8 @@ export async function saveHtml(file, grid, view, bits) {
  * The page with all that it asks for inside, which reads whatever is typed without a server.
  * @param {Fetch} file @param {Held} grid
  */
-export async function saveLive(file, { run, text, semantic }) {
-  const page = await file("api/publish", { run, text, semantic });
+export async function saveLive(file, { run, text }) {
+  const page = await file("api/publish", { run, text });
   download(page, fileName(run, "html"));
 }
 

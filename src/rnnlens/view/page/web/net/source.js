@@ -8,32 +8,31 @@ import { Refusal } from "../base/refusal.js";
  * `file` fetches what only Python writes, a page or a figure for print; null where there is no Python.
  * @typedef {{ask: <P extends keyof Posts>(path: P, asked: Posts[P]["asked"], signal?: AbortSignal) => Promise<Posts[P]["answer"]>,
  *   get: <P extends keyof Gets>(path: P, asked: Gets[P]["asked"]) => Promise<Gets[P]["answer"]>,
- *   file: ((path: string, asked: Record<string, string>) => Promise<Blob>) | null}} Source
+ *   file: ((path: string, asked?: object) => Promise<Blob>) | null}} Source
  */
 
 /** @type {Source} */
 export const server = {
   /** Post a question. */
   async ask(path, asked, signal) {
-    const sent = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) };
-    return answered(await fetch(path, signal ? { ...sent, signal } : sent));
+    return answered(await fetch(path, signal ? { ...posted(asked), signal } : posted(asked)));
   },
 
   /** Get what the server has. */
   async get(path, asked) {
-    return answered(await fetch(address(path, asked)));
+    const query = new URLSearchParams(asked);
+    return answered(await fetch(query.size ? `${path}?${query}` : path));
   },
 
   async file(path, asked) {
-    const answer = await fetch(address(path, asked));
+    const answer = await fetch(path, asked && posted(asked));
     return answer.ok ? answer.blob() : answered(answer);
   },
 };
 
-/** @param {string} path @param {Record<string, any>} asked */
-function address(path, asked) {
-  const query = new URLSearchParams(asked);
-  return query.size ? `${path}?${query}` : path;
+/** @param {object} asked */
+function posted(asked) {
+  return { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) };
 }
 
 /** What an answer holds; a refusal fails with its reason. @param {Response} answer */

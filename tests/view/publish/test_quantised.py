@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from tests.shown import ROOT
+from scripts import kernels
 from tests.view.conftest import wave
 
 from rnnlens.errors import RnnlensError
@@ -70,8 +70,5 @@ def test_other_precisions_are_refused():
 
 
 @pytest.mark.slow
-def test_the_kernels_that_are_shipped_are_those_of_the_source(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "scripts")
-    import kernels
-
+def test_the_kernels_that_are_shipped_are_those_of_the_source():
     assert kernels.SHIPPED.read_text(encoding="utf-8") == kernels.assembled()

@@ -2,7 +2,7 @@
 // colours, ready to be asked.
 
 import { thousands } from "../base/format.js";
-import { changesOf } from "./difference.js";
+import { Comparison } from "./difference.js";
 import { RnnlensError } from "./errors.js";
 import { Network, of, PREDICTION } from "./network.js";
 import { Palette } from "./palette.js";
@@ -50,6 +50,8 @@ export class GridSource {
     this.palettes = mapped(manifest.palettes, (some) => mapped(some, (one) => new Palette(one, machine)));
     this.rows = new Rows(this.session, this.probes, manifest.semantics, this.palettes,
       (semantic) => this.answers(semantic), manifest.predicts, machine);
+    const counts = Object.keys(manifest.semantics).map((one) => this.answers(one)).map(({ names, several }) => names.length * (several ? 2 : 1));
+    this.comparison = new Comparison(Math.max(...counts), machine);
   }
 
   /** What the states are asked for under a semantic. @param {string} semantic */
@@ -192,7 +194,7 @@ export class GridSource {
     for (let t = first; t < last; t++) { // one at a time: the logits of two rows are held
       const before = await this.said(unedited, t, pause);
       const after = t < (asked.edits?.first ?? 0) ? before : await this.said(asked, t, pause);
-      rows.push(await changesOf(after, before, asked.answers, pause));
+      rows.push(await this.comparison.changes(after, before, asked.answers, pause));
     }
     return rows;
   }

@@ -1,8 +1,7 @@
 // Where predictions turn: how far each state lies from those that feed it and from the row above, and how surprising the
 // words were that came.
 
-import { logSumExp, pooled } from "./answers.js";
-import { bitsBetween, distribution } from "./difference.js";
+import { pooled } from "./answers.js";
 import { PREDICTION } from "./network.js";
 import { rounded } from "./python.js";
 
@@ -53,10 +52,11 @@ export class Turns {
   /** @param {string} kind @param {number} t @param {Float32Array} logits */
   keep(kind, t, logits) {
     const { answers, came, ids } = this.asked, compared = pooled(answers, logits);
-    const here = this.known.get(t) ?? new Map();
-    if (!here.has(kind)) this.known.set(t, here.set(kind, distribution(compared)));
-    const label = t + 1 < ids.length ? came[t + 1] : -1;
-    if (kind === PREDICTION && label >= 0) this.surprisals.set(t, (logSumExp(compared) - compared[label]) / Math.LN2);
+    const here = this.known.get(t) ?? new Map(), label = t + 1 < ids.length ? came[t + 1] : -1;
+    if (here.has(kind)) return;
+    const said = this.source.comparison.distribution(compared);
+    this.known.set(t, here.set(kind, said));
+    if (kind === PREDICTION && label >= 0) this.surprisals.set(t, (said.norm - compared[label]) / Math.LN2);
   }
 
   /** Between two states; null where there is none of them. @param {Place} a @param {Place} b @param {Pause} pause */
@@ -64,6 +64,6 @@ export class Turns {
     await pause();
     if (Math.min(from, to) < 0 || Math.max(from, to) >= this.asked.ids.length) return null;
     const a = this.known.get(from)?.get(kind), b = this.known.get(to)?.get(other);
-    return a && b ? rounded(bitsBetween(a, b), 4) : null;
+    return a && b ? rounded(this.source.comparison.bitsBetween(a, b), 4) : null;
   }
 }

@@ -1,13 +1,12 @@
 // Grids of two texts side by side, beside those of single texts.
 
-import { changesOf } from "../difference.js";
 import { RnnlensError } from "../errors.js";
 import { OTHER } from "../payload.js";
 import { first, repr } from "../python.js";
 import { GridSource } from "../source.js";
 import { firstOther } from "../unchanged.js";
 import { parsed } from "../why/edits.js";
-import { twoTexts } from "./notation.js";
+import { plain, twoTexts } from "./notation.js";
 import { Pairing } from "./pairing.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
@@ -77,6 +76,11 @@ export class SideBySide extends GridSource {
     return grid;
   }
 
+  /** The words of a single text, whose braces may have backslashes before them. @param {string} text */
+  words(text) {
+    return super.words(plain(text, this.text.index));
+  }
+
   /** Whether a text is one; lines of two texts are no rows of one. @param {string} text */
   isOne(text) {
     return this.unlessRefused(() => this.twoTexts(text) === null, false);
@@ -131,7 +135,7 @@ export class SideBySide extends GridSource {
         continue;
       }
       const before = await this.said(asked[0], a, pause), after = await this.said(asked[1], b, pause);
-      changes.push(await changesOf(after, before, asked[0].answers, pause));
+      changes.push(await this.comparison.changes(after, before, asked[0].answers, pause));
     }
     return {
       labels: { ...drawn[1].labels, ...drawn[0].labels },

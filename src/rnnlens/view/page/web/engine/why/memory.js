@@ -15,6 +15,24 @@ const MEMORIES = {
 };
 const MEMORY_LETTERS = "lckh";
 
+/**
+ * The same of states that stand side by side in the one that is mapped, equally wide.
+ * @param {Direction} direction @param {string[]} kinds @returns {Direction[]}
+ */
+export function split({ step, weight, constant }, kinds) {
+  const wide = weight.length / kinds.length;
+  return kinds.map((kind, k) =>
+    ({ kind, step, weight: weight.slice(k * wide, (k + 1) * wide), constant: k ? 0 : constant }));
+}
+
+/** The parts and rests of several states together. @param {Split[]} splits @returns {Split} */
+export function added(splits) {
+  return {
+    parts: splits[0].parts.map((_, t) => splits.reduce((sum, { parts }) => sum + parts[t], 0)),
+    rest: splits.reduce((sum, { rest }) => sum + rest, 0),
+  };
+}
+
 /** Why a reading cannot be given, in one line. */
 export class UnknownWay extends Error {}
 

@@ -55,6 +55,7 @@ def packed(lens: GridSource, semantics: Sequence[str], precision: Precision = "i
         "text": text_json(lens.session.text),
         "answer": lens.session.answer,
         "predicts": model.predicts,
+        "causal": model.causal,
         "kinds": [asdict(kind) for kind in model.kinds],
         "network": _network(checked_anatomy(lens), tensors),
         "probes": None if probes is None else _probes(probes, semantics, tensors),

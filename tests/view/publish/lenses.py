@@ -6,7 +6,6 @@ from tests.view.conftest import formula_probes
 
 from rnnlens.corpus.answers import Answers
 from rnnlens.probe.probes import Probes
-from rnnlens.view.encoding import palettes_of
 from rnnlens.view.lens import Lens
 from rnnlens.view.session import Session
 
@@ -18,7 +17,8 @@ def of_sets(lens: Lens) -> Lens:
     """The same network, whose labels hold or not each by itself, with probes for them."""
     answers = Answers(lens.labels, several=True)
     side = replace(lens.session.text, follows=False, answers=answers)
-    return Lens("sets", Session(lens.model, side), palettes_of(answers), lens.probes)
+    palettes = {name: replace(one, answers=answers) for name, one in lens.palettes.items()}
+    return Lens("sets", Session(lens.model, side), palettes, lens.probes)
 
 
 def of_others(lens: Lens) -> Lens:

@@ -57,7 +57,7 @@ def packed(lens: GridSource, semantics: Sequence[str], precision: Precision = "i
         "predicts": model.predicts,
         "causal": model.causal,
         "kinds": [asdict(kind) for kind in model.kinds],
-        "network": _network(checked_anatomy(lens), tensors),
+        "network": {**_network(checked_anatomy(lens), tensors), "causal": model.causal},
         "probes": None if probes is None else _probes(probes, semantics, tensors),
         "semantics": {semantic: _semantic(lens, semantic) for semantic in shown},
         "palettes": {key: _palettes(some, tensors) for key, some in palettes.items()},

@@ -45,6 +45,7 @@ export interface NetworkJson {
   tops: string[]; // the kinds that the prediction is made of, side by side
   maps: { weight: Numbered; bias: Numbered | null }[]; // from these to the prediction, one by one
   whole: boolean; // whether the prediction is one for a whole text
+  causal: boolean; // whether Python knows that a state depends on nothing after it
 }
 
 export interface ProbeJson {

@@ -55,7 +55,6 @@ def packed(lens: GridSource, semantics: Sequence[str], precision: Precision = "i
         "text": text_json(lens.session.text),
         "answer": lens.session.answer,
         "predicts": model.predicts,
-        "causal": model.causal,
         "kinds": [asdict(kind) for kind in model.kinds],
         "network": {**_network(checked_anatomy(lens), tensors), "causal": model.causal},
         "probes": None if probes is None else _probes(probes, semantics, tensors),

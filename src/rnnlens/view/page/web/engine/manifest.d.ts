@@ -88,7 +88,6 @@ export interface Manifest {
   text: TextJson;
   answer: "last" | "mean" | null;
   predicts: boolean;
-  causal: boolean; // whether Python, too, knows that no state depends on words after it
   kinds: Kind[];
   network: NetworkJson;
   probes: ProbesJson | null;

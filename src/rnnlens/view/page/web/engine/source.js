@@ -122,7 +122,7 @@ export class GridSource {
     const known = this.text.encode(this.words(previous).slice(0, LONGEST));
     let first = Math.min(firstNew(asked.ids, known, this.offset(asked.semantic)),
       firstOther(asked.edits?.edits ?? [], parsed(question.previous_edits ?? [])));
-    if (first < count && !this.manifest.causal) first = 0;
+    if (first < count && !this.network.causal) first = 0;
     first = Math.min(first, have, count);
     const last = Math.min(count, first + limit);
     /** @type {Pick<Grid, "labels" | "changes" | "rows">} */ const all = { labels: {}, changes: [], rows: [] };

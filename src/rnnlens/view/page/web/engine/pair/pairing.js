@@ -57,7 +57,7 @@ export class Pairing {
   /** How many rows have the same states in both texts, and how many the same labels, too. */
   sameUntil() {
     const [first, second] = this.asked, offset = this.source.offset(first.semantic);
-    if (!this.source.manifest.causal) return [0, 0];
+    if (!this.source.network.causal) return [0, 0];
     let states = 0;
     while (states < first.ids.length && first.ids[states] === second.ids[states]) states++;
     return [states, firstNew(first.ids, second.ids, offset)];
@@ -67,7 +67,7 @@ export class Pairing {
   firstNew(before) {
     const first = this.asked.map((now, k) => firstNew(now.ids, before.asked[k].ids, this.source.offset(now.semantic)));
     const changed = first.some((row, k) => row < this.asked[k].ids.length);
-    if (changed && !this.source.manifest.causal) return 0;
+    if (changed && !this.source.network.causal) return 0;
     const at = this.lines.findIndex((line, k) => {
       const isNew = line.rows.some((row, side) => row !== null && row >= first[side]);
       return isNew || !before.lines[k] || key(line) !== key(before.lines[k]);

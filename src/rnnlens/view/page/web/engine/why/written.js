@@ -41,7 +41,7 @@ class Question {
     this.contrast = contrast;
     this.pause = pause;
     // Words after the state have no part in it, where none is read before its time.
-    this.ids = source.manifest.causal ? asked.ids.slice(0, step + 1) : asked.ids;
+    this.ids = source.network.causal ? asked.ids.slice(0, step + 1) : asked.ids;
     this.instead = source.text.unknown;
     this.rows = this.linear();
   }

@@ -62,7 +62,9 @@ class Question {
       }
       const directions = this.directions(), { layers } = source.network;
       const { states } = await source.read(ids, 0, ids.length, null, this.pause);
-      const way = added(directions.map((one) => path(layers, states, one, this.inputs())));
+      const inputs = this.inputs(), ways = [];
+      for (const one of directions) ways.push(await path(layers, states, one, inputs, this.pause));
+      const way = added(ways);
       answer.path = way.parts.map(sent);
       answer.path_rest = rounded(way.rest, 5);
       answer.gates = without.map((value, k) => sent(value - way.parts[k]));

@@ -110,7 +110,7 @@ class Chance:
         return " ".join(self.pick(*self.known) for _ in range(count))
 
     def text(self) -> str:
-        return self.mostly(self.words(), self.pick("", "{a|the} dog {", "a}"))
+        return self.mostly(self.words(), self.pick("", "{a|the} dog {", "a}", "\\{a|b\\}"))
 
     def pair(self) -> str:
         return f"{self.words(3)} {{{self.words(2)}|{self.pick('', self.words(2))}}} {self.words(3)}"

@@ -34,7 +34,7 @@ def lenses(tmp_path):
         cell: opened(Run(formula_run(tmp_path / cell, cell, family)))
         for cell, family in (("lstm", "shared"), ("gru", "linear"), ("rnn", "shared"))
     }
-    bundled = [opened(run_at(name)) for name in ("english-tags", "brackets")]
+    bundled = [opened(run_at(name)) for name in ("english-tags", "brackets", "waves")]
     return [*formulas.values(), of_sets(formulas["gru"]), of_others(formulas["lstm"]), *bundled]
 
 

@@ -9,12 +9,11 @@ import { RnnlensError } from "../errors.js";
 import { INPUT, of, PREDICTION } from "../network.js";
 import { rounded } from "../python.js";
 import { Contrast } from "./contrast.js";
-import { path, stored, UnknownWay } from "./memory.js";
+import { added, path, split, stored, UnknownWay } from "./memory.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {import("../source.js").GridSource} GridSource */
 /** @typedef {import("../source.js").Request} Request */
-/** @typedef {import("./memory.js").Direction} Direction */
 /** @typedef {import("../../base/schema.d.ts").Posts} Posts */
 /** @typedef {Posts["api/written"]["answer"]} Written */
 
@@ -61,15 +60,17 @@ class Question {
         throw new UnknownWay("the model reads a mark first, so that its states are not beside the words that they have "
           + "read; `without` is the truth");
       }
-      const direction = this.direction(), { layers } = source.network;
+      const directions = this.directions(), { layers } = source.network;
       const { states } = await source.read(ids, 0, ids.length, null, this.pause);
-      const way = path(layers, states, direction, this.inputs());
+      const inputs = this.inputs(), ways = [];
+      for (const one of directions) ways.push(await path(layers, states, one, inputs, this.pause));
+      const way = added(ways);
       answer.path = way.parts.map(sent);
       answer.path_rest = rounded(way.rest, 5);
       answer.gates = without.map((value, k) => sent(value - way.parts[k]));
-      const split = stored(layers, states, direction);
-      answer.stored = split.parts.map(sent);
-      answer.stored_rest = rounded(split.rest, 5);
+      const kept = added(directions.map((one) => stored(layers, states, one)));
+      answer.stored = kept.parts.map(sent);
+      answer.stored_rest = rounded(kept.rest, 5);
     } catch (error) {
       if (!(error instanceof UnknownWay)) throw error;
       answer.note = error.message;
@@ -77,8 +78,8 @@ class Question {
     return answer;
   }
 
-  /** The state that the contrast is a linear map of, and that map. @returns {Direction} */
-  direction() {
+  /** The states that the contrast is a linear map of, and that map: one state, or the two that are joined in it. */
+  directions() {
     const { tops, whole } = this.source.network.json, { rows } = this, mix = this.contrast.weights;
     if (!rows || (this.kind === PREDICTION && tops.length !== 1)) {
       throw new UnknownWay("the model's prediction was found to be no linear map of one of its states, so that it cannot "
@@ -93,7 +94,8 @@ class Question {
       if (whole) step = isReverse ? 0 : this.ids.length - 1;
       [kind] = tops;
     }
-    return { kind, step, weight, constant };
+    const joined = this.source.network.joined.find(({ id }) => id === kind);
+    return split({ kind, step, weight, constant }, joined ? joined.sources.map((source) => source.kind) : [kind]);
   }
 
   /** The linear map from the state to the labels' logits; null: there is none, as from a number to its bins. */

@@ -50,7 +50,7 @@ def packed(lens: GridSource, semantics: Sequence[str], precision: Precision = "i
         "precision": precision,
         "name": lens.name,
         "title": lens.title,
-        "run": {**lens.summary(), "semantics": list(semantics)},
+        "run": {**lens.summary(), "semantics": list(semantics), "corpus": False},
         "accuracy": _accuracy(lens, semantics),
         "text": text_json(lens.session.text),
         "answer": lens.session.answer,

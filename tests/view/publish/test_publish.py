@@ -52,8 +52,11 @@ def test_what_is_zipped_is_read_again():
     datas = [b"", b"\0\r<", bytes(range(256)) * 30, *(bytes([k]) * k for k in range(20))]
     texts = [seven_bits(gzip.compress(data, mtime=0)) for data in datas]
     assert not set("".join(texts)) & {"\0", "\r", "<"}
-    assert [bytes(map(int, found)) for found in answered("unzip.mjs", texts)] == datas
-    broken = [texts[2][:-9], texts[2][:50] + "!" + texts[2][51:], "?", "\u4e2d"]
+    pairs = [(text, len(data)) for text, data in zip(texts, datas, strict=True)]
+    assert [bytes(map(int, found)) for found in answered("unzip.mjs", pairs)] == datas
+    text, size = pairs[2]
+    broken = [(text[:-9], size), (text[:50] + "!" + text[51:], size), ("?", 1), ("\u4e2d", 1)]
+    broken += [(text, size - 1), (text, size + 1)]
     assert all("damaged" in found for found in answered("unzip.mjs", broken))
 
 

@@ -57,14 +57,16 @@ def live_page(packed: Packed, head: dict[str, Any]) -> bytes:
         f"style-src {source_hash(style)}; worker-src blob:; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
+    manifest = json.dumps(packed.manifest, allow_nan=False).encode()
+    sizes = {"manifest": len(manifest), "weights": len(packed.blob)}
     return _SHELL.format(
         policy=policy,
         title=escape(f"rnnlens · {head['run']['title']}"),
         style=style,
-        head=embeddable(head),
+        head=embeddable({**head, "sizes": sizes}),
         script=script,
         engine=engine,
-        manifest=_zipped(json.dumps(packed.manifest, allow_nan=False).encode()),
+        manifest=_zipped(manifest),
         weights=_zipped(packed.blob),
     ).encode("utf-8", "replace")
 

@@ -23,7 +23,8 @@ function begin() {
   const line = document.getElementById("opening");
   try {
     /** @type {import("./net/engine.js").Head} */ const head = JSON.parse(taken("head"));
-    const engine = arrived().then(() => engineOf(taken("engine"), { manifest: taken("manifest"), weights: taken("weights") }));
+    const engine = arrived().then(() => engineOf(taken("engine"), { manifest: taken("manifest"),
+      weights: taken("weights"), sizes: head.sizes }));
     const page = new Page(document.body, engineSource(head, engine));
     if (head.note) page.place.title.closest("header")?.after(html("p", { class: "about", dir: "auto" }, visible(head.note)));
     engine.catch((error) => page.say("problem", reason(error)));

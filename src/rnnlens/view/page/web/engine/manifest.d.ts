@@ -11,7 +11,8 @@ export interface Layout {
   shape: number[];
   at: number; // bytes into the blob
   unit?: number; // what half precision numbers are multiplied with
-  scales?: number; // bytes into the blob, where each row has a scale
+  scales?: number; // bytes into the blob, of those that whole numbers are multiplied with
+  block?: number; // numbers of a row that have a scale together
 }
 
 export interface Kind {

@@ -5,15 +5,16 @@ import { Engine } from "../engine/engine.js";
 import { unzipped, unzippedJson } from "./unzip.js";
 
 /** @typedef {import("../base/schema.d.ts").Grid} Grid */
-/** @typedef {{run: import("../base/schema.d.ts").RunSummary, grid: Grid, note: string}} Head what is shown before the engine is there */
-/** @typedef {{manifest: string, weights: string}} Parcel the lens, as its file holds it */
+/** @typedef {{manifest: number, weights: number}} Sizes bytes that each comes to */
+/** @typedef {{run: import("../base/schema.d.ts").RunSummary, grid: Grid, note: string, sizes: Sizes}} Head what is shown before the engine is there */
+/** @typedef {{manifest: string, weights: string, sizes: Sizes}} Parcel the lens, as its file holds it */
 /** @typedef {{answer: (path: string, asked: any, signal?: AbortSignal) => Promise<any>}} Answerer */
 /** @typedef {{postMessage: (message: any) => void, onmessage: ((event: MessageEvent) => void) | null}} Port */
 
 /** An engine on this very thread. @param {Parcel} parcel @returns {Promise<Answerer>} */
-export async function unpacked({ manifest, weights }) {
-  const described = await unzippedJson(manifest);
-  const engine = await Engine.of(described, await unzipped(weights), { wasm: typeof WebAssembly === "object" });
+export async function unpacked({ manifest, weights, sizes }) {
+  const described = await unzippedJson(manifest, sizes.manifest), numbers = await unzipped(weights, sizes.weights);
+  const engine = await Engine.of(described, numbers, { wasm: typeof WebAssembly === "object" });
   return { answer: (path, asked, signal) => engine.answer(path, asked, signal).catch((error) => { throw refusal(error); }) };
 }
 

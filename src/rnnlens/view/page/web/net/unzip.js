@@ -8,28 +8,45 @@ const OLD = "this browser cannot unpack the file (it has no DecompressionStream)
 const PIECE = 1 << 19; // characters, a multiple of eight: as many as are decoded at once
 const STANDS_FOR = [0, 13, 60]; // characters that HTML does not leave as they are, written as those from À on
 
-/** @param {string} held @returns {Promise<ArrayBuffer>} */
-export async function unzipped(held) {
+/** @param {string} held @param {number} size bytes that it comes to @returns {Promise<ArrayBuffer>} */
+export async function unzipped(held, size) {
   if (typeof DecompressionStream === "undefined") throw new Refusal(OLD);
   const { readable, writable } = new DecompressionStream("gzip");
-  const whole = new Response(readable).arrayBuffer(), writer = writable.getWriter();
   try {
-    await Promise.all([whole, write(held, writer)]);
-    return await whole;
+    const [whole] = await Promise.all([read(readable.getReader(), size), write(held, writable.getWriter())]);
+    return whole;
   } catch {
     throw new Refusal(DAMAGED);
   }
 }
 
+/** What a stream has, put together as it comes. @param {ReadableStreamDefaultReader<Uint8Array>} reader @param {number} size */
+async function read(reader, size) {
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    whole.set(part.value, at);
+    at += part.value.length;
+  }
+  if (at !== size) throw new RangeError("bytes are missing");
+  return whole.buffer;
+}
+
 /** @param {string} held @param {WritableStreamDefaultWriter<BufferSource>} writer */
 async function write(held, writer) {
-  for (let at = 0; at < held.length; at += PIECE) await writer.write(bytesOf(held, at, Math.min(at + PIECE, held.length)));
+  const room = new Uint8Array((PIECE * 7) / 8); // one for all pieces: each is read before the next is written
+  for (let at = 0; at < held.length; at += PIECE) {
+    const count = putBytes(held, at, Math.min(at + PIECE, held.length), room);
+    await writer.write(room.subarray(0, count));
+  }
   await writer.close();
 }
 
-/** The bytes of some characters, seven of each eight. @param {string} held @param {number} first @param {number} end */
-export function bytesOf(held, first, end) {
-  const bytes = new Uint8Array(Math.floor(((end - first) * 7) / 8));
+/**
+ * Put the bytes of some characters into an array, seven of each eight; how many there are.
+ * @param {string} held @param {number} first @param {number} end @param {Uint8Array} bytes
+ */
+function putBytes(held, first, end, bytes) {
   let bits = 0, count = 0, at = 0;
   for (let k = first; k < end; k++) {
     const code = held.charCodeAt(k);
@@ -41,10 +58,10 @@ export function bytesOf(held, first, end) {
       bits &= (1 << count) - 1;
     }
   }
-  return bytes;
+  return at;
 }
 
-/** @param {string} held */
-export async function unzippedJson(held) {
-  return JSON.parse(new TextDecoder().decode(await unzipped(held)));
+/** @param {string} held @param {number} size bytes that it comes to */
+export async function unzippedJson(held, size) {
+  return JSON.parse(new TextDecoder().decode(await unzipped(held, size)));
 }

@@ -112,7 +112,7 @@ def _alias(name: str, schema: Schema) -> str:
 def _interface(name: str, schema: Schema) -> str:
     if schema.get("additionalProperties") is not False:
         raise ValueError(f"{name} may hold fields that it does not name; forbid them in api.py")
-    required = set(schema["required"])
+    required = set(schema.get("required", ()))
     fields = [
         f"{_comment(_unnamed(field), '  ')}  {key}{'' if key in required else '?'}: {_type(field)};"
         for key, field in schema["properties"].items()

@@ -1,7 +1,7 @@
 """The pictures of the page, with the bundled model: in the README, a state in view and two pinned;
-in the quick start, figure mode.
+in the quick start, figure mode; with an index of the bundled model, the corpus page.
 
-.venv/bin/python scripts/screenshot.py        after `make test`, which brings a browser
+.venv/bin/python scripts/screenshot.py [INDEX]        after `make test`, which brings a browser
 """
 
 import io
@@ -9,6 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,19 +20,29 @@ from playwright.sync_api import Page, sync_playwright
 DOCS = Path(__file__).parents[1] / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("--disable-background-networking", "--disable-component-update", "--no-first-run")
-COLOURS = 256
+FREQUENT, WIDESPREAD = 192, 64  # colours of a picture
 VIEW = "pin=l2:8&pin=s2:8&at=c2:8"  # the memories after `she`, and the cell they make
 
 
-def take(address: str) -> None:
-    """Open the page and photograph it, as it is and in figure mode."""
+ASKED = "page=corpus&find=l2+disagrees+with+s2"  # the two memories
+
+
+@contextmanager
+def window() -> Iterator[Page]:
+    """An empty page of a browser."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     flags = [*QUIET, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=flags)
-        page = browser.new_page(
+        yield browser.new_page(
             viewport={"width": 1360, "height": 860}, device_scale_factor=2, color_scheme="light"
         )
+        browser.close()
+
+
+def take(address: str) -> None:
+    """Open the page and photograph it, as it is and in figure mode."""
+    with window() as page:
         page.goto(f"{address}#{VIEW}")
         page.locator(".comparison tfoot tr:last-child td", has_text="bits").last.wait_for()
         keep(page, "screenshot.png")
@@ -40,7 +52,15 @@ def take(address: str) -> None:
         page.wait_for_timeout(1000)
         page.locator(".figure[aria-busy=false] img").wait_for()
         keep(page, "figure-mode.png")
-        browser.close()
+
+
+def take_corpus(address: str) -> None:
+    """Photograph the corpus page."""
+    with window() as page:
+        page.goto(f"{address}#{ASKED}")
+        page.locator("[data-picture=turns] .score").first.wait_for()
+        page.locator(".hits .mark").first.wait_for()
+        keep(page, "corpus-page.png")
 
 
 def keep(page: Page, name: str) -> None:
@@ -50,23 +70,34 @@ def keep(page: Page, name: str) -> None:
 
 
 def fewer_colours(picture: Image.Image) -> Image.Image:
-    """The most frequent colours kept exactly, so that the file is small and the legend true."""
+    """The most frequent colours kept exactly, and others that lie between all there are, so that
+    the file is small and the legend true.
+    """
     pixels = np.asarray(picture).reshape(-1, 3)
     colours, counts = np.unique(pixels, axis=0, return_counts=True)
     palette = Image.new("P", (1, 1))
-    palette.putpalette(colours[np.argsort(-counts)[:COLOURS]].ravel().tolist())
+    frequent = colours[np.argsort(-counts)[:FREQUENT]].ravel().tolist()
+    covering = picture.quantize(WIDESPREAD, Image.Quantize.MAXCOVERAGE).getpalette() or []
+    palette.putpalette([*frequent, *covering[: 3 * WIDESPREAD]])
     return picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
-def main() -> None:
-    """Serve the bundled model for as long as it takes."""
-    command = [sys.executable, "-m", "rnnlens", "demo", "--no-browser"]
+def served(words: Sequence[str], look: Callable[[str], None]) -> None:
+    """Serve the bundled model for as long as it takes to look at it."""
+    command = [sys.executable, "-m", "rnnlens", *words, "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         try:
-            take(server.stdout.readline().split(" at ")[1].split()[0])
+            look(server.stdout.readline().split(" at ")[1].split()[0])
         finally:
             server.terminate()
+
+
+def main() -> None:
+    """Take all pictures that can be taken."""
+    served(["demo"], take)
+    if len(sys.argv) > 1:
+        served(["view", "english-news", "--index", sys.argv[1]], take_corpus)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Imports point one way: from the corpus towards the screen, never back."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -154,3 +155,18 @@ def test_importing_rnnlens_loads_no_server_no_plotting_and_no_notebook():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_the_names_of_tasks_stand_where_the_documentation_says():
+    docs = (PACKAGE.parents[1] / "docs/tasks.md").read_text(encoding="utf-8")
+    section = docs.split("## Adding a task")[1]
+    named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", section))
+    assert all((PACKAGE / name).is_file() for name in named)
+    names = re.compile(r"read\.labels import .*\b(NEXT|TAG|CLASSIFY|TASKS)\b|\.task\b")
+    using = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if names.search(path.read_text(encoding="utf-8"))
+    }
+    assert using <= named
+    assert len(using) > 5  # they are found

@@ -1,11 +1,13 @@
 """Training that is interrupted goes on to the very same model, however it was interrupted."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,10 @@ from tests.runfiles import edit
 from rnnlens.cli.watch import Watch
 from rnnlens.errors import RnnlensError
 from rnnlens.files import sha256
+from rnnlens.model.train.checkpoint import _Header
 from rnnlens.model.train.distributed import Processes
 from rnnlens.run import Run
+from rnnlens.tensors import read_sealed, write_tensors
 
 # Some 70 steps, each saved: time enough to be caught in the middle.
 FLAGS = "--width 8 --batch 8 --epochs 6 --patience 6 --min-count 1 --device cpu".split()
@@ -39,6 +43,20 @@ def interrupt(process: subprocess.Popen[str], run: Run, number: int) -> tuple[st
         time.sleep(0.002)
     process.send_signal(number)
     return process.communicate(timeout=60)
+
+
+def as_of_before_there_were_tasks(run: Run) -> None:
+    """Make a checkpoint what a version left that had fewer options, and told all of them."""
+    tensors, header = read_sealed(run.checkpoint, _Header, "")
+    record = run.record()
+    parts = {"corpus": record.corpus, "network": record.network, "training": record.training}
+    new = {"source", "hash", "task", "text_column", "label_column", "bidirectional", "unknown"}
+    older = {
+        part: {name: value for name, value in (options or {}).items() if name not in new}
+        for part, options in parts.items()
+    }
+    identity = json.dumps([record.corpus["hash"], older], sort_keys=True)
+    write_tensors(run.checkpoint, tensors, replace(header, identity=identity))
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +83,7 @@ def test_the_same_command_again_continues_to_the_same_model(
     with pytest.raises(RnnlensError, match="has not finished"):
         run.model()
 
+    as_of_before_there_were_tasks(run)
     process = start(corpus_file, run.path)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")

@@ -4,7 +4,7 @@ import contextlib
 import io
 import json
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,12 @@ from tests.runfiles import contents, edit
 
 import rnnlens
 from rnnlens.cli import main, parser
-from rnnlens.cli.order import RECIPES, Order
+from rnnlens.cli.order import RECIPES, Order, plain_identity
+from rnnlens.corpus.corpus import CorpusConfig
 from rnnlens.files import sha256
+from rnnlens.model.network import NetworkConfig
 from rnnlens.model.text import text_states
+from rnnlens.model.train.training import TrainingConfig
 from rnnlens.run import Run
 from rnnlens.view.search.reading import states_of
 
@@ -104,6 +107,20 @@ def test_a_tagger_is_a_run_like_any_other(command, tagger, tmp_path):
 def test_the_same_order_gives_the_same_tagger(corpus_file, tagger, tmp_path):
     again = trained(tmp_path / "run", str(corpus_file), "--task", "tag", "--bidirectional")
     assert sha256(again / "model.safetensors") == sha256(tagger / "model.safetensors")
+
+
+def test_an_option_at_its_default_does_not_tell_trainings_apart():
+    order = Order(CorpusConfig(), NetworkConfig(), TrainingConfig())
+    assert json.loads(order.identity("sha")) == [
+        "sha",
+        {"corpus": {}, "network": {}, "training": {}},
+    ]
+    older = asdict(order)
+    del older["corpus"]["task"], older["network"]["bidirectional"]
+    assert plain_identity(json.dumps(["sha", older])) == order.identity("sha")
+    other = replace(order, network=NetworkConfig(bidirectional=True))
+    assert other.identity("sha") != order.identity("sha") != order.identity("other")
+    assert plain_identity("[1]") == "[1]"
 
 
 def test_colours_are_the_labels_own(tagger, classifier):

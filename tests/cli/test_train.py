@@ -10,7 +10,9 @@ from tests import grammar
 
 import rnnlens
 from rnnlens.corpus.corpus import Corpus, CorpusConfig
+from rnnlens.errors import RnnlensError
 from rnnlens.files import sha256
+from rnnlens.lock import locked
 from rnnlens.model.train import training
 from rnnlens.run import Run
 from rnnlens.view.examples import TEXTS
@@ -64,6 +66,14 @@ def test_its_examples_are_sentences_of_its_test_part(trained_run, corpus_file, t
     assert lens(examples[0]).words == examples[0].split()
     copy = lens.save(tmp_path / "copied")
     assert rnnlens.load(copy).examples() == examples
+
+
+def test_a_run_is_not_copied_while_it_is_written(trained_run, tmp_path):
+    lens = rnnlens.load(trained_run)
+    with locked(trained_run), pytest.raises(RnnlensError, match="is being written by process"):
+        lens.save(tmp_path / "copied")
+    assert not (tmp_path / "copied").exists()
+    assert rnnlens.load(lens.save(tmp_path / "copied")).examples() == lens.examples()
 
 
 def test_the_parts_of_a_run_fit_each_other(trained_run):

@@ -101,7 +101,7 @@ def test_states_with_labels_are_as_many_as_is_said(semantic, of):
     split = replace(split, labels=None) if of == "next words" else split
     tagged = Sentences(split, tags=split.ids % 2)
     found = dataset(split)
-    found.splits["test"], found.answers["tag"] = tagged, Answers(("a", "b"))
+    found.splits, found.answers["tag"] = {"test": tagged}, Answers(("a", "b"))
     if of == "next words":
         found.follows, found.answers["output"] = True, Answers.numbered(LABELS)
     stream = found.stream("test", semantic, kinds=("x",))

@@ -109,6 +109,9 @@ def test_labels_equally_probable_stand_in_their_order_and_the_first_take_part():
 def test_a_network_that_gives_no_numbers_is_refused():
     with pytest.raises(RnnlensError, match="too large"):
         encode(torch.full((1, 30), torch.inf), palette(30), np.array([-1]))
+    one = torch.zeros(2, 30).index_fill_(1, torch.tensor([7]), torch.nan)
+    with pytest.raises(RnnlensError, match="too large"):
+        encode(one, palette(30), np.array([-1, -1]))
 
 
 def test_a_grouping_without_other_is_refused():

@@ -1,5 +1,7 @@
 """Rows at hand: the last one is not computed again when a word is added."""
 
+from typing import Any
+
 import pytest
 import torch
 from tests.models import fresh
@@ -58,7 +60,7 @@ def test_a_row_at_hand_is_asked_about_the_new_word(lens, formula):
 
 
 def test_rows_that_are_typed_one_by_one_are_those_of_the_whole_text(lens, formula):
-    words, rows, read = "the old dog sees a bird .".split(), [], ""
+    words, rows, read = "the old dog sees a bird .".split(), list[Any](), ""
     for count in range(1, len(words) + 1):
         text = " ".join(words[:count])
         part = lens.part(text, previous=read, have=count - 1)
@@ -70,6 +72,8 @@ def test_rows_that_are_typed_one_by_one_are_those_of_the_whole_text(lens, formul
         for one, other in zip(ours, theirs, strict=True):
             assert [label for label, _ in one["top"]] == [label for label, _ in other["top"]]
             assert one["entropy"] == pytest.approx(other["entropy"], rel=1e-4)
+            assert (one["wanted"] or ())[:1] == (other["wanted"] or ())[:1]
+            assert (one["wanted"] or ())[1:] == pytest.approx((other["wanted"] or ())[1:], rel=1e-4)
 
 
 def test_what_is_at_hand_is_bounded(lens):

@@ -275,7 +275,7 @@ def _beside(name: str, measured: dict[str, float | None]) -> str:
     return f"{name}: {model}without any state {measured['constant']:.4g}"
 
 
-def _use(measured: dict[str, float] | None) -> str:
+def _use(measured: Mapping[str, float | None] | None) -> str:
     """What is used of a kind, as cells of a table."""
     found = measured or {}
     return "".join(

@@ -1,6 +1,7 @@
 """What a training is asked for: options, presets, and a recipe for each task."""
 
 import argparse
+import json
 import os
 import shlex
 from collections.abc import Sequence
@@ -112,6 +113,10 @@ class Order:
             "training": asdict(self.training),
         }
 
+    def identity(self, sha: str) -> str:
+        """What tells this training from others, on the corpus of this hash."""
+        return plain_identity(json.dumps([sha, asdict(self)]))
+
     def refuse_other(self, run: Run, before: Record) -> None:
         """Refuse to continue a run that was begun with other options."""
         if before.network is None:
@@ -120,6 +125,23 @@ class Order:
             )
         for part in ("corpus", "network", "training"):
             check_same(run.path, getattr(before, part) or {}, asdict(getattr(self, part)))
+
+
+def plain_identity(identity: str) -> str:
+    """The identity of a training without options that are at their defaults: whether a version had
+    such an option or not is then the same.
+    """
+    defaults = asdict(Order(CorpusConfig(), NetworkConfig(), TrainingConfig()))
+    try:
+        sha, parts = json.loads(identity)
+        kept = {
+            part: {name: value for name, value in parts[part].items()
+                   if value != usual.get(name, ...)}
+            for part, usual in defaults.items()
+        }  # fmt: skip
+    except (ValueError, TypeError, KeyError, AttributeError):  # it is no identity of a training
+        return identity
+    return json.dumps([sha, kept], sort_keys=True)
 
 
 def shorter(order: Order, quick: Order, vocabulary: Vocabulary, device: torch.device) -> Shorter:

@@ -1,10 +1,8 @@
 """`rnnlens train`: from a corpus to a run with a trained model."""
 
 import argparse
-import json
 import math
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from rnnlens.cli.order import (
     QUICK,
     Order,
     new_network,
+    plain_identity,
     refuse_too_large,
     shorter,
     unknown_words,
@@ -153,9 +152,9 @@ def _train(
     train, valid = corpus.splits["train"], corpus.splits["valid"]
     unknown = unknown_words(corpus.vocabulary, train)
     trainer = Trainer(network, train, valid, order.training, device, group, unknown)
-    identity = json.dumps([corpus.hash, asdict(order)], sort_keys=True)
+    identity = order.identity(corpus.hash)
     if is_present(run.checkpoint):
-        load_checkpoint(trainer, run.checkpoint, identity)
+        load_checkpoint(trainer, run.checkpoint, identity, plain_identity)
     group.any(False)  # no process writes a checkpoint before all have read the last
     keeper = Keeper(run, record, tuple(epochs_to_keep(order.training.keep, order.training.epochs)))
     code = _watch(trainer, run, identity, checkpoint_seconds, tip, keeper)

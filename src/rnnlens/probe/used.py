@@ -44,15 +44,16 @@ class Used:
     random: float  #: Of one in a random direction.
     shaped: float  #: Of one in a random direction in which the kind's states do vary.
     #: Where states are swapped between texts: how well the change of what the probe says agrees
-    #: with that of the prediction, as a correlation over labels.
-    swap: float
+    #: with that of the prediction, as a correlation over labels; None where no two texts were
+    #: read side by side.
+    swap: float | None
 
     @property
     def used(self) -> float:
         """What is used of what is read: 0 none of it, about 1 all that could be."""
         return self.read / self.most if self.most > 0 else 0.0
 
-    def to_json(self) -> dict[str, float]:
+    def to_json(self) -> dict[str, float | None]:
         """What evaluation.json holds of it."""
         names = ("used", "read", "most", "random", "shaped", "swap")
         return {name: getattr(self, name) for name in names}
@@ -133,10 +134,12 @@ def used(
     chosen = frequent(probes, dataset, labels)
     directions = [_Directions(probes, kind, chosen, dataset.device) for kind in kinds]
     sums = {kind.id: np.zeros(len(_WAYS) + 3) for kind in kinds}
+    read = 0
     for place in _places(dataset, sentences, seed):
         for along in directions:
-            sums[along.kind] += _Pushes(along, place, generator).measured()
+            sums[along.kind] += _Pushes(along, place, generator, read).measured()
             advance(len(place.columns))
+        read += len(place.columns)
     if not all(total[-2] for total in sums.values()):
         raise RnnlensError("no test sequence is long enough to push a state of it; give more data")
     return [_mean(kind, total.tolist()) for kind, total in sums.items()]
@@ -145,7 +148,7 @@ def used(
 def _mean(kind: str, sums: Sequence[float]) -> Used:
     read, most, random, shaped, agreed, pushes, swaps = sums
     effects = (read / pushes, most / pushes, random / pushes, shaped / pushes)
-    return Used(kind, *effects, agreed / max(1, swaps))
+    return Used(kind, *effects, agreed / swaps if swaps else None)
 
 
 def frequent(probes: Probes, dataset: Dataset, count: int) -> list[int]:
@@ -207,8 +210,11 @@ class _Directions:
 class _Pushes:
     """The pushes of one kind at one place."""
 
-    def __init__(self, along: _Directions, place: _Place, generator: torch.Generator) -> None:
-        self.along, self.place, self.generator = along, place, generator
+    def __init__(
+        self, along: _Directions, place: _Place, generator: torch.Generator, read: int
+    ) -> None:
+        """`read`: how many sequences were pushed at places before."""
+        self.along, self.place, self.generator, self.read = along, place, generator, read
         self.state = place.states[along.kind].float()  # (B, H)
 
     @torch.no_grad()
@@ -231,14 +237,15 @@ class _Pushes:
 
     def _asked(self) -> Tensor:
         """Which label each sequence is pushed towards, (K, B): where all are pushed side by side,
-        towards every label; else each towards a few, others than its neighbours.
+        towards every label; else each towards a few, and the next sequence towards the next ones,
+        so that many sequences are pushed towards all labels.
         """
         batch, count = len(self.state), len(self.along.labels)
         columns = torch.arange(batch, device=self.state.device)
         if self.place.model.causal:
             return torch.arange(count, device=columns.device)[:, None].expand(-1, batch)
         rounds = torch.arange(min(count, _ROUNDS), device=columns.device)[:, None]
-        return (rounds * batch + columns) % count
+        return (_ROUNDS * (self.read + columns) + rounds) % count
 
     def _log_p(self, states: Tensor, labels: Tensor) -> Tensor:
         """The model's own log-probabilities of labels (K, B) with states (K, B, H), (K, B)."""

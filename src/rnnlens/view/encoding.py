@@ -128,10 +128,9 @@ def encode(
     if palette.answers and palette.answers.several:
         return _encode_several(logits, palette, bars)
     p = logits.softmax(1) if p is None else p
+    _check_finite(p.numpy()[:, 0])  # if one of a row is no number, none is
     labels = largest(x, min(bars, x.shape[1]))
     values = np.take_along_axis(p.numpy(), labels, 1)
-    if not np.isfinite(values[:, 0]).all():
-        raise RnnlensError("the network's numbers are too large to draw; train it anew")
     highest = np.take_along_axis(x, labels[:, :1], 1)[:, 0]
     nats = highest - np.log(values[:, 0]) - torch.linalg.vecdot(p, logits).numpy()
     sums = palette.members @ among_top(logits, top_of(x.shape[1])).mul_(p).T
@@ -147,6 +146,11 @@ def encode(
     if palette.answers and palette.answers.scale:
         made = _on_axis(made, p, palette, palette.answers.scale)
     return made.asked_about(logits, wanted)
+
+
+def _check_finite(p: Floats) -> None:
+    if not np.isfinite(p).all():
+        raise RnnlensError("the network's numbers are too large to draw; train it anew")
 
 
 def _nothing(count: int) -> tuple[Floats, Integers, NDArray[np.float64]]:
@@ -176,10 +180,9 @@ def _encode_several(logits: Tensor, palette: Palette, bars: int) -> Encodings:
     """
     x: Floats = logits.numpy()
     p: Floats = logits.sigmoid().numpy()
+    _check_finite(p)
     labels = largest(x, min(bars, x.shape[1]))
     values = np.take_along_axis(p, labels, 1)
-    if not np.isfinite(values[:, 0]).all():
-        raise RnnlensError("the network's numbers are too large to draw; train it anew")
     bits = np.where((p > 0) & (p < 1), -p * np.log2(np.maximum(p, _TINY)), 0)
     bits += np.where((p > 0) & (p < 1), -(1 - p) * np.log2(np.maximum(1 - p, _TINY)), 0)
     return Encodings(

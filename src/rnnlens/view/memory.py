@@ -14,7 +14,7 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import column
 from rnnlens.model.traceable import Trace, Traceable
 
-_ROOM = 64 * 2**20  # bytes
+_ROOM = 16 * 2**20  # bytes: thousands of prefixes
 _ENTRY = 200  # bytes of bookkeeping for each
 
 

@@ -54,6 +54,7 @@ class Parts:
         self.rows = Rows(session, probes, self.columns)
         self.run: Run | None = None  # where all of it comes from, if from a run
         self.index_folder: Path | None = None  # of an index that is not in the run's folder
+        self._described: dict[str, tuple[Scores, list[dict[str, Any]]]] = {}  # by semantic
         others = probes.answers if probes else {}
         self._other_palettes = {name: palettes_of(answers) for name, answers in others.items()}
 
@@ -70,6 +71,23 @@ class Parts:
         """The columns of a grid: `y` predicts labels of the model, and says nothing of others."""
         own = of_model(semantic)
         return [column for column in self.columns if own or column.kind.letter != PREDICTION]
+
+    def described_columns(self, semantic: str) -> list[dict[str, Any]]:
+        """What grids say of their columns: the same for every text, until something is measured."""
+        known = self._described.get(semantic)
+        if known is None or known[0] is not self.scores:
+            known = (
+                self.scores,
+                [
+                    column.to_json(
+                        self.scores.perplexity(semantic, column.kind.id),
+                        self.scores.used(semantic, column.kind.id),
+                    )
+                    for column in self.columns_for(semantic)
+                ],
+            )
+            self._described[semantic] = known
+        return [dict(column) for column in known[1]]
 
     @property
     def title(self) -> str:

@@ -58,7 +58,7 @@ class _Used(Strict):
     most: Number
     random: Number
     shaped: Number
-    swap: Number
+    swap: Number | None
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Scores:
         unigrams = {score.semantic: score.unigram for score in file.probes if current}
         test = file.model["test"]
         answers = (test.accuracy, test.macro_f1, file.confusion)
-        reach = [asdict(row) for row in file.reach] if current else []
+        reach = tuple(asdict(row) for row in file.reach) if current else ()
         return cls(test.perplexity, test.unigram, semantics, unigrams, *answers, reach)
 
     @classmethod

@@ -29,6 +29,9 @@ class Changes(Protocol):
     def state_edits(self) -> list[StateEdit]:
         """What the model is given, for one trace."""
 
+    def check_size(self, logits: Tensor) -> None:
+        """Refuse what they have made of the logits where that is too large to go on with."""
+
 
 class Session:
     """A model and its text side; safe to use from several threads.

@@ -59,11 +59,14 @@ class GridSource(Parts):
         found = self.column(asked, column, row)
         states, before = self.session.read(asked.ids, row, row + 1, asked.edits)
         if found.id == PREDICTION or self.probes is None:
-            return self.model.predict(states[PREDICTION])[0]
-        kind = found.kind.id
-        return self.probes.logits(
-            kind, before[kind] if found.back else states[kind][0], asked.semantic
-        )
+            logits = self.model.predict(states[PREDICTION])[0]
+        else:
+            kind = found.kind.id
+            state = before[kind] if found.back else states[kind][0]
+            logits = self.probes.logits(kind, state, asked.semantic)
+        if asked.edits:
+            asked.edits.check_size(logits)
+        return logits
 
     def grid(
         self,
@@ -150,13 +153,7 @@ class GridSource(Parts):
             "palette": asked.palette,
             "palettes": list(palettes),
             "groups": dict(zip(palette.groups, palette.colours, strict=True)),
-            "columns": [
-                column.to_json(
-                    self.scores.perplexity(asked.semantic, column.kind.id),
-                    self.scores.used(asked.semantic, column.kind.id),
-                )
-                for column in columns
-            ],
+            "columns": self.described_columns(asked.semantic),
             "edges": edges_of(columns),
             "numbers": self.session.text.labels.scale is not None,
             "scale": scale and {"edges": scale.edges, "names": scale.names},

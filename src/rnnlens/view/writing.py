@@ -1,12 +1,15 @@
 """Lenses as run folders."""
 
+import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from rnnlens.contents import COPYING, TRAINED
 from rnnlens.errors import RnnlensError
 from rnnlens.files import write_bytes
+from rnnlens.lock import locked
 from rnnlens.model.traceable import Traceable
 from rnnlens.run import FILES, Run
 from rnnlens.view.session import Session
@@ -54,8 +57,8 @@ def written(
 
 def _copied(lens: GridSource, old: Run, new: Run) -> Run:
     """The files of a run, and what was measured since where it holds nothing of that."""
-    record = old.record().to_json()
-    with new.writing():
+    with _still(old), new.writing():
+        record = old.record().to_json()
         new.write_record({**record, "status": COPYING})  # first: it marks the folder as ours
         for name in FILES:
             if (old.path / name).exists():
@@ -64,6 +67,11 @@ def _copied(lens: GridSource, old: Run, new: Run) -> Run:
             new.write_evaluation(lens.scores.evaluation())
         new.write_record(record)
     return new
+
+
+def _still(run: Run) -> AbstractContextManager[None]:
+    """Have nobody write to a run; a folder that we cannot write to has no lock of ours, either."""
+    return locked(run.path) if os.access(run.path, os.W_OK) else nullcontext()
 
 
 def keep(

@@ -12,10 +12,10 @@ CONLL = "-DOCSTART- -X- O O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\n\n# # B-
 EU, HASH = ("EU", "rejects"), ("#", "5")
 
 
-def sentences(folder: Path, text: str, *columns: str) -> list[Sentence]:
+def sentences(folder: Path, text: str, words: str = "", labels: str = "") -> list[Sentence]:
     path = folder / "columns"
     path.write_text(text)
-    return list(read_columns(path, "utf-8", Asked("tag", *columns)))
+    return list(read_columns(path, "utf-8", Asked("tag", words, labels)))
 
 
 def test_the_last_column_is_the_label_unless_another_is_asked_for(tmp_path):

@@ -162,7 +162,7 @@ def test_the_page_loads_its_modules_at_once():
     assert re.findall('rel="modulepreload" href="(.+)"', head) == sorted({*loaded} - {"served.js"})
 
 
-FOLDERS = ["base", "engine", "grid", "panel", "net", "frame", "host", ""]  # "": entry points
+FOLDERS = ["base", "engine", "grid", "panel", "net", "frame", "corpus", "host", ""]  # entry points
 
 
 def test_modules_import_from_their_own_folder_and_those_before_it():

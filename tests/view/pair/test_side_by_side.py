@@ -231,6 +231,28 @@ def test_runs_without_a_common_label_are_refused(formula, tmp_path):
 
 
 @pytest.mark.slow
+def test_runs_of_hardly_a_common_label_are_refused():
+    words, brackets = rnnlens.load("english-news"), rnnlens.load("brackets")
+    assert set(words.labels) & set(brackets.labels) - {"UNK", "NUM"}
+    for pair in ((words, brackets), (brackets, words)):
+        with pytest.raises(RnnlensError, match="have hardly a label in common, such as"):
+            rnnlens.compare(*pair, "( )")
+
+
+def test_two_words_that_are_read_as_one_are_two_lines(formula):
+    grid = both(formula, "the {qwxzz|zzyqx} dog")
+    assert [word["text"] for word in grid["words"]] == ["the", "qwxzz", "zzyqx", "dog"]
+    assert [line["side"] for line in grid["lines"]] == ["both", "first", "second", "both"]
+    assert all(word["unknown"] for word in grid["words"][1:3])
+    assert max(change["bits"] for change in grid["changes"][2]) == 0
+    assert len(both(formula, "the {DOG|dog}")["lines"]) == 2  # read and meant as one
+
+
+def test_a_lens_beside_itself_is_one(formula):
+    assert both(formula, "the dog", beside=formula)["lines"] == []
+
+
+@pytest.mark.slow
 def test_a_comparison_is_drawn_and_saved_like_a_grid(formula, tmp_path):
     found = rnnlens.compare(formula(FIRST), formula(SECOND))
     assert found.json["text"] == TEXT

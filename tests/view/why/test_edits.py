@@ -18,6 +18,7 @@ from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import TextSide
 from rnnlens.view.session import Session
 from rnnlens.view.why.changes import TextEdits
+from rnnlens.view.why.continuation import continuation
 from rnnlens.view.why.edits import Address, Edit
 
 TEXT = "the old dog sees a bird ."
@@ -35,6 +36,10 @@ WAYS = ("set", "zero", "scale", "freeze", "swap", "push", "away", "vector")
         ("encoder.h1<@12=freeze", Edit("encoder.h1<", 11, freeze=True)),
         ("l2@4+said", Edit("l2", 3, push="said")),
         ("l2@4-0.25:3:00", Edit("l2", 3, away="3:00", strength=0.25)),
+        ("l2@4+1e-05:said", Edit("l2", 3, push="said", strength=1e-5)),
+        ("l2@4-2.5e+20:said", Edit("l2", 3, away="said", strength=2.5e20)),
+        ("l2@4+0.3333333333333333:said", Edit("l2", 3, push="said", strength=1 / 3)),
+        ("l2@4+12345678.25:said", Edit("l2", 3, push="said", strength=12345678.25)),
         ("l2@4=@2", Edit("l2", 3, swap=Address(1))),
         ("l2@4=@2:a = b @ 3", Edit("l2", 3, swap=Address(1, "a = b @ 3"))),
         ("l2[0,5-7]@4=0", Edit("l2", 3, zero=True, units=[0, 5, 6, 7])),
@@ -43,6 +48,7 @@ WAYS = ("set", "zero", "scale", "freeze", "swap", "push", "away", "vector")
 def test_an_edit_is_a_short_text_and_back(text, edit):
     assert Edit.parse(text) == edit
     assert Edit.parse(str(edit)) == edit
+    assert Edit.parse(str(edit)).strength == edit.strength
     assert hash(Edit.parse(text)) == hash(edit)
 
 
@@ -96,6 +102,10 @@ def test_what_means_nothing_is_refused(given, said):
         ("l2@1=freeze", "before the first word that l2 reads"),
         ("l2@1=@9", "is about word 9"),
         ("l2@1=@3:the dog", "is about word 3, and 'the dog' has 2 words"),
+        ("l2@1=1e38", "l2@1=1e[+]38 makes numbers that are too large .* make the edit smaller"),
+        ("h2@7=-3e37", "make the edit smaller"),
+        ("x@1*1e300", "make the edit smaller"),
+        ("c1@2+1e38:dog", "make the edit smaller"),
         ("l2@1", "is no edit; write it like l2@4=0"),
         (3, "an edit is int; give rnnlens.Edit"),
     ],
@@ -103,6 +113,19 @@ def test_what_means_nothing_is_refused(given, said):
 def test_what_is_not_there_is_one_line(formula, edit, said):
     with pytest.raises(RnnlensError, match=said):
         formula(TEXT, edits=[edit])
+
+
+def test_an_edit_that_is_too_large_is_refused_wherever_it_is_asked_about(formula):
+    text, edits = "the dog", ["h2@2=1e38"]
+    asked = formula.request(text, None, None, edits)
+    for ask in (
+        lambda: formula.logits(asked, "y", 1),
+        lambda: continuation(formula, asked, 2),
+        lambda: formula.grid(text, edits=edits),
+    ):
+        with pytest.raises(RnnlensError, match="make the edit smaller"):
+            ask()
+    assert formula.grid(text, edits=["h2@2=1e20"])["rows"]
 
 
 def test_states_of_other_kinds_and_widths_are_not_swapped(formula, formulas):

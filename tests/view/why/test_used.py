@@ -1,6 +1,7 @@
 """Read beside used: pushes along what probes read, held to pushes made one by one."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 
@@ -11,11 +12,14 @@ from tests.view.conftest import WORDS
 from tests.view.why.test_written import MODULES, user_lens
 from torch import Tensor
 
+from rnnlens.cli.evaluate import _use
 from rnnlens.errors import RnnlensError
 from rnnlens.model.traceable import StateEdit
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.spread import Spread
-from rnnlens.probe.used import _places, frequent, used
+from rnnlens.probe.used import _Directions, _places, _Pushes, frequent, used
+from rnnlens.view.page.server.measured import Use
+from rnnlens.view.scores import Scores
 
 LABELS = tuple(WORDS)
 SENTENCES = ["the old dog sees a bird .", "she said , dogs see the bird now", "a dog and a bird in",
@@ -80,6 +84,28 @@ def test_users_modules_are_pushed_too(how):
         assert -1 <= score.used.swap <= 1
     assert lens.scores.used("output", scores[-1].kind) == pytest.approx(scores[-1].used.used)
     assert next(lens.model.adapter.module.parameters()).grad is None
+
+
+@pytest.mark.slow
+def test_texts_read_one_by_one_are_pushed_towards_all_labels_and_not_swapped(tmp_path):
+    lens = user_lens(MODULES["both ways"]())
+    words = torch.randint(0, len(LABELS), (3, 4), generator=torch.Generator().manual_seed(3))
+    dataset = lens.session.dataset([(row[None, :-1], row[None, 1:]) for row in words])
+    asked, first = Counter[int](), lens.model.kinds[0]
+    along = _Directions(lens.probes, first, range(9), torch.device("cpu"))
+    for read, place in enumerate(_places(dataset, 3, 0)):
+        asked.update(_Pushes(along, place, torch.Generator(), read)._asked().flatten().tolist())
+    assert asked == {label: 1 + (label < 3) for label in range(9)}  # 3 texts, 4 labels each
+    (use,) = used(replace(lens.probes, kinds=(first.id,)), dataset)
+    assert use.swap is None
+    numbers = dict.fromkeys(("perplexity", "ratio", "accuracy", "divergence", "calibration"), 1.0)
+    score = {"semantic": "output", "kind": first.id, "unigram": 2.0, **numbers}
+    model = {"test": {"perplexity": 1.0, "unigram": 2.0}}
+    evaluation = {"model": model, "probes": [{**score, "used": use.to_json()}]}
+    (tmp_path / "evaluation.json").write_text(json.dumps(evaluation))
+    kept = Scores.read(tmp_path).to_json()["semantics"]["output"][0]["used"]
+    assert Use.model_validate(kept).swap is None
+    assert _use(kept).split()[1] == "-"
 
 
 def test_probes_that_know_nothing_of_it_are_refused(formula, dataset):

@@ -149,7 +149,9 @@ def test_what_cannot_be_asked_is_one_line(formula):
         grid["h2"][1].written_by("dgo")
     with pytest.raises(RnnlensError, match="nothing is read into c1@-1 of the first row"):
         grid["c1@-1"][0].written_by()
-    with pytest.raises(RnnlensError, match="this grid has edits"):
+    with pytest.raises(
+        RnnlensError, match=r"told of texts without edits, and this grid has some \(c2@1=0\)"
+    ):
         formula(TEXT, edits=["c2@1=0"])["h2"][1].written_by()
     assert grid["c1@-1"][3].written_by("dog", against="old").stored == pytest.approx(
         grid["c1"][2].written_by("dog", against="old").stored
@@ -178,13 +180,13 @@ class Looped(Tagger):
         return self.head(torch.stack(outputs, 1))
 
 
-def user_lens(module: nn.Module):
+def user_lens(module: nn.Module, labels: tuple[str, ...] = LABELS):
     torch.manual_seed(0)
     for weight in module.parameters():
         nn.init.normal_(weight, std=0.7)
     words = torch.randint(0, len(LABELS), (40, 8), generator=torch.Generator().manual_seed(1))
     batches = [(words[k : k + 8, :-1], words[k : k + 8, 1:]) for k in range(0, 40, 8)]
-    return fit(module, batches, LABELS, epochs=1)
+    return fit(module, batches, labels, epochs=1)
 
 
 MODULES = {
@@ -227,6 +229,24 @@ def test_users_modules_are_split_and_edited_in_the_same_way(how):
     pushed = lens(TEXT, edits=[f"{output}@4+2:dog"])
     assert pushed[output][3].probability("dog") > grid[output][3].probability("dog")
     assert len(lens(TEXT, edits=[f"{kinds[-1]}@4=0"]).continuation(3).words) == 3
+
+
+@pytest.mark.slow
+def test_a_word_that_is_left_out_moves_the_states_that_read_on_from_it():
+    lens = user_lens(MODULES["both ways"](), tuple(w if w != "UNK" else "few" for w in LABELS))
+    words, step, sides = TEXT.split(), 3, (("dog",), ("old",))
+    for kind, own in (("h1", step - 1), ("h1<", step)):
+        written = lens(TEXT)[kind][step].written_by("dog", against="old")
+        assert written.instead == ""  # no word is put in the place of another
+        for word in range(len(words)):
+            ids = lens.session.vocabulary.encode(words[:word] + words[word + 1 :])
+            place = step - 1 if word < step else own if word == step else step
+            states = lens.session.read(ids, place, place + 1)[0][kind][0]
+            values = lens.probes.logits(kind, states)
+            left = float(values[LABELS.index("dog")] - values[LABELS.index("old")])
+            assert written.without[word] == pytest.approx(written.difference - left, abs=1e-4)
+    last = lens(TEXT)["h1<"][len(words) - 1].written_by(*sides[0], against=sides[1])
+    assert np.isfinite(last.without).all()
 
 
 class Twisted(Looped):

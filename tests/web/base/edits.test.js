@@ -51,6 +51,7 @@ test("edits are told in words", () => {
   assert.equal(told("c1@2=freeze"), "c1 after said: as one word before");
   assert.equal(told(`c1@2${push(true, "so")}`), "c1 after said: towards so");
   assert.equal(told("c1@2-0.5:so"), "c1 after said: away from so, 0.5");
+  assert.equal(told("c1@2+1e-05:so"), "c1 after said: towards so, 1e-05");
   assert.equal(told("c1@2=@1"), "c1 after said: that after we");
   assert.equal(told("c1@2=@1:they ran"), "c1 after said: that of word 1 of “they ran”");
   assert.equal(told("c1[0-3]@9=1.5"), "c1[0-3] after word 9: 1.5");

@@ -22,18 +22,21 @@ function sample() {
 
 const turns = (/** @type {(number | null)[]} */ ...edges) => ({ edges, above: IDS.map(() => 0.5), surprisal: 3 });
 
-test("a followed number stands instead of the bars, and the line goes on to the rows around", () => {
+test("a followed number stands instead of the bars, and a line goes on to the next row of its text", () => {
   const held = sample(), layout = laidOut(held);
   const values = (/** @type {number} */ p) => IDS.map(() => p);
-  const over = { row: 1, scale: { odds: false, full: 0.5 }, before: values(0), here: values(0.25), after: null, turns: null };
+  const below = (/** @type {number} */ many, /** @type {boolean} */ second) => ({ numbers: values(0), below: many, second });
+  const over = { scale: { odds: false, full: 0.5 }, here: values(0.25), after: [below(1, false), below(2, true)], turns: null };
   const row = drawRow(held, 1, layout, (k) => `s${k}`, over), shapes = all(row);
   assert.equal(shapes.filter((one) => one.attributes.class === "bar").length, 0);
   const numbers = shapes.filter((one) => one.attributes.class === "number").map((one) => one.children[0]);
   assert.deepEqual(numbers, layout.slots.map(() => "25%"));
-  const line = shapes.find((one) => one.tag === "polyline");
-  assert.equal(line.attributes.points.split(" ").length, 2); // from the row above to here, and no further
-  const previous = shapes.filter((one) => one.tag === "polyline")[1]; // nothing was read into what it would come from
-  assert.equal(previous.attributes.points.split(" ").length, 1);
+  const lines = shapes.filter((one) => one.tag === "polyline").slice(0, 2); // of both texts, which part here
+  const ends = lines.map((one) => one.attributes.points.split(" ").map((/** @type {string} */ point) => Number(point.split(",")[1])));
+  assert.deepEqual(ends.map(([from, to]) => round((to - from) / layout.row)), [1, 2]);
+  assert.deepEqual(lines.map((one) => "stroke-dasharray" in one.attributes), [false, true]);
+  const last = all(drawRow(held, 1, layout, () => "", { ...over, after: [{ numbers: null, below: 1, second: false }] }));
+  assert.equal(last.filter((one) => one.tag === "polyline").length, 0); // what comes next is not known yet
   const said = shapes.find((one) => one.attributes.id === "s0").attributes["aria-label"];
   assert.match(said, /; followed 25%$/);
 });
@@ -41,7 +44,7 @@ test("a followed number stands instead of the bars, and the line goes on to the 
 test("odds are drawn to either side of the middle", () => {
   const held = sample(), layout = laidOut(held);
   const at = (/** @type {number} */ value) => {
-    const over = { row: 1, scale: { odds: true, full: 1 }, before: null, here: IDS.map(() => value), after: null, turns: null };
+    const over = { scale: { odds: true, full: 1 }, here: IDS.map(() => value), after: [], turns: null };
     return all(drawRow(held, 0, layout, () => "", over)).find((one) => one.tag === "circle").attributes.cx;
   };
   assert.ok(at(-1) < at(0) && at(0) < at(1));
@@ -50,8 +53,8 @@ test("odds are drawn to either side of the middle", () => {
 
 test("compact states are shaded by what is followed", () => {
   const held = sample(), layout = laidOut(held, compact);
-  const fill = (/** @type {number[] | null} */ here) => all(drawRow(held, 0, layout, () => "", { row: 1, scale: { odds: true, full: 1 },
-    before: null, here, after: null, turns: null })).find((one) => one.attributes.class === "mark").attributes;
+  const fill = (/** @type {number[] | null} */ here) => all(drawRow(held, 0, layout, () => "", { scale: { odds: true, full: 1 },
+    here, after: [], turns: null })).find((one) => one.attributes.class === "mark").attributes;
   assert.equal(fill(IDS.map(() => 0.5))["fill-opacity"], 0.5);
   assert.notEqual(fill(IDS.map(() => 0.5)).fill, fill(IDS.map(() => -0.5)).fill);
   assert.equal(fill(null).fill, "none");

@@ -36,7 +36,8 @@ test("addresses are short and can be read", () => {
 test("a whole view comes back as it was", () => {
   const view = {
     run: "a/b c", text: "we {stand|stood}", beside: "b", semantic: "output+2", palette: "my own", density: "compact",
-    kinds: ["x", "c1@-1", "odd,id", "encoder.cell"], naming: "symbols", bars: 1, page: "accuracy",
+    kinds: ["x", "c1@-1", "odd,id", "encoder.cell"], naming: "symbols", bars: 1, page: "corpus",
+    find: "l2 expects {a, b} > .4 and word = \"50% & so\"",
     pins: [
       { column: "c1", row: 7, run: null, text: null, semantic: null },
       { column: "odd,id", row: 0, run: null, text: null, semantic: "input" },
@@ -99,6 +100,16 @@ test("a run, semantic or palette that is not served is said and left out", () =>
   assert.deepEqual([view.run, view.semantic, view.palette, view.text], [null, null, null, "kept"]);
   assert.deepEqual(problems, ["the link names run brown, which is not served here",
     "the link names semantic output+9, which this run has not", "the link names palette neon, which this run has not"]);
+});
+
+test("a run beside itself is said and left out", () => {
+  const runs = [{ id: "news" }, { id: "brown" }], has = { runs, semantics: [], palettes: [] };
+  const fitted = (/** @type {string | null} */ run, /** @type {string} */ beside) => fitRun({ ...plainView(), run, beside }, has);
+  for (const run of ["news", null]) { // the first is shown where none is named
+    const { view, problems } = fitted(run, "news");
+    assert.deepEqual([view.beside, problems], [null, ["the link has run news beside itself, which is the same"]]);
+  }
+  assert.deepEqual([fitted("brown", "news").view.beside, fitted("brown", "news").problems], ["news", []]);
 });
 
 test("a pin of a run that is not served is said and left out", () => {

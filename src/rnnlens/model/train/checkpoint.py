@@ -1,5 +1,6 @@
 """A trainer's whole state in one file, written whole or not at all."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,10 +52,15 @@ def save_checkpoint(trainer: Trainer, path: Path, identity: str) -> None:
 
 
 @torch.no_grad()
-def load_checkpoint(trainer: Trainer, path: Path, identity: str) -> None:
-    """Put a trainer where `save_checkpoint` left it; a damaged file is refused."""
+def load_checkpoint(
+    trainer: Trainer, path: Path, identity: str, plain: Callable[[str], str] = str
+) -> None:
+    """Put a trainer where `save_checkpoint` left it; a damaged file is refused.
+
+    `plain` makes of an identity that an older version wrote the one that is written now.
+    """
     tensors, header = read_sealed(path, _Header, _REMEDY)
-    if header.identity != identity:
+    if plain(header.identity) != identity:
         raise RnnlensError(
             f"{path} belongs to another training; delete it or choose another folder"
         )

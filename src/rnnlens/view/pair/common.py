@@ -1,6 +1,7 @@
 """What two lenses have in common: kinds by their ids, labels by their names."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +17,7 @@ from rnnlens.view.source import GridSource
 REST = "(all labels that only one of them has)"
 _NEVER = -1e30  # a logit whose probability is 0
 _NAMED = 6  # kinds that a note lists
+_HARDLY = 0.02  # of what either was trained on: less in common says nothing of the two
 
 
 @dataclass(frozen=True)
@@ -46,17 +48,7 @@ class Common:
         names = [one.names for one in answers]
         places = {label: k for k, label in enumerate(names[1])}
         labels = tuple(label for label in names[0] if label in places)
-        alone = any(one.several or one.scale for one in answers)
-        follows = [lens.session.text.follows for lens in (first, second)]
-        apart = follows[0] != follows[1]  # the next word, and something else of this one
-        if alone or apart or not {*labels} - {UNK, NUM}:  # which stand for any words
-            what = "no label in common"
-            if alone or apart:
-                what = "other numbers or sets of labels" if alone else "labels of other sorts"
-            raise RnnlensError(
-                f"{first.name} and {second.name} have {what}, such as {names[0][0]!r} and "
-                f"{names[1][0]!r}; compare runs that predict the same"
-            )
+        _check((first, second), semantic, answers, labels)
         known = set(labels)
         numbers = [
             [[k for k, label in enumerate(one) if (label in known) is inside]
@@ -92,6 +84,39 @@ class Common:
             return logits
         others = logits[:, self.rest[side]].logsumexp(1).clamp_min(_NEVER)
         return torch.cat([logits[:, self.shared[side]], others[:, None]], 1)
+
+
+def _check(
+    lenses: Sequence[GridSource], semantic: str, answers: Sequence[Answers], labels: Sequence[str]
+) -> None:
+    """Refuse lenses that predict hardly anything of the same; `labels` have the same name."""
+    follows = {lens.session.text.follows for lens in lenses}
+    share = min(_share(one, semantic, {*labels}) for one in lenses)
+    what = ""
+    if any(one.several or one.scale for one in answers):
+        what = "other numbers or sets of labels"
+    elif len(follows) > 1:  # the next word, and something else of this one
+        what = "labels of other sorts"
+    elif share < _HARDLY:
+        what = f"{'hardly a' if share else 'no'} label in common"
+    if what:
+        first, second = (one.names[0] for one in answers)
+        raise RnnlensError(
+            f"{lenses[0].name} and {lenses[1].name} have {what}, such as {first!r} and {second!r}; "
+            "compare runs that predict the same"
+        )
+
+
+def _share(lens: GridSource, semantic: str, labels: AbstractSet[str]) -> float:
+    """How much of what a lens is asked for are some labels, by how often each came in training.
+
+    UNK and NUM stand for any words, and are not counted.
+    """
+    names = lens.answers(semantic).names
+    counts = lens.probes.counts.get(semantic) if lens.probes else None
+    often = [1] * len(names) if counts is None else counts.tolist()
+    known = {n: often[k] for k, n in enumerate(names) if n not in (UNK, NUM)}
+    return sum(known[n] for n in known.keys() & labels) / max(1, sum(known.values()))
 
 
 def _only(name: str, ids: Sequence[str]) -> str:

@@ -103,14 +103,19 @@ def _lines(
     lines: list[Line] = []
     for rows in beside:
         row = rows[0] if rows[0] == rows[1] else None
-        if row is not None and row < all_of_it:
+        if row is not None and row < all_of_it and _is_one_word(asked, row):
             lines.append(Line("both", rows))
-        elif row is not None and row < states:
+        elif row is not None and all_of_it <= row < states:
             then = (next(iter(one.words[row + 1 :]), "") for one in asked)
             lines += [Line("first", rows, next(then)), Line("second", rows, next(then))]
         else:
             lines += [Line("first", rows), Line("second", rows)]
     return lines
+
+
+def _is_one_word(asked: Sequence[Request], row: int) -> bool:
+    """Whether a row has the same word in both texts; two unknown words may be read as one."""
+    return len({one.words[row].casefold() for one in asked}) == 1
 
 
 def _same_until(lenses: Sequence[GridSource], asked: Sequence[Request]) -> tuple[int, int]:

@@ -35,7 +35,7 @@ class SideBySide(GridSource):
         """What is compared: two texts in one, or a text that another lens reads, too. None: one
         text by one lens.
         """
-        texts = self.two_texts(text)
+        texts, beside = self.two_texts(text), None if beside is self else beside
         if texts is None and beside is None:
             return None
         texts = texts or TwoTexts(text, text)

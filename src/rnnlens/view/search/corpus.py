@@ -11,7 +11,7 @@ from rnnlens.view.encoding import Palette, faded
 from rnnlens.view.search.asking import examples, narrowed
 from rnnlens.view.search.find import Found, Hit, Said, link_to
 from rnnlens.view.search.parse import GRAMMAR
-from rnnlens.view.search.pictures import PICTURES, drawn_kinds, picture
+from rnnlens.view.search.pictures import drawn_kinds, picture
 from rnnlens.view.search.saving import as_csv
 from rnnlens.view.search.similar import index_of, similar_to
 from rnnlens.view.search.sql import column
@@ -46,7 +46,6 @@ class CorpusView:
             "kinds": drawn_kinds(index),
             "groups": dict(zip(palette.groups, palette.colours, strict=True)),
             "examples": [{"question": one, "means": means} for one, means in asked],
-            "pictures": list(PICTURES),
             "grammar": GRAMMAR,
         }
 

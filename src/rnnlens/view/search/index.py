@@ -3,7 +3,7 @@ read it.
 """
 
 import atexit
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -157,6 +157,14 @@ class Index:
     def _inputs(self) -> frozenset[str]:
         """The words that the model reads."""
         return frozenset(self.run.vocabulary().inputs if self.run else ())
+
+    def scan(self, columns: Sequence[str]) -> Iterator["pa.Table"]:
+        """Some columns of one part after the other: for hundreds of numbers about all words, which
+        SQL takes long for.
+        """
+        parquet = arrow().parquet
+        for part in self.manifest.parts:
+            yield parquet.read_table(self.folder / part.file, columns=list(columns))
 
     @property
     def compiler(self) -> Compiler:

@@ -1,6 +1,6 @@
 """Pictures of a whole corpus: the numbers, and for each mark the question that leads to its words.
 
-Every picture is the answer to one SQL question. What a corpus or a network does not have is said.
+Every picture goes once through the index. What a corpus or a network does not have is said.
 """
 
 import math
@@ -9,6 +9,9 @@ from itertools import combinations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.semantics import offset
@@ -16,6 +19,7 @@ from rnnlens.view.search.asking import as_kind, as_text, memories, possible
 from rnnlens.view.search.index import Index
 from rnnlens.view.search.layout import Pair, label_column
 from rnnlens.view.search.sql import column
+from rnnlens.view.search.table import arrow
 from rnnlens.view.source import GridSource
 
 MOST_KINDS = 40  # in a matrix
@@ -57,18 +61,15 @@ def disagreement(_: GridSource, index: Index) -> dict[str, Any]:
     pairs = list(combinations(kinds, 2))
     if not pairs:
         raise MissingError("The index has one kind alone, so there is nothing to compare.")
-    sql = []
-    for a, b in pairs:
-        for one, other in ((f"{a}_group", f"{b}_group"), (label_column(a, 1), label_column(b, 1))):
-            sql.append(f"count(*) FILTER (WHERE {column(one)} <> {column(other)})")
-    counts = _row(index, sql)
+    groups = _differing(index, [f"{kind}_group" for kind in kinds])
+    labels = _differing(index, [label_column(kind, 1) for kind in kinds])
     words = index.manifest.rows
     cells = []
     for k, (a, b) in enumerate(pairs):
         asked = f"{as_kind(a)} disagrees with {as_kind(b)}"
         cells.append({
-            "kind": a, "other": b, "groups": counts[2 * k] / words,
-            "labels": counts[2 * k + 1] / words, "question": possible(index, asked),
+            "kind": a, "other": b, "groups": groups[k] / words, "labels": labels[k] / words,
+            "question": possible(index, asked),
             "label_question": possible(index, f"{asked} on label"),
         })  # fmt: skip
     return {"kinds": kinds, "left_out": len(index.contents.kinds) - len(kinds), "pairs": cells}
@@ -79,25 +80,21 @@ def turns(lens: GridSource, index: Index) -> dict[str, Any]:
     pairs = index.contents.pairs[-MOST_PAIRS:]
     if not pairs:
         raise MissingError("The index compares no kinds.")
-    names = [column(pair.column) for pair in pairs]
-    sql = [part for name in names for part in (
-        f"avg({name})", f"count(*) FILTER (WHERE {name} > {FAR})", f"count({name})")]  # fmt: skip
-    numbers = _row(index, sql)
+    means, far, there = _divergences(index, [pair.column for pair in pairs])
     feeding = {
         (kind.id, edge.kind, edge.back)
         for kind in (*lens.model.kinds, lens.model.prediction)
         for edge in kind.sources
     }
-    edges = []
+    edges: list[dict[str, Any]] = []
     for k, pair in enumerate(pairs):
-        mean, far, words = numbers[3 * k : 3 * k + 3]
-        if mean is None:  # it is never there, as in sentences of one word
+        if not there[k]:  # as in sentences of one word
             continue
         asked = f"{as_kind(pair.kind)} differs from {_other(pair)}"
         question = f"{asked} > {FAR:g} sort by {asked} desc"
         edges.append({
             "kind": pair.kind, "other": pair.name, "sort": _sort(pair, feeding),
-            "bits": min(1.0, max(0.0, mean)), "far": far, "words": words,
+            "bits": means[k], "far": far[k], "words": there[k],
             "question": possible(index, question),
         })  # fmt: skip
     edges.sort(key=lambda edge: -edge["bits"])
@@ -205,11 +202,34 @@ def _told(row: Mapping[str, Any]) -> float | None:
     return max(0.0, 1 - math.log(left) / math.log(all_))
 
 
-def _row(index: Index, sql: Sequence[str]) -> list[Any]:
-    """The answers to many questions about all words."""
-    named = ", ".join(f"{one} AS n{k}" for k, one in enumerate(sql))
-    (row,) = index.ask(f"SELECT {named} FROM words", SECONDS).to_pylist()
-    return list(row.values())
+def _differing(index: Index, columns: Sequence[str]) -> list[int]:
+    """For each two columns, how many words have another value in one than in the other."""
+    pairs = list(combinations(range(len(columns)), 2))
+    counts = np.zeros(len(pairs), np.int64)
+    for table in index.scan(columns):
+        codes = [_codes(table[name], index.names.groups) for name in columns]
+        counts += [np.count_nonzero(codes[a] != codes[b]) for a, b in pairs]
+    return [int(count) for count in counts]
+
+
+def _codes(values: Any, names: Sequence[str]) -> NDArray[np.int64]:
+    """Numbers as they are, and names by their places in a list."""
+    if arrow().types.is_integer(values.type):
+        return np.asarray(values)
+    places = arrow().compute.index_in(values, value_set=arrow().array(names))
+    return np.asarray(places)
+
+
+def _divergences(index: Index, columns: Sequence[str]) -> tuple[list[float], list[int], list[int]]:
+    """Of columns of bits the mean, how many are large, and how many there are."""
+    total, far, there = (np.zeros(len(columns)) for _ in range(3))
+    for table in index.scan(columns):
+        bits = np.stack([np.asarray(table[name], np.float64) for name in columns])  # NaN: none
+        there += np.isfinite(bits).sum(1)
+        far += (bits > FAR).sum(1)
+        total += np.nansum(bits, 1)
+    means = np.clip(total / np.maximum(1, there), 0, 1)
+    return means.tolist(), far.astype(int).tolist(), there.astype(int).tolist()
 
 
 PICTURES: dict[str, Callable[[GridSource, Index], dict[str, Any]]] = {

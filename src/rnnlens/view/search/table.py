@@ -26,6 +26,7 @@ def arrow() -> Any:
     """The library pyarrow; an error that says how to get it where there is none."""
     try:
         import pyarrow as pa
+        import pyarrow.compute
         import pyarrow.parquet
     except ImportError as error:
         raise RnnlensError(

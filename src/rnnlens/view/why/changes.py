@@ -18,6 +18,7 @@ from rnnlens.view.session import Session
 from rnnlens.view.why.edits import Address, Edit, parsed
 
 Change = Callable[[Tensor], Tensor]
+_LARGEST = 1e30  # of logits whose differences and sums are still numbers
 _RANGES = dict.fromkeys("fiorz", (0.0, 1.0)) | dict.fromkeys("gn", (-1.0, 1.0))
 
 
@@ -114,6 +115,14 @@ class TextEdits:
             else:
                 changes.append(StateEdit(edit.kind, edit.step, _among(edit, self._change(edit))))
         return changes + records  # what is kept is what other edits have made of it
+
+    def check_size(self, logits: Tensor) -> None:
+        """Refuse edits after which numbers are too large to compare or to draw."""
+        if not bool((logits.abs() < _LARGEST).all()):  # nor are they where they are no numbers
+            raise RnnlensError(
+                f"{', '.join(map(str, self.edits))[:80]} makes numbers that are too large to "
+                "compute with; make the edit smaller"
+            )
 
     def _change(self, edit: Edit) -> Change:
         if edit.zero:

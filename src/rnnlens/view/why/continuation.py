@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
@@ -68,7 +69,7 @@ def likeliest(session: Session, ids: Sequence[int], edits: Changes | None, count
         changes = edits.state_edits() if edits else []
         trace = session.model.trace(session.text.batch(ids), edits=changes)
         while len(found) < count:
-            found.append(int(session.model.predict(trace.prediction[-1]).argmax()))
+            found.append(_likeliest(session, trace.prediction[-1], edits))
             trace = session.model.trace(session.text.batch(found[-1:]), trace.last)
     while len(found) < count:
         # A model that reads a mark first leaves the last word unread, whichever it is.
@@ -78,8 +79,16 @@ def likeliest(session: Session, ids: Sequence[int], edits: Changes | None, count
         if session.text.features:  # a number, which is read as it is
             found += session.text.encode([written(y[-1].tolist())])
         else:
-            found.append(int(session.model.predict(y[-1:]).argmax()))
+            found.append(_likeliest(session, y[-1:], edits))
     return [session.text.name(number) for number in found]
+
+
+def _likeliest(session: Session, y: Tensor, edits: Changes | None) -> int:
+    """The most probable label after what a trace gives as `y`."""
+    logits = session.model.predict(y)
+    if edits:
+        edits.check_size(logits)
+    return int(logits.argmax())
 
 
 def continued_json(

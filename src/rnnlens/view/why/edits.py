@@ -29,7 +29,7 @@ Vector = NDArray[np.float32]
 _FORM = re.compile(
     r"(?P<kind>[^@\[]+)(\[(?P<units>[^\]]*)\])?@(?P<row>\d{1,7})(?P<what>[=*+-].+)", re.DOTALL
 )
-_PUSH = re.compile(r"(?:(\d{1,6}(?:\.\d{1,6})?):)?(.+)", re.DOTALL)
+_PUSH = re.compile(r"(?:(\d{1,17}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?):)?(.+)", re.DOTALL)
 _ROW = re.compile(r"@(\d{1,7})(?::(.*))?", re.DOTALL)
 _WAYS = ("set", "zero", "scale", "freeze", "swap", "push", "away")
 HELP = "write it like l2@4=0, l2@4*0.5, l2@4=freeze, l2@4+said, l2@4-said or l2@4=@2"
@@ -155,7 +155,7 @@ class Edit:
     def _what(self) -> str:
         if self.label is not None:
             sign = "+" if self.push is not None else "-"
-            return f"{sign}{_short(self.strength)}:{self.label}"
+            return f"{sign}{_exact(self.strength)}:{self.label}"
         if self.scale is not None:
             return f"*{self.scale!r}"
         if self.freeze:
@@ -240,6 +240,11 @@ def _address(swap: Stateful | Address) -> str:
 
 def _short(value: float) -> str:
     return f"{value:.9g}"
+
+
+def _exact(value: float) -> str:
+    """A number that is read again as the same."""
+    return _short(value) if float(_short(value)) == value else repr(value)
 
 
 def _spans(units: str, text: str) -> list[int]:

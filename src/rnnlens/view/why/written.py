@@ -38,7 +38,11 @@ def written_by(
 ) -> Written:
     """The readings of every word for one state of a text."""
     if asked.edits:
-        raise RnnlensError("this grid has edits; ask the grid of the text without them")
+        raise RnnlensError(
+            "which words wrote a state is told of texts without edits, and this grid has some "
+            f"({', '.join(map(str, asked.edits.edits))[:80]}); ask the grid of the same text "
+            "without them"
+        )
     found = lens.column(asked, column, row)
     kind, step = found.kind.id, row - found.back
     if step < 0:
@@ -176,10 +180,17 @@ class _Question:
         return real - np.array(values), inputs
 
     def _place(self, word: int, instead: int | None) -> int:
-        """Where the state stands in the text without a word: one earlier where it is left out."""
+        """Where the state stands in the text without a word: one earlier where it is left out, but
+        for the state's own word, before which a layer that reads backwards has read the next one.
+        """
         if instead is not None or word > self.step:
             return self.step
+        if word == self.step and self._is_reverse():
+            return min(self.step, len(self.ids) - 2)
         return max(0, self.step - 1)
+
+    def _is_reverse(self) -> bool:
+        return any(kind.reverse for kind in self.model.kinds if kind.id == self.kind)
 
     def _texts(self, instead: int | None) -> Iterator[tuple[int, list[list[int]]]]:
         """The text without each of its words in turn, as many at once as the model can read."""

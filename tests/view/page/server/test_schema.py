@@ -22,16 +22,15 @@ QUESTIONS = [
     ("POST", "/api/figure"),
     ("POST", "/api/written"),
     ("POST", "/api/continue"),
-    ("GET", "/api/corpus"),
+    ("POST", "/api/corpus"),
     ("POST", "/api/find"),
     ("POST", "/api/table"),
-    ("GET", "/api/picture"),
+    ("POST", "/api/picture"),
     ("POST", "/api/similar"),
 ]
 
 # Labels, kinds and questions are those of a run.
-OF_A_RUN = {"/api/follow", "/api/figure", "/api/written", "/api/table", "/api/picture",
-            "/api/similar"}  # fmt: skip
+OF_A_RUN = {"/api/follow", "/api/figure", "/api/written", "/api/table", "/api/similar"}
 
 load_all_checks()
 

@@ -6,6 +6,7 @@ import random
 import pytest
 from starlette.testclient import TestClient
 
+from rnnlens.errors import RnnlensError
 from rnnlens.view.page.server import api, corpus
 from rnnlens.view.page.server.app import application
 from rnnlens.view.search import index as index_module
@@ -26,7 +27,7 @@ def held_to(model, answer):
 
 
 def test_every_answer_is_what_the_schema_says(client):
-    about = held_to(corpus.Corpus, client.get("/api/corpus"))
+    about = held_to(corpus.Corpus, client.post("/api/corpus", json={}))
     asked = [example.question for example in about.examples] + ["", "l2 expcts", "count by tag"]
     answers = [
         held_to(corpus.Found, client.post("/api/find", json={"question": q, "limit": 3}))
@@ -36,7 +37,7 @@ def test_every_answer_is_what_the_schema_says(client):
     assert [answer.wrong is None for answer in answers[-2:]] == [False, True]
     assert held_to(corpus.Table, client.post("/api/table", json={"question": "count"})).rows == 1
     for name in PICTURES:
-        picture = held_to(corpus.Picture, client.get(f"/api/picture?name={name}"))
+        picture = held_to(corpus.Picture, client.post("/api/picture", json={"name": name}))
         there = [one for one in PICTURES if getattr(picture, one) is not None]
         assert there == ([] if picture.missing else [name])
     state = {"text": TEXT, "column": "l2", "row": 2, "count": 3}
@@ -70,7 +71,7 @@ def test_whatever_is_wrong_is_one_line(client, path, asked, said):
 
 def test_without_the_extra_the_page_is_told_what_to_install(client, monkeypatch):
     def gone():
-        raise index_module.RnnlensError("finding needs duckdb and pyarrow; install them: pip")
+        raise RnnlensError("finding needs duckdb and pyarrow; install them: pip")
 
     monkeypatch.setattr(index_module, "_database", gone)
     answer = client.post("/api/find", json={"question": "count"})

@@ -83,7 +83,7 @@ def test_those_who_have_gone_keep_no_place_from_others():
         go.set()
         assert (await busy, await last) == (True, "done")
         found = await asyncio.gather(*waiting, return_exceptions=True)
-        assert [one.status_code for one in found] == [499] * 3
+        assert [str(one)[:3] for one in found] == ["499"] * 3
         assert (work.waiting, work.free) == (0, 1)
 
     run(ask())

@@ -24,26 +24,38 @@ from rnnlens.view.page.server.fields import (
 _QUESTION = "which leads to its words; empty: there is none"
 
 
-class FindRequest(Asked):
-    """A question to the corpus of a run."""
+PictureName = Literal["disagreement", "turns", "surprise", "reach", "tags"]
+
+
+class CorpusRequest(Asked):
+    """The run whose corpus is asked about."""
 
     run: Name | None = Field(None, description="null: the first")
+
+
+class PictureRequest(CorpusRequest):
+    """A picture of the whole corpus."""
+
+    name: PictureName
+
+
+class FindRequest(CorpusRequest):
+    """A question to the corpus of a run."""
+
     question: Question
     first: Row = Field(0, description="answers before this one are at hand")
     limit: Limit = Field(50, description="answers at most")
 
 
-class TableRequest(Asked):
+class TableRequest(CorpusRequest):
     """A question whose answers are wanted as a table."""
 
-    run: Name | None = Field(None, description="null: the first")
     question: Question
 
 
-class SimilarRequest(Asked):
+class SimilarRequest(CorpusRequest):
     """A state whose like is looked for in the corpus."""
 
-    run: Name | None = Field(None, description="null: the first")
     text: Text
     semantic: Name | None = Field(None, description="null: the run's first")
     column: Name
@@ -71,7 +83,6 @@ class Corpus(Answer):
     kinds: list[str] = Field(description="of which strips and pictures are made")
     groups: dict[str, Colour]
     examples: list[Example]
-    pictures: list[str] = Field(description="the names of those that there are")
     grammar: str = Field(description="of questions")
 
 
@@ -268,7 +279,7 @@ class Reach(Answer):
 class Picture(Answer):
     """A picture of the whole corpus: the field of its name, or why it is missing."""
 
-    name: str
+    name: PictureName
     missing: str = Field(description="why there is none; empty: there is")
     disagreement: Disagreement | None
     turns: TurnEdges | None

@@ -24,7 +24,9 @@ class Use(Answer):
     most: Nats = Field(description="along the gradient")
     random: Nats = Field(description="in a random direction")
     shaped: Nats = Field(description="in a random direction in which states do vary")
-    swap: Correlation = Field(description="correlation of changes where states are swapped")
+    swap: Correlation | None = Field(
+        description="correlation of changes where states are swapped; null: none were"
+    )
 
 
 class Against(Answer):

@@ -7,7 +7,6 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 
 from rnnlens.view.page.server import corpus
-from rnnlens.view.page.server.fields import Name
 from rnnlens.view.page.server.work import Work
 from rnnlens.view.pair.source import SideBySide
 from rnnlens.view.search.corpus import CorpusView, similar_json
@@ -25,10 +24,10 @@ def add_searching(
     """Answer what the corpus page asks; `answers` documents an answer, and `json` writes it."""
     work = Work(_AT_ONCE, _WAITING)
 
-    @app.get("/api/corpus", responses=answers(corpus.Corpus))
-    async def about(request: Request, run: Name | None = None) -> Response:
+    @app.post("/api/corpus", responses=answers(corpus.Corpus))
+    async def about(request: Request, asked: corpus.CorpusRequest) -> Response:
         """What is known of a run's corpus."""
-        lens = chosen(run)
+        lens = chosen(asked.run)
         return json(await work.do(request, lambda: CorpusView(lens).about()))
 
     @app.post("/api/find", responses=answers(corpus.Found))
@@ -43,11 +42,11 @@ def add_searching(
         lens = chosen(asked.run)
         return json(await work.do(request, lambda: CorpusView(lens).table(asked.question)))
 
-    @app.get("/api/picture", responses=answers(corpus.Picture))
-    async def picture(request: Request, name: Name, run: Name | None = None) -> Response:
+    @app.post("/api/picture", responses=answers(corpus.Picture))
+    async def picture(request: Request, asked: corpus.PictureRequest) -> Response:
         """A picture of the whole corpus, as numbers."""
-        lens = chosen(run)
-        return json(await work.do(request, lambda: CorpusView(lens).picture(name)))
+        lens = chosen(asked.run)
+        return json(await work.do(request, lambda: CorpusView(lens).picture(asked.name)))
 
     @app.post("/api/similar", responses=answers(corpus.Similar))
     async def similar(request: Request, asked: corpus.SimilarRequest) -> Response:

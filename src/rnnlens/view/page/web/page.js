@@ -1,14 +1,16 @@
 // The page: a text, the grid of it, and everything that can be asked of both.
 
 import { leftOut, readHelp, stillShown, thousands, visible } from "./base/format.js";
-import { html, write } from "./base/markup.js";
-import { accuracyPage } from "./frame/accuracy.js";
+import { write } from "./base/markup.js";
+import { CorpusPage } from "./corpus/corpuspage.js";
 import { Controls, legend } from "./frame/controls.js";
 import { FigureMode } from "./frame/figure.js";
 import { Lens } from "./frame/lens.js";
 import { action, menu } from "./frame/menus.js";
+import { Pages } from "./frame/pages.js";
 import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
+import { shownColumns } from "./grid/layout.js";
 import { revealRow } from "./grid/reveal.js";
 import { addressOf, decode, fitGrid, fitRun, plainView, visit } from "./net/address.js";
 import { Client, editedRow, reason } from "./net/client.js";
@@ -48,6 +50,8 @@ export class Page {
       onProblem: (error) => this.say("pins", error === null ? "" : `pins could not be compared: ${reason(error)}`),
       strip: place.strip,
       read: source.ask,
+      similar: { has: (run) => this.runs.some(({ id, corpus }) => corpus && id === run), open: (change) => this.open(change),
+        find: (asked, signal) => source.ask("api/similar", asked, signal) },
       onUnread: (error) => this.say("unread", error === null ? "" : reason(error)),
     }, root);
     this.client = new Client({
@@ -72,12 +76,16 @@ export class Page {
       action("PNG, a picture", () => this.save("png")),
       ...(source.file ? [action("HTML, a page of its own", () => this.save("html")),
         action("HTML, a live page in one file", () => this.save("live"))] : [])));
-    this.toAccuracy = html("button", { type: "button", class: "plain page", click: () =>
-      this.change({ page: this.view.page === "grid" ? "accuracy" : "grid" }) }, "accuracy");
+    const { measure } = this.lens.gridView;
+    this.pages = new Pages(root, place, { turn: (page) => this.change({ page }), measure, accuracy: (run) => source.get("api/accuracy", { run }),
+      corpus: source.file && new CorpusPage(place.corpus, { read: source.ask, measure, onOpen: (change) => this.open(change), onFind: (find, step) => {
+        this.change({ find });
+        if (step) this.write(true);
+      } }) });
     this.figure = new FigureMode(place.stage, this.lens.gridView,
       source.file && ((asked, signal) => source.ask("api/figure", asked, signal)));
     root.addEventListener("keydown", (event) => this.figure.escape(event), true);
-    place.controls.append(this.figure.button, this.toAccuracy);
+    place.controls.append(this.figure.button, ...this.pages.buttons);
     this.typing = false; // whether the text is being typed, at its end
     /** @type {number | null} */ this.edited = null; // the row of an edit, until it is drawn
     this.text = growing(place.text, (text) => {
@@ -158,8 +166,8 @@ export class Page {
     if ("run" in change || "beside" in change) this.offer();
     const asks = ["run", "text", "beside", "semantic", "palette", "edits"].some((key) => key in change);
     if (asks) this.wish();
-    else if (this.grid && !("focus" in change || "pins" in change || "page" in change)) this.draw(this.grid);
-    if ("page" in change || (before.page === "accuracy" && ("semantic" in change || "run" in change))) this.turn();
+    else if (this.grid && !["focus", "pins", "page", "find"].some((key) => key in change)) this.draw(this.grid);
+    if ("page" in change || "run" in change || (before.page === "accuracy" && "semantic" in change)) this.turn();
     this.write([...Object.keys(change)].some((key) => STEPS.has(key)));
   }
 
@@ -184,7 +192,7 @@ export class Page {
     this.draw({ ...grid, typing: this.typing });
     if (answered && this.edited !== null) revealRow(this.lens.gridView, this.edited); // it may be a new row
     if (answered) this.edited = null;
-    if (first && this.view.page === "accuracy") this.turn();
+    if (first && this.view.page !== "grid") this.turn();
     const { focus } = this.view;
     if (this.unseen && focus && grid.rows[focus.row]) this.lens.gridView.reveal(focus);
     this.unseen &&= focus !== null && !grid.rows[focus.row];
@@ -250,23 +258,16 @@ export class Page {
   }
 
   /** Turn to the page the view is on. */
-  async turn() {
-    const { place } = this, accuracy = this.view.page === "accuracy";
-    place.work.hidden = accuracy;
-    place.accuracy.hidden = !accuracy;
-    this.root.classList.toggle("evaluated", accuracy);
-    this.toAccuracy.textContent = accuracy ? "back to the grid" : "accuracy";
-    if (!accuracy || this.grid?.run !== this.run().id) return;
-    const run = this.run();
-    try {
-      const found = await this.source.get("api/accuracy", { run: run.id });
-      const width = Math.min(980, Math.max(420, place.accuracy.clientWidth - 56));
-      const semantic = this.view.semantic ?? this.grid?.semantic ?? null;
-      const { columns } = this.grid, { measure } = this.lens.gridView;
-      place.accuracy.replaceChildren(...accuracyPage(found, semantic, columns, width, measure));
-    } catch (error) {
-      place.accuracy.replaceChildren(html("h2", {}, "How well each kind predicts"), html("p", {}, reason(error)));
-    }
+  turn() {
+    this.pages.show(this.view, this.run(), this.grid);
+  }
+
+  /** Show the grid of a sentence of the corpus, at a state of it. @param {Partial<View>} change */
+  open(change) {
+    const { grid, view } = this, isShown = !grid || shownColumns(grid, view.kinds).some(({ id }) => id === change.focus?.column);
+    this.unseen = this.unchecked = true;
+    this.change({ page: "grid", beside: null, edits: [], kinds: isShown ? view.kinds : "all", ...change });
+    this.write(true);
   }
 
   /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./panel/divergence.js").Divergence[]>} */

@@ -14,7 +14,7 @@ import { visible } from "./format.js";
 
 const FORM = /^([^@[]+)(\[[^\]]*\])?@(\d{1,7})([=*+-].+)$/s;
 const AT = /^=@(\d{1,7})(?::(.*))?$/s;
-const PUSH = /^([+-])(?:(\d{1,6}(?:\.\d{1,6})?):)?(.+)$/s;
+const PUSH = /^([+-])(?:(\d{1,17}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?):)?(.+)$/s;
 
 /** @param {string} text @returns {Edit | null} null: it is none */
 export function parseEdit(text) {

@@ -10,7 +10,7 @@ export type Bits = number;
 /** like ^#[0-9a-f]{6}$ */
 export type Colour = string;
 
-/** correlation of changes where states are swapped; -1.001 to 1.001 */
+/** -1.001 to 1.001 */
 export type Correlation = number;
 
 /** at least 0 */
@@ -153,10 +153,14 @@ export interface Corpus {
   kinds: string[];
   groups: Record<string, Colour>;
   examples: Example[];
-  /** the names of those that there are */
-  pictures: string[];
   /** of questions */
   grammar: string;
+}
+
+/** The run whose corpus is asked about. */
+export interface CorpusRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
 }
 
 /** How many of the words with some properties a question is about. */
@@ -507,7 +511,7 @@ export interface PairEnd {
 
 /** A picture of the whole corpus: the field of its name, or why it is missing. */
 export interface Picture {
-  name: string;
+  name: "disagreement" | "turns" | "surprise" | "reach" | "tags";
   /** why there is none; empty: there is */
   missing: string;
   disagreement: Disagreement | null;
@@ -515,6 +519,13 @@ export interface Picture {
   surprise: Density | null;
   reach: Reach | null;
   tags: Tags | null;
+}
+
+/** A picture of the whole corpus. */
+export interface PictureRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  name: "disagreement" | "turns" | "surprise" | "reach" | "tags";
 }
 
 /** A state that is kept in view; null: of the view's own run, text or semantic. */
@@ -809,8 +820,8 @@ export interface Use {
   random: Nats;
   /** in a random direction in which states do vary */
   shaped: Nats;
-  /** correlation of changes where states are swapped */
-  swap: Correlation;
+  /** correlation of changes where states are swapped; null: none were */
+  swap: Correlation | null;
 }
 
 /** Everything that is chosen on the page; null: what is usual. */
@@ -902,8 +913,6 @@ export interface Wrong {
 export interface Gets {
   "api/runs": { asked: Record<string, never>; answer: Runs };
   "api/accuracy": { asked: { run?: string }; answer: Accuracy };
-  "api/corpus": { asked: { run?: string }; answer: Corpus };
-  "api/picture": { asked: { name: string; run?: string }; answer: Picture };
 }
 
 /** What is posted to a path. */
@@ -915,7 +924,9 @@ export interface Posts {
   "api/figure": { asked: FigureRequest; answer: Figure };
   "api/written": { asked: WrittenRequest; answer: Written };
   "api/continue": { asked: ContinueRequest; answer: Continued };
+  "api/corpus": { asked: CorpusRequest; answer: Corpus };
   "api/find": { asked: FindRequest; answer: Found };
   "api/table": { asked: TableRequest; answer: Table };
+  "api/picture": { asked: PictureRequest; answer: Picture };
   "api/similar": { asked: SimilarRequest; answer: Similar };
 }

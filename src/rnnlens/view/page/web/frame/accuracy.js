@@ -136,7 +136,7 @@ function table(scores, caption, naming) {
     const named = naming(score.kind);
     const numbers = [perplexity(score.perplexity), score.ratio?.toFixed(2),
       score.accuracy === null ? null : `${(score.accuracy * 100).toFixed(1)}%`, score.kl?.toFixed(2), score.calibration?.toFixed(3),
-      ...(uses ? [score.used?.used.toFixed(2), score.used?.swap.toFixed(2)] : []),
+      ...(uses ? [score.used?.used.toFixed(2), score.used?.swap?.toFixed(2)] : []),
       ...more.map(([key]) => score[key]?.probe.toPrecision(3))];
     return html("tr", {}, html("th", { scope: "row" }, visible(score.kind)),
       html("td", { class: "name" }, [named.name, named.layer].filter(Boolean).join(", ")),

@@ -9,12 +9,12 @@ import { shownColumns } from "../grid/layout.js";
 import { drawComparison } from "../panel/compare.js";
 import { drawDetail, drawHint } from "../panel/detail.js";
 import { carried, drawPin, grouped, keep, knownBits, lives, pairKey, pinKey, pinOf, placeOf, toggled } from "../panel/pins.js";
+import { Asks } from "./asks.js";
 import { foldButton } from "./fold.js";
 import { KindSheet } from "./kindsheet.js";
 import { Overlay } from "./overlay.js";
 import { Sides } from "./sides.js";
 import { WhatIf } from "./whatif.js";
-import { WrittenBy } from "./writtenby.js";
 
 /** @typedef {import("../panel/divergence.js").Divergence} Divergence */
 /** @typedef {import("../base/held.js").Held} Held */
@@ -26,13 +26,13 @@ import { WrittenBy } from "./writtenby.js";
  * `lookUp` gives null for a state that there is not; its pin is dropped. `onProblem` is given what
  * went wrong with comparing pins, or null once nothing does. `strip` is where the marks are explained and labels are
  * chosen to be followed; `read` answers for these and for turns, where there is somebody who can; `onText` takes another
- * text or run, where there is somebody to read it.
+ * text or run, where there is somebody to read it; `similar` knows states of a corpus.
  * @typedef {{onView: (change: Partial<View>) => void,
  *   divergence: (pairs: [Pin, Pin][]) => Promise<(Divergence | null)[]>,
  *   lookUp: (pin: Pin) => Promise<Kept | null>,
  *   onProblem?: (error: unknown) => void, strip?: HTMLElement,
  *   onText?: (change: Partial<View>) => void,
- *   read?: import("../net/readings.js").Reader, onUnread?: (error: unknown) => void}} LensCallbacks
+ *   read?: import("../net/readings.js").Reader, similar?: import("./likeness.js").SimilarReader, onUnread?: (error: unknown) => void}} LensCallbacks
  */
 
 const SETTLED = 70; // ms a state is in view before its divergence is asked for
@@ -74,9 +74,8 @@ export class Lens {
     this.sides = new Sides(callbacks.onText ?? null);
     drawn.insertBefore(this.sides.root, place);
     drawn.insertBefore(this.whatIf.line, place);
-    this.writtenBy = callbacks.read ? new WrittenBy(this.gridView, callbacks.read) : null;
-    const { button, root: told } = this.writtenBy ?? { button: "", root: "" };
-    this.pinned.before(html("div", { class: "asks" }, this.whatIf.button, button), told);
+    this.asks = new Asks(this.gridView, callbacks, this.whatIf.button);
+    this.pinned.before(...this.asks.places);
     for (const part of [this.overlay.list, this.overlay.decision]) this.panel.insertBefore(part, this.pinned);
     for (const beside of [this.panel, this.comparison]) beside.addEventListener("click", (event) => this.overlay.click(event));
     new ResizeObserver(() => {
@@ -224,7 +223,7 @@ export class Lens {
     else if (this.hinted !== grid.run + grid.semantic) this.detail.replaceChildren(...drawHint(grid));
     this.hinted = focus ? "" : grid.run + grid.semantic;
     this.whatIf.offer(grid, view);
-    this.writtenBy?.show(grid, view);
+    this.asks.show(grid, view);
     this.refreshPins();
     this.ask();
   }

@@ -1,6 +1,7 @@
 // Followed labels and turns over a grid: what is known of them, on one scale, and where to jump.
 
 import { followText, scaleOf } from "../base/follow.js";
+import { rowsAfter } from "../base/lines.js";
 import { html } from "../base/markup.js";
 import { shownColumns } from "../grid/layout.js";
 import { labelAt, ranked } from "../grid/over.js";
@@ -90,9 +91,9 @@ export class Overlay {
   over(row) {
     const { readings, scale } = this;
     if (!readings || (!scale && !readings.turns)) return null;
-    const apart = (this.grid?.lines.length ?? 0) > 0; // the next row is of the other text
-    return { row, scale, before: apart ? null : readings.numbersOf(row - 1), here: readings.numbersOf(row),
-      after: apart ? null : readings.numbersOf(row + 1), unedited: readings.uneditedOf(row), turns: readings.turnsOf(row) };
+    const after = (this.grid ? rowsAfter(this.grid, row, 1) : []).map((other) => ({ numbers: readings.numbersOf(other), below: other - row,
+      second: this.grid?.lines[other]?.side === "second" }));
+    return { scale, here: readings.numbersOf(row), after, unedited: readings.uneditedOf(row), turns: readings.turnsOf(row) };
   }
 
   /** The turns between states that are shown, largest first. */

@@ -25,9 +25,10 @@ export function skeleton(root) {
     notes.unread, notes.edits, notes.loading);
   const work = html("main", { class: "work" }, entry, notes.empty, strip, stage);
   const accuracy = html("main", { class: "accuracy", tabindex: 0, hidden: true });
+  const corpus = html("main", { class: "corpus", hidden: true });
   root.classList.add("rnnlens");
-  root.append(html("header", { class: "top" }, html("strong", {}, "rnnlens"), title, controls), said, work, accuracy);
-  return { title, controls, text, examples, legend: key, read, notes, work, accuracy, strip, stage };
+  root.append(html("header", { class: "top" }, html("strong", {}, "rnnlens"), title, controls), said, work, accuracy, corpus);
+  return { title, controls, text, examples, legend: key, read, notes, work, accuracy, corpus, strip, stage };
 }
 
 /**

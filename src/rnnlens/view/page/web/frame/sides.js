@@ -7,6 +7,7 @@ import { bdi, html } from "../base/markup.js";
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").View} View */
 
+const ALONE = "to change a state, take only one of them"; // an edit is of one reading
 const MARKS = ["┌", "└"]; // as before their lines
 
 export class Sides {
@@ -27,7 +28,8 @@ export class Sides {
     const runs = besideOf(grid) !== null;
     const items = grid.sides.map((side, k) => html("li", {}, html("span", { class: "soft", "aria-hidden": "true" }, MARKS[k]),
       html("span", { class: "side" }, bdi(visible(runs ? side.title : side.text))), ...this.alone(side, ["first", "second"][k])));
-    const notes = grid.notes.length ? [html("span", { class: "soft" }, grid.notes.map(visible).join(" · "))] : [];
+    const told = [...grid.notes.map(visible), ...(this.onView ? [ALONE] : [])];
+    const notes = told.length ? [html("span", { class: "soft" }, told.join(" · "))] : [];
     this.root.replaceChildren(html("b", {}, runs ? "Two runs" : "Two texts"), html("ul", {}, ...items), ...this.swap(grid, runs), ...notes);
   }
 

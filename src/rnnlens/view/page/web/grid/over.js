@@ -12,11 +12,12 @@ import { INK, round, SOFT } from "./bars.js";
 /** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {import("./layout.js").Slot} Slot */
 /**
- * What is known of a row: the followed numbers of it and of the rows around it, and its turns; null while it is on
- * its way.
+ * What is known of a row: its followed numbers and its turns; null while they are on their way.
+ * `after` are the numbers of the rows that its text goes on with, so many rows below: where two are compared, the next
+ * row is of the other, and a row of both has one of each. `second`: that is of the second of two.
  * `unedited` are its numbers without the edits, where there are some.
- * @typedef {{row: number, scale: Scale | null, before: number[] | null, here: number[] | null, after: number[] | null,
- *   unedited?: number[] | null, turns: TurnRow | null}} Over
+ * @typedef {{scale: Scale | null, here: number[] | null, after: {numbers: number[] | null, below: number,
+ *   second: boolean}[], unedited?: number[] | null, turns: TurnRow | null}} Over
  */
 
 const FOR = "#5e3c99", AGAINST = "#b35806"; // of no group, and told apart by everybody
@@ -35,22 +36,23 @@ export function drawFollowed(over, slot, layout) {
   const zero = scale.odds ? x + width / 2 : x, room = scale.odds ? width / 2 : width;
   /** @param {number[] | null} row */
   const at = (row) => (row ? zero + room * part(row[slot.index], scale) : null);
-  const value = here[slot.index], now = at(here) ?? zero, before = over.row > slot.column.back ? at(over.before) : null, after = at(over.after);
-  const points = [
-    ...(before === null ? [] : [[now + (before - now) * ((middle + gap) / layout.row), -gap]]), [now, middle],
-    ...(after === null ? [] : [[now + (after - now) * ((layout.state + gap - middle) / layout.row), layout.state + gap]]),
-  ];
+  const value = here[slot.index], now = at(here) ?? zero;
+  // Down to the next row's point, behind the rows between: these are drawn later.
+  const lines = over.after.flatMap(({ numbers, below, second }) => {
+    const next = numbers?.length ? at(numbers) : null, look = second ? { "stroke-dasharray": "3 2.5" } : {};
+    return next === null ? [] : [shape("polyline", { class: "followed", fill: "none", stroke: FOR, "stroke-width": 1.4, ...look,
+      points: `${round(now)},${round(middle)} ${round(next)},${round(middle + below * layout.row)}` })];
+  });
   const was = over.unedited?.[slot.index], said = followed(value, scale.odds);
   const changed = was === undefined ? "" : followedChange(value, was, scale.odds);
   const fits = changed && layout.measure(`${said} ${changed}`, layout.label, 600) <= width + 6 * layout.scale;
-  const line = points.map((point) => point.map(round).join(",")).join(" ");
   const side = value >= 0 ? "for" : "against", colour = value >= 0 ? FOR : AGAINST;
   return [
     shape("line", { class: "rule", x1: round(zero), x2: round(zero), y1: -gap, y2: layout.state + gap,
       stroke: "#d9d9d3" }),
     shape("line", { class: `followed ${side}`, x1: round(zero), x2: round(now), y1: round(middle), y2: round(middle),
       stroke: colour, "stroke-width": 3, "stroke-opacity": 0.35 }),
-    shape("polyline", { class: "followed", points: line, fill: "none", stroke: FOR, "stroke-width": 1.4 }),
+    ...lines,
     shape("circle", { class: `followed dot ${side}`, cx: round(now), cy: round(middle), r: 2.4, fill: colour }),
     ...(was === undefined || !changed ? [] : [shape("circle", { class: "followed was", cx: round(at(over.unedited ?? null) ?? zero), cy: round(middle), r: 2.2,
       fill: "none", stroke: INK, "stroke-width": 1.1 })]),

@@ -226,6 +226,10 @@ export function fitRun(view, has) {
   const ids = has.runs.map((run) => run.id);
   check("run", ids, "is not served here");
   check("beside", ids, "is not served here");
+  if (fitted.beside !== null && fitted.beside === (fitted.run ?? ids[0])) {
+    problems.push(`the link has run ${quote(fitted.beside)} beside itself, which is the same`);
+    fitted.beside = null;
+  }
   check("semantic", has.semantics, "this run has not");
   check("palette", has.palettes, "this run has not");
   const served = new Set([null, ...ids]);

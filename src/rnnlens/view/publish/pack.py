@@ -18,6 +18,7 @@ from rnnlens.view.publish.text import answers_json, text_json
 from rnnlens.view.source import GridSource
 
 FORMAT, VERSION = "rnnlens-lens", 1
+_ALONE = {"corpus": False, "training": None}  # what a file has not: a corpus and other runs
 _OWN = ""  # the palettes of what the model itself predicts
 
 
@@ -50,7 +51,7 @@ def packed(lens: GridSource, semantics: Sequence[str], precision: Precision = "i
         "precision": precision,
         "name": lens.name,
         "title": lens.title,
-        "run": {**lens.summary(), "semantics": list(semantics), "corpus": False},
+        "run": {**lens.summary(), **_ALONE, "semantics": list(semantics)},
         "accuracy": _accuracy(lens, semantics),
         "text": text_json(lens.session.text),
         "answer": lens.session.answer,

@@ -1,4 +1,4 @@
-"""Assemble the page's kernels: engine/kernels.wat into engine/assembled.js, which a browser can run.
+"""Assemble the page's kernels: engine/kernels.wat into engine/assembled.js, for browsers to run.
 
     python scripts/kernels.py
 

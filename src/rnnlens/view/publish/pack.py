@@ -18,6 +18,7 @@ from rnnlens.view.publish.text import answers_json, text_json
 from rnnlens.view.source import GridSource
 
 FORMAT, VERSION = "rnnlens-lens", 1
+_ALONE = {"corpus": False, "training": None}  # what a file has not: a corpus and other runs
 _OWN = ""  # the palettes of what the model itself predicts
 
 
@@ -50,13 +51,13 @@ def packed(lens: GridSource, semantics: Sequence[str], precision: Precision = "i
         "precision": precision,
         "name": lens.name,
         "title": lens.title,
-        "run": {**lens.summary(), "semantics": list(semantics), "corpus": False},
+        "run": {**lens.summary(), **_ALONE, "semantics": list(semantics)},
         "accuracy": _accuracy(lens, semantics),
         "text": text_json(lens.session.text),
         "answer": lens.session.answer,
         "predicts": model.predicts,
         "kinds": [asdict(kind) for kind in model.kinds],
-        "network": _network(checked_anatomy(lens), tensors),
+        "network": {**_network(checked_anatomy(lens), tensors), "causal": model.causal},
         "probes": None if probes is None else _probes(probes, semantics, tensors),
         "semantics": {semantic: _semantic(lens, semantic) for semantic in shown},
         "palettes": {key: _palettes(some, tensors) for key, some in palettes.items()},

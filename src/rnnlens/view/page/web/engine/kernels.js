@@ -86,4 +86,9 @@ class WasmKernels {
   collect(x, labels, bounds, list) {
     return this.kernels.collect(x * 4, labels, bounds * 4, list * 4);
   }
+
+  /** @param {number} a @param {number} b @param {number} count @param {number} factors */
+  mixed(a, b, count, factors) {
+    return this.kernels.mixed(a * 4, b * 4, count, factors * 4);
+  }
 }

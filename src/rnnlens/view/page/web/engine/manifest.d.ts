@@ -11,7 +11,8 @@ export interface Layout {
   shape: number[];
   at: number; // bytes into the blob
   unit?: number; // what half precision numbers are multiplied with
-  scales?: number; // bytes into the blob, where each row has a scale
+  scales?: number; // bytes into the blob, of those that whole numbers are multiplied with
+  block?: number; // numbers of a row that have a scale together
 }
 
 export interface Kind {
@@ -45,6 +46,7 @@ export interface NetworkJson {
   tops: string[]; // the kinds that the prediction is made of, side by side
   maps: { weight: Numbered; bias: Numbered | null }[]; // from these to the prediction, one by one
   whole: boolean; // whether the prediction is one for a whole text
+  causal: boolean; // whether Python knows that a state depends on nothing after it
 }
 
 export interface ProbeJson {

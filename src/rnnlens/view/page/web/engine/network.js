@@ -33,8 +33,10 @@ export class Network {
       weight: machine.tensors.matrix(weight),
       bias: bias === null ? null : machine.tensors.vector(bias),
     }));
-    /** Whether a state depends on nothing after it. */
-    this.causal = !json.whole && json.layers.every((layer) => !layer.reverse);
+    /** Whether it is answered as a model of which it is known that a state depends on nothing after it. */
+    this.causal = json.causal;
+    /** Whether that is so: of a user's module Python does not know. */
+    this.forwards = !json.whole && json.layers.every((layer) => !layer.reverse);
     /** The kinds that the next timestep needs. */
     this.carried = json.layers.flatMap((layer) => layer.carried.map((letter) => layer.ids[letter]));
     const widest = Math.max(0, ...this.maps.flatMap(({ weight }) => [weight.stride, weight.rows]));

@@ -104,7 +104,7 @@ export class Rows {
    */
   async visit(asked, first, last, pause, work) {
     const { session, machine } = this, { ids, edits } = asked;
-    const prefixes = session.prefixes.of(ids.slice(0, last)), alone = session.network.causal && !edits;
+    const prefixes = session.prefixes.of(ids.slice(0, last)), alone = session.network.forwards && !edits;
     const key = (/** @type {number} */ t) => (alone || t < 0 ? `${prefixes[t + 1]} ${asked.semantic} ${asked.palette}` : "");
     const begin = this.semantics[asked.semantic].columns.some(({ back }) => back) ? first - 1 : first;
     const kept = new Map(steps(begin, last).map((t) => [t, key(t) ? this.recent.get(key(t)) : undefined]));
@@ -130,7 +130,7 @@ export class Rows {
     await this.visit(asked, first, last, pause, (t, kept, key) => {
       const encodings = kept ?? this.encodings(asked);
       const size = this.sizeOf(asked.semantic, asked.answers);
-      if (!kept && key && (t <= first || t >= last - NEXT)) {
+      if (!kept && key && (t <= first || t >= last - NEXT || !this.session.network.causal)) {
         this.recent.put(key, { encodings, logits: this.machine.floats.slice(this.block, this.block + size) });
       }
       rows.set(t, this.asked(asked, t, encodings));

@@ -80,7 +80,7 @@ export class Session {
    * @returns {Promise<Reading>}
    */
   async read(ids, first, last, edits, pause) {
-    if (this.network.causal && !edits) return this.continued(ids, first, last, pause);
+    if (this.network.forwards && !edits) return this.continued(ids, first, last, pause);
     const states = await this.whole(ids, edits, pause), before = this.beforeFirst(states, first);
     return { states: new Map([...states].map(([kind, some]) => [kind, some.slice(first, last)])), before };
   }

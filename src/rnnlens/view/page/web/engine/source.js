@@ -2,7 +2,7 @@
 // colours, ready to be asked.
 
 import { thousands } from "../base/format.js";
-import { change } from "./difference.js";
+import { Comparison } from "./difference.js";
 import { RnnlensError } from "./errors.js";
 import { Network, of, PREDICTION } from "./network.js";
 import { Palette } from "./palette.js";
@@ -32,6 +32,7 @@ export const LONGEST_TEXT = 20_000; // characters
 export const LONGEST = 2_000; // words
 const LIMIT = 100; // rows to answer with where nobody says
 const STEP = 24; // rows whose states are read at once
+const FEW = 4; // rows of which all that their states say is held at once
 
 export class GridSource {
   /** @param {Manifest} manifest @param {Machine} machine */
@@ -50,6 +51,8 @@ export class GridSource {
     this.palettes = mapped(manifest.palettes, (some) => mapped(some, (one) => new Palette(one, machine)));
     this.rows = new Rows(this.session, this.probes, manifest.semantics, this.palettes,
       (semantic) => this.answers(semantic), manifest.predicts, machine);
+    const counts = Object.keys(manifest.semantics).map((one) => this.answers(one)).map(({ names, several }) => names.length * (several ? 2 : 1));
+    this.comparison = new Comparison(Math.max(...counts), machine);
   }
 
   /** What the states are asked for under a semantic. @param {string} semantic */
@@ -188,18 +191,27 @@ export class GridSource {
 
   /** What edits have changed in every state. @param {Request} asked @param {number} first @param {number} last @param {Pause} pause */
   async changes(asked, first, last, pause) {
-    const columns = this.columnsFor(asked.semantic), rows = [];
-    for (let t = first; t < last; t++) { // one at a time: the logits of two rows are held
-      /** @type {Map<string, Float32Array>} */ const before = new Map();
-      /** @type {Map<string, import("../base/schema.d.ts").Change>} */ const at = new Map();
-      await this.each({ ...asked, edits: null }, t, t + 1, (kind, step, logits) => before.set(`${kind} ${step}`, logits), pause);
-      await this.each(asked, t, t + 1, (kind, step, logits) => {
-        const then = before.get(`${kind} ${step}`);
-        if (then) at.set(`${kind} ${step}`, change(logits, then, asked.answers));
-      }, pause);
-      rows.push(columns.map(({ kind, back }) => /** @type {import("../base/schema.d.ts").Change} */ (at.get(`${kind} ${t - back}`))));
+    const rows = [], unedited = { ...asked, edits: null };
+    for (let start = first; start < last; start += FEW) {
+      const end = Math.min(start + FEW, last), before = await this.said(unedited, start, end, pause);
+      const after = end <= (asked.edits?.first ?? 0) ? before : await this.said(asked, start, end, pause);
+      for (const [k, states] of after.entries()) {
+        rows.push(await this.comparison.changes(states, before[k], asked.answers, pause));
+      }
     }
     return rows;
+  }
+
+  /**
+   * What each state of some rows says of every label, row by row and column by column.
+   * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
+   */
+  async said(asked, first, last, pause) {
+    /** @type {Map<string, Float32Array>} */ const at = new Map();
+    await this.each(asked, first, last, (kind, t, logits) => at.set(`${kind} ${t}`, logits), pause);
+    const columns = this.columnsFor(asked.semantic), none = new Float32Array(0);
+    return Array.from({ length: last - first }, (_, k) =>
+      columns.map(({ kind, back }) => at.get(`${kind} ${first + k - back}`) ?? none));
   }
 
   /**

@@ -1,8 +1,7 @@
 // Where predictions turn: how far each state lies from those that feed it and from the row above, and how surprising the
 // words were that came.
 
-import { logSumExp, pooled } from "./answers.js";
-import { bitsBetween, distribution } from "./difference.js";
+import { pooled } from "./answers.js";
 import { PREDICTION } from "./network.js";
 import { rounded } from "./python.js";
 
@@ -13,12 +12,15 @@ import { rounded } from "./python.js";
 /** @typedef {import("../base/schema.d.ts").TurnRow} TurnRow */
 /** @typedef {[kind: string, step: number]} Place */
 
+const FEW = 4; // rows that are asked at once: all that their states predict is held
+
 /** The turns of a text, row by row; what its states predict is held as long as the next row needs it. */
 export class Turns {
-  /** @param {GridSource} source @param {Request} asked */
-  constructor(source, asked) {
+  /** @param {GridSource} source @param {Request} asked @param {number} end the row after the last that is wanted */
+  constructor(source, asked, end) {
     this.source = source;
     this.asked = asked;
+    this.end = end;
     this.columns = source.columnsFor(asked.semantic);
     const there = new Set(this.columns.map((column) => column.kind));
     /** Source, timesteps back, and target. */
@@ -33,8 +35,9 @@ export class Turns {
   /** @param {number} t @param {Pause} pause @returns {Promise<TurnRow>} */
   async row(t, pause) {
     await this.read(t, pause);
-    const edges = this.edges.map(([kind, back, target]) => this.bits([kind, t - back], [target, t]));
-    const above = this.columns.map(({ kind, back }) => this.bits([kind, t - back - 1], [kind, t - back]));
+    const edges = [], above = [];
+    for (const [kind, back, target] of this.edges) edges.push(await this.bits([kind, t - back], [target, t], pause));
+    for (const { kind, back } of this.columns) above.push(await this.bits([kind, t - back - 1], [kind, t - back], pause));
     const surprisal = this.surprisals.get(t);
     return { edges, above, surprisal: surprisal === undefined ? null : rounded(surprisal, 4) };
   }
@@ -43,25 +46,27 @@ export class Turns {
   async read(t, pause) {
     for (const step of this.known.keys()) if (step < t - 2) this.known.delete(step);
     const end = Math.min(this.asked.ids.length, t + 1 + this.ahead);
-    for (let row = Math.max(this.next, t - 2, 0); row < end; row++) {
-      await this.source.each(this.asked, row, row + 1, (kind, step, logits) => this.keep(kind, step, logits), pause);
-      this.next = row + 1;
-    }
+    const from = Math.max(this.next, t - 2, 0), last = Math.min(this.asked.ids.length, from + FEW, this.end + this.ahead);
+    if (from >= end) return;
+    this.next = Math.max(end, last);
+    await this.source.each(this.asked, from, this.next, (kind, step, logits) => this.keep(kind, step, logits), pause);
   }
 
   /** @param {string} kind @param {number} t @param {Float32Array} logits */
   keep(kind, t, logits) {
-    const { answers, came, ids } = this.asked, compared = pooled(answers, logits);
-    const here = this.known.get(t) ?? new Map();
-    if (!here.has(kind)) this.known.set(t, here.set(kind, distribution(compared)));
-    const label = t + 1 < ids.length ? came[t + 1] : -1;
-    if (kind === PREDICTION && label >= 0) this.surprisals.set(t, (logSumExp(compared) - compared[label]) / Math.LN2);
+    const { answers, came, ids } = this.asked, here = this.known.get(t) ?? new Map();
+    if (here.has(kind)) return;
+    const compared = pooled(answers, logits), label = t + 1 < ids.length ? came[t + 1] : -1;
+    const said = this.source.comparison.distribution(compared);
+    this.known.set(t, here.set(kind, said));
+    if (kind === PREDICTION && label >= 0) this.surprisals.set(t, (said.norm - compared[label]) / Math.LN2);
   }
 
-  /** Between two states; null where there is none of them. @param {Place} a @param {Place} b */
-  bits([kind, from], [other, to]) {
+  /** Between two states; null where there is none of them. @param {Place} a @param {Place} b @param {Pause} pause */
+  async bits([kind, from], [other, to], pause) {
+    await pause();
     if (Math.min(from, to) < 0 || Math.max(from, to) >= this.asked.ids.length) return null;
     const a = this.known.get(from)?.get(kind), b = this.known.get(to)?.get(other);
-    return a && b ? rounded(bitsBetween(a, b), 4) : null;
+    return a && b ? rounded(this.source.comparison.bitsBetween(a, b), 4) : null;
   }
 }

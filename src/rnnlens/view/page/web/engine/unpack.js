@@ -85,11 +85,14 @@ export class Tensors {
     } else if (layout.sort === "fp16") {
       this.readHalves(layout.at, layout.unit ?? 1, into, columns, stride);
     } else if (layout.sort === "int8") {
-      const whole = new Int8Array(this.blob, layout.at, count), scales = new Float32Array(rows);
-      this.readHalves(layout.scales ?? 0, layout.unit ?? 1, scales, rows, rows);
-      for (let row = 0, from = 0; row < rows; row++) {
-        const scale = scales[row], start = row * stride;
-        for (let k = 0; k < columns; k++) into[start + k] = whole[from++] * scale;
+      const { block = columns } = layout, blocks = Math.ceil(columns / block);
+      const whole = new Int8Array(this.blob, layout.at, count), scales = new Float32Array(rows * blocks);
+      this.readHalves(layout.scales ?? 0, layout.unit ?? 1, scales, scales.length, scales.length);
+      for (let row = 0, from = 0, at = 0; row < rows; row++) {
+        for (let start = 0; start < columns; start += block) {
+          const scale = scales[at++], end = row * stride + Math.min(start + block, columns);
+          for (let to = row * stride + start; to < end; to++) into[to] = whole[from++] * scale;
+        }
       }
     } else {
       throw new Error(`a tensor of ${layout.sort} holds no weights`);

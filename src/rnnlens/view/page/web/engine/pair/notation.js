@@ -1,10 +1,13 @@
-// Two texts in one: `the keys {is|are} here` is each of them with one alternative of the braces.
+// Two texts in one: `the keys {is|are} here` is each of them with one alternative of the braces. A brace behind a
+// backslash is one of the text: `\{is|are\}` stands in a single text.
 
 import { RnnlensError } from "../errors.js";
 import { first, isSpace, last, repr, strip } from "../python.js";
 
 /** @typedef {{has(word: string): boolean}} Words those that a model knows */
 
+const BRACES = /(?<!\\)\{(?:\\[{}]|[^{}])*(?<!\\)\}/g;
+const STRAY = /(?<!\\)[{}]/g;
 const HOW = "two alternatives are written {is|are}";
 const QUOTED = 30; // characters of a text that a refusal repeats
 
@@ -14,10 +17,10 @@ const QUOTED = 30; // characters of a text that a refusal repeats
  * @param {string} text @param {Words} known @returns {[string, string] | null}
  */
 export function twoTexts(text, known) {
-  if (!/[{}]/.test(text) || (known.has("{") && known.has("|"))) return null;
+  if (text.search(STRAY) < 0 || readsBraces(known)) return null;
   const sides = ["", ""];
   let end = 0;
-  for (const match of text.matchAll(/\{[^{}]*\}/g)) {
+  for (const match of text.matchAll(BRACES)) {
     if (isWords(match[0], known)) continue;
     const between = text.slice(end, match.index);
     refuseStrays(between, known);
@@ -28,6 +31,16 @@ export function twoTexts(text, known) {
   }
   refuseStrays(text.slice(end), known);
   return end ? [joined(sides[0], text.slice(end)), joined(sides[1], text.slice(end))] : null;
+}
+
+/** Whether braces and bars are words of a model, so that no text stands for two. @param {Words} known */
+function readsBraces(known) {
+  return known.has("{") && known.has("|");
+}
+
+/** What a single text says: its braces without the backslashes before them. @param {string} text @param {Words} known */
+export function plain(text, known) {
+  return readsBraces(known) ? text : text.replace(/\\([{}])/g, "$1");
 }
 
 /** Whether braces are words of the model, which stand by themselves and have no bar between. @param {string} braces @param {Words} known */
@@ -55,7 +68,7 @@ function joined(text, more) {
 
 /** @param {string} text @param {Words} known */
 function refuseStrays(text, known) {
-  for (const { 0: brace, index } of text.matchAll(/[{}]/g)) {
+  for (const { 0: brace, index } of text.matchAll(STRAY)) {
     const around = text.slice(Math.max(0, index - 1), index) + text.slice(index + 1, index + 2);
     if (known.has(brace) && !strip(around)) continue;
     const opens = brace === "{", part = opens ? text.slice(index) : text.slice(0, index + 1);

@@ -80,3 +80,9 @@ export class Pairing {
 function key({ side, rows, then }) {
   return JSON.stringify([side, rows, then]);
 }
+
+/** From which to which row one of the texts is wanted for some lines. @param {Line[]} lines @param {number} side @returns {[number, number] | null} */
+export function spanOf(lines, side) {
+  const there = lines.flatMap((line) => (line.rows[side] === null || (side && line.side === "both") ? [] : [line.rows[side] ?? 0]));
+  return there.length ? [Math.min(...there), Math.max(...there) + 1] : null;
+}

@@ -2,16 +2,16 @@
 
 import { Sides } from "../follow.js";
 import { Turns } from "../turns.js";
-import { Pairing } from "./pairing.js";
+import { Pairing, spanOf } from "./pairing.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {import("../source.js").Request} Request */
 /** @typedef {import("./source.js").SideBySide} SideBySide */
 /** @typedef {import("../../base/schema.d.ts").Posts} Posts */
 /**
- * Something that is read of each row of a text; null stands for a gap.
+ * What is read of the rows first..last-1 of a text, and what stands for a gap.
  * @template Row
- * @typedef {{row: (asked: Request, t: number) => Promise<Row>, gap: Row}} Reading
+ * @typedef {{rows: (asked: Request, first: number, last: number) => Promise<Row[]>, gap: Row}} Reading
  */
 
 /**
@@ -20,16 +20,18 @@ import { Pairing } from "./pairing.js";
  * @returns {Promise<Posts["api/follow"]["answer"]>}
  */
 export async function following(source, question, pause) {
-  const asked = askedOf(source, question), [{ semantic, answers }] = asked instanceof Pairing ? asked.asked : [asked];
+  const asked = askedOf(source, question), [{ semantic, answers }] = requestsOf(asked);
   const sides = new Sides(question.labels, question.against ?? [], answers.names), columns = source.columnsFor(semantic);
-  const row = async (/** @type {Request} */ one, /** @type {number} */ t) => {
-    /** @type {Map<string, number>} */ const at = new Map();
-    await source.each(one, t, t + 1, (kind, step, logits) => at.set(`${kind} ${step}`, sides.value(logits, answers.several)), pause);
-    return columns.map(({ kind, back }) => at.get(`${kind} ${t - back}`) ?? 0);
+  /** @type {Reading<number[]>} */
+  const reading = {
+    gap: [],
+    rows: async (one, first, last) => {
+      /** @type {Map<string, number>} */ const at = new Map();
+      await source.each(one, first, last, (kind, t, logits) => at.set(`${kind} ${t}`, sides.value(logits, answers.several)), pause);
+      return steps(first, last).map((t) => columns.map(({ kind, back }) => at.get(`${kind} ${t - back}`) ?? 0));
+    },
   };
-  /** @type {number[]} */ const gap = [];
-  const { from, rows } = await read(asked, question, { row, gap });
-  return { labels: sides.labels, against: sides.against, from, rows };
+  return { labels: sides.labels, against: sides.against, ...await read(asked, question, reading) };
 }
 
 /**
@@ -38,11 +40,17 @@ export async function following(source, question, pause) {
  * @returns {Promise<Posts["api/turns"]["answer"]>}
  */
 export async function turning(source, question, pause) {
-  const asked = askedOf(source, question), several = asked instanceof Pairing ? asked.asked : [asked];
-  const turns = new Map(several.map((one) => [one, new Turns(source, one)])), { edges, columns } = new Turns(source, several[0]);
-  const gap = { edges: edges.map(() => null), above: columns.map(() => null), surprisal: null };
-  const row = async (/** @type {Request} */ one, /** @type {number} */ t) => (await turns.get(one)?.row(t, pause)) ?? gap;
-  return read(asked, question, { row, gap });
+  const asked = askedOf(source, question), { edges, columns } = new Turns(source, requestsOf(asked)[0], 0);
+  /** @type {Reading<import("../../base/schema.d.ts").TurnRow>} */
+  const reading = {
+    gap: { edges: edges.map(() => null), above: columns.map(() => null), surprisal: null },
+    rows: async (one, first, last) => {
+      const turns = new Turns(source, one, last), rows = [];
+      for (const t of steps(first, last)) rows.push(await turns.row(t, pause));
+      return rows;
+    },
+  };
+  return read(asked, question, reading);
 }
 
 /** Two texts, or one. @param {SideBySide} source @param {Posts["api/turns"]["asked"]} question */
@@ -50,17 +58,30 @@ function askedOf(source, { text, semantic, edits, beside }) {
   return source.pairing(text, beside ?? null, semantic ?? null, null) ?? source.request(text, semantic ?? null, null, edits ?? []);
 }
 
+/** @param {Pairing | Request} asked */
+function requestsOf(asked) {
+  return asked instanceof Pairing ? asked.asked : [asked];
+}
+
 /**
  * The rows or lines that are asked for.
  * @template Row
  * @param {Pairing | Request} asked @param {Posts["api/turns"]["asked"]} question @param {Reading<Row>} reading
  */
-async function read(asked, { first = 0, limit = 100 }, { row, gap }) {
-  const lines = asked instanceof Pairing ? asked.lines : null;
-  const count = lines?.length ?? (asked instanceof Pairing ? 0 : asked.ids.length), rows = [];
-  for (let k = first; k < Math.min(count, first + limit); k++) {
-    const line = lines?.[k], t = line ? line.row : k, one = asked instanceof Pairing ? asked.asked[line?.number ?? 0] : asked;
-    rows.push(t === null ? gap : await row(one, t));
+async function read(asked, { first = 0, limit = 100 }, { rows, gap }) {
+  if (!(asked instanceof Pairing)) {
+    return { from: first, rows: await rows(asked, first, Math.max(first, Math.min(asked.ids.length, first + limit))) };
   }
-  return { from: first, rows };
+  const lines = asked.lines.slice(first, first + limit), spans = [0, 1].map((side) => spanOf(lines, side));
+  /** @type {Row[][]} */ const found = [];
+  for (const [side, span] of spans.entries()) found.push(span ? await rows(asked.asked[side], ...span) : []);
+  return {
+    from: first,
+    rows: lines.map(({ number, row }) => (row === null ? gap : found[number][row - (spans[number]?.[0] ?? 0)])),
+  };
+}
+
+/** @param {number} first @param {number} last */
+function steps(first, last) {
+  return Array.from({ length: last - first }, (_, k) => first + k);
 }

@@ -1,14 +1,13 @@
 // Grids of two texts side by side, beside those of single texts.
 
-import { change } from "../difference.js";
 import { RnnlensError } from "../errors.js";
 import { OTHER } from "../payload.js";
 import { first, repr } from "../python.js";
 import { GridSource } from "../source.js";
 import { firstOther } from "../unchanged.js";
 import { parsed } from "../why/edits.js";
-import { twoTexts } from "./notation.js";
-import { Pairing } from "./pairing.js";
+import { plain, twoTexts } from "./notation.js";
+import { Pairing, spanOf } from "./pairing.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {import("../source.js").Request} Request */
@@ -77,6 +76,11 @@ export class SideBySide extends GridSource {
     return grid;
   }
 
+  /** The words of a single text, whose braces may have backslashes before them. @param {string} text */
+  words(text) {
+    return super.words(plain(text, this.text.index));
+  }
+
   /** Whether a text is one; lines of two texts are no rows of one. @param {string} text */
   isOne(text) {
     return this.unlessRefused(() => this.twoTexts(text) === null, false);
@@ -113,13 +117,6 @@ export class SideBySide extends GridSource {
     };
   }
 
-  /** What each state of a row says of every label. @param {Request} asked @param {number} t @param {Pause} pause */
-  async said(asked, t, pause) {
-    /** @type {Map<string, Float32Array>} */ const at = new Map();
-    await this.each(asked, t, t + 1, (kind, step, logits) => at.set(`${kind} ${step}`, logits), pause);
-    return this.columnsFor(asked.semantic).map(({ kind, back }) => at.get(`${kind} ${t - back}`) ?? new Float32Array(0));
-  }
-
   /**
    * Some lines: their states, the labels these name, and of lines of the second text how far each state lies from the one
    * beside it.
@@ -127,30 +124,24 @@ export class SideBySide extends GridSource {
    */
   async lines({ asked }, lines, pause) {
     const spans = [0, 1].map((side) => spanOf(lines, side)), columns = this.columnsFor(asked[0].semantic);
+    const apart = lines.some(({ side, rows }) => side === "second" && !rows.includes(null));
     /** @type {Pick<Grid, "labels" | "rows">[]} */ const drawn = [];
+    /** @type {Float32Array[][][]} */ const said = [];
     for (const [side, span] of spans.entries()) {
       drawn.push(span ? await this.block(asked[side], ...span, pause) : { labels: {}, rows: [] });
+      said.push(span && apart ? await this.said(asked[side], ...span, pause) : []);
     }
+    const place = (/** @type {0 | 1} */ side, /** @type {number} */ row) => row - (spans[side]?.[0] ?? 0);
     /** @type {Change[][]} */ const changes = [];
     for (const { side, rows: [a, b] } of lines) {
-      if (side !== "second" || a === null || b === null) {
-        changes.push([]);
-        continue;
-      }
-      const before = await this.said(asked[0], a, pause), after = await this.said(asked[1], b, pause);
-      changes.push(columns.map((_, k) => change(after[k], before[k], asked[0].answers)));
+      const whole = side === "second" && a !== null && b !== null;
+      changes.push(whole ? await this.comparison.changes(said[1][place(1, b)], said[0][place(0, a)], asked[0].answers, pause) : []);
     }
     return {
       labels: { ...drawn[1].labels, ...drawn[0].labels },
       changes,
       rows: lines.map(({ number, row }) =>
-        (row === null ? columns.map(() => GAP) : drawn[number].rows[row - (spans[number]?.[0] ?? 0)])),
+        (row === null ? columns.map(() => GAP) : drawn[number].rows[place(number, row)])),
     };
   }
-}
-
-/** From which to which row one of the texts is wanted for some lines. @param {Line[]} lines @param {number} side @returns {[number, number] | null} */
-function spanOf(lines, side) {
-  const there = lines.flatMap((line) => (line.rows[side] === null || (side && line.side === "both") ? [] : [line.rows[side] ?? 0]));
-  return there.length ? [Math.min(...there), Math.max(...there) + 1] : null;
 }

@@ -66,6 +66,11 @@ export class TextEdits {
     return JSON.stringify([...this.edits.map(String), pushes ? this.semantic : null]);
   }
 
+  /** The first word whose states may differ; all may where words are read backwards. */
+  get first() {
+    return this.source.network.causal ? this.edits.reduce((first, { step }) => Math.min(first, step), Infinity) : 0;
+  }
+
   /** Refuse what is not there. @param {Edit} edit */
   check(edit) {
     const { kind } = edit;

@@ -4,6 +4,7 @@
 /** @typedef {import("../unpack.js").Matrix} Matrix */
 /** @typedef {import("../network.js").Network["layers"][number]} Layer its matrices have a block of rows for every gate, as torch has them */
 /** @typedef {Map<string, (Float64Array | undefined)[]>} Slopes what a unit of each state counts for, by kind and word */
+/** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {Map<string, Float32Array[]>} States */
 /**
  * What a layer of some cell did at a word: the states of its kinds by letter, those of the word before, and its input.
@@ -26,8 +27,8 @@ export function bends(y, x) {
   return Float64Array.from(x, (value, u) => (Math.abs(value) < NEAR ? 1 : y[u] / value));
 }
 
-/** Add to the slopes of what a layer reads, from those of its own kinds. @param {Layer} layer @param {States} states @param {Slopes} slopes */
-export function heldSlopes(layer, states, slopes) {
+/** Add to the slopes of what a layer reads, from those of its own kinds. @param {Layer} layer @param {States} states @param {Slopes} slopes @param {Pause} pause */
+export async function heldSlopes(layer, states, slopes, pause) {
   const { cell, ids, below, reverse } = layer.json, of = (/** @type {string} */ kind) => states.get(kind) ?? [];
   const length = of(ids.h).length, place = (/** @type {number} */ k) => (reverse ? length - 1 - k : k);
   const letters = Object.keys(ids).filter((letter) => slopes.has(ids[letter]));
@@ -35,6 +36,7 @@ export function heldSlopes(layer, states, slopes) {
   for (let k = length - 1; k >= 0; k--) {
     const t = place(k), known = letters.some((letter) => slopes.get(ids[letter])?.[t]);
     if (!later && !known) continue;
+    await pause();
     const before = k ? of(ids.h)[place(k - 1)] : new Float32Array(of(ids.h)[t].length);
     const input = Float64Array.from(below.flatMap((kind) => [...of(kind)[t]]));
     const moment = { now: (/** @type {string} */ letter) => of(ids[letter])[t], before, input };

@@ -15,6 +15,24 @@ const MEMORIES = {
 };
 const MEMORY_LETTERS = "lckh";
 
+/**
+ * The same of states that stand side by side in the one that is mapped, equally wide.
+ * @param {Direction} direction @param {string[]} kinds @returns {Direction[]}
+ */
+export function split({ step, weight, constant }, kinds) {
+  const wide = weight.length / kinds.length;
+  return kinds.map((kind, k) =>
+    ({ kind, step, weight: weight.slice(k * wide, (k + 1) * wide), constant: k ? 0 : constant }));
+}
+
+/** The parts and rests of several states together. @param {Split[]} splits @returns {Split} */
+export function added(splits) {
+  return {
+    parts: splits[0].parts.map((_, t) => splits.reduce((sum, { parts }) => sum + parts[t], 0)),
+    rest: splits.reduce((sum, { rest }) => sum + rest, 0),
+  };
+}
+
 /** Why a reading cannot be given, in one line. */
 export class UnknownWay extends Error {}
 
@@ -52,14 +70,14 @@ function throughOutput(layer, weight, cell, gate) {
  * What each word's input counts for in that number, and the rest, with all gates held. `instead` are the inputs that
  * stand in a word's place where it is taken away, by kind; without them it is zero.
  * @param {readonly Layer[]} layers @param {States} states @param {Direction} direction
- * @param {readonly Map<string, Float32Array>[]} instead @returns {Split}
+ * @param {readonly Map<string, Float32Array>[]} instead @param {import("../network.js").Pause} pause @returns {Promise<Split>}
  */
-export function path(layers, states, direction, instead) {
+export async function path(layers, states, direction, instead, pause) {
   const [last] = layerOf(layers, direction.kind), { step, weight, constant } = direction;
   /** @type {(Float64Array | undefined)[]} */ const at = [];
   at[step] = weight;
   const slopes = new Map([[direction.kind, at]]); // what a unit of each state counts for
-  for (const layer of layers.slice(0, layers.indexOf(last) + 1).reverse()) heldSlopes(layer, states, slopes);
+  for (const layer of layers.slice(0, layers.indexOf(last) + 1).reverse()) await heldSlopes(layer, states, slopes, pause);
   const outputs = new Set(layers.map((layer) => layer.json.ids.h)), below = new Set(layers.flatMap((layer) => layer.json.below));
   const parts = (states.get(direction.kind) ?? []).map(() => 0);
   for (const kind of below) {

@@ -6,15 +6,14 @@
 
 import { probabilities } from "../answers.js";
 import { RnnlensError } from "../errors.js";
-import { INPUT, PREDICTION } from "../network.js";
+import { INPUT, of, PREDICTION } from "../network.js";
 import { rounded } from "../python.js";
 import { Contrast } from "./contrast.js";
-import { path, stored, UnknownWay } from "./memory.js";
+import { added, path, split, stored, UnknownWay } from "./memory.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {import("../source.js").GridSource} GridSource */
 /** @typedef {import("../source.js").Request} Request */
-/** @typedef {import("./memory.js").Direction} Direction */
 /** @typedef {import("../../base/schema.d.ts").Posts} Posts */
 /** @typedef {Posts["api/written"]["answer"]} Written */
 
@@ -44,6 +43,7 @@ class Question {
     // Words after the state have no part in it, where none is read before its time.
     this.ids = source.network.causal ? asked.ids.slice(0, step + 1) : asked.ids;
     this.instead = source.text.unknown;
+    this.rows = this.linear();
   }
 
   /** Every reading that there is, and why another is missing. @returns {Promise<Written>} */
@@ -60,15 +60,17 @@ class Question {
         throw new UnknownWay("the model reads a mark first, so that its states are not beside the words that they have "
           + "read; `without` is the truth");
       }
-      const direction = this.direction(), { layers } = source.network;
+      const directions = this.directions(), { layers } = source.network;
       const { states } = await source.read(ids, 0, ids.length, null, this.pause);
-      const way = path(layers, states, direction, this.inputs());
+      const inputs = this.inputs(), ways = [];
+      for (const one of directions) ways.push(await path(layers, states, one, inputs, this.pause));
+      const way = added(ways);
       answer.path = way.parts.map(sent);
       answer.path_rest = rounded(way.rest, 5);
       answer.gates = without.map((value, k) => sent(value - way.parts[k]));
-      const split = stored(layers, states, direction);
-      answer.stored = split.parts.map(sent);
-      answer.stored_rest = rounded(split.rest, 5);
+      const kept = added(directions.map((one) => stored(layers, states, one)));
+      answer.stored = kept.parts.map(sent);
+      answer.stored_rest = rounded(kept.rest, 5);
     } catch (error) {
       if (!(error instanceof UnknownWay)) throw error;
       answer.note = error.message;
@@ -76,45 +78,42 @@ class Question {
     return answer;
   }
 
-  /** The state that the contrast is a linear map of, and that map. @returns {Direction} */
-  direction() {
-    const rows = this.rows(), mix = this.contrast.weights, weight = new Float64Array(rows[0].weights.length);
+  /** The states that the contrast is a linear map of, and that map: one state, or the two that are joined in it. */
+  directions() {
+    const { tops, whole } = this.source.network.json, { rows } = this, mix = this.contrast.weights;
+    if (!rows || (this.kind === PREDICTION && tops.length !== 1)) {
+      throw new UnknownWay("the model's prediction was found to be no linear map of one of its states, so that it cannot "
+        + "be split; `without` is the truth");
+    }
+    const weight = new Float64Array(rows[0].weights.length);
     rows.forEach(({ weights }, k) => weights.forEach((x, u) => { weight[u] += mix[k] * x; }));
     const constant = rows.reduce((sum, row, k) => sum + mix[k] * row.constant, 0);
     let { kind, step } = this;
     if (kind === PREDICTION) {
-      const { tops, whole } = this.source.network.json;
       const isReverse = this.source.kinds.some(({ id, reverse }) => id === tops[0] && reverse);
       if (whole) step = isReverse ? 0 : this.ids.length - 1;
       [kind] = tops;
     }
-    return { kind, step, weight, constant };
+    const joined = this.source.network.joined.find(({ id }) => id === kind);
+    return split({ kind, step, weight, constant }, joined ? joined.sources.map((source) => source.kind) : [kind]);
   }
 
-  /** The linear map from the state to the labels' logits. */
-  rows() {
-    const { network, probes } = this.source, { every } = this.contrast;
-    if (this.kind !== PREDICTION && probes) return every.map((label) => probes.row(this.kind, label, this.asked.semantic));
-    if (network.json.tops.length !== 1 || this.asked.answers.scale) {
-      throw new UnknownWay("the model's prediction was found to be no linear map of one of its states, so that it cannot "
-        + "be split; `without` is the truth");
-    }
-    return every.map((label) => network.row(label));
+  /** The linear map from the state to the labels' logits; null: there is none, as from a number to its bins. */
+  linear() {
+    const { network, probes } = this.source, { every } = this.contrast, { answers, semantic } = this.asked;
+    if (this.kind !== PREDICTION && probes) return every.map((label) => probes.row(this.kind, label, semantic));
+    return answers.scale ? null : every.map((label) => network.row(label));
   }
 
   /** The contrast in the state of a text. @param {number[]} ids @param {number} step */
   async value(ids, step) {
-    const { source, kind, pause, contrast } = this, asked = { ...this.asked, ids };
-    let logits;
-    if (kind === PREDICTION) {
-      const all = asked.answers.scale ? await source.logits(asked, PREDICTION, step, pause)
-        : await source.prediction(asked, step, pause);
-      logits = contrast.every.map((label) => all[label]);
-    } else {
-      const { states } = await source.read(ids, step, step + 1, null, pause), state = states.get(kind)?.[0] ?? [];
-      logits = this.rows().map(({ weights, constant }) => weights.reduce((sum, x, u) => sum + x * state[u], constant));
-    }
-    return logits.reduce((sum, x, k) => sum + x * contrast.weights[k], 0);
+    const { source, kind, pause, contrast, rows } = this;
+    const { states } = await source.read(ids, step, step + 1, null, pause), [state] = of(states, kind);
+    const all = rows ? null : source.rows.logitsOf(this.asked, kind, state);
+    return contrast.every.reduce((sum, label, k) => {
+      const logit = rows ? rows[k].weights.reduce((total, x, u) => total + x * state[u], rows[k].constant) : all?.[label] ?? 0;
+      return sum + logit * contrast.weights[k];
+    }, 0);
   }
 
   /** How much less the contrast is without each word. @param {number} real */

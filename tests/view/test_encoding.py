@@ -216,6 +216,7 @@ def test_parts_join_in_order():
 def test_numbers_have_five_digits():
     given_ = np.array([[0.123456789, 1.0, 0.0, 3.2109876e-12, 12.3456]], np.float32)
     assert significant(given_) == [[0.12346, 1.0, 0.0, 3.211e-12, 12.346]]
+    assert significant(np.array([1e-305, 1e-299])) == [0.0, 1e-299]
 
 
 @pytest.mark.parametrize("labels", [1, 7, 8, 2039, 2040, 2041, 9000])

@@ -105,6 +105,25 @@ class RecurrentLayer(NamedTuple):
     reverse: bool = False  #: Whether it reads backwards.
 
 
+class Affine(NamedTuple):
+    """A linear map with a constant: weight @ state + bias."""
+
+    weight: Tensor  #: (V, H)
+    bias: Tensor | None = None  #: (V,)
+
+
+class Anatomy(NamedTuple):
+    """All that a model computes with, where that is no more than an embedding, recurrent layers and
+    linear maps to its prediction: whoever has it can compute what the model does.
+    """
+
+    embedding: Tensor | None  #: (words, I); None: the numbers of a timestep are read as they are.
+    layers: tuple[RecurrentLayer, ...]  #: From input to output, each starting from zeros.
+    tops: tuple[str, ...] = ()  #: The kinds that the prediction is made of, side by side.
+    maps: tuple[Affine, ...] = ()  #: From these to what `predict` takes or gives, one by one.
+    whole: bool = False  #: Whether the prediction is one for a whole text, of its last state.
+
+
 def _as_is(y: Tensor) -> Tensor:
     return y
 
@@ -193,6 +212,10 @@ class Traceable(ABC):
     def recurrence(self) -> tuple[RecurrentLayer, ...]:
         """The recurrent layers from input to output, known once a batch is traced."""
         return ()
+
+    def anatomy(self) -> Anatomy:
+        """All that the model computes with; an error where it computes with more than is known."""
+        raise RnnlensError(f"what {self.description} computes with is not known")
 
     @abstractmethod
     def predict(self, y: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ _SAMPLE = 16  # a sample takes every sixteenth column
 _SAMPLED = 128  # at least so many
 _ROUNDS = 2  # of mending a guess
 _TINY = 1e-30  # whose logarithm is finite
+_LEAST = 1e-300  # what is divided by less is infinite
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -288,8 +289,8 @@ def faded(channels: NDArray[np.float64], share: Floats | NDArray[np.float64]) ->
 
 
 def significant(values: Floats | NDArray[np.float64], digits: int = 5) -> list[Any]:
-    """Rounded to so many significant digits, as plain numbers."""
-    exact = values.astype(np.float64)
+    """Rounded to so many significant digits, as plain numbers; next to nothing is nothing."""
+    exact = np.where(values < _LEAST, 0, values.astype(np.float64))
     place = np.floor(np.log10(np.where(exact > 0, exact, 1)))
     scale = 10.0 ** (digits - 1 - place)
     return list((np.rint(exact * scale) / scale).tolist())

@@ -42,10 +42,7 @@ def check(path: Path, look: Look) -> None:
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise RnnlensError(f"cannot write {path.name}; give a name ending in {', '.join(ENDINGS)}")
-    if not path.parent.is_dir():
-        raise RnnlensError(f"there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise RnnlensError(f"{path} is a folder; give the name of a file")
+    check_place(path)
     if ending in figure.ENDINGS:
         figure.check_matplotlib()
     check_look(look, _MOST_BARS_PAGE if ending == ".html" else _MOST_BARS)
@@ -53,6 +50,14 @@ def check(path: Path, look: Look) -> None:
         raise RnnlensError(
             f"a width of {look.width:g}: give {_WIDTHS[0]:g} to {_WIDTHS[1]:g} inches"
         )
+
+
+def check_place(path: Path) -> None:
+    """Refuse a file that cannot be where it is to be."""
+    if not path.parent.is_dir():
+        raise RnnlensError(f"there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise RnnlensError(f"{path} is a folder; give the name of a file")
 
 
 def check_look(look: Look, most: int = _MOST_BARS) -> None:

@@ -65,8 +65,8 @@ class SideBySide(GridSource):
         edits: Edits = (),
         previous_edits: Edits = (),
         lenient: bool = False,
-        beside: "SideBySide | None" = None,
         columns: Sequence[str] | None = None,
+        beside: "SideBySide | None" = None,
     ) -> Iterator[tuple[dict[str, Any], bool]]:
         """The grid of one text or of two readings, a few rows or lines at a time.
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, editedRow } from "../../../src/rnnlens/view/page/web/net/client.js";
+import { server } from "../../../src/rnnlens/view/page/web/net/source.js";
 import { grid } from "../sample.js";
 
 const FOUND = { fetch: globalThis.fetch, reportError: globalThis.reportError };
@@ -28,7 +29,7 @@ const made = (more = {}) => new Client({
   onServer: (there) => told.server.push(there), onBusy: (busy) => told.busy.push(busy),
   onDiffer: () => {}, inView: () => 30,
   ...more,
-});
+}, server.ask);
 
 const wish = (text, edits = []) => ({ run: "tiny", text, semantic: null, palette: null, edits });
 

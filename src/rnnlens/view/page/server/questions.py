@@ -111,6 +111,13 @@ class WrittenRequest(Asked):
     )
 
 
+class PublishRequest(Asked):
+    """A run to be published, and the text that its page reads first."""
+
+    run: Name | None = Field(None, description="null: the first")
+    text: Text
+
+
 class ContinueRequest(Asked):
     """A text that the model is to go on with by itself."""
 

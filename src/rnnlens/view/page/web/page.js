@@ -12,10 +12,11 @@ import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
 import { neededColumns, shownColumns } from "./grid/layout.js";
 import { revealRow } from "./grid/reveal.js";
-import { addressOf, decode, fitGrid, fitRun, plainView } from "./net/address.js";
-import { ask, Client, editedRow, get, reason, Refusal } from "./net/client.js";
+import { addressOf, decode, fitGrid, fitRun, plainView, visit } from "./net/address.js";
+import { Client, editedRow, reason } from "./net/client.js";
 import { lookUp } from "./net/lookup.js";
 import { saveAs } from "./net/save.js";
+import { patiently } from "./net/source.js";
 import { comparison } from "./panel/pins.js";
 
 /** @typedef {import("./base/held.js").Held} Held */
@@ -26,10 +27,11 @@ import { comparison } from "./panel/pins.js";
 const STEPS = new Set(["run", "beside", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
   "follow", "turns", "edits"]);
 
-class Page {
-  /** @param {HTMLElement} root */
-  constructor(root) {
+export class Page {
+  /** @param {HTMLElement} root @param {import("./net/source.js").Source} source */
+  constructor(root, source) {
     this.root = root;
+    this.source = source;
     this.place = skeleton(root);
     const { place } = this;
     /** @type {RunSummary[]} */ this.runs = [];
@@ -47,9 +49,9 @@ class Page {
       lookUp: (pin) => this.lookUp(pin),
       onProblem: (error) => this.say("pins", error === null ? "" : `pins could not be compared: ${reason(error)}`),
       strip: place.strip,
-      read: (path, body, signal) => ask(path, body, signal),
+      read: source.ask,
       similar: { has: (run) => this.runs.some(({ id, corpus }) => corpus && id === run), open: (change) => this.open(change),
-        find: (asked, signal) => ask("api/similar", asked, signal) },
+        find: (asked, signal) => source.ask("api/similar", asked, signal) },
       onUnread: (error) => this.say("unread", error === null ? "" : reason(error)),
     }, root);
     this.client = new Client({
@@ -62,7 +64,7 @@ class Page {
       onDiffer: (wish) => this.lens.differ(wish && this.grid ? stillShown(this.grid, wish) : ""),
       onBusy: (busy) => this.lens.gridView.scroller.setAttribute("aria-busy", String(busy)),
       inView: (row) => this.lens.gridView.rowsInView(row),
-    });
+    }, source.ask);
     this.runControls = new RunControls(place.title, {
       switchTo: (id) => this.switchTo(id, exampleFor(this.view.text, this.run(), this.runs.find((one) => one.id === id))),
       slide: (id) => this.switchTo(id, { focus: this.view.focus }),
@@ -72,14 +74,16 @@ class Page {
     place.controls.append(menu("save", "save",
       action("SVG, a drawing", () => this.save("svg")),
       action("PNG, a picture", () => this.save("png")),
-      action("HTML, a page of its own", () => this.save("html"))));
+      ...(source.file ? [action("HTML, a page of its own", () => this.save("html")),
+        action("HTML, a live page in one file", () => this.save("live"))] : [])));
     const { measure } = this.lens.gridView;
-    this.pages = new Pages(root, place, { turn: (page) => this.change({ page }), measure, accuracy: (run) => get("api/accuracy", { run }),
-      corpus: new CorpusPage(place.corpus, { read: ask, measure, onOpen: (change) => this.open(change), onFind: (find, step) => {
+    this.pages = new Pages(root, place, { turn: (page) => this.change({ page }), measure, accuracy: (run) => source.get("api/accuracy", { run }),
+      corpus: source.file && new CorpusPage(place.corpus, { read: source.ask, measure, onOpen: (change) => this.open(change), onFind: (find, step) => {
         this.change({ find });
         if (step) this.write(true);
       } }) });
-    this.figure = new FigureMode(place.stage, this.lens.gridView, (asked, signal) => ask("api/figure", asked, signal));
+    this.figure = new FigureMode(place.stage, this.lens.gridView,
+      source.file && ((asked, signal) => source.ask("api/figure", asked, signal)));
     root.addEventListener("keydown", (event) => this.figure.escape(event), true);
     place.controls.append(this.figure.button, ...this.pages.buttons);
     this.typing = false; // whether the text is being typed, at its end
@@ -98,18 +102,10 @@ class Page {
   }
 
   async begin() {
-    for (let pause = 400; ; pause = Math.min(6400, pause * 2)) {
-      try {
-        this.runs = (await get("api/runs", {})).runs;
-        break;
-      } catch (error) {
-        this.say("server", error instanceof Refusal ? error.message : "the server does not answer; it is asked again");
-        await new Promise((resolve) => setTimeout(resolve, pause));
-      }
-    }
-    this.say("server", "");
+    const { runs } = await patiently(() => this.source.get("api/runs", {}), (told) => this.say("server", told));
+    this.runs = runs;
     this.follow();
-    this.text.focus();
+    if (window.parent === window) this.text.focus(); // a page around this one keeps its own
   }
 
   /** @returns {RunSummary} */
@@ -255,7 +251,7 @@ class Page {
       const address = addressOf(this.view, this.run(), this.runs[0].id, this.grid?.semantic ?? null);
       if (address === location.hash) return;
       this.written = address;
-      history[step ? "pushState" : "replaceState"](null, "", address || location.pathname);
+      visit(address, step);
     };
     // Browsers refuse an address that changes with every key.
     if (step) now();
@@ -277,23 +273,23 @@ class Page {
 
   /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./panel/divergence.js").Divergence[]>} */
   async divergence(pairs) {
-    const { bits } = await ask("api/divergence", comparison(pairs, this.grid));
+    const { bits } = await this.source.ask("api/divergence", comparison(pairs, this.grid));
     return bits.map((/** @type {number} */ value) => ({ bits: value, exact: true }));
   }
 
   /** @param {Pin} pin */
   lookUp(pin) {
-    return lookUp({ ...pin, run: pin.run ?? this.run().id }, pin.run === this.run().id ? this.view.palette : null,
+    return lookUp(this.source.ask, { ...pin, run: pin.run ?? this.run().id }, pin.run === this.run().id ? this.view.palette : null,
       (problem) => this.add([problem]));
   }
 
-  /** @param {"svg" | "png" | "html"} as */
+  /** @param {"svg" | "png" | "html" | "live"} as */
   async save(as) {
     const { measure, over } = this.lens.gridView, whole = this.client.complete().catch((error) => {
       throw new Error(`nothing was saved: ${reason(error)}`);
     });
-    this.say("problem", await saveAs(as, whole, this.view, measure, over.of, this.lens.knownBits()));
+    if (as === "live") this.say("loading", "the live page is being written");
+    this.say("problem", await saveAs(as, whole, this.view, measure, over.of, this.lens.knownBits(), this.source.file));
+    if (as === "live") this.say("loading", "");
   }
 }
-
-new Page(document.body).begin();

@@ -550,6 +550,14 @@ export interface Problem {
   error: string;
 }
 
+/** A run to be published, and the text that its page reads first. */
+export interface PublishRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+}
+
 /** How far back and forward each kind reaches. */
 export interface Reach {
   cells: ReachCell[];

@@ -43,10 +43,14 @@ export function neededColumns(grid, { kinds, pins, edits, beside }) {
   return needed.size < grid.columns.length ? [...needed] : null;
 }
 
-/** The input, each layer's last kind, the prediction. @param {Column} column @param {Column[]} all */
+/**
+ * The input, each layer's last kind, in both directions unless these are joined, the prediction.
+ * @param {Column} column @param {Column[]} all
+ */
 function isOutput(column, all) {
-  const layer = all.filter((other) => other.layer === column.layer);
-  return layer[layer.length - 1].id === column.id;
+  const layer = all.filter((other) => other.layer === column.layer), joined = layer.some(({ letter }) => letter === "j");
+  const beside = layer.filter((other) => other.reverse === column.reverse);
+  return beside[beside.length - 1].id === column.id && !(column.reverse && joined);
 }
 
 const NARROW = 520;

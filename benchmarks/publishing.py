@@ -28,6 +28,7 @@ from rnnlens.view.opening import opened
 from rnnlens.view.publish.pack import Packed, packed
 
 LONGEST = 40  # words of a sentence
+PIECE = 25  # sentences that one engine is asked for
 SIZE = 16e6  # bytes of the bundled model with two semantics, what is wanted
 MS, PLAIN_MS, WAIT = 10, 40, 50  # a word in WebAssembly and without, and for others to wait
 
@@ -52,6 +53,11 @@ def speed(pack: Packed, texts: list[str]) -> dict[str, dict[str, float]]:
     return found
 
 
+def batched(texts: list[str], count: int) -> Iterator[list[str]]:
+    """So many at a time."""
+    return (texts[k : k + count] for k in range(0, len(texts), count))
+
+
 def states(grid: Any) -> Iterator[tuple[str, Any]]:
     """Every state of a grid with its kind; those of the row before are in that row."""
     for row in grid["rows"]:
@@ -64,8 +70,10 @@ def quality(lens: Lens, pack: Packed, texts: list[str]) -> None:
     """Print how far the engine's grids lie from Python's."""
     sent = {"manifest": pack.manifest, "blob": base64.b64encode(pack.blob).decode()}
     for semantic in pack.manifest["semantics"]:
-        asked = [(0, "api/grid", {"text": text, "semantic": semantic}) for text in texts]
-        answers = answered("grids.mjs", {"lenses": [sent], "ways": [True], "questions": asked})
+        answers = list[Any]()
+        for some in batched(texts, PIECE):
+            asked = [(0, "api/grid", {"text": text, "semantic": semantic}) for text in some]
+            answers += answered("grids.mjs", {"lenses": [sent], "ways": [True], "questions": asked})
         losses = defaultdict[str, list[float]](lambda: [0.0, 0.0, 0.0])
         cells = tops = groups = 0
         for text, answer in zip(texts, answers, strict=True):

@@ -88,5 +88,5 @@ def seven_bits(data: bytes) -> str:
     blocks = np.frombuffer(data + bytes(-len(data) % 7), np.uint8).reshape(-1, 7).astype(np.uint64)
     number = (blocks << np.arange(48, -1, -8, dtype=np.uint64)).sum(1, dtype=np.uint64)  # 56 bits
     codes = (number[:, None] >> np.arange(49, -1, -7, dtype=np.uint64)) & np.uint64(127)
-    text = _CODES[codes.astype(np.uint8).ravel()].tobytes().decode("latin-1")
+    text: str = _CODES[codes.astype(np.uint8).ravel()].tobytes().decode("latin-1")
     return text[: -(-8 * len(data) // 7)]

@@ -170,6 +170,17 @@ def test_a_saved_drawing_holds_what_is_seen(screen, tmp_path):
     assert not any("style" in one.attrib for one in drawing.iter())
 
 
+def test_a_saved_live_page_begins_with_what_is_seen_and_needs_no_server(look, screen, tmp_path):
+    path = saved(screen, "live page", tmp_path)
+    expect(screen.find(".note.loading")).to_be_hidden()
+    alive = look(at=path.as_uri())
+    expect(alive.find("#text")).to_have_value(TEXT)
+    alive.write("the dog")
+    screen.write("the dog")
+    assert alive.words() == screen.words()
+    assert len(alive.states()) == len(screen.states())
+
+
 def test_a_saved_picture_is_twice_as_fine(screen, tmp_path):
     drawing = ET.parse(saved(screen, "SVG", tmp_path)).getroot()
     picture = saved(screen, "PNG", tmp_path).read_bytes()

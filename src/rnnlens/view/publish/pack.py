@@ -162,12 +162,15 @@ def _probes(probes: Probes, semantics: Sequence[str], tensors: Tensors) -> dict[
 
 def _stack(stack: Stack, part: str, tensors: Tensors) -> dict[str, Any]:
     """Maps that are small beside the labels are held in half precision: all that a kind says goes
-    through its map, so that an error there is in every label.
+    through its map, so that an error there is in every label. Of what each kind has for a label,
+    what all have in common is held in half precision, and the rest, which is small, as the labels.
     """
-    shared = stack.labels is not None
-    rows = slice(stack.rank or None)
+    rows, shared = slice(stack.rank or None), stack.labels is not None
+    biases = None if stack.labels is None else stack.labels[:, stack.rank :].T  # (K, V)
+    common = None if biases is None else biases.mean(0).half().float()
     return {
         "labels": None if stack.labels is None else tensors.rows(part, stack.labels[:, rows]),
+        "common": None if common is None else tensors.half(part, common),
         "kinds": [
             {
                 "mean": tensors.exact(part, stack.mean[k, :width]),
@@ -175,8 +178,8 @@ def _stack(stack: Stack, part: str, tensors: Tensors) -> dict[str, Any]:
                 "map": (tensors.half if shared else tensors.rows)(part, stack.map[k, rows, :width]),
                 "bias": tensors.exact(part, stack.map[k, rows, width]),
                 "label_bias": None
-                if stack.labels is None
-                else tensors.half(part, stack.labels[:, stack.rank + k]),
+                if biases is None or common is None
+                else tensors.rows(part, (biases[k] - common)[None]),
             }
             for k, width in enumerate(stack.widths)
         ],

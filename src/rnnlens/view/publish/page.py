@@ -44,6 +44,7 @@ cut short, or the browser is older than 2022: get the file again, or open it in 
 </body>
 </html>
 """
+_PIECE = 7 << 16  # bytes that are written at once, so that large lenses take no more memory
 _CODES = np.arange(128, dtype=np.uint8)
 _CODES[[0, ord("\r"), ord("<")]] = range(ord("À"), ord("À") + 3)
 
@@ -85,6 +86,10 @@ def seven_bits(data: bytes) -> str:
     """Bytes as text that HTML leaves as it is, seven bits a character: it takes an eighth less room
     than base64. The characters are those of ASCII but for three, which one of Latin-1 stands for.
     """
+    return "".join(_seven_bits(data[at : at + _PIECE]) for at in range(0, len(data), _PIECE))
+
+
+def _seven_bits(data: bytes) -> str:
     blocks = np.frombuffer(data + bytes(-len(data) % 7), np.uint8).reshape(-1, 7).astype(np.uint64)
     number = (blocks << np.arange(48, -1, -8, dtype=np.uint64)).sum(1, dtype=np.uint64)  # 56 bits
     codes = (number[:, None] >> np.arange(49, -1, -7, dtype=np.uint64)) & np.uint64(127)

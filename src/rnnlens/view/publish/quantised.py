@@ -16,7 +16,7 @@ PRECISIONS: tuple[Precision, ...] = ("int8", "fp16")
 
 _ALIGN = 4  # bytes
 _SMALL = 8192  # numbers that are not worth rounding
-_BLOCK = 64  # numbers of a row that have a scale of their own
+_BLOCK = 100  # numbers of a row that have a scale of their own, at most
 _LEVELS = 127  # of a byte on either side of zero
 _LARGEST = 2**15  # what the largest number of a tensor is brought below before it is halved
 
@@ -46,13 +46,14 @@ class Tensors:
         if self.precision == "fp16" or values.numel() <= _SMALL:
             return self.half(part, values)
         x = _array(values)
-        pieces = [x[:, k : k + _BLOCK] for k in range(0, x.shape[1], _BLOCK)]
+        block = math.ceil(x.shape[1] / math.ceil(x.shape[1] / _BLOCK))
+        pieces = [x[:, k : k + block] for k in range(0, x.shape[1], block)]
         largest = np.stack([np.abs(piece).max(1) for piece in pieces], 1)
         held, unit = _halved(np.maximum(largest, 1e-30) / _LEVELS)
         scales = np.maximum(held.astype(np.float32) * unit, 1e-38)  # as they will be read
         steps = [np.rint(p / scales[:, k, None]) for k, p in enumerate(pieces)]
         whole = np.clip(np.concatenate(steps, 1), -_LEVELS, _LEVELS).astype(np.int8)
-        layout = {"sort": "int8", "shape": list(x.shape), "unit": unit, "block": _BLOCK}
+        layout = {"sort": "int8", "shape": list(x.shape), "unit": unit, "block": block}
         return self._add(part, layout, {"at": whole.tobytes(), "scales": held.tobytes()})
 
     def half(self, part: str, values: Tensor) -> int:

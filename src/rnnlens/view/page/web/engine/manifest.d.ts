@@ -54,13 +54,19 @@ export interface ProbeJson {
   scale: Numbered;
   map: Numbered;
   bias: Numbered;
-  label_bias: Numbered | null;
+  label_bias: Numbered | null; // what comes to that for this kind
+}
+
+export interface StackJson {
+  labels: Numbered | null; // of shared probes
+  common: Numbered | null; // what all kinds have in common for each label
+  kinds: ProbeJson[];
 }
 
 export interface ProbesJson {
   family: "linear" | "shared";
   kinds: string[];
-  stacks: Record<string, { labels: Numbered | null; kinds: ProbeJson[] }>;
+  stacks: Record<string, StackJson>;
   spreads: Record<string, { deviation: Numbered; packed: Numbered }>;
 }
 

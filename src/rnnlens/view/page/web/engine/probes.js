@@ -4,8 +4,8 @@
 import { groupsOf } from "./plain.js";
 
 /** @typedef {import("./machine.js").Machine} Machine */
-/** @typedef {import("./manifest.d.ts").ProbeJson} ProbeJson */
 /** @typedef {import("./manifest.d.ts").ProbesJson} ProbesJson */
+/** @typedef {import("./manifest.d.ts").StackJson} StackJson */
 /** @typedef {import("./unpack.js").Matrix} Matrix */
 /** @typedef {{mean: Float32Array, scale: Float32Array, map: Matrix, bias: Float32Array, labelBias: Float32Array | null}} Probe */
 
@@ -16,8 +16,7 @@ export class Probes {
     this.machine = machine;
     this.kinds = json.kinds;
     /** @type {Map<string, Stack>} */
-    this.stacks = new Map(Object.entries(json.stacks).map(([semantic, { labels, kinds }]) =>
-      [semantic, new Stack(labels, kinds, machine)]));
+    this.stacks = new Map(Object.entries(json.stacks).map(([semantic, stack]) => [semantic, new Stack(stack, machine)]));
   }
 
   /** @param {string} semantic */
@@ -47,9 +46,9 @@ export class Probes {
  * to the labels. The kinds lie in groups of four side by side.
  */
 export class Stack {
-  /** @param {number | null} labels @param {ProbeJson[]} kinds @param {Machine} machine */
-  constructor(labels, kinds, machine) {
-    const { tensors, room } = machine;
+  /** @param {StackJson} json @param {Machine} machine */
+  constructor({ labels, common, kinds }, machine) {
+    const { tensors, room } = machine, shared = common === null ? null : tensors.vector(common);
     this.machine = machine;
     this.labels = tensors.perhaps(labels);
     /** @type {Probe[]} */
@@ -58,7 +57,7 @@ export class Stack {
       scale: tensors.vector(one.scale),
       map: tensors.matrix(one.map),
       bias: tensors.vector(one.bias),
-      labelBias: one.label_bias === null ? null : tensors.vector(one.label_bias),
+      labelBias: one.label_bias === null ? null : tensors.vector(one.label_bias).map((own, label) => own + (shared?.[label] ?? 0)),
     }));
     this.groups = groupsOf(kinds.length);
     this.count = this.labels?.rows ?? this.probes[0].map.rows; // of labels

@@ -51,7 +51,7 @@ WATCH = """() => {
         const now = performance.now();
         const asked = performance.getEntriesByType("resource")
           .filter((one) => one.name.endsWith("/api/grid") && one.responseEnd > since)[0];
-        window.waits.push([now - since, asked.responseEnd - since]);
+        window.waits.push([now - since, asked ? asked.responseEnd - since : 0]); // 0: no server
       };
       channel.port2.postMessage(0);
     });

@@ -13,7 +13,7 @@ project, author = "rnnlens", "The rnnlens developers"
 project_copyright = author
 version = release = rnnlens.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "_commands"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "_commands", "_lens"]
 exclude_patterns = ["_build"]
 myst_heading_anchors = 3
 highlight_language = "text"

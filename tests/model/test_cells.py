@@ -11,7 +11,7 @@ from torch import Tensor, nn, sigmoid, tanh
 
 from rnnlens.model.cell import Weights
 from rnnlens.model.cells import CELLS, TORCHS
-from rnnlens.model.network import Layer
+from rnnlens.model.layer import Layer
 
 REFERENCES: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 WEIGHTS = ("w_x", "w_h", "b_x", "b_h")

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.anatomy import anatomy_of
 from rnnlens.adapter.axes.targets import LABELS, Batch, most_telling, sets_of
 from rnnlens.adapter.user_batches import OUTPUT, check_batches, check_forms
 from rnnlens.adapter.user_model import UserModel, user_model, user_model_at
@@ -20,8 +21,8 @@ from rnnlens.errors import RnnlensError
 from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
-from rnnlens.model.text import Example, TextSide, text_states
-from rnnlens.model.traceable import Readout, RecurrentLayer, StateEdit, Trace, Traceable
+from rnnlens.model.text import Example, Splitting, TextSide, text_states
+from rnnlens.model.traceable import Anatomy, Readout, RecurrentLayer, StateEdit, Trace, Traceable
 from rnnlens.tensors import digest
 
 
@@ -89,6 +90,15 @@ class KnownModule(Traceable):
     def recurrence(self) -> tuple[RecurrentLayer, ...]:
         return self.adapter.recurrence
 
+    def anatomy(self) -> Anatomy:
+        readout = self.start() if self.predicts else None
+        if self.predicts and readout is None:
+            raise RnnlensError("its prediction is no linear map of one of its states")
+        words = not self.record.features
+        with self._lock:
+            adapter = self.adapter
+            return anatomy_of(adapter.module, self.kinds, adapter.recurrence, readout, words)
+
     @property
     def predicts(self) -> bool:  # type: ignore[override]
         return self.record.predicts
@@ -115,7 +125,8 @@ class KnownModule(Traceable):
         self, given: Sequence[Any], others: Mapping[str, Answers] | None = None
     ) -> list[Batch]:
         asked = others or {}
-        counts = {OUTPUT: self.record.labels} | {name: len(one) for name, one in asked.items()}
+        counts = {name: len(one) for name, one in asked.items() if one.several}
+        counts[OUTPUT] = self.record.labels
         batches = check_batches(given, "batches", self.user.ignore_index, counts)
         if batches[0].sort != self.record.sort:
             raise RnnlensError(
@@ -178,16 +189,19 @@ class KnownModule(Traceable):
     def text(self, vocabulary: Vocabulary) -> TextSide:
         """How a text is given to the module."""
         record = self.record
+        rule: Splitting | None = "numbers" if record.features else "blanks"
+        if "words" in record.settings.functions:
+            rule = None
 
         def split(text: str) -> Any:
             with self._lock:
-                if record.features and "words" not in record.settings.functions:
+                if rule == "numbers":
                     return numbers.split(text, record.features)
                 return self.user.words(text)
 
         return TextSide(
             vocabulary, split, self._prepared, record.follows, mark=record.settings.mark,
-            answers=record.answers(vocabulary.labels), features=record.features,
+            answers=record.answers(vocabulary.labels), features=record.features, splitting=rule,
         )  # fmt: skip
 
     def _prepared(self, ids: Sequence[int]) -> Any:

@@ -193,7 +193,7 @@ def user_model_at(where: str) -> UserModel:
     guarded: dict[str, Any] = {
         name: _guarded(function, f"{name}= of {where}", listed=name in ("words", "batches"))
         for name, function in functions.items()
-        if function is not None
+        if function not in (None, str.split)
     }
     return replace(user, where=where, **guarded)
 

@@ -28,7 +28,7 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     """The parser of the command line: every verb with its flags."""
     # Imported here, since they import torch, which takes a second.
-    from rnnlens.cli import compare, evaluate, find, fit, index, show, train, view
+    from rnnlens.cli import compare, evaluate, find, fit, index, publish, show, train, view
 
     command = Parser(
         prog="rnnlens",
@@ -37,7 +37,7 @@ def parser() -> Parser:
     )
     command.add_argument("--version", action="version", version=f"rnnlens {__version__}")
     verbs = command.add_subparsers(metavar="COMMAND", required=True)
-    for verb in (view, train, fit, evaluate, show, compare, index, find):
+    for verb in (view, train, fit, evaluate, show, compare, index, find, publish):
         verb.add_to(verbs)
     return command
 

@@ -28,6 +28,13 @@ def turned(values: Tensor, lengths: Tensor | None) -> Tensor:
     return values.gather(0, places[..., None].expand_as(values))
 
 
+def at_end(values: Tensor, lengths: Tensor | None) -> Tensor:
+    """(T, B, H) -> (B, H) at each sequence's last word."""
+    if lengths is None:
+        return values[-1]
+    return values[lengths - 1, torch.arange(values.shape[1], device=values.device)]
+
+
 def turned_edits(edits: dict[int, Change], steps: int, lengths: Tensor | None) -> dict[int, Change]:
     """Changes by timestep as a layer meets them that reads `steps` timesteps backwards.
 

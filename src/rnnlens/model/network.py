@@ -13,12 +13,15 @@ from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import Options, option
-from rnnlens.model.cell import Cell, States, Weights
+from rnnlens.model.cell import States
 from rnnlens.model.cells import CELLS
-from rnnlens.model.directions import lengths_of, side_by_side, turned, turned_edits
+from rnnlens.model.directions import at_end, lengths_of, side_by_side, turned, turned_edits
 from rnnlens.model.kinds import EMBEDDING, JOINED, Kind, stacked
+from rnnlens.model.layer import Layer
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import (
+    Affine,
+    Anatomy,
     Readout,
     RecurrentLayer,
     StateEdit,
@@ -55,27 +58,6 @@ class NetworkConfig(Options):
         super().check()
         if self.cell not in CELLS:
             raise RnnlensError(f"no cell is called {self.cell!r}; choose {', '.join(CELLS)}")
-
-
-class Layer(nn.Module):
-    """One recurrent layer: a cell and its weights."""
-
-    def __init__(self, cell: Cell, inputs: int, width: int) -> None:
-        super().__init__()
-        self.cell = cell
-        self.w_x = nn.Parameter(torch.empty(cell.gates * width, inputs))
-        self.w_h = nn.Parameter(torch.empty(cell.gates * width, width))
-        self.b_x = nn.Parameter(torch.zeros(cell.gates * width))
-        self.b_h = nn.Parameter(torch.zeros(cell.gates * width))
-
-    def weights(self, w_h: Tensor | None = None) -> Weights:
-        """Its weights; `w_h` replaces the recurrent ones, for dropout."""
-        return Weights(self.w_x, self.w_h if w_h is None else w_h, self.b_x, self.b_h)
-
-    def start(self, batch: int) -> States:
-        """The state before the first word: zeros."""
-        zeros = self.w_h.new_zeros(batch, self.w_h.shape[1])
-        return dict.fromkeys(self.cell.carried, zeros)
 
 
 class Network(nn.Module, Traceable):
@@ -244,6 +226,11 @@ class Network(nn.Module, Traceable):
         weight = self.embedding @ self.readout if self.config.tied else self.readout
         return Readout(self.kinds[-1].id, weight, self.bias)
 
+    def anatomy(self) -> Anatomy:
+        last = Affine(self.embedding if self.config.tied else self.readout, self.bias)
+        maps = (Affine(self.readout), last) if self.config.tied else (last,)
+        return Anatomy(self.embedding, self.recurrence, (self.kinds[-1].id,), maps)
+
     def trace(
         self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
     ) -> Trace:
@@ -265,7 +252,7 @@ class Network(nn.Module, Traceable):
         if top.letter == JOINED:
             both = side_by_side([states[edge.kind] for edge in top.sources])
             states[top.id] = changed(both, JOINED, changes(edits, {JOINED: top.id}))
-        last = {kind: _at_end(states[kind], lengths) for kind in self.carried}
+        last = {kind: at_end(states[kind], lengths) for kind in self.carried}
         return Trace(states, lengths, states[top.id], self.predict, last)
 
     def _states(
@@ -287,10 +274,3 @@ class Network(nn.Module, Traceable):
         here = turned_edits(here, len(x), lengths)
         values = layer.cell.states(turned(x, lengths), prev, layer.weights, here)
         return {letter: turned(v, lengths) for letter, v in values.items()}
-
-
-def _at_end(values: Tensor, lengths: Tensor | None) -> Tensor:
-    """(T, B, H) -> (B, H) at each sequence's last word."""
-    if lengths is None:
-        return values[-1]
-    return values[lengths - 1, torch.arange(values.shape[1], device=values.device)]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import StateEdit, Traceable
 
+Splitting = Literal["penn", "blanks", "numbers"]  # as `words_of`, `str.split`, `numbers.split` do
 _REMEMBERED = 65_536  # words of which is remembered whether they are known
 
 
@@ -42,6 +43,8 @@ class TextSide:
     mark: int | None = None  # what the model reads in front of a text, whose last word it leaves
     answers: Answers | None = None  # the labels, where there is more to them than their names
     features: int = 0  # numbers that are read at each step; 0: words
+    #: The rule of `split`, where it has a name, so that others than Python can keep it.
+    splitting: Splitting | None = None
 
     def words(self, text: str) -> tuple[str, ...]:
         """The words of a text that somebody typed."""
@@ -103,7 +106,7 @@ class TextSide:
 
         follows = vocabulary.words is None
         split = partial(words_of, is_known=is_known)
-        return cls(vocabulary, split, column, follows=follows, side_by_side=True)
+        return cls(vocabulary, split, column, follows=follows, side_by_side=True, splitting="penn")
 
 
 def column(ids: Sequence[int]) -> Tensor:

@@ -17,6 +17,7 @@ from rnnlens.model.kinds import Kind, prediction
 
 _FEW = 4  # states that are too few for F.linear to be quick
 _HUNDREDS = range(128, 513)
+_WIDE = 256  # numbers of a state from which on hundreds of states are multiplied the other way
 
 
 class StateEdit(NamedTuple):
@@ -76,11 +77,12 @@ def check_edited_kinds(edits: Sequence[StateEdit], kinds: Sequence[Kind]) -> Non
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """X (N, H) @ weight (V, H) transposed + bias, quick for few states and for hundreds, too."""
-    hundreds = len(x) in _HUNDREDS and x.device.type == "cpu" and not weight.requires_grad
+    hundreds = len(x) in _HUNDREDS and weight.shape[1] >= _WIDE
+    hundreds = hundreds and x.device.type == "cpu" and not weight.requires_grad
     if x.dim() != 2 or (len(x) > _FEW and not hundreds):
         return F.linear(x, weight, bias)
     # With the weights as rows they are read at full speed, and few states are all reading; for
-    # hundreds of states this order of the factors suits processors better.
+    # hundreds of wide states this order of the factors suits processors better.
     y = (weight @ x.T).T.contiguous()
     return y if bias is None else y.add_(bias)
 
@@ -101,6 +103,25 @@ class RecurrentLayer(NamedTuple):
     ids: dict[str, str]  #: Its kinds by letter.
     below: tuple[str, ...]  #: The kinds that are its input, side by side.
     reverse: bool = False  #: Whether it reads backwards.
+
+
+class Affine(NamedTuple):
+    """A linear map with a constant: weight @ state + bias."""
+
+    weight: Tensor  #: (V, H)
+    bias: Tensor | None = None  #: (V,)
+
+
+class Anatomy(NamedTuple):
+    """All that a model computes with, where that is no more than an embedding, recurrent layers and
+    linear maps to its prediction: whoever has it can compute what the model does.
+    """
+
+    embedding: Tensor | None  #: (words, I); None: the numbers of a timestep are read as they are.
+    layers: tuple[RecurrentLayer, ...]  #: From input to output, each starting from zeros.
+    tops: tuple[str, ...] = ()  #: The kinds that the prediction is made of, side by side.
+    maps: tuple[Affine, ...] = ()  #: From these to what `predict` takes or gives, one by one.
+    whole: bool = False  #: Whether the prediction is one for a whole text, of its last state.
 
 
 def _as_is(y: Tensor) -> Tensor:
@@ -191,6 +212,10 @@ class Traceable(ABC):
     def recurrence(self) -> tuple[RecurrentLayer, ...]:
         """The recurrent layers from input to output, known once a batch is traced."""
         return ()
+
+    def anatomy(self) -> Anatomy:
+        """All that the model computes with; an error where it computes with more than is known."""
+        raise RnnlensError(f"what {self.description} computes with is not known")
 
     @abstractmethod
     def predict(self, y: Tensor) -> Tensor:

@@ -34,7 +34,7 @@ def divergences(lens: GridSource, pairs: Sequence[tuple[End, End]]) -> list[floa
     ends = dict.fromkeys(end for pair in pairs for end in pair)
     texts = {
         (text, semantic, edits): lens.request(text, semantic, None, edits)
-        for text, semantic, edits in {end.read for end in ends}
+        for text, semantic, edits in dict.fromkeys(end.read for end in ends)
     }
     words = sum(len(asked.ids) for asked in texts.values())
     if words > _MOST:

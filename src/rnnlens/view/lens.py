@@ -12,6 +12,8 @@ from rnnlens.run import Run
 from rnnlens.view.encoding import Palette
 from rnnlens.view.grid import Grid
 from rnnlens.view.pair.source import SideBySide
+from rnnlens.view.publish import publish
+from rnnlens.view.publish.quantised import Precision
 from rnnlens.view.scores import Scores
 from rnnlens.view.search.find import LIMIT, Found, found
 from rnnlens.view.search.similar import index_of
@@ -49,6 +51,26 @@ class Lens(SideBySide):
         back when a new text is to be read; without it, hand the module to `rnnlens.load`.
         """
         return written(self, Path(path), model, self.made, self.run).path
+
+    def publish(
+        self,
+        path: str | Path,
+        semantics: Sequence[str] = (),
+        precision: Precision = "int8",
+        title: str = "",
+        note: str = "",
+        text: str | None = None,
+    ) -> Path:
+        """Write the live page as one file that reads whatever is typed, with no server.
+
+        It has the probes for `semantics`, or all. `title` and `note` are yours, as plain text;
+        `text` is what is read first.
+        """
+        place = Path(path)
+        publish.check(place)
+        words = publish.Words(title, note, text)
+        publish.published(self, semantics, precision, words).write(place)
+        return place
 
     @property
     def difference(self) -> float | None:

@@ -1,6 +1,6 @@
 """What a lens consists of: a model with its texts, its probes, and the colours of their labels."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -103,6 +103,23 @@ class Parts:
     def examples(self) -> list[str]:
         """Texts to begin with."""
         return examples_of(self.session)
+
+    def accuracy(self, beside: Iterable["Parts"] = ()) -> dict[str, Any] | None:
+        """What the accuracy page draws, with the checkpoints of the same training among those that
+        are `beside`; None where nothing was measured.
+        """
+        if self.scores.own is None and not self.scores.semantics:
+            return None
+        text, mine = self.session.text, self.training
+        about = {"run": self.name, "title": self.title, "follows": text.follows,
+                 "numbers": text.labels.scale is not None}  # fmt: skip
+        points = [
+            {"run": one.name, "epoch": one.training.epoch, **one.scores.over_training()}
+            for one in beside
+            if one.training and mine and one.training.of == mine.of
+        ]
+        points.sort(key=lambda point: point["epoch"])
+        return {**about, **self.scores.to_json(), "training": points}
 
     def summary(self) -> dict[str, Any]:
         """What a list of runs says of this one."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from rnnlens.errors import RnnlensError
 from rnnlens.files import write_bytes
+from rnnlens.model.kinds import JOINED
 from rnnlens.view.draw import figure
 from rnnlens.view.draw.style import Style
 from rnnlens.view.page.bundle import readable, standalone
@@ -41,10 +42,7 @@ def check(path: Path, look: Look) -> None:
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise RnnlensError(f"cannot write {path.name}; give a name ending in {', '.join(ENDINGS)}")
-    if not path.parent.is_dir():
-        raise RnnlensError(f"there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise RnnlensError(f"{path} is a folder; give the name of a file")
+    check_place(path)
     if ending in figure.ENDINGS:
         figure.check_matplotlib()
     check_look(look, _MOST_BARS_PAGE if ending == ".html" else _MOST_BARS)
@@ -52,6 +50,14 @@ def check(path: Path, look: Look) -> None:
         raise RnnlensError(
             f"a width of {look.width:g}: give {_WIDTHS[0]:g} to {_WIDTHS[1]:g} inches"
         )
+
+
+def check_place(path: Path) -> None:
+    """Refuse a file that cannot be where it is to be."""
+    if not path.parent.is_dir():
+        raise RnnlensError(f"there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise RnnlensError(f"{path} is a folder; give the name of a file")
 
 
 def check_look(look: Look, most: int = _MOST_BARS) -> None:
@@ -79,9 +85,10 @@ def chosen(columns: Sequence[Mapping[str, Any]], kinds: str | Sequence[str] | No
         return [k for k, column in enumerate(columns) if column["shown"]]
     if kinds == "all":
         return list(range(len(columns)))
-    if kinds == "outputs":  # of every layer
-        last = {column["layer"]: k for k, column in enumerate(columns)}
-        return list(last.values())
+    if kinds == "outputs":  # of every layer, in both directions unless these are joined
+        last = {(column["layer"], column["reverse"]): k for k, column in enumerate(columns)}
+        joined = {column["layer"] for column in columns if column["letter"] == JOINED}
+        return sorted(k for (layer, back), k in last.items() if not (back and layer in joined))
     given = kinds.split(",") if isinstance(kinds, str) else kinds
     wanted = [kind.strip() for kind in given if kind.strip()]
     known = {column["id"]: [k] for k, column in enumerate(columns)}

@@ -65,7 +65,7 @@ READS = {  # what a module may write, and what tsc says of it
 def test_a_field_that_is_not_sent_cannot_be_read(tmp_path):
     web = ROOT / "src/rnnlens/view/page/web"
     lines = [
-        f'import {{ ask, get }} from "{web}/net/client.js";',
+        f'import {{ server }} from "{web}/net/source.js"; const {{ ask, get }} = server;',
         f'/** @param {{import("{web}/base/schema.d.ts").Grid}} grid */',
         "export const reads = async (grid) => [ask, get,",
         *(f"  {read}," for read in READS),

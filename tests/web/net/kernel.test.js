@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, Refusal } from "../../../src/rnnlens/view/page/web/net/client.js";
+import { Refusal } from "../../../src/rnnlens/view/page/web/base/refusal.js";
+import { Client } from "../../../src/rnnlens/view/page/web/net/client.js";
 import { Kernel } from "../../../src/rnnlens/view/page/web/net/kernel.js";
 import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
 import { grid } from "../sample.js";

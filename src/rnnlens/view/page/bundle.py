@@ -69,15 +69,25 @@ class _Module:
 
 def standalone(embedded: dict[str, Any] | None) -> str:
     """The self-contained page: no network, and no script or style but its own."""
-    style, script = (WEB / "style.css").read_text(encoding="utf-8"), bundle("standalone.js")
-    for name, text, end in (("style.css", style, "</style"), ("the script", script, "</script")):
-        if end in text.lower() or "<!--" in text:
-            raise RnnlensError(f"{name} holds {end} or <!--, which ends it in HTML; write it apart")
+    style, script = inline("style.css"), check_inline("standalone.js", bundle("standalone.js"))
     policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
+        f"default-src 'none'; script-src {source_hash(script)}; style-src {source_hash(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
     return _SHELL.format(policy=policy, style=style, script=script, embedded=embeddable(embedded))
+
+
+def inline(name: str) -> str:
+    """A style sheet of the page, to be written into HTML."""
+    return check_inline(name, (WEB / name).read_text(encoding="utf-8"))
+
+
+def check_inline(name: str, text: str) -> str:
+    """A script or style as it is, if nothing in it ends it in HTML."""
+    for end in ("</script", "</style", "<!--"):
+        if end in text.lower():
+            raise RnnlensError(f"{name} holds {end}, which ends it in HTML; write it apart")
+    return text
 
 
 def readable(grid: dict[str, Any]) -> str:
@@ -99,7 +109,8 @@ def embeddable(value: Any) -> str:
     return text
 
 
-def _hash(text: str) -> str:
+def source_hash(text: str) -> str:
+    """How a content security policy names a script or style."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"
 

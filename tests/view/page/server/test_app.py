@@ -86,6 +86,15 @@ def test_the_page_in_one_file(client):
     assert 'id="embedded"' in answer.text
 
 
+def test_the_live_page_in_one_file(client):
+    answer = client.post("/api/publish", json={"run": "formula", "text": "the dog"})
+    assert answer.headers["content-type"].startswith("text/html")
+    assert '"text":"the dog"' in answer.text
+    assert 'id="weights"' in answer.text
+    said = error(client.post("/api/publish", json={"run": "x", "text": ""}), 404)
+    assert "no run is called" in said
+
+
 def test_of_too_many_words_the_first_are_drawn_and_the_rest_is_counted(client):
     found = grid(client, text="the " * (LONGEST + 3), limit=2).json()
     assert (len(found["words"]), found["left_out"]) == (LONGEST, 3)
@@ -199,7 +208,7 @@ def test_the_schema_names_every_question_and_its_problems(client):
     assert set(found["paths"]) == {
         "/api/runs", "/api/grid", "/api/divergence", "/api/follow", "/api/turns", "/api/accuracy",
         "/api/standalone", "/api/written", "/api/continue", "/api/figure", "/api/corpus",
-        "/api/find", "/api/table", "/api/picture", "/api/similar",
+        "/api/find", "/api/table", "/api/picture", "/api/similar", "/api/publish",
     }  # fmt: skip
     assert "HTTPValidationError" not in found["components"]["schemas"]
     for path in found["paths"].values():

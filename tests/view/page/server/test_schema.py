@@ -16,6 +16,7 @@ QUESTIONS = [
     ("POST", "/api/divergence"),
     ("GET", "/api/accuracy"),
     ("GET", "/api/standalone"),
+    ("POST", "/api/publish"),
     ("POST", "/api/follow"),
     ("POST", "/api/turns"),
     ("POST", "/api/figure"),

@@ -28,6 +28,7 @@ from rnnlens.view.page.server.token import Locked
 from rnnlens.view.page.server.work import Work
 from rnnlens.view.pair.readings import following, turning
 from rnnlens.view.pair.source import SideBySide
+from rnnlens.view.publish.publish import Words, published
 from rnnlens.view.why.continuation import continued_json
 from rnnlens.view.why.written import written_json
 
@@ -99,23 +100,21 @@ def _add_questions(
     async def accuracy(run: Name | None = None) -> Response:
         """How well each kind predicts, as `rnnlens eval` measured it."""
         lens = chosen(run)
-        if lens.scores.own is None and not lens.scores.semantics:
+        found = lens.accuracy(lenses.values())
+        if found is None:
             raise HTTPException(404, f"{lens.name} was not measured yet; run: rnnlens eval RUN")
-        text = lens.session.text
-        about = {"run": lens.name, "title": lens.title, "follows": text.follows,
-                 "numbers": text.labels.scale is not None}  # fmt: skip
-        training = [
-            {"run": one.name, "epoch": one.training.epoch, **one.scores.over_training()}
-            for one in lenses.values()
-            if one.training and lens.training and one.training.of == lens.training.of
-        ]
-        training.sort(key=lambda point: point["epoch"])
-        return _json({**about, **lens.scores.to_json(), "training": training})
+        return _json(found)
 
     @app.get("/api/standalone", response_class=HTMLResponse, responses=_PAGE)
     async def standalone(request: Request) -> Response:
         """The page in one file, ready for a grid to be put into it."""
         return HTMLResponse(await work.do(request, lambda: bundle.standalone(None)))
+
+    @app.post("/api/publish", response_class=HTMLResponse, responses=_PAGE)
+    async def publish(request: Request, asked: questions.PublishRequest) -> Response:
+        """The live page of a run in one file, which reads a text first and then any other."""
+        lens, words = chosen(asked.run), Words(text=asked.text)
+        return HTMLResponse(await work.do(request, lambda: published(lens, words=words).page))
 
 
 def _add_readings(app: FastAPI, chosen: _Chosen, work: Work) -> None:

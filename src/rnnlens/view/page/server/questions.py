@@ -4,6 +4,7 @@ from pydantic import Field
 
 from rnnlens.view.divergence import End
 from rnnlens.view.page.server.fields import (
+    MOST_COLUMNS,
     MOST_LABELS,
     MOST_PAIRS,
     Asked,
@@ -29,6 +30,9 @@ class GridRequest(Asked):
     edits: Edits = Field([], description="what is changed on the way, such as l2@4=0")
     previous_edits: Edits = Field([], description="those of the grid whose rows are at hand")
     lenient: bool = Field(False, description="whether edits that cannot be made are left out")
+    columns: list[Name] | None = Field(
+        None, max_length=MOST_COLUMNS, description="whose states are wanted; null: all"
+    )
     beside: Name | None = Field(None, description="another run that reads the text, too")
 
 
@@ -105,6 +109,13 @@ class WrittenRequest(Asked):
     against: list[Name] = Field(
         default=[], max_length=MOST_LABELS, description="none: the most probable other"
     )
+
+
+class PublishRequest(Asked):
+    """A run to be published, and the text that its page reads first."""
+
+    run: Name | None = Field(None, description="null: the first")
+    text: Text
 
 
 class ContinueRequest(Asked):

@@ -10,12 +10,13 @@ import { action, menu } from "./frame/menus.js";
 import { Pages } from "./frame/pages.js";
 import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
-import { shownColumns } from "./grid/layout.js";
+import { neededColumns, shownColumns } from "./grid/layout.js";
 import { revealRow } from "./grid/reveal.js";
-import { addressOf, decode, fitGrid, fitRun, plainView } from "./net/address.js";
-import { ask, Client, editedRow, get, reason, Refusal } from "./net/client.js";
+import { addressOf, decode, fitGrid, fitRun, plainView, visit } from "./net/address.js";
+import { Client, editedRow, reason } from "./net/client.js";
 import { lookUp } from "./net/lookup.js";
 import { saveAs } from "./net/save.js";
+import { patiently } from "./net/source.js";
 import { comparison } from "./panel/pins.js";
 
 /** @typedef {import("./base/held.js").Held} Held */
@@ -26,10 +27,11 @@ import { comparison } from "./panel/pins.js";
 const STEPS = new Set(["run", "beside", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
   "follow", "turns", "edits"]);
 
-class Page {
-  /** @param {HTMLElement} root */
-  constructor(root) {
+export class Page {
+  /** @param {HTMLElement} root @param {import("./net/source.js").Source} source */
+  constructor(root, source) {
     this.root = root;
+    this.source = source;
     this.place = skeleton(root);
     const { place } = this;
     /** @type {RunSummary[]} */ this.runs = [];
@@ -47,9 +49,9 @@ class Page {
       lookUp: (pin) => this.lookUp(pin),
       onProblem: (error) => this.say("pins", error === null ? "" : `pins could not be compared: ${reason(error)}`),
       strip: place.strip,
-      read: (path, body, signal) => ask(path, body, signal),
+      read: source.ask,
       similar: { has: (run) => this.runs.some(({ id, corpus }) => corpus && id === run), open: (change) => this.open(change),
-        find: (asked, signal) => ask("api/similar", asked, signal) },
+        find: (asked, signal) => source.ask("api/similar", asked, signal) },
       onUnread: (error) => this.say("unread", error === null ? "" : reason(error)),
     }, root);
     this.client = new Client({
@@ -62,7 +64,7 @@ class Page {
       onDiffer: (wish) => this.lens.differ(wish && this.grid ? stillShown(this.grid, wish) : ""),
       onBusy: (busy) => this.lens.gridView.scroller.setAttribute("aria-busy", String(busy)),
       inView: (row) => this.lens.gridView.rowsInView(row),
-    });
+    }, source.ask);
     this.runControls = new RunControls(place.title, {
       switchTo: (id) => this.switchTo(id, exampleFor(this.view.text, this.run(), this.runs.find((one) => one.id === id))),
       slide: (id) => this.switchTo(id, { focus: this.view.focus }),
@@ -72,14 +74,16 @@ class Page {
     place.controls.append(menu("save", "save",
       action("SVG, a drawing", () => this.save("svg")),
       action("PNG, a picture", () => this.save("png")),
-      action("HTML, a page of its own", () => this.save("html"))));
+      ...(source.file ? [action("HTML, a page of its own", () => this.save("html")),
+        action("HTML, a live page in one file", () => this.save("live"))] : [])));
     const { measure } = this.lens.gridView;
-    this.pages = new Pages(root, place, { turn: (page) => this.change({ page }), measure, accuracy: (run) => get("api/accuracy", { run }),
-      corpus: new CorpusPage(place.corpus, { read: ask, measure, onOpen: (change) => this.open(change), onFind: (find, step) => {
+    this.pages = new Pages(root, place, { turn: (page) => this.change({ page }), measure, accuracy: (run) => source.get("api/accuracy", { run }),
+      corpus: source.file && new CorpusPage(place.corpus, { read: source.ask, measure, onOpen: (change) => this.open(change), onFind: (find, step) => {
         this.change({ find });
         if (step) this.write(true);
       } }) });
-    this.figure = new FigureMode(place.stage, this.lens.gridView, (asked, signal) => ask("api/figure", asked, signal));
+    this.figure = new FigureMode(place.stage, this.lens.gridView,
+      source.file && ((asked, signal) => source.ask("api/figure", asked, signal)));
     root.addEventListener("keydown", (event) => this.figure.escape(event), true);
     place.controls.append(this.figure.button, ...this.pages.buttons);
     this.typing = false; // whether the text is being typed, at its end
@@ -98,18 +102,10 @@ class Page {
   }
 
   async begin() {
-    for (let pause = 400; ; pause = Math.min(6400, pause * 2)) {
-      try {
-        this.runs = (await get("api/runs", {})).runs;
-        break;
-      } catch (error) {
-        this.say("server", error instanceof Refusal ? error.message : "the server does not answer; it is asked again");
-        await new Promise((resolve) => setTimeout(resolve, pause));
-      }
-    }
-    this.say("server", "");
+    const { runs } = await patiently(() => this.source.get("api/runs", {}), (told) => this.say("server", told));
+    this.runs = runs;
     this.follow();
-    this.text.focus();
+    if (window.parent === window) this.text.focus(); // a page around this one keeps its own
   }
 
   /** @returns {RunSummary} */
@@ -169,15 +165,16 @@ class Page {
     if (change.text !== undefined) this.text.set(change.text ?? "");
     if ("run" in change || "beside" in change) this.offer();
     const asks = ["run", "text", "beside", "semantic", "palette", "edits"].some((key) => key in change);
-    if (asks) this.wish();
-    else if (this.grid && !["focus", "pins", "page", "find"].some((key) => key in change)) this.draw(this.grid);
+    if (asks || !this.client.has(neededColumns(this.grid, this.view))) this.wish();
+    if (!asks && this.grid && !["focus", "pins", "page", "find"].some((key) => key in change)) this.draw(this.grid);
     if ("page" in change || "run" in change || (before.page === "accuracy" && "semantic" in change)) this.turn();
     this.write([...Object.keys(change)].some((key) => STEPS.has(key)));
   }
 
   wish() {
-    const { run, text, semantic, palette, edits, beside } = this.view;
-    this.client.want({ run: run ?? this.run().id, text: text ?? "", semantic, palette, edits, beside });
+    const { text, semantic, palette, edits, beside } = this.view, run = this.view.run ?? this.run().id;
+    const columns = this.grid?.run === run ? neededColumns(this.grid, this.view) : null;
+    this.client.want({ run, text: text ?? "", semantic, palette, edits, beside, columns });
   }
 
   /** @param {Held} grid */
@@ -254,7 +251,7 @@ class Page {
       const address = addressOf(this.view, this.run(), this.runs[0].id, this.grid?.semantic ?? null);
       if (address === location.hash) return;
       this.written = address;
-      history[step ? "pushState" : "replaceState"](null, "", address || location.pathname);
+      visit(address, step);
     };
     // Browsers refuse an address that changes with every key.
     if (step) now();
@@ -276,23 +273,23 @@ class Page {
 
   /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./panel/divergence.js").Divergence[]>} */
   async divergence(pairs) {
-    const { bits } = await ask("api/divergence", comparison(pairs, this.grid));
+    const { bits } = await this.source.ask("api/divergence", comparison(pairs, this.grid));
     return bits.map((/** @type {number} */ value) => ({ bits: value, exact: true }));
   }
 
   /** @param {Pin} pin */
   lookUp(pin) {
-    return lookUp({ ...pin, run: pin.run ?? this.run().id }, pin.run === this.run().id ? this.view.palette : null,
+    return lookUp(this.source.ask, { ...pin, run: pin.run ?? this.run().id }, pin.run === this.run().id ? this.view.palette : null,
       (problem) => this.add([problem]));
   }
 
-  /** @param {"svg" | "png" | "html"} as */
+  /** @param {"svg" | "png" | "html" | "live"} as */
   async save(as) {
     const { measure, over } = this.lens.gridView, whole = this.client.complete().catch((error) => {
       throw new Error(`nothing was saved: ${reason(error)}`);
     });
-    this.say("problem", await saveAs(as, whole, this.view, measure, over.of, this.lens.knownBits()));
+    if (as === "live") this.say("loading", "the live page is being written");
+    this.say("problem", await saveAs(as, whole, this.view, measure, over.of, this.lens.knownBits(), this.source.file));
+    if (as === "live") this.say("loading", "");
   }
 }
-
-new Page(document.body).begin();

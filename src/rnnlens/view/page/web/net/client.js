@@ -1,12 +1,12 @@
-// Asking the server: one request for rows at a time, the newest wish next, again when it is gone.
+// Asking for grids: one request for rows at a time, the newest wish next, again when it is gone.
 
 import { allowed } from "../base/format.js";
 import { hold } from "../base/held.js";
+import { Refusal } from "../base/refusal.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Gets} Gets */
-/** @typedef {import("../base/schema.d.ts").Posts} Posts */
-/** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null, edits: string[], beside: string | null}} Wish */
+/** @typedef {import("./source.js").Source} Source */
+/** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null, edits: string[], beside: string | null, columns?: string[] | null}} Wish */
 /** @typedef {{wish: Wish, more: boolean, since: number, answered: boolean, stop: AbortController}} Flight */
 /**
  * @typedef {{onGrid: (grid: Held) => void, onProblem: (told: string) => void,
@@ -22,48 +22,17 @@ const UNSEEN = 160; // ms that a grid may differ from what is wished for before 
 const LATE = 250; // ms after which an answer to an older text is no longer waited for
 const PAUSES = [400, 800, 1600, 3200, 6400]; // ms before a silent server is asked again
 
-/** An answer that says what is wrong. */
-export class Refusal extends Error {
-  /** @param {string} message @param {number} status */
-  constructor(message, status) {
-    super(message);
-    this.status = status;
-  }
-}
-
 /**
- * Post a question to the server.
- * @template {keyof Posts} P
- * @param {P} path @param {Posts[P]["asked"]} asked @param {AbortSignal} [signal]
- * @returns {Promise<Posts[P]["answer"]>}
+ * Whether two wishes differ in their text and edits alone, and the first has all columns of the second.
+ * @param {Wish} a @param {Wish} b
  */
-export async function ask(path, asked, signal) {
-  const sent = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) };
-  return answered(await fetch(path, signal ? { ...sent, signal } : sent));
-}
-
-/**
- * Get what the server has.
- * @template {keyof Gets} P
- * @param {P} path @param {Gets[P]["asked"]} asked
- * @returns {Promise<Gets[P]["answer"]>}
- */
-export async function get(path, asked) {
-  const query = new URLSearchParams(asked);
-  return answered(await fetch(query.size ? `${path}?${query}` : path));
-}
-
-/** What an answer holds; a refusal fails with its reason. @param {Response} answer */
-async function answered(answer) {
-  const found = await answer.json().catch(() => null);
-  if (!answer.ok) throw new Refusal(found?.error ?? `the server answered ${answer.status}`, answer.status);
-  if (found === null) throw new Refusal("the server's answer could not be read", answer.status);
-  return found;
-}
-
-/** Whether two wishes differ in their text and edits alone. @param {Wish} a @param {Wish} b */
 function alike(a, b) {
-  return a.run === b.run && a.beside === b.beside && a.semantic === b.semantic && a.palette === b.palette;
+  return a.run === b.run && a.beside === b.beside && a.semantic === b.semantic && a.palette === b.palette && covers(a.columns, b.columns);
+}
+
+/** Whether columns are among others; none: all there are. @param {Wish["columns"]} all @param {Wish["columns"]} some */
+function covers(all, some) {
+  return !all || (some?.every((column) => all.includes(column)) ?? false);
 }
 
 /**
@@ -79,8 +48,8 @@ export function editedRow(before, text) {
 }
 
 export class Client {
-  /** @param {ClientCallbacks} callbacks @param {typeof ask} asks who is asked: a server, or a kernel */
-  constructor(callbacks, asks = ask) {
+  /** @param {ClientCallbacks} callbacks @param {Source["ask"]} asks who is asked: a server, a kernel or an engine */
+  constructor(callbacks, asks) {
     this.callbacks = callbacks;
     this.asks = asks;
     /** @type {{wish: Wish, grid: Held} | null} */ this.held = null;
@@ -145,9 +114,17 @@ export class Client {
     else this.fading = setTimeout(() => this.compare(true), UNSEEN);
   }
 
-  /** Resolves once every row of the newest wish is here; fails where it has no answer. @returns {Promise<Held>} */
+  /** Whether the newest wish has these columns. @param {Wish["columns"]} columns */
+  has(columns) {
+    return covers(this.wished?.columns, columns);
+  }
+
+  /** Resolves once every row of the newest wish is here, with all columns; fails where it has no answer. @returns {Promise<Held>} */
   async complete() {
-    while (this.held && this.answered() && (this.flight || this.missing())) {
+    const drawn = this.answered();
+    if (this.wished && drawn && !this.has(null)) this.want({ ...this.wished, columns: null });
+    const { wished } = this, coming = () => (this.answered() ? this.flight || this.missing() : drawn && !this.refused);
+    while (this.held && this.wished === wished && coming()) {
       await new Promise((resolve) => this.waiting.push(() => resolve(undefined)));
     }
     if (this.held && this.answered() && !this.refused) return this.held.grid;

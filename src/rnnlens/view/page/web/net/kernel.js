@@ -1,6 +1,6 @@
 // Asking a notebook's kernel what the page asks its server: numbered questions, numbered answers.
 
-import { Refusal } from "./client.js";
+import { Refusal } from "../base/refusal.js";
 
 /** @typedef {import("../base/schema.d.ts").Posts} Posts */
 /**

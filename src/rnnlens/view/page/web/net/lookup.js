@@ -2,17 +2,17 @@
 
 import { quote, thousands } from "../base/format.js";
 import { hold } from "../base/held.js";
+import { Refusal } from "../base/refusal.js";
 import { keep } from "../panel/pins.js";
-import { ask, Refusal } from "./client.js";
 
 /** @typedef {import("../base/schema.d.ts").Pin} Pin */
 
 /**
  * Ask for the row that a pin is of.
- * @param {Pin} pin @param {string | null} palette @param {(problem: string) => void} tell what is wrong with the link
+ * @param {import("./source.js").Source["ask"]} ask @param {Pin} pin @param {string | null} palette @param {(problem: string) => void} tell what is wrong with the link
  * @returns {Promise<import("../panel/pins.js").Kept | null>} null: there is no such state
  */
-export async function lookUp(pin, palette, tell) {
+export async function lookUp(ask, pin, palette, tell) {
   const { run, semantic, row } = pin, text = pin.text ?? "";
   const word = `the link pins word ${thousands(row + 1)} of “${quote(text)}”`;
   const found = await ask("api/grid", { run, text, semantic, palette, previous: text, have: row, limit: 1 }).catch((error) => {

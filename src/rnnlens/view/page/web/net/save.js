@@ -8,6 +8,7 @@ import { drawSheet } from "../grid/picture.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").View} View */
+/** @typedef {NonNullable<import("./source.js").Source["file"]>} Fetch */
 
 const LARGEST = 16_000; // pixels a side that every browser can draw
 
@@ -87,27 +88,36 @@ export function standalonePage(empty, grid, view, bits) {
 
 /**
  * A page of its own, made with the server's empty one.
- * @param {Held} grid @param {View} view @param {[string, number, string, number, number][]} bits
+ * @param {Fetch} file @param {Held} grid @param {View} view @param {[string, number, string, number, number][]} bits
  */
-export async function saveHtml(grid, view, bits) {
-  const answer = await fetch("api/standalone");
-  if (!answer.ok) throw new Error(`the server answered ${answer.status}; the page could not be saved`);
-  const page = standalonePage(await answer.text(), grid, view, bits);
+export async function saveHtml(file, grid, view, bits) {
+  const empty = await file("api/standalone");
+  const page = standalonePage(await empty.text(), grid, view, bits);
   download(new Blob([page], { type: "text/html" }), fileName(grid.text, "html"));
 }
 
 /**
- * Save a grid as it is asked for, once it is here; what went wrong, in words.
- * @param {"svg" | "png" | "html"} as @param {Promise<Held>} whole @param {View} view
- * @param {import("../base/text.js").Measure} measure @param {(row: number) => import("../grid/over.js").Over | null} over
- * @param {[string, number, string, number, number][]} bits
+ * The page with all that it asks for inside, which reads whatever is typed without a server.
+ * @param {Fetch} file @param {Held} grid
  */
-export async function saveAs(as, whole, view, measure, over, bits) {
+export async function saveLive(file, { run, text }) {
+  const page = await file("api/publish", { run, text });
+  download(page, fileName(run, "html"));
+}
+
+/**
+ * Save a grid as it is asked for, once it is here; what went wrong, in words.
+ * @param {"svg" | "png" | "html" | "live"} as @param {Promise<Held>} whole @param {View} view
+ * @param {import("../base/text.js").Measure} measure @param {(row: number) => import("../grid/over.js").Over | null} over
+ * @param {[string, number, string, number, number][]} bits @param {Fetch | null} file fetches what only Python writes
+ */
+export async function saveAs(as, whole, view, measure, over, bits, file) {
   try {
     const grid = await whole;
     if (as === "svg") saveSvg(grid, view, measure, over);
     else if (as === "png") await savePng(grid, view, measure, over);
-    else await saveHtml(grid, { ...view, follow: null, turns: false }, bits);
+    else if (file && as === "live") await saveLive(file, grid);
+    else if (file) await saveHtml(file, grid, { ...view, follow: null, turns: false }, bits);
     return "";
   } catch (error) {
     const told = error instanceof Error ? error.message : String(error);

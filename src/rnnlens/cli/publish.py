@@ -1,0 +1,65 @@
+"""`rnnlens publish`: the live page of a run in one file."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rnnlens.cli.show import sentence
+from rnnlens.cli.trust import add_trust_flags, heed
+from rnnlens.run import bundled, run_at
+from rnnlens.view.opening import opened
+from rnnlens.view.publish import publish
+from rnnlens.view.publish.quantised import PRECISIONS
+
+_HELP = """\
+Write the page of a run as one file that computes by itself: the network, its probes and its words
+are inside. It opens by a double click, from any host of files and in an iframe, with nothing to
+install and nothing to serve; whatever is typed there stays there.
+
+Weights are kept in a byte each with a scale a row, and what all labels go through in two bytes.
+With --precision fp16 everything is in two, so that no top label is another than here, and the file
+is almost twice as large.
+
+examples:
+  rnnlens publish runs/news -o lens.html
+  rnnlens publish runs/news -o lens.html --text "we stand in solidarity" --semantic output
+  rnnlens publish english-news -o lens.html --title "What an LSTM expects" --note "Of our paper."
+  rnnlens publish runs/news -o lens.html --precision fp16"""
+
+
+def add_to(verbs: Any) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "publish", help="write the live page as one file, no server", description=_HELP
+    )
+    parser.add_argument("at", metavar="RUN", type=run_at,
+                        help=f"a run folder, or a bundled run: {', '.join(bundled())}")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", required=True,
+                        help="a name ending in .html")  # fmt: skip
+    parser.add_argument("--semantic", default="", metavar="NAMES",
+                        help="which probes are inside, comma between (default: all)")  # fmt: skip
+    parser.add_argument("--precision", choices=PRECISIONS, default="int8",
+                        help="of weights (default: int8)")  # fmt: skip
+    parser.add_argument("--colours", type=Path, metavar="FILE",
+                        help="your own groups and colours, as JSON")  # fmt: skip
+    page = parser.add_argument_group("what the page says")
+    page.add_argument("--title", default="", metavar="TEXT", help="in place of the run's name")
+    page.add_argument("--note", default="", metavar="TEXT", help="a paragraph above the text")
+    page.add_argument("--text", metavar="TEXT",
+                      help="what is read first (default: the run's first example)")  # fmt: skip
+    add_trust_flags(parser.add_argument_group("runs of modules"))
+    parser.set_defaults(run=run_publish)
+
+
+def run_publish(args: argparse.Namespace) -> int:
+    """Carry out the verb."""
+    publish.check(args.output)
+    heed(args, args.at)
+    lens = opened(args.at, args.colours)
+    semantics = [name for part in args.semantic.split(",") if (name := part.strip())]
+    text = None if args.text is None else sentence(args.text)
+    words = publish.Words(args.title, args.note, text)
+    page = publish.published(lens, semantics, args.precision, words)
+    print(f"{args.output}: {page}", flush=True)
+    page.write(args.output)
+    return 0

@@ -1,0 +1,84 @@
+// Two texts in one: `the keys {is|are} here` is each of them with one alternative of the braces. A brace behind a
+// backslash is one of the text: `\{is|are\}` stands in a single text.
+
+import { RnnlensError } from "../errors.js";
+import { first, isSpace, last, repr, strip } from "../python.js";
+
+/** @typedef {{has(word: string): boolean}} Words those that a model knows */
+
+const BRACES = /(?<!\\)\{(?:\\[{}]|[^{}])*(?<!\\)\}/g;
+const STRAY = /(?<!\\)[{}]/g;
+const HOW = "two alternatives are written {is|are}";
+const QUOTED = 30; // characters of a text that a refusal repeats
+
+/**
+ * The two texts that a text with braces stands for; null: it is one text. A model that reads braces and bars as words
+ * is given them as they are; where it knows braces alone, those that stand by themselves are words.
+ * @param {string} text @param {Words} known @returns {[string, string] | null}
+ */
+export function twoTexts(text, known) {
+  if (text.search(STRAY) < 0 || readsBraces(known)) return null;
+  const sides = ["", ""];
+  let end = 0;
+  for (const match of text.matchAll(BRACES)) {
+    if (isWords(match[0], known)) continue;
+    const between = text.slice(end, match.index);
+    refuseStrays(between, known);
+    alternatives(match[0]).forEach((alternative, k) => {
+      sides[k] = joined(joined(sides[k], between), alternative);
+    });
+    end = match.index + match[0].length;
+  }
+  refuseStrays(text.slice(end), known);
+  return end ? [joined(sides[0], text.slice(end)), joined(sides[1], text.slice(end))] : null;
+}
+
+/** Whether braces and bars are words of a model, so that no text stands for two. @param {Words} known */
+function readsBraces(known) {
+  return known.has("{") && known.has("|");
+}
+
+/** What a single text says: its braces without the backslashes before them. @param {string} text @param {Words} known */
+export function plain(text, known) {
+  return readsBraces(known) ? text : text.replace(/\\([{}])/g, "$1");
+}
+
+/** Whether braces are words of the model, which stand by themselves and have no bar between. @param {string} braces @param {Words} known */
+function isWords(braces, known) {
+  const characters = [...braces], apart = isSpace(characters[1]) && isSpace(characters[characters.length - 2]);
+  return apart && !braces.includes("|") && known.has("{") && known.has("}");
+}
+
+/** What stands in braces on both sides of the bar. @param {string} braces */
+function alternatives(braces) {
+  const inside = braces.slice(1, -1).split("|").map(strip);
+  if (inside.length === 1) throw new RnnlensError(`${quoted(braces)} has no bar in it; ${HOW}`);
+  if (inside.length > 2) {
+    throw new RnnlensError(`${quoted(braces)} has ${inside.length} alternatives, and two are compared; leave `
+      + `${inside.length - 2} out`);
+  }
+  if (!inside.some(Boolean)) throw new RnnlensError(`${quoted(braces)} has two empty alternatives; ${HOW}`);
+  return inside;
+}
+
+/** One after the other, with one space where an empty alternative leaves two. @param {string} text @param {string} more */
+function joined(text, more) {
+  return text + (!text || text.endsWith(" ") ? more.replace(/^ +/, "") : more);
+}
+
+/** @param {string} text @param {Words} known */
+function refuseStrays(text, known) {
+  for (const { 0: brace, index } of text.matchAll(STRAY)) {
+    const around = text.slice(Math.max(0, index - 1), index) + text.slice(index + 1, index + 2);
+    if (known.has(brace) && !strip(around)) continue;
+    const opens = brace === "{", part = opens ? text.slice(index) : text.slice(0, index + 1);
+    throw new RnnlensError(`the brace in ${quoted(part, opens)} ${opens ? "is not closed" : "was not opened"}; ${HOW}`);
+  }
+}
+
+/** @param {string} text @param {boolean} begin whether its begin is what matters, not its end */
+function quoted(text, begin = true) {
+  const short = begin ? first(text, QUOTED) : last(text, QUOTED);
+  if (short === text) return repr(text);
+  return repr(begin ? `${short}…` : `…${short}`);
+}

@@ -1,0 +1,116 @@
+// The probes of all kinds under one semantic, as rnnlens/probe/probes.py has them: what a state of some kind says about
+// the labels.
+
+import { groupsOf } from "./plain.js";
+
+/** @typedef {import("./machine.js").Machine} Machine */
+/** @typedef {import("./manifest.d.ts").ProbeJson} ProbeJson */
+/** @typedef {import("./manifest.d.ts").ProbesJson} ProbesJson */
+/** @typedef {import("./unpack.js").Matrix} Matrix */
+/** @typedef {{mean: Float32Array, scale: Float32Array, map: Matrix, bias: Float32Array, labelBias: Float32Array | null}} Probe */
+
+export class Probes {
+  /** @param {ProbesJson} json @param {Machine} machine */
+  constructor(json, machine) {
+    this.json = json;
+    this.machine = machine;
+    this.kinds = json.kinds;
+    /** @type {Map<string, Stack>} */
+    this.stacks = new Map(Object.entries(json.stacks).map(([semantic, { labels, kinds }]) =>
+      [semantic, new Stack(labels, kinds, machine)]));
+  }
+
+  /** @param {string} semantic */
+  stack(semantic) {
+    const found = this.stacks.get(semantic);
+    if (!found) throw new Error(`there are no probes for ${semantic}`);
+    return found;
+  }
+
+  /**
+   * What the logit of a label is of a state: weights and a constant, so that it is weights · state + constant.
+   * @param {string} kind @param {number} label @param {string} semantic
+   */
+  row(kind, label, semantic) {
+    return this.stack(semantic).row(this.kinds.indexOf(kind), label);
+  }
+
+  /** How the states of a kind vary: deviations, and correlations by rows of the lower triangle. @param {string} kind */
+  spread(kind) {
+    const json = this.json.spreads[kind], { tensors } = this.machine;
+    return json ? { deviation: tensors.vector(json.deviation), packed: tensors.vector(json.packed) } : null;
+  }
+}
+
+/**
+ * Shared probes map a state to a few coordinates, and all kinds share one matrix of labels; linear ones map it straight
+ * to the labels. The kinds lie in groups of four side by side.
+ */
+export class Stack {
+  /** @param {number | null} labels @param {ProbeJson[]} kinds @param {Machine} machine */
+  constructor(labels, kinds, machine) {
+    const { tensors, room } = machine;
+    this.machine = machine;
+    this.labels = tensors.perhaps(labels);
+    /** @type {Probe[]} */
+    this.probes = kinds.map((one) => ({
+      mean: tensors.vector(one.mean),
+      scale: tensors.vector(one.scale),
+      map: tensors.matrix(one.map),
+      bias: tensors.vector(one.bias),
+      labelBias: one.label_bias === null ? null : tensors.vector(one.label_bias),
+    }));
+    this.groups = groupsOf(kinds.length);
+    this.count = this.labels?.rows ?? this.probes[0].map.rows; // of labels
+    this.in = room.take(Math.max(...this.probes.map(({ map }) => map.stride)));
+    this.narrow = room.take((this.labels?.stride ?? 0) * (kinds.length + 1)); // coordinates, of groups and of those left over
+  }
+
+  /** What each label has of its own under a kind. @param {number} k */
+  constants(k) {
+    const { bias, labelBias } = this.probes[k];
+    return labelBias ?? bias;
+  }
+
+  /**
+   * Add what the states of all kinds say to a block of logits that holds the constants.
+   * @param {Float32Array[]} states @param {number} block
+   */
+  add(states, block) {
+    const { labels, machine, probes, narrow, groups } = this, { floats, kernels } = machine;
+    probes.forEach(({ map, bias }, k) => {
+      const group = k >> 2, lane = k & 3, own = block + group * this.count * 4 + lane;
+      machine.put(this.prepared(k, states[k]), this.in, map.stride);
+      if (!labels) return kernels.product(map.at, this.in, own, map.rows, map.stride, 4);
+      const start = narrow + group * labels.stride * 4, [at, step] = group < groups ? [start + lane, 4] : [start + lane * labels.stride, 1];
+      for (let j = 0; j < labels.stride; j++) floats[at + step * j] = bias[j] ?? 0;
+      kernels.product(map.at, this.in, at, map.rows, map.stride, step);
+    });
+    if (labels) kernels.products(labels.at, narrow, block, labels.rows, labels.stride, probes.length);
+  }
+
+  /** A state as its map takes it. @param {number} k @param {Float32Array} state */
+  prepared(k, state) {
+    const { mean, scale } = this.probes[k];
+    return state.map((value, unit) => (value - mean[unit]) / scale[unit]);
+  }
+
+  /** @param {number} k @param {number} label */
+  row(k, label) {
+    const { map, bias, mean, scale } = this.probes[k], { floats } = this.machine;
+    const weights = new Float64Array(map.columns);
+    let constant = this.constants(k)[label];
+    const rows = this.labels ? map.rows : 1;
+    for (let j = 0; j < rows; j++) {
+      const factor = this.labels ? floats[this.labels.at + label * this.labels.stride + j] : 1;
+      const at = map.at + (this.labels ? j : label) * map.stride;
+      for (let unit = 0; unit < map.columns; unit++) weights[unit] += factor * floats[at + unit];
+      if (this.labels) constant += factor * bias[j];
+    }
+    for (let unit = 0; unit < map.columns; unit++) {
+      weights[unit] /= scale[unit];
+      constant -= weights[unit] * mean[unit];
+    }
+    return { weights, constant };
+  }
+}

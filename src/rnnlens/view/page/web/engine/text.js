@@ -1,0 +1,141 @@
+// The text side of a model: how a text becomes words and numbers, as `TextSide` and `Vocabulary` do it in Python.
+
+import { RnnlensError } from "./errors.js";
+import { pennWords } from "./penn.js";
+import { float, general, repr, split, splitNumbers } from "./python.js";
+
+/** @typedef {{edges: number[], middles: number[], names: string[], error: number}} Scale */
+/** @typedef {{names: string[], several: boolean, scale: Scale | null}} Answers */
+/**
+ * @typedef {{labels: Answers, inputs: string[] | null, numerals: string[], lowercase: boolean, numbers: boolean,
+ *   of_texts: boolean, splitting: "penn" | "blanks" | "numbers", follows: boolean, mark: number | null,
+ *   features: number}} TextJson
+ */
+
+const NUM = "NUM", UNK = "UNK";
+const UNKNOWN = [UNK, "<unk>", "<UNK>", "[UNK]", "unk"]; // what a model may call unknown words
+const NUMERAL = /^[+-]?[.,]?\p{Nd}[\p{Nd}.,:/-]*(?:st|nd|rd|th|%)?$/u;
+const REMEMBERED = 65_536; // pieces of text of which the words are remembered
+
+/** Whether a word is a number in digits. @param {string} word */
+export function isNumeral(word) {
+  return NUMERAL.test(word);
+}
+
+/** The bin of a number. @param {Scale} scale @param {number} value */
+export function binOf(scale, value) {
+  return scale.edges.slice(1, -1).filter((edge) => edge <= value).length;
+}
+
+export class Text {
+  /** @param {TextJson} json */
+  constructor(json) {
+    this.json = json;
+    this.labels = json.labels;
+    this.follows = json.follows;
+    this.mark = json.mark;
+    this.features = json.features;
+    this.ofTexts = json.of_texts;
+    this.inputs = json.inputs ?? json.labels.names;
+    this.index = new Map(this.inputs.map((word, number) => [word, number]));
+    this.numerals = new Set(json.numerals);
+    const names = json.lowercase || json.numbers ? [UNK] : UNKNOWN;
+    /** @type {number | null} */
+    this.unknown = names.map((name) => this.index.get(name)).find((number) => number !== undefined) ?? null;
+    /** @type {Map<string, string[]>} */ this.split = new Map();
+    // Numbers that were read at a step, by their place here: a step's number is its place.
+    /** @type {Map<string, number>} */ this.steps = new Map();
+    /** @type {number[][]} */ this.read = [];
+  }
+
+  /** The words of a text that somebody typed. @param {string} text @returns {string[]} */
+  words(text) {
+    if (this.json.splitting === "numbers") return this.features > 1 ? split(text) : splitNumbers(text);
+    const pieces = split(text);
+    return this.json.splitting === "blanks" ? pieces : pieces.flatMap((piece) => this.wordsOf(piece));
+  }
+
+  /** The words of a text between blanks; unknown ones are taken apart as in Penn. @param {string} piece */
+  wordsOf(piece) {
+    let words = this.split.get(piece);
+    if (!words) {
+      words = this.number(piece) === this.unknown ? pennWords(piece) : [piece];
+      if (this.split.size >= REMEMBERED) this.split.clear();
+      this.split.set(piece, words);
+    }
+    return words;
+  }
+
+  /** The numbers of words that somebody typed. @param {string[]} words @returns {number[]} */
+  encode(words) {
+    return words.map((word) => (this.features ? this.step(word) : this.number(word)));
+  }
+
+  /** @param {string} word @returns {number} */
+  number(word) {
+    const { lowercase, numbers } = this.json, { index } = this;
+    const folded = lowercase && word !== NUM && word !== UNK ? word.toLowerCase() : word;
+    const number = numbers && this.numerals.has(folded) ? index.get(NUM) : index.get(folded)
+      ?? index.get(folded.normalize("NFC")) // é may be typed as e and an accent
+      ?? (numbers && isNumeral(folded) ? index.get(NUM) : undefined) ?? this.unknown;
+    if (number === null || number === undefined) throw new RnnlensError(this.missing(word));
+    return number;
+  }
+
+  /** @param {string} word */
+  missing(word) {
+    if (!this.inputs.length) return "the words that the module reads have no names here; give inputs= these names";
+    return `the module has no word ${repr(word)} and none for unknown words (${UNKNOWN.join(", ")}); `
+      + "use words it knows, or say how a text is split (words=) and what is read (inputs=)";
+  }
+
+  /** The numbers of one timestep as one. @param {string} word */
+  step(word) {
+    const { features } = this, values = word.split(",").map((part) => Math.fround(float(part) ?? NaN));
+    if (values.length !== features || !values.every(Number.isFinite)) {
+      const wanted = features === 1 ? "numbers" : `${features} numbers a timestep, as 1,0.5`;
+      throw new RnnlensError(`${repr(word)} is not what the model reads; give ${wanted}, spaces between`);
+    }
+    const key = values.map((value) => (Object.is(value, -0) ? "-0" : String(value))).join();
+    let number = this.steps.get(key);
+    if (number === undefined) {
+      number = this.read.push(values) - 1;
+      this.steps.set(key, number);
+    }
+    return number;
+  }
+
+  /** What the model takes a word for. @param {number} number */
+  name(number) {
+    if (this.features) return this.values(number).map((value) => general(value, 4)).join();
+    return this.inputs[number];
+  }
+
+  /** The numbers that are read at a step; none where words are. @param {number} number @returns {number[]} */
+  values(number) {
+    return this.features ? this.read[number] : [];
+  }
+
+  /** Whether it is the number of all words that the model does not know. @param {number} number */
+  isUnknown(number) {
+    return !this.features && number === this.unknown;
+  }
+
+  /**
+   * The labels that the words of a text are, in the order of reading; -1: unknown.
+   * A model that reads a mark first has each state beside the word that it predicts.
+   * @param {number[]} ids @returns {number[]}
+   */
+  came(ids) {
+    const { scale } = this.labels;
+    if (!this.follows) return ids.map(() => -1);
+    if (this.features && scale) return ids.map((number) => binOf(scale, this.values(number)[0]));
+    return this.mark === null ? [...ids] : [this.mark, ...ids];
+  }
+
+  /** The label that each word is, for its colour; -1: none. @param {number[]} ids */
+  labelsOf(ids) {
+    const read = this.came(ids);
+    return this.mark === null || !this.follows ? read : read.slice(1);
+  }
+}

@@ -1,0 +1,38 @@
+// The live page in one file: it draws what the file was written with at once, and has an engine answer the rest.
+
+import { visible } from "./base/format.js";
+import { html } from "./base/markup.js";
+import { reason } from "./net/client.js";
+import { engineOf, engineSource } from "./net/engine.js";
+import { Page } from "./page.js";
+
+/** What an element of the file holds; it is let go, as it may be large. @param {string} id */
+function taken(id) {
+  const element = document.getElementById(id), text = element?.textContent ?? "";
+  element?.remove();
+  return text;
+}
+
+/** Once all of the file is here: the script stands before what is large. */
+async function arrived() {
+  if (document.readyState !== "loading") return;
+  await new Promise((resolve) => document.addEventListener("DOMContentLoaded", resolve, { once: true }));
+}
+
+function begin() {
+  const line = document.getElementById("opening");
+  try {
+    /** @type {import("./net/engine.js").Head} */ const head = JSON.parse(taken("head"));
+    const engine = arrived().then(() => engineOf(taken("engine"), { manifest: taken("manifest"),
+      weights: taken("weights"), sizes: head.sizes }));
+    const page = new Page(document.body, engineSource(head, engine));
+    if (head.note) page.place.title.closest("header")?.after(html("p", { class: "about", dir: "auto" }, visible(head.note)));
+    engine.catch((error) => page.say("problem", reason(error)));
+    page.begin();
+    line?.remove();
+  } catch (error) {
+    line?.append(" ", reason(error));
+  }
+}
+
+begin();

@@ -37,12 +37,18 @@ class Weights(NamedTuple):
 
     def exact(self) -> "Weights":
         """The same in double precision, on the CPU and without gradients."""
+        return self._as(torch.float64)
 
-        def double(w: Tensor) -> Tensor:
-            return w.detach().double().cpu()
+    def single(self) -> "Weights":
+        """The same in single precision, on the CPU and without gradients."""
+        return self._as(torch.float32)
 
-        rest = (None if w is None else double(w) for w in self[2:])
-        return Weights(double(self.w_x), double(self.w_h), *rest)
+    def _as(self, precision: torch.dtype) -> "Weights":
+        def held(w: Tensor) -> Tensor:
+            return w.detach().to("cpu", precision)
+
+        rest = (None if w is None else held(w) for w in self[2:])
+        return Weights(held(self.w_x), held(self.w_h), *rest)
 
     def projected(self, h: Tensor) -> Tensor:
         """The output (..., H), or its projection (..., P)."""

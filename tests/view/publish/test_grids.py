@@ -35,11 +35,11 @@ def of_python(lens: Lens, asked: dict[str, Any]) -> Any:
     return json.loads(json.dumps(lens.part(**{"limit": 100, **asked})))
 
 
-def every_grid(lenses: Sequence[Lens], texts: Sequence[str]) -> list[Asked]:
-    """What is asked of each lens: all texts in all semantics."""
+def every_grid(lenses: Sequence[Lens], texts: Sequence[str], first: int = 0) -> list[Asked]:
+    """All texts in all semantics of lenses that are numbered from the first on."""
     return [
         (k, "api/grid", {"text": text, "semantic": semantic})
-        for k, lens in enumerate(lenses)
+        for k, lens in enumerate(lenses, first)
         for semantic in lens.semantics or (None,)
         for text in texts
     ]
@@ -67,8 +67,8 @@ def test_grids_are_those_of_python(formula, formulas):
 def test_grids_of_bundled_runs_are_those_of_python():
     waves, tags, news = (opened(run_at(n)) for n in ("waves", "english-tags", "english-news"))
     asked = every_grid([waves], ["0.1 0.5 0.9 1.2 0.3 -0.4 -1", "1"])
-    asked += [(1, *rest) for _, *rest in every_grid([tags], ["the old teacher sees zebras ."])]
-    asked += [(2, *rest) for _, *rest in every_grid([news], ["`` we stand in solidarity"])]
+    asked += every_grid([tags], ["the old teacher sees zebras ."], 1)
+    asked += every_grid([news], ["`` we stand in solidarity"], 2)
     assert wrong([waves, tags, news], asked) == []
 
 

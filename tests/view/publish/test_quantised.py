@@ -66,7 +66,7 @@ def test_groups_take_a_byte_where_they_can():
 
 def test_other_precisions_are_refused():
     with pytest.raises(RnnlensError, match="'int4' is no precision; choose int8 or fp16"):
-        Tensors("int4")
+        Tensors("int4")  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

@@ -122,3 +122,7 @@ test("a browser without WebAssembly computes in JavaScript", async () => {
     WebAssembly.instantiate = instantiate;
   }
 });
+
+test("a lens that is too large for the browser says so", async () => {
+  await assert.rejects(kernelsFor(2 ** 42, true), /takes 17592187 MB of memory, which the browser does not give; publish it/);
+});

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.errors import RnnlensError
-from rnnlens.model.cell import States, Weights
+from rnnlens.model.cell import States
 from rnnlens.model.directions import side_by_side
 from rnnlens.model.kinds import EMBEDDING, JOINED, PREDICTION
 from rnnlens.model.text import TextSide, text_states
@@ -72,7 +72,7 @@ def _input(anatomy: Anatomy, text: TextSide, ids: Sequence[int]) -> Tensor:
 
 
 def _layer(layer: RecurrentLayer, x: Tensor) -> States:
-    weights = Weights(*(None if w is None else w.float().cpu() for w in layer.weights))
+    weights = layer.weights.single()
     width = {"h": weights.w_h.shape[1], "c": len(weights.w_x) // layer.cell.gates}
     start = {kind: x.new_zeros(1, width[kind]) for kind in layer.cell.carried}
     read = x.flip(0) if layer.reverse else x

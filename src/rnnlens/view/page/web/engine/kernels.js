@@ -1,6 +1,7 @@
 // What takes most of the time, by kernels.wat where the browser runs WebAssembly with SIMD, else in plain JavaScript.
 
 import { ASSEMBLED } from "./assembled.js";
+import { RnnlensError } from "./errors.js";
 import { BINS, groupsOf, PlainKernels } from "./plain.js";
 
 /** @typedef {PlainKernels | WasmKernels} Kernels */
@@ -24,7 +25,13 @@ export async function kernelsFor(count, wasm) {
       if (!(error instanceof WebAssembly.CompileError || error instanceof RangeError)) throw error; // no SIMD, or forbidden
     }
   }
-  return new PlainKernels(count);
+  try {
+    return new PlainKernels(count);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new RnnlensError(`this lens takes ${Math.ceil((count * 4) / 1e6)} MB of memory, which the browser does not give; `
+      + "publish it with fewer semantics, or with shared probes");
+  }
 }
 
 /** The same functions as those of `PlainKernels`; addresses are in numbers here, and in bytes there. */

@@ -1,18 +1,21 @@
 """An index: how fast it is made, how large it is, and how fast it answers.
 
     python benchmarks/indexing.py --corpus news.conllu.gz             a few hundred sentences
-    python benchmarks/indexing.py --corpus news.conllu.gz --memory    1, 2, 4 and 8 times as many
+    python benchmarks/indexing.py --scale                             1, 2, 4 and 8 times as many
     python benchmarks/indexing.py --index INDEX --copies 10           questions to so many copies
     python benchmarks/indexing.py --corpus news.conllu.gz --sentences 0 --device cuda
 
 Of the bundled run, or of yours with --run. The rate is that of `rnnlens index` over that of plain
 tracing and readout: every state through its probe and a softmax, 4,096 states at once as `rnnlens
-eval` does it, and for comparison in blocks that stay in the processor's cache.
+eval` does it, and for comparison in blocks that stay in the processor's cache. How time and memory
+grow is measured with a small network on a corpus that is made for it, each size in a process of its
+own.
 """
 
 import argparse
-import resource
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -25,8 +28,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 
+from rnnlens.cli import main as main_of_rnnlens
 from rnnlens.corpus.corpus import Corpus
-from rnnlens.corpus.tokens import ReadingConfig, read_tokens
+from rnnlens.corpus.reading import read_tokens
+from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.files import read_json, sha256, write_json
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.distributed import Processes, pick_device
@@ -47,6 +52,7 @@ QUESTIONS = {
 }
 SIMILAR = 0.3  # seconds, what is wanted
 ROUNDS = 5
+SCALES = (1, 2, 4, 8)
 
 
 def texts_of(lens: Lens, path: str, sentences: int, times: int = 1) -> Texts:
@@ -92,22 +98,46 @@ def build(lens: Lens, texts: Texts, device: torch.device, folder: Path) -> tuple
 
 
 def measure_building(lens: Lens, args: argparse.Namespace, device: torch.device) -> None:
-    """Print the rate of making an index, its size, and with --memory how both grow."""
-    for times in (1, 2, 4, 8) if args.memory else (1,):
-        texts = texts_of(lens, args.corpus, args.sentences, times)
-        with tempfile.TemporaryDirectory() as folder:
-            seconds, manifest = build(lens, texts, device, Path(folder) / "index")
-        size = sum(part.bytes for part in manifest.parts)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-        print(
-            f"{manifest.rows:>9,} words  {seconds:7.1f} s  {manifest.rows / seconds:8.0f} words/s  "
-            f"{size / manifest.rows:5.0f} bytes a word  {peak:6.0f} MB at most so far"
-        )
-    if not args.memory:
+    """Print the rate of making an index and its size."""
+    texts = texts_of(lens, args.corpus, args.sentences, args.times)
+    with tempfile.TemporaryDirectory() as folder:
+        seconds, manifest = build(lens, texts, device, Path(folder) / "index")
+    size = sum(part.bytes for part in manifest.parts)
+    print(
+        f"{manifest.rows:>9,} words  {seconds:7.1f} s  {manifest.rows / seconds:8.0f} words/s  "
+        f"{size / manifest.rows:5.0f} bytes a word  {peak():6.0f} MB at most",
+        flush=True,
+    )
+    if not args.alone:
         every = [text for number in range(texts.part_count) for text in texts.part(number)]
         for name, at_once in (("4,096 states at once", 4096), ("32 states at once", 32)):
             alone = plain(lens, every, device, at_once)
             print(f"plain tracing and readout, {name}: {alone:.1f} s, rate {alone / seconds:.2f}")
+
+
+def peak() -> float:
+    """MB that this process has had in use at most.
+
+    What `getrusage` says begins with what the process had that started this one.
+    """
+    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+
+
+def measure_growth() -> None:
+    """Index 1, 2, 4 and 8 times two parts of words with a small network."""
+    random = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        corpus, run = Path(folder) / "corpus.txt", Path(folder) / "run"
+        words = random.zipf(1.3, (2 * PART_WORDS // 16, 16)) % 1000
+        corpus.write_text("".join(" ".join(f"w{k}" for k in row) + "\n" for row in words))
+        given = "--format text --width 16 --epochs 1 --min-count 1".split()
+        for command in (["train", corpus, "-o", run, *given], ["fit", run, "--epochs", "0"]):
+            if main_of_rnnlens([*map(str, command), "--device", "cpu"]):
+                raise SystemExit(1)
+        for times in SCALES:
+            alone = [__file__, "--run", run, "--corpus", corpus, "--sentences", 0, "--alone"]
+            subprocess.run([sys.executable, *map(str, [*alone, "--times", times])], check=True)
 
 
 def copied(index: Index, copies: int, folder: Path) -> None:
@@ -170,11 +200,16 @@ def main() -> None:
     parser.add_argument("--run", type=run_at, default=run_at(BUNDLED))
     parser.add_argument("--corpus")
     parser.add_argument("--sentences", type=int, default=200)
-    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--times", type=int, default=1, help="so many times over")
+    parser.add_argument("--alone", action="store_true", help="do not measure plain tracing")
+    parser.add_argument("--scale", action="store_true")
     parser.add_argument("--index", type=Path)
     parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
+    if args.scale:
+        measure_growth()
+        return
     device = pick_device(args.device)
     lens = opened(args.run)
     lens.model.on(device)

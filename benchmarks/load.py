@@ -2,8 +2,9 @@
 
 They type key by key as fast as people do on average, correct a word here and there, and begin anew.
 Each asks as the page does (net/client.js): one request at a time, the newest text next, for the
-rows in view that changed; what is out of view once nobody types; a request that a newer key finds
-late is given up. A key's wait ends with the answer to its text, or to a newer one.
+rows in view that changed, of the columns that are shown; what is out of view once nobody types. A
+request that a newer key finds late is given up, but not two in a row. A key's wait ends with the
+answer to its text, or to a newer one.
 """
 
 import argparse
@@ -75,6 +76,7 @@ class Typist:
         self.port, self.seen = port, seen
         self.wish, self.pressed = "", list[float]()  # the newest text; keys without an answer
         self.text, self.held, self.words = "", 0, 0  # of the grid that is drawn
+        self.columns: list[str] | None = None  # that it shows
         self.news, self.hurried = asyncio.Event(), False
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
@@ -110,7 +112,7 @@ class Typist:
     async def _ask(self, text: str, limit: int, *, more: bool) -> None:
         """Have an answer, or give it up for a newer text."""
         asked = {"text": text, "previous": self.text, "have": self.held, "limit": limit,
-                 "lenient": True}  # fmt: skip
+                 "lenient": True, "columns": self.columns}  # fmt: skip
         before, began = len(self.pressed), time.perf_counter()
         answer = asyncio.create_task(self.post(asked))
         while not answer.done():
@@ -142,6 +144,7 @@ class Typist:
         if status != http.client.OK:
             self.seen.problems[f"{status} {answer['error']}"] += 1
             return
+        self.columns = [column["id"] for column in answer["columns"] if column["shown"]]
         held = answer["from"] + len(answer["rows"])
         if held != min(len(answer["words"]), answer["from"] + limit):
             self.seen.problems["rows are missing"] += 1

@@ -50,10 +50,11 @@ def one_thread() -> None:
 
 @pytest.fixture(autouse=True)
 def trusted(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The code of no run is trusted, and the user's own configuration is left alone."""
+    """The code of no run is trusted, and the user's own configuration and cache are left alone."""
     folder = tmp_path_factory.getbasetemp() / "configuration"
     shutil.rmtree(folder, ignore_errors=True)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.with_name("cache")))
     monkeypatch.setattr("rnnlens.trust._allowed", set())
     return folder / "rnnlens" / "trusted"
 

@@ -46,6 +46,8 @@ def test_sets_of_whole_sequences_are_told_by_the_number_of_labels():
     assert check_batches([(X, sets.long())], label_counts={"output": 2})[0].sort == "label"
     (batch,) = check_batches([(X, {"a": sets, "b": sets, "c": sets > 0})], label_counts={"a": 2})
     assert batch.forms == {"a": "sets of 2 labels", "b": "numbers", "c": "labels"}
+    steps = [(X, {"a": sets > 0}), (X, {"a": SETS.flatten(1) > 0})]  # two steps, and six
+    assert check_batches(steps, label_counts={"a": 2})[0].forms == {"a": "labels"}
 
 
 def test_a_set_with_a_negative_is_none():

@@ -198,4 +198,4 @@ def test_sentences_of_a_single_word_are_left_out_and_counted():
         [[sentence("yes"), sentence(""), sentence("a b"), sentence("no")]], GIVEN.lowercase
     )
     assert (tokens.short, len(tokens.part)) == (3, 1)
-    assert tokens.forms == ["a", "b"]
+    assert list(tokens.forms) == ["a", "b"]

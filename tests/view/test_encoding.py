@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rnnlens.errors import RnnlensError
+from rnnlens.view import encoding
 from rnnlens.view.encoding import (
     Encodings,
     Palette,
@@ -216,3 +217,10 @@ def test_numbers_have_five_digits():
     given_ = np.array([[0.123456789, 1.0, 0.0, 3.2109876e-12, 12.3456]], np.float32)
     assert significant(given_) == [[0.12346, 1.0, 0.0, 3.211e-12, 12.346]]
     assert significant(np.array([1e-305, 1e-299])) == [0.0, 1e-299]
+
+
+@pytest.mark.parametrize("labels", [1, 7, 8, 2039, 2040, 2041, 9000])
+def test_numbers_that_reach_a_bound_are_counted_whatever_their_number(labels):
+    x = np.random.default_rng(labels).normal(size=(3, labels)).astype(np.float32)
+    bounds = np.array([-9, 0, 9], np.float32)
+    assert encoding._count(x, bounds).tolist() == (x >= bounds[:, None]).sum(1).tolist()

@@ -76,6 +76,33 @@ def test_rows_that_are_typed_one_by_one_are_those_of_the_whole_text(lens, formul
             assert (one["wanted"] or ())[1:] == pytest.approx((other["wanted"] or ())[1:], rel=1e-4)
 
 
+def test_states_of_columns_that_nobody_wants_are_not_computed(lens, formula, monkeypatch):
+    whole, counts = formula.grid("the old dog sees"), []
+
+    def counted(logits, *more):
+        counts.append(len(logits))
+        return encode(logits, *more)
+
+    monkeypatch.setattr(rows, "encode", counted)
+    wanted, held = ["c1@-1", "h2", "y", "nothing"], list[Any]()
+    for text, have in (("the old dog", 0), ("the old dog sees", 3)):
+        ((part, _),) = lens.steps(text, previous="the old dog", have=have, columns=wanted)
+        held = held[: part["from"]] + part["rows"]
+    assert counts == [3 * 3 + 1, 3]  # of c1, h2 and y, and c1 before the first row
+    ids = [column["id"] for column in whole["columns"]]
+    for ours, theirs in zip(held, whole["rows"], strict=True):
+        there = [k for k, state in enumerate(ours) if state]
+        assert [ids[k] for k in there] == ["c1@-1", "c1", "h2", "y"]
+        for k in there:
+            assert ours[k]["top"][0][0] == theirs[k]["top"][0][0]
+            assert ours[k]["entropy"] == pytest.approx(theirs[k]["entropy"], rel=1e-4)
+            assert (ours[k]["wanted"] or ())[:1] == (theirs[k]["wanted"] or ())[:1]
+    for some in (["nothing"], []):
+        assert all(next(lens.steps("the", columns=some))[0]["rows"][0])
+    (only,) = next(lens.steps("the", columns=["y"]))[0]["rows"]
+    assert [ids[k] for k, state in enumerate(only) if state] == ["y"]
+
+
 def test_what_is_at_hand_is_bounded(lens):
     row = 4 * len(lens.columns) * len(lens.labels)
     lens.rows = Rows(lens.session, lens.probes, lens.columns, room=2 * row)

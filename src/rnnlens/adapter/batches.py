@@ -14,6 +14,7 @@ from rnnlens.adapter.user_batches import OUTPUT, check_batches, check_forms
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
+from rnnlens.corpus.flat import Numbers
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, Ints
 from rnnlens.corpus.vocabulary import Vocabulary, is_special
@@ -100,8 +101,10 @@ class Texts:
         tags = tags.masked_fill(tags == NO_TAG, NONE)
         return Batch(words, targets, {TAG: tags[:, : targets.shape[1]].contiguous()})
 
-    def _places(self, chosen: Ints) -> Ints:
-        places: Ints = self.split.starts[chosen][:, None] + np.arange(self.split.lengths[chosen[0]])
+    def _places(self, chosen: Ints) -> Numbers:
+        places: Numbers = self.split.starts[chosen][:, None] + np.arange(
+            self.split.lengths[chosen[0]]
+        )
         return places
 
     def rows(self, chosen: Ints) -> tuple[Tensor, Tensor]:

@@ -125,7 +125,8 @@ class KnownModule(Traceable):
         self, given: Sequence[Any], others: Mapping[str, Answers] | None = None
     ) -> list[Batch]:
         asked = others or {}
-        counts = {OUTPUT: self.record.labels} | {name: len(one) for name, one in asked.items()}
+        counts = {name: len(one) for name, one in asked.items() if one.several}
+        counts[OUTPUT] = self.record.labels
         batches = check_batches(given, "batches", self.user.ignore_index, counts)
         if batches[0].sort != self.record.sort:
             raise RnnlensError(

@@ -124,15 +124,16 @@ def _coded(
     targets: Sequence[Tensor], ignore_index: float | None, label_count: int | None
 ) -> tuple[list[Tensor], Tensor | None]:
     """Targets as whole numbers, and the table that these are places in, if any."""
-    sets = {_is_set(one, label_count) for one in targets}
+    axes = {one.dim() == 3 for one in targets}
+    is_set = all(_is_set(one, label_count) for one in targets)
     kinds = {one.is_floating_point() for one in targets}
-    if len(sets) > 1 or (len(kinds) > 1 and not sets.pop()):
+    if len(axes) > 1 or (len(kinds) > 1 and not is_set):
         shapes = " and ".join(sorted({str(tuple(one.shape)) for one in targets})[:2])
         raise RnnlensError(
             f"targets are of several sorts, of shapes {shapes}, some whole numbers and some not; "
             "give all batches targets of one sort"
         )
-    if _is_set(targets[0], label_count):
+    if is_set:
         return _coded_sets(targets)
     if targets[0].is_floating_point():
         return _coded_numbers(targets, ignore_index)
@@ -144,7 +145,8 @@ def _coded(
 def _is_set(targets: Tensor, label_count: int | None) -> bool:
     """Whether the last axis is one of labels that hold or not.
 
-    Whole numbers with two axes are labels, one for each state; floats may be either.
+    Whole numbers with two axes are labels, one for each state; floats may be either, and are sets
+    where all batches have as many of them as there are labels, and not timesteps by chance.
     """
     if targets.dim() == 3:
         return True

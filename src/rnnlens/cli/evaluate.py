@@ -11,7 +11,7 @@ from typing import Any
 
 from rnnlens.cli.dataset import add_corpus_flags, dataset_of, of_model
 from rnnlens.cli.output import draw
-from rnnlens.cli.reach import horizon_semantics, reach, reach_table
+from rnnlens.cli.reach import add_reach_flags, check_reach, reach, reach_table
 from rnnlens.cli.trust import add_trust_flags
 from rnnlens.errors import RnnlensError
 from rnnlens.kept import kept_runs
@@ -25,6 +25,7 @@ from rnnlens.progress import Progress
 from rnnlens.run import Run
 from rnnlens.view.draw.accuracy import check_figure, write_figure
 from rnnlens.view.draw.confusion import write_confusion
+from rnnlens.view.draw.reach import write_reach
 
 _HELP = """\
 Measure a trained run: the model's own perplexity (lower is better) on the training, validation and
@@ -51,7 +52,7 @@ examples:
   rnnlens eval runs/news --figure accuracy.svg
   rnnlens eval runs/news --used
   rnnlens eval runs/tagger --confusion confusion.svg
-  rnnlens eval runs/news --horizon 4
+  rnnlens eval runs/news --horizon 4 --reach reach.svg
   rnnlens eval runs/news --json"""
 
 
@@ -69,13 +70,11 @@ def add_to(verbs: Any) -> None:
                         help="also fit to shuffled labels: what a probe memorises")  # fmt: skip
     parser.add_argument("--used", action="store_true",
                         help="also measure whether the model uses what is read")  # fmt: skip
-    parser.add_argument("--horizon", type=int, metavar="N",
-                        help="also measure how far kinds reach: N words back and forward"
-                        )  # fmt: skip
     parser.add_argument("--figure", type=Path, metavar="FILE",
                         help="draw perplexity per kind: .svg, .png or .pdf")  # fmt: skip
     parser.add_argument("--confusion", type=Path, metavar="FILE",
                         help="draw which labels are taken for which: .svg, ...")  # fmt: skip
+    add_reach_flags(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
     add_trust_flags(parser.add_argument_group("a run of a module"))
@@ -106,6 +105,8 @@ def run_eval(args: argparse.Namespace) -> int:
         write_figure(evaluation, args.figure)
     if args.confusion:
         write_confusion(evaluation.get("confusion"), args.confusion)
+    if args.reach:
+        write_reach(evaluation.get("reach", ()), args.reach)
     if args.json:
         more = {"training": training} if training else {}
         draw(json.dumps({**evaluation, **more}, indent=1) + "\n")
@@ -143,10 +144,9 @@ def _check_asked(args: argparse.Namespace) -> None:
     """Refuse numbers and files that cannot be."""
     if args.states < 0:
         raise RnnlensError(f"--states {args.states}: give a number from 0 up")
-    for path in filter(None, (args.figure, args.confusion)):
+    for path in filter(None, (args.figure, args.confusion, args.reach)):
         check_figure(path)
-    if args.horizon is not None:
-        horizon_semantics(args.horizon)  # which refuses what cannot be
+    check_reach(args)
 
 
 def evaluation_of(dataset: Dataset, labels: Sequence[str]) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from typing import Any
 from rnnlens.cli.dataset import recorded
 from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.corpus.corpus import Corpus, CorpusConfig
-from rnnlens.corpus.tokens import SPLITS, ReadingConfig, read_tokens
+from rnnlens.corpus.reading import read_tokens
+from rnnlens.corpus.tokens import SPLITS, ReadingConfig
 from rnnlens.errors import RnnlensError
 from rnnlens.lock import locked
 from rnnlens.model.train.distributed import pick_device, processes

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from rnnlens.contents import Record
 from rnnlens.corpus.batches import Split
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus
+from rnnlens.corpus.flat import BLOCK
 from rnnlens.corpus.read.labels import CLASSIFY, NEXT, TAG
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
@@ -166,8 +168,10 @@ def unknown_words(vocabulary: Vocabulary, train: Split) -> Unknown | None:
     """The unknown word and how often training reads each, where there is an unknown word."""
     if vocabulary.unknown is None:
         return None
-    ids = torch.from_numpy(train.ids)
-    return Unknown(vocabulary.unknown, torch.bincount(ids, minlength=len(vocabulary.inputs)))
+    counts = np.zeros(len(vocabulary.inputs), np.int64)
+    for k in range(0, len(train.ids), BLOCK):
+        np.add.at(counts, train.ids[k : k + BLOCK], 1)
+    return Unknown(vocabulary.unknown, torch.from_numpy(counts))
 
 
 def _weights(network: NetworkConfig, vocabulary: Vocabulary) -> int:

@@ -1,6 +1,8 @@
 """How far back and forward each kind reaches: part of `rnnlens eval`."""
 
+import argparse
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from rnnlens.errors import RnnlensError
@@ -13,6 +15,23 @@ from rnnlens.progress import Progress
 from rnnlens.run import Run
 
 _FARTHEST = 100  # words
+
+
+def add_reach_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags that ask for it."""
+    parser.add_argument("--horizon", type=int, metavar="N",
+                        help="also measure how far kinds reach: N words back and forward"
+                        )  # fmt: skip
+    parser.add_argument("--reach", type=Path, metavar="FILE",
+                        help="draw what --horizon measures: .svg, .png or .pdf")  # fmt: skip
+
+
+def check_reach(args: argparse.Namespace) -> None:
+    """Refuse what cannot be measured or drawn."""
+    if args.reach and args.horizon is None:
+        raise RnnlensError(f"--reach {args.reach}: say how far, such as --horizon 4")
+    if args.horizon is not None:
+        horizon_semantics(args.horizon)
 
 
 def horizon_semantics(horizon: int) -> list[str]:

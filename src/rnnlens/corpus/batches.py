@@ -9,6 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnlens.corpus.flat import Numbers
+
 _POOL = 200  # batches whose sentences are sorted by length together, to waste little on padding
 
 
@@ -31,18 +33,18 @@ class Batch:
 class Split:
     """Encoded sentences, one after the other."""
 
-    ids: NDArray[np.int64]  # (N,) the label of each word
-    starts: NDArray[np.int64]  # (S + 1,) where each sentence starts, and the end of the last
+    ids: Numbers  # (N,) the label of each word
+    starts: Numbers  # (S + 1,) where each sentence starts, and the end of the last
     # (N,) what is to be said of each word; None: which word follows it.
-    labels: NDArray[np.int64] | None = None
+    labels: Numbers | None = None
 
     @classmethod
     def of(
         cls,
-        ids: NDArray[np.int64],
-        starts: NDArray[np.int64],
+        ids: Numbers,
+        starts: Numbers,
         chosen: NDArray[np.int64],
-        labels: NDArray[np.int64] | None = None,
+        labels: Numbers | None = None,
     ) -> "Split":
         """Only the chosen ones of some sentences."""
         lengths = np.diff(starts)[chosen]
@@ -62,7 +64,7 @@ class Split:
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
         """How many words each sentence has."""
-        return np.diff(self.starts)
+        return np.diff(self.starts).astype(np.int64)
 
     @cached_property
     def steps(self) -> NDArray[np.int64]:
@@ -74,7 +76,7 @@ class Split:
         """How many words have a target: a label, or a word that follows them."""
         return int(self.steps.sum())
 
-    def targets(self) -> NDArray[np.int64]:
+    def targets(self) -> Numbers:
         """The labels of all words, or else every word but the first of each sentence."""
         if self.labels is not None:
             return self.labels
@@ -91,8 +93,8 @@ class Split:
         places = np.where(real, self.starts[chosen[columns]] + time, 0)
         asked = self.ids[places + 1] if self.labels is None else self.labels[places]
         return Batch(
-            torch.from_numpy(np.where(real, self.ids[places], 0)),
-            torch.from_numpy(np.where(real, asked, PADDING)),
+            torch.from_numpy(np.where(real, self.ids[places], np.int64(0))),
+            torch.from_numpy(np.where(real, asked, np.int64(PADDING))),
             torch.from_numpy(steps[columns]),
             columns,
             len(chosen),

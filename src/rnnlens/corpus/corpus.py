@@ -1,14 +1,20 @@
-"""From tokens to encoded splits: the paper's preprocessing, on arrays."""
+"""From tokens to encoded splits: the paper's preprocessing, on arrays.
+
+Splits are mapped files where they are long, which vanish with the process that made them.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.corpus.batches import Split
+from rnnlens.corpus.encoder import Encoder, Labelling, blocks
+from rnnlens.corpus.flat import Numbers, Shelf
 from rnnlens.corpus.labels import label_numbers
 from rnnlens.corpus.read.labels import CLASSIFY, NEXT, Asked
+from rnnlens.corpus.reading import read_tokens
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import (
@@ -18,18 +24,14 @@ from rnnlens.corpus.tokens import (
     Ints,
     ReadingConfig,
     Tokens,
-    cut,
     cuts,
-    read_tokens,
     split,
 )
-from rnnlens.corpus.vocabulary import NUM, UNK, Vocabulary, is_numeral
+from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.flags import option
 
 Words = Callable[[str], Iterable[str]]
-
-_UNKNOWN_IN_SOURCE = "<unk>"  # what stands for UNK in corpora that others have preprocessed
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Corpus:
     name: str
     format: str
     tokens: Tokens
-    part: Ints  # (S,) a place in SPLITS
+    part: Numbers  # (S,) a place in SPLITS
 
     @classmethod
     def read(cls, source: str, config: ReadingConfig, *, lowercase: bool = False) -> "Corpus":
@@ -101,7 +103,7 @@ class EncodedCorpus:
     hash: str
     vocabulary: Vocabulary
     splits: dict[str, Split]
-    tags: dict[str, Ints]  # of each word of a split, a place in UNIVERSAL; negative: it has none
+    tags: dict[str, Numbers]  # of each word of a split, a place in UNIVERSAL; negative: it has none
     tag_counts: NDArray[np.int64]  # (V, len(UNIVERSAL)) of each label in training data
     unknown: dict[str, float]  # share of UNK among the words of each split
     short: int  # sentences left out because they have a single word
@@ -133,52 +135,37 @@ def load_corpus(source: str, config: CorpusConfig) -> EncodedCorpus:
 
 def encode(corpus: Corpus, config: CorpusConfig) -> EncodedCorpus:
     """Make the vocabulary of the training part, and encode every part with it."""
-    name, tokens, part = corpus.name, corpus.tokens, corpus.part
-    in_train = np.repeat(part == 0, np.diff(tokens.starts))  # (N,)
-    digits = np.array([is_numeral(form) for form in tokens.forms])
-    # What is to be tagged must not be read differently for its tag.
-    seen = tokens if tokens.labels is None else replace(
-        tokens, tags=np.full_like(tokens.tags, NO_TAG)
-    )  # fmt: skip
-    spelled = _spelled_numerals(seen, in_train, digits, config.min_count) if config.numbers else []
-    words = _numerals_as_one(seen, digits) if config.numbers else tokens.words
-    names, ids = _label(tokens.forms, words, in_train, config.min_count)
-    if len(names) < 3:
+    tokens = corpus.tokens
+    labelling = Labelling.of(tokens, corpus.part, config.min_count, config.numbers)
+    if len(labelling.names) < 3:
         raise RnnlensError(
-            f"{name} gives a vocabulary of {len(names) - 1} word(s) besides UNK; give more text "
-            f"or a lower --min-count (now {config.min_count})"
+            f"{corpus.name} gives a vocabulary of {len(labelling.names) - 1} word(s) besides UNK; "
+            f"give more text or a lower --min-count (now {config.min_count})"
         )
-    labels = None
-    label_names = tuple(names)
+    names, of_label = tuple(labelling.names), None
     if tokens.labels is not None:
-        label_names, labels = label_numbers(corpus.name, tokens, part, config)
-    starts, sentence = cut(tokens.starts, config.longest)
-    splits = {
-        which: Split.of(ids, starts, np.flatnonzero(part[sentence] == k), labels)
-        for k, which in enumerate(SPLITS)
-    }
-    tagged = np.where(tokens.tags == NO_TAG, -1, tokens.tags)
-    tags = {
-        which: Split.of(tagged, starts, np.flatnonzero(part[sentence] == k)).ids
-        for k, which in enumerate(SPLITS)
-    }
-    counts = np.bincount(splits["train"].targets(), minlength=len(label_names))
+        names, of_label = label_numbers(corpus.name, tokens, corpus.part, config)
+    with Shelf() as shelf:
+        encoder = Encoder(shelf, labelling, of_label, len(names))
+        for block in blocks(tokens, corpus.part):
+            encoder.add(block, config.longest)
+        splits, tags = encoder.splits()
     vocabulary = Vocabulary(
-        label_names, tuple(counts.tolist()), frozenset(spelled), config.lowercase, config.numbers,
-        None if labels is None else tuple(names), config.task == CLASSIFY,
+        names, tuple(encoder.counts.tolist()), frozenset(labelling.spelled), config.lowercase,
+        config.numbers, None if of_label is None else tuple(labelling.names),
+        config.task == CLASSIFY,
     )  # fmt: skip
-    shown = ids if labels is None else labels
     return EncodedCorpus(
-        name=name,
+        name=corpus.name,
         format=corpus.format,
         hash=tokens.hash,
         vocabulary=vocabulary,
         splits=splits,
         tags=tags,
-        tag_counts=tag_counts_of(shown[in_train], tokens.tags[in_train], len(label_names)),
-        unknown={s: float((v.ids == vocabulary.unknown).mean()) for s, v in splits.items()},
+        tag_counts=encoder.tag_counts,
+        unknown={name: encoder.unknown[name] / len(split.ids) for name, split in splits.items()},
         short=tokens.short,
-        cut=int((np.bincount(sentence) > 1).sum()),
+        cut=encoder.cut,
     )
 
 
@@ -203,49 +190,7 @@ def numbered(
     return Split(np.array(ids, np.int64), starts), np.array(tags, np.int64)
 
 
-def _spelled_numerals(
-    tokens: Tokens, in_train: NDArray[np.bool_], digits: NDArray[np.bool_], min_count: int
-) -> list[str]:
-    """Words such as `two` that training data tags as numerals more often than not."""
-    size = len(tokens.forms)
-    numeral = np.bincount(tokens.words[in_train & (tokens.tags == TAG_IDS["NUM"])], minlength=size)
-    seen = np.bincount(tokens.words[in_train], minlength=size)
-    spelled = np.array([not any(c.isdigit() for c in form) for form in tokens.forms])
-    often = (2 * numeral > seen) & (spelled | (seen >= min_count)) & ~digits
-    return [tokens.forms[k] for k in np.flatnonzero(often)]
-
-
-def _numerals_as_one(tokens: Tokens, digits: NDArray[np.bool_]) -> Ints:
-    """The number of each word, where all numerals have the number after that of the last form.
-
-    A numeral is recognised by its tag, or by its digits if it has no tag.
-    """
-    numeral = (tokens.tags == TAG_IDS["NUM"]) | ((tokens.tags == NO_TAG) & digits[tokens.words])
-    return np.where(numeral, len(tokens.forms), tokens.words)
-
-
-def _label(
-    forms: list[str], words: Ints, in_train: NDArray[np.bool_], min_count: int
-) -> tuple[list[str], Ints]:
-    """Label names, the most frequent first, with rare words as UNK; and the label of each token."""
-    num, unk = len(forms), len(forms) + 1
-    same = np.arange(len(forms) + 2)  # forms that stand for NUM or UNK already
-    same[[k for k, form in enumerate(forms) if form == NUM]] = num
-    same[[k for k, form in enumerate(forms) if form in (UNK, _UNKNOWN_IN_SOURCE)]] = unk
-    words = same[words]
-    counts = np.bincount(words[in_train], minlength=len(same))
-    rare = counts < min_count
-    rare[[num, unk]] = counts[num] == 0, False
-    counts[unk] += counts[rare].sum()
-    kept = np.flatnonzero(~rare & (same == np.arange(len(same))))
-    kept = kept[np.argsort(-counts[kept], kind="stable")]
-    label_of = np.full(len(same), int(np.flatnonzero(kept == unk)[0]))
-    label_of[kept] = np.arange(len(kept))
-    names = [*forms, NUM, UNK]
-    return [names[k] for k in kept], label_of[words]
-
-
-def tag_counts_of(labels: Ints, tags: Ints, size: int) -> Ints:
+def tag_counts_of(labels: Numbers, tags: Numbers, size: int) -> Ints:
     """How often each label has each universal part of speech, (size, tags)."""
     tagged = tags != NO_TAG
     cells = labels[tagged] * len(UNIVERSAL) + tags[tagged]

@@ -1,25 +1,23 @@
 """All sentences of a corpus as numbers, and which of them are for training, validation and test.
 
-Every token is held once, as the number of its form and of its tag, so memory grows with the corpus
-and not with a multiple of it, and everything after reading is a few array operations.
+Every token is held once, as the number of its form and of its tag: in memory where a corpus is
+small, and else in files. Everything after reading is done with arrays, block by block.
 """
 
 import hashlib
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnlens.corpus.read.formats import (
-    SWELLING,
-    check_format,
-    number_mark_of,
-    read,
-    recognise,
-)
-from rnnlens.corpus.read.labels import NEXT, WORDS, Asked
+from rnnlens.corpus import flat
+from rnnlens.corpus.flat import Numbers, Shelf, release
+from rnnlens.corpus.forms import Forms, Numbering
+from rnnlens.corpus.read.formats import SWELLING, check_format
+from rnnlens.corpus.read.labels import WORDS, Asked
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.vocabulary import NUM, UNK, composed
@@ -29,6 +27,9 @@ from rnnlens.flags import Options, option
 SPLITS = ("train", "valid", "test")
 TAG_IDS = {tag: i for i, tag in enumerate(UNIVERSAL)}
 NO_TAG = len(UNIVERSAL)
+COLUMNS: dict[str, type[np.integer[Any]]] = {  # of what was read, with those of Numbering
+    "words": np.int32, "tags": np.uint8, "starts": np.int64, "part": np.uint8, "labels": np.int32,
+}  # fmt: skip
 
 Ints = NDArray[np.int64]
 
@@ -74,87 +75,127 @@ class ReadingConfig(Options):
 class Tokens:
     """All sentences end to end: form and tag numbers, where each sentence starts."""
 
-    forms: list[str]
-    words: Ints  # (N,) number of the form
-    tags: Ints  # (N,) number of the tag in UNIVERSAL, or NO_TAG
-    starts: Ints  # (S + 1,)
-    part: Ints  # (S,) which source the sentence came from, a place in SPLITS
+    forms: Sequence[str]
+    words: Numbers  # (N,) number of the form
+    tags: Numbers  # (N,) number of the tag in UNIVERSAL, or NO_TAG
+    starts: Numbers  # (S + 1,)
+    part: Numbers  # (S,) which source the sentence came from, a place in SPLITS
     short: int  # sentences left out because they have a single word
-    labels: Ints | None = None  # (N,) the number of each word's label, where labels are read
+    hash: str  # identifies what was read, wherever it was read from
+    labels: Numbers | None = None  # (N,) the number of each word's label, where labels are read
     label_names: tuple[str, ...] = ()
 
-    @property
-    def hash(self) -> str:
-        """Identifies what was read, wherever it was read from."""
-        sha = hashlib.sha256("\n".join(self.forms).encode("utf-8", "surrogatepass"))
-        for numbers in (self.words, self.tags, self.starts, self.part):
-            sha.update(numbers.tobytes())
-        if self.labels is not None:
-            sha.update("\n".join(self.label_names).encode("utf-8", "surrogatepass"))
-            sha.update(self.labels.tobytes())
-        return sha.hexdigest()
+    @classmethod
+    def of(
+        cls, arrays: dict[str, Numbers], short: int, label_names: tuple[str, ...], sha: str = ""
+    ) -> "Tokens":
+        """From the columns that were written down; the hash is computed where it is not known."""
+        sha = sha or _hash(arrays, label_names)
+        labels = arrays["labels"] if label_names else None
+        forms = Forms(arrays["forms"], arrays["ends"])
+        return cls(
+            forms, arrays["words"], arrays["tags"], arrays["starts"], arrays["part"], short, sha,
+            labels, label_names,
+        )  # fmt: skip
 
 
-def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple[str, Tokens]:
-    """Read a corpus, and the corpora for validation and test where the configuration names any.
+def _hash(arrays: dict[str, Numbers], label_names: tuple[str, ...]) -> str:
+    """Of all forms, and of all numbers in eight bytes each, however they are stored."""
+    sha = hashlib.sha256()
+    _feed(sha, arrays["forms"][:-1], np.uint8)
+    for name in ("words", "tags", "starts", "part"):
+        _feed(sha, arrays[name], np.int64)
+    if label_names:
+        sha.update("\n".join(label_names).encode("utf-8", "surrogatepass"))
+        _feed(sha, arrays["labels"], np.int64)
+    return sha.hexdigest()
 
-    Returns the format, with the reason where it was recognised, and the tokens.
+
+def _feed(sha: Any, numbers: Numbers, dtype: type[np.integer[Any]]) -> None:
+    for k in range(0, len(numbers), flat.BLOCK):
+        sha.update(numbers[k : k + flat.BLOCK].astype(dtype).data)
+        release(numbers)
+
+
+def collect(
+    parts: Sequence[Iterable[Sentence]], lowercase: bool, number: str = "",
+    shelf: Shelf | None = None,
+) -> Tokens:  # fmt: skip
+    """Number the forms and tags of a stream of sentences; `number` stands for any number.
+
+    They are put onto a shelf that somebody keeps, or else onto one that is gone with them.
     """
-    config.check()
-    format_, reason = config.format, ""
-    if format_ == "auto":
-        format_, reason = recognise(source, config.encoding, config.asked.task)
-    is_text = format_ == "text" and config.numbers
-    mark = number_mark_of(source, config.encoding) if is_text else ""
-    how = config.format, config.encoding, config.swelling, config.asked.of_one_corpus()
-    parts: list[Iterable[Sentence]] = [read(source, *how)]
-    parts += [read(s, *how) if s else () for s in (config.valid, config.test)]
-    tokens = collect(parts, lowercase, mark)
-    for which, corpus in ((1, config.valid), (2, config.test)):
-        if corpus and not (tokens.part == which).any():
-            size = "of two words or more" if config.asked.task == NEXT else "with labels"
-            raise RnnlensError(f"{corpus} holds no sentence {size}; give another")
-    if not (tokens.part == 0).any() and config.asked.task != NEXT:
-        raise RnnlensError(f"{source} holds no sentence with labels; give another corpus")
-    if not (tokens.part == 0).any():
-        what = f"only {tokens.short} sentences of a single word" if tokens.short else "no sentence"
-        raise RnnlensError(
-            f"{source} holds {what}; a language model needs sentences of at least two words"
-        )
-    details = "; ".join(filter(None, [reason, mark and f"{mark} is {NUM}"]))
-    return f"{format_}: {details}" if details else format_, tokens
-
-
-def collect(parts: list[Iterable[Sentence]], lowercase: bool, number: str = "") -> Tokens:
-    """Number the forms and tags of a stream of sentences; `number` stands for any number."""
-    numbers: dict[str, int] = {}
-    words, tags, starts, part = array("q"), array("q"), array("q", [0]), array("q")
-    names: dict[str, int] = {}
-    labels, short = array("q"), 0
+    if shelf is None:
+        with Shelf() as alone:
+            return collect(parts, lowercase, number, alone)
+    collector = _Collector(shelf, lowercase, number)
     for which, sentences in enumerate(parts):
         for sentence in sentences:
-            size = len(sentence.words)
-            if size < (2 if sentence.labels is None else 1):  # a single word has no next one
-                short += 1
-                continue
-            folded = (_form(word, lowercase, number) for word in sentence.words)
-            words.extend(numbers.setdefault(word, len(numbers)) for word in folded)
-            tags.extend(
-                (TAG_IDS[tag] for tag in sentence.tags) if sentence.tags else [NO_TAG] * size
-            )
-            labels.extend(names.setdefault(name, len(names)) for name in sentence.labels or ())
-            starts.append(starts[-1] + size)
-            part.append(which)
-    return Tokens(
-        forms=list(numbers),
-        words=np.array(words),
-        tags=np.array(tags),
-        starts=np.array(starts),
-        part=np.array(part),
-        short=short,
-        labels=np.array(labels) if labels else None,
-        label_names=tuple(names),
-    )
+            collector.add(sentence, which)
+    return collector.tokens()
+
+
+class _Block(dict[str, int]):
+    """Of each word as it is spelt, the place of its form among those of a block."""
+
+    def __init__(self, lowercase: bool, number: str) -> None:
+        super().__init__()
+        self.lowercase, self.number = lowercase, number
+        self.forms: dict[str, int] = {}
+
+    def __missing__(self, word: str) -> int:
+        form = _form(word, self.lowercase, self.number)
+        self[word] = place = self.forms.setdefault(form, len(self.forms))
+        return place
+
+
+class _Collector:
+    """Puts sentences onto a shelf, a block of words at a time."""
+
+    def __init__(self, shelf: Shelf, lowercase: bool, number: str) -> None:
+        self.shelf, self.lowercase, self.number = shelf, lowercase, number
+        self.numbering = Numbering(shelf)
+        self.columns = {name: shelf.column(name, dtype) for name, dtype in COLUMNS.items()}
+        self.columns["starts"].add(np.zeros(1, np.int64))
+        self.names: dict[str, int] = {}  # of labels
+        self.size = self.short = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.block = _Block(self.lowercase, self.number)
+        self.words, self.tags, self.labels = array("i"), array("B"), array("i")
+        self.starts, self.part = array("q"), array("B")
+
+    def add(self, sentence: Sentence, which: int) -> None:
+        """Take in a sentence of the source of this number."""
+        size = len(sentence.words)
+        if size < (2 if sentence.labels is None else 1):  # a single word has no next one
+            self.short += 1
+            return
+        self.words.extend(map(self.block.__getitem__, sentence.words))
+        if sentence.tags:
+            self.tags.extend(map(TAG_IDS.__getitem__, sentence.tags))
+        else:
+            self.tags.frombytes(bytes((NO_TAG,)) * size)
+        names = self.names
+        self.labels.extend(names.setdefault(name, len(names)) for name in sentence.labels or ())
+        self.size += size
+        self.starts.append(self.size)
+        self.part.append(which)
+        if len(self.words) >= flat.BLOCK:
+            self._flush()
+
+    def _flush(self) -> None:
+        numbers = self.numbering.of(list(self.block.forms))
+        self.columns["words"].add(numbers[np.asarray(self.words)])
+        for name in ("tags", "labels", "starts", "part"):
+            self.columns[name].add(np.asarray(getattr(self, name)))
+        self._begin()
+
+    def tokens(self) -> Tokens:
+        """All that was taken in."""
+        self._flush()
+        return Tokens.of(self.shelf.arrays(), self.short, tuple(self.names))
 
 
 def _form(word: str, lowercase: bool, number: str) -> str:
@@ -174,7 +215,7 @@ def cuts(size: int, longest: int) -> list[int]:
     return [size * (k + 1) // pieces - size * k // pieces for k in range(pieces)]
 
 
-def cut(starts: Ints, longest: int) -> tuple[Ints, Ints]:
+def cut(starts: Numbers, longest: int) -> tuple[Ints, Ints]:
     """Cut sentences longer than `longest`: where each piece starts, and which sentence it is of."""
     pieces = np.maximum(1, -(-np.diff(starts) // longest))
     inner = [
@@ -184,7 +225,7 @@ def cut(starts: Ints, longest: int) -> tuple[Ints, Ints]:
     return np.sort(np.concatenate([starts, *inner])), np.repeat(np.arange(len(pieces)), pieces)
 
 
-def split(part: Ints, config: ReadingConfig) -> Ints:
+def split(part: Numbers, config: ReadingConfig) -> Numbers:
     """Which of SPLITS each sentence belongs to: that of its corpus, or else one at random."""
     places = part.copy()
     free = np.random.default_rng(config.split_seed).permutation(np.flatnonzero(part == 0))

@@ -17,6 +17,7 @@ from rnnlens.model.kinds import Kind, prediction
 
 _FEW = 4  # states that are too few for F.linear to be quick
 _HUNDREDS = range(128, 513)
+_WIDE = 256  # numbers of a state from which on hundreds of states are multiplied the other way
 
 
 class StateEdit(NamedTuple):
@@ -76,11 +77,12 @@ def check_edited_kinds(edits: Sequence[StateEdit], kinds: Sequence[Kind]) -> Non
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """X (N, H) @ weight (V, H) transposed + bias, quick for few states and for hundreds, too."""
-    hundreds = len(x) in _HUNDREDS and x.device.type == "cpu" and not weight.requires_grad
+    hundreds = len(x) in _HUNDREDS and weight.shape[1] >= _WIDE
+    hundreds = hundreds and x.device.type == "cpu" and not weight.requires_grad
     if x.dim() != 2 or (len(x) > _FEW and not hundreds):
         return F.linear(x, weight, bias)
     # With the weights as rows they are read at full speed, and few states are all reading; for
-    # hundreds of states this order of the factors suits processors better.
+    # hundreds of wide states this order of the factors suits processors better.
     y = (weight @ x.T).T.contiguous()
     return y if bias is None else y.add_(bias)
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from rnnlens.adapter.axes.targets import Batch as UserBatch
 from rnnlens.corpus.batches import Split
+from rnnlens.corpus.flat import Numbers
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.semantics import OUTPUT, TAG, base, shift
 
@@ -66,7 +67,7 @@ class Sentences(Data):
         self,
         split: Split,
         asked: Split | None = None,
-        tags: Ints | None = None,
+        tags: Numbers | None = None,
         *,
         with_lengths: bool = False,
     ) -> None:
@@ -119,8 +120,8 @@ class Sentences(Data):
         return int(np.maximum(0, self.counts - abs(steps) + precedes).sum())
 
 
-def _mixed(labels: Ints, seed: int) -> Ints:
-    mixed: Ints = exchanged([torch.from_numpy(labels)], seed)[0].numpy()
+def _mixed(labels: Numbers, seed: int) -> Numbers:
+    mixed: Numbers = exchanged([torch.from_numpy(labels)], seed)[0].numpy()
     return mixed
 
 

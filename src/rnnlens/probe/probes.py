@@ -57,31 +57,33 @@ class Stack:
         return self.labels[list(labels)] @ self.map[k]
 
     def pieces(self, states: Mapping[str, Tensor], size: int) -> list["Piece"]:
-        """All kinds at once, in their order: pieces of at most `size` states, whose logits are
-        computed when they are asked for.
+        """The kinds that states are given of, in their order here: pieces of at most `size` states,
+        whose logits are computed when they are asked for.
         """
-        if self.labels is not None:
+        if self.labels is not None and not states.keys().isdisjoint(self.kinds):
             return [Piece(len(z), partial(product, z, self.labels))
                     for z in self._narrow(states).split(size)]  # fmt: skip
         return [
             Piece(len(x), partial(product, x, self.map[k]))
             for k, kind in enumerate(self.kinds)
+            if kind in states
             for x in self.prepare(k, states[kind]).split(size)
         ]
 
     def _narrow(self, states: Mapping[str, Tensor]) -> Tensor:
-        """All kinds' states through their maps in one product, (N of all kinds, inner)."""
-        every = [states[kind] for kind in self.kinds]
+        """The states of some kinds through their maps, (N of all these kinds, inner)."""
+        there = [k for k, kind in enumerate(self.kinds) if kind in states]
+        every = [states[self.kinds[k]] for k in there]
         counts = [len(some) for some in every]
         precise = reduce(torch.promote_types, {some.dtype for some in every}, self.map.dtype)
         x = self.map.new_zeros(len(every), max(counts), self.map.shape[2], dtype=precise)
-        for k, some in enumerate(every):
-            x[k, : counts[k], : self._width(k, some)] = some
-        x.sub_(self.mean[:, None]).div_(self.scale[:, None])
-        for k, width in enumerate(self.widths):
-            x[k, :, width] = 1
-        z = torch.bmm(x.to(self.map.dtype), self.map.transpose(1, 2))
-        return torch.cat([z[k, :count] for k, count in enumerate(counts)])
+        for at, k in enumerate(there):
+            x[at, : counts[at], : self._width(k, every[at])] = every[at]
+        x.sub_(self.mean[there, None]).div_(self.scale[there, None])
+        for at, k in enumerate(there):
+            x[at, :, self.widths[k]] = 1
+        x = x.to(self.map.dtype)
+        return torch.cat([x[at, : counts[at]] @ self.map[k].T for at, k in enumerate(there)])
 
     def _width(self, k: int, states: Tensor) -> int:
         """The width of the k-th kind; an error where these states have another."""

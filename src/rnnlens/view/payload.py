@@ -176,11 +176,14 @@ def changes_json(change: Difference, labels: Sequence[str]) -> list[dict[str, An
 
 def row_json(
     at: Mapping[tuple[str, int], dict[str, Any]], columns: Sequence[Column], row: int
-) -> list[dict[str, Any]]:
-    """The states of a row, by kind and timestep; marked where no word was read into one yet."""
+) -> list[dict[str, Any] | None]:
+    """The states of a row, by kind and timestep, None where one was not wanted; marked where no
+    word was read into one yet.
+    """
+    states = [at.get((column.kind.id, row - column.back)) for column in columns]
     return [
-        at[column.kind.id, row - column.back] | ({"unread": True} if row < column.back else {})
-        for column in columns
+        state and state | ({"unread": True} if row < column.back else {})
+        for state, column in zip(states, columns, strict=True)
     ]
 
 

@@ -28,7 +28,7 @@ _ROOM = 112 * 2**20  # bytes: the last rows of 100 texts under 15,000 labels
 _PIECE = 40  # states at once: their distributions stay in the processor's cache
 
 Place = tuple[str, int]  # a kind and a timestep
-_Key = tuple[bytes, str, str]  # a prefix, a semantic and a palette
+_Key = tuple[bytes, str, str, frozenset[str] | None]  # a prefix, a semantic, a palette, kinds
 Result = TypeVar("Result")
 Parallel = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
@@ -47,6 +47,7 @@ class Request:
     left_out: int = 0  # words of the text beyond the most that are read
     edits: TextEdits | None = None  # on the way
     dropped: tuple[str, ...] = ()  # why edits that were asked for are not among them
+    kinds: frozenset[str] | None = None  # whose states are wanted; None: all
 
     @property
     def before(self) -> "Request":
@@ -84,7 +85,8 @@ class Rows:
         self, asked: Request, palette: Palette, first: int, last: int
     ) -> tuple[list[Place], Integers, Encodings]:
         """States of the rows first..last-1, the labels they are asked about, their encodings."""
-        keys = [(prefix, asked.semantic, asked.palette) for prefix in prefixes(asked.ids[:last])]
+        way = (asked.semantic, asked.palette, asked.kinds)
+        keys = [(prefix, *way) for prefix in prefixes(asked.ids[:last])]
         known = self._known(keys[first + 1])
         places, parts = list[Place](), list[Encodings]()
         if known:
@@ -121,19 +123,20 @@ class Rows:
         encodings = Encodings.join([made for made, _ in parts])
         return places, wanted, encodings, Difference.join([change for _, change in parts])
 
-    def _own(self, asked: Request) -> bool:
-        """Whether the model's own prediction is among what is asked for."""
-        return self.session.model.predicts and of_model(asked.semantic)
+    def _kinds(self, asked: Request) -> list[str]:
+        """Whose states are asked for, the model's own prediction last."""
+        own = self.session.model.predicts and of_model(asked.semantic)
+        every = [*(self.probes.kinds if self.probes else ()), *((PREDICTION,) if own else ())]
+        return [kind for kind in every if asked.kinds is None or kind in asked.kinds]
 
     def places(self, asked: Request, first: int, last: int, back: bool = True) -> list[Place]:
         """The states of some rows, in the order of their pieces.
 
         `back`: with those of the row before that the first row shows again.
         """
-        own = (PREDICTION,) if self._own(asked) else ()
         return [
             (kind, t)
-            for kind in (*(self.probes.kinds if self.probes else ()), *own)
+            for kind in self._kinds(asked)
             for t in range(first - (back and kind in self.earlier), last)
         ]
 
@@ -199,8 +202,9 @@ class Rows:
         for kind in self.earlier if back else ():
             states[kind] = torch.cat([before[kind][None], states[kind]])
         stack = self.probes.stacks[asked.semantic] if self.probes else None
-        predict = self.session.model.predict
-        own = states[PREDICTION].split(_PIECE) if self._own(asked) else ()
+        predict, kinds = self.session.model.predict, self._kinds(asked)
+        own = states[PREDICTION].split(_PIECE) if PREDICTION in kinds else ()
+        states = {kind: states[kind] for kind in kinds}
         pieces = [
             *(stack.pieces(states, _PIECE) if stack else ()),
             *(Piece(len(y), partial(predict, y)) for y in own),

@@ -8,6 +8,7 @@ from typing import Any
 
 from rnnlens.errors import RnnlensError
 from rnnlens.files import write_bytes
+from rnnlens.model.kinds import JOINED
 from rnnlens.view.draw import figure
 from rnnlens.view.draw.style import Style
 from rnnlens.view.page.bundle import readable, standalone
@@ -84,9 +85,10 @@ def chosen(columns: Sequence[Mapping[str, Any]], kinds: str | Sequence[str] | No
         return [k for k, column in enumerate(columns) if column["shown"]]
     if kinds == "all":
         return list(range(len(columns)))
-    if kinds == "outputs":  # of every layer
-        last = {column["layer"]: k for k, column in enumerate(columns)}
-        return list(last.values())
+    if kinds == "outputs":  # of every layer, in both directions unless these are joined
+        last = {(column["layer"], column["reverse"]): k for k, column in enumerate(columns)}
+        joined = {column["layer"] for column in columns if column["letter"] == JOINED}
+        return sorted(k for (layer, back), k in last.items() if not (back and layer in joined))
     given = kinds.split(",") if isinstance(kinds, str) else kinds
     wanted = [kind.strip() for kind in given if kind.strip()]
     known = {column["id"]: [k] for k, column in enumerate(columns)}

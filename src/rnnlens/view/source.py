@@ -1,6 +1,7 @@
 """Grids of texts, whole or in steps: what the server, the notebook and Python are answered with."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -110,13 +111,18 @@ class GridSource(Parts):
         edits: Edits = (),
         previous_edits: Edits = (),
         lenient: bool = False,
+        columns: Sequence[str] | None = None,
     ) -> Iterator[tuple[dict[str, Any], bool]]:
         """The same a few rows at a time, and whether there are more.
 
         The first step is a grid, the others add to its labels and rows. Where there is a limit,
-        words beyond the most that are read are left out; without one they are refused.
+        words beyond the most that are read are left out; without one they are refused. With
+        `columns`, the states of kinds that none of these shows are None, and are not computed;
+        where there are edits, all are.
         """
         asked = self.request(text, semantic, palette, edits, lenient)
+        if columns is not None and not asked.edits:
+            asked = replace(asked, kinds=self._kinds_of(columns, asked.semantic))
         if asked.left_out and limit is None:
             raise RnnlensError(too_many(len(asked.words) + asked.left_out, "words", LONGEST))
         known = self.session.text.encode(self._words(previous)[:LONGEST])
@@ -224,6 +230,11 @@ class GridSource(Parts):
         made = changes if changes.edits else None
         answers = self.answers(semantic)
         return Request(text, words, ids, came, semantic, palette, answers, left_out, made, dropped)
+
+    def _kinds_of(self, columns: Sequence[str], semantic: str) -> frozenset[str] | None:
+        """The kinds that some columns show, None where it is none of them: a grid shows some."""
+        known = self.columns_for(semantic)
+        return frozenset(one.kind.id for one in known if one.id in columns) or None
 
     def _words(self, text: str) -> tuple[str, ...]:
         if not isinstance(text, str):

@@ -140,7 +140,7 @@ def test_sentences_of_a_long_text_are_learnt_from_a_part_of_it(tmp_path, monkeyp
 
     learnt = []
     monkeypatch.setattr(PunktTrainer, "train", lambda _, part, finalize: learnt.append(part))
-    monkeypatch.setattr(text, "_SAMPLE", 300)
+    monkeypatch.setattr(text, "SAMPLE", 300)
     paragraphs = [f"The dog of paragraph {k} barks. It sleeps." for k in range(30)]
     assert len(raw(tmp_path, "\n\n".join(paragraphs))) == 60
     assert 100 < sum(map(len, learnt)) <= 300

@@ -100,6 +100,9 @@ def test_another_semantic_is_another_grid_but_the_prediction_stays(look):
 def test_kinds_are_chosen_one_by_one_and_by_presets(look):
     screen = look("#text=the+dog")
     screen.drawn(2)
+    with screen.page.expect_request("**/api/grid") as sent:  # gates are not asked for
+        screen.write("the dog sees")
+    assert len(sent.value.post_data_json["columns"]) == 12
     screen.page.click("text=kinds")
     screen.page.click(".kinds label:has-text('embedding')")
     expect(screen.find(".row").first.locator(".state")).to_have_count(11)
@@ -107,7 +110,7 @@ def test_kinds_are_chosen_one_by_one_and_by_presets(look):
     expect(screen.find(".row").first.locator(".state")).to_have_count(4)
     screen.page.click("text=kinds")
     screen.page.click(".presets >> text=all")
-    expect(screen.find(".row").first.locator(".state")).to_have_count(20)
+    expect(screen.find(".row .state")).to_have_count(3 * 20)
     assert screen.page.url.endswith("kinds=all")
     screen.page.click("text=kinds")
     screen.page.click("text=the usual")

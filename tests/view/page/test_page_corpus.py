@@ -5,6 +5,7 @@ import re
 
 import pytest
 from playwright.sync_api import expect
+from tests.view.page.test_page_access import findings
 
 import rnnlens
 
@@ -23,6 +24,7 @@ def test_a_walk_through_the_corpus(look, lens):
     page.fill(".question", "l2 expcts verb")
     expect(screen.find(".pointed")).to_contain_text("did you mean expects?")
     expect(screen.find(".pointed .before")).to_have_text("l2 ")
+    assert findings(screen) == []
     question = "l2 entropy > 1 sort by surprisal desc"
     page.fill(".question", question)
     page.press(".question", "Enter")
@@ -78,6 +80,7 @@ def test_pictures_lead_to_their_sentences_and_are_saved(look, lens):
         expect(page.locator(".question")).to_have_value(question)
         expect(total).to_have_text(f"{lens.find(question).total:,}")
     expect(screen.find("[data-picture=reach]")).to_contain_text("rnnlens eval")
+    assert findings(screen) == []
 
 
 def test_an_older_answer_does_not_come_over_a_newer_one(look, lens):
@@ -101,13 +104,16 @@ def test_an_older_answer_does_not_come_over_a_newer_one(look, lens):
 
 
 def test_states_alike_are_listed_and_opened(look, lens):
-    screen = look(f"#text={TEXT.replace(' ', '+')}&at=l2:3")
+    screen = look()
+    screen.page.goto(f"{screen.address}#text={TEXT.replace(' ', '+')}&at=l2:3")
+    expect(screen.find(".scroller")).to_have_attribute("aria-rowcount", "7", timeout=30_000)
     screen.drawn(6)
     screen.page.click(".asks button:has-text('alike')")
     expect(screen.find(".likeness li")).to_have_count(12)
     state = lens(TEXT)["l2"][2]
     words = screen.find(".likeness li b").all_text_contents()
     assert words == [one.word for one in state.similar(12)]
+    assert findings(screen) == []
     near = state.similar(2, by="divergence")[1]
     screen.page.click(".likeness button:has-text('prediction')")
     expect(screen.find(".likeness li .distance").nth(1)).to_have_text(f"{near.distance:.2f}")

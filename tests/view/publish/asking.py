@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.divergence import divergences
@@ -18,6 +18,7 @@ from rnnlens.view.why.written import written_json
 SMALL, SHARE = 1.5e-4, 1e-4  # how far numbers may lie apart: sums are taken in another order
 _FEW = 0.01  # a probability of labels of which others may stand in a list of the most probable
 Question = tuple[str, dict[str, Any]]
+Choice = TypeVar("Choice")
 
 
 def asked_python(lens: Lens, path: str, asked: dict[str, Any]) -> Any:
@@ -99,10 +100,10 @@ class Chance:
         if side.features:
             self.known = [f"{self.random.gauss(0, 1):.2f}" for _ in range(40)]
 
-    def pick(self, *several: Any) -> Any:
+    def pick(self, *several: Choice) -> Choice:
         return self.random.choice(several)
 
-    def mostly(self, well: Any, badly: Any) -> Any:
+    def mostly(self, well: Choice, badly: Choice) -> Choice:
         return badly if self.random.random() < 0.05 else well
 
     def words(self, most: int = 7) -> str:
@@ -170,6 +171,7 @@ class Chance:
         return "api/grid", {
             "text": text, "semantic": self.semantic, "have": self.row(), "lenient": True,
             "previous": self.pick("", text, self.words()), "edits": self.pick([], [], self.edits()),
+            "previous_edits": self.pick([], [f"{self.kinds[0]}@1=0"]),
         }  # fmt: skip
 
     def divergence(self) -> Question:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from tests.view.conftest import formula_probes
 
 from rnnlens.corpus.answers import Answers
+from rnnlens.model.network import Network
 from rnnlens.probe.probes import Probes
 from rnnlens.view.lens import Lens
 from rnnlens.view.session import Session
@@ -24,12 +25,13 @@ def of_sets(lens: Lens) -> Lens:
 def of_others(lens: Lens) -> Lens:
     """The same with probes for one tag of each word, and for several topics."""
     others = {"tag": TAGS, "topic": TOPICS}
+    assert isinstance(lens.model, Network)
     tensors = formula_probes(lens.model, "linear", ("output", "output+1", "output+2")).tensors()
     for place, (name, answers) in zip(("output+1", "output+2"), others.items(), strict=True):
         for key in [key for key in tensors if key.startswith(f"{place}/")]:
             values, new = tensors.pop(key), key.replace(place, name)
             tensors[new] = values if key.endswith(("/mean", "/scale")) else values[: len(answers)]
         tensors[f"{name}/counts"] = answers.no_counts() + 1
-    labels, kinds = len(lens.labels), lens.probes.kinds
-    probes = Probes.of("linear", kinds, ("output", *others), labels, tensors, others)
+    kinds = tuple(kind.id for kind in lens.model.kinds)
+    probes = Probes.of("linear", kinds, ("output", *others), len(lens.labels), tensors, others)
     return Lens("others", Session(lens.model, lens.session.text), lens.palettes, probes)

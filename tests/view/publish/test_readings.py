@@ -86,7 +86,7 @@ def test_a_file_holds_one_run(formula):
         "no run is called 'other'; there is formula",
         'no run is called "it\'s"; there is formula',
     ]
-    both = {**there, "beside": "formula"}  # a text beside itself
+    both = {**there, "beside": "formula"}  # itself
     (answer,) = asked_engine([formula], [(0, "api/grid", both)], wasm=False)
     steps = formula.steps("the dog", beside=formula)
     assert apart(answer["gives"], json.loads(json.dumps(joined_steps(steps)))) == ""

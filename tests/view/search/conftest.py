@@ -8,7 +8,8 @@ import torch
 from tests.view.conftest import WORDS, formula_run
 
 from rnnlens.corpus.corpus import Corpus
-from rnnlens.corpus.tokens import ReadingConfig, read_tokens
+from rnnlens.corpus.reading import read_tokens
+from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.model.train.distributed import Processes
 from rnnlens.run import Run
 from rnnlens.view.opening import opened

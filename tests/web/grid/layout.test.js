@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { placeAt, shownColumns } from "../../../src/rnnlens/view/page/web/grid/layout.js";
+import { neededColumns, placeAt, shownColumns } from "../../../src/rnnlens/view/page/web/grid/layout.js";
 import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
 import { compact, laidOut, ROOM } from "../drawing.js";
-import { grid, IDS } from "../sample.js";
+import { column, grid, IDS } from "../sample.js";
 
 test("columns stand side by side, layers apart, and fill the room there is", () => {
   const held = hold(grid(), null), layout = laidOut(held);
@@ -58,8 +58,20 @@ test("presets choose columns", () => {
   const held = hold(grid(), null), ids = (kinds) => shownColumns(held, kinds).map((column) => column.id);
   assert.deepEqual(ids("all"), IDS);
   assert.deepEqual(ids("outputs"), ["x", "h1", "y"]);
+  const back = column("h1<", { layer: 1, letter: "h", reverse: true }), joined = column("j1", { layer: 1, letter: "j" });
+  const both = (/** @type {any[]} */ ...more) => shownColumns({ columns: [column("h1", { layer: 1, letter: "h" }), ...more] }, "outputs").map(({ id }) => id);
+  assert.deepEqual([both(back), both(back, joined)], [["h1", "h1<"], ["j1"]]);
   assert.deepEqual(ids(["y", "x"]), ["x", "y"]);
   assert.deepEqual(ids([]), []);
+});
+
+test("a view needs what it shows, the prediction and what is pinned; of edits and comparisons everything", () => {
+  const held = hold(grid(), null), view = { kinds: ["x"], pins: [], edits: [], beside: null };
+  assert.deepEqual(neededColumns(held, view), ["x", "y"]);
+  assert.deepEqual(neededColumns(held, { ...view, pins: [{ column: "h1", row: 0 }] }), ["x", "y", "h1"]);
+  for (const more of [{ kinds: "all" }, { edits: ["h1@1=0"] }, { beside: "other" }]) assert.equal(neededColumns(held, { ...view, ...more }), null);
+  assert.equal(neededColumns({ ...held, answer: "last" }, view), null);
+  assert.equal(neededColumns(null, view), null);
 });
 
 test("the state at a position: gaps belong to the nearest, and outside there is none", () => {

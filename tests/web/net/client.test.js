@@ -83,6 +83,28 @@ test("another run or semantic supersedes at once and begins anew", async () => {
   assert.deepEqual([asked[2].semantic, asked[2].previous, asked[2].have], ["input", "", 0]);
 });
 
+test("columns that are shown no longer are kept, others are asked for from the first row on, and all to be had whole", async () => {
+  const client = made(), of = (text, columns) => ({ ...wish(text), columns });
+  client.want(of("we", null));
+  await answer(0);
+  client.want(of("we said", ["h1", "y"]));
+  assert.deepEqual([asked[1].columns, asked[1].have], [["h1", "y"], 1]);
+  await answer(1);
+  assert.ok(client.has(["y"]) && !client.has(["c1"]) && !client.has(null));
+  client.want(of("we said so", ["y"]));
+  assert.equal(asked[2].have, 2);
+  await answer(2);
+  client.want(of("we said so", ["c1", "y"]));
+  assert.deepEqual([asked[3].previous, asked[3].have], ["", 0]);
+  await answer(3);
+  const whole = client.complete();
+  assert.deepEqual([asked[4].columns, asked[4].have], [null, 0]);
+  await answer(4);
+  assert.equal((await whole).rows.length, 3);
+  await client.complete();
+  assert.equal(asked.length, 5);
+});
+
 test("long texts come in blocks, and typing interrupts them", async () => {
   const client = made(), text = Array(250).fill("we").join(" "), { rows } = grid(text);
   client.want(wish(text));

@@ -79,6 +79,11 @@ def check_format(format: str, task: str) -> None:
         raise RnnlensError(f"--format {format} is not for --task {task}; choose {formats}")
 
 
+def is_of_nltk(source: str) -> bool:
+    """Whether a source is the name of a corpus of NLTK, and no path."""
+    return source.startswith(_NLTK)
+
+
 def read(
     source: str,
     format: str = "auto",
@@ -90,7 +95,7 @@ def read(
 
     A gzipped file may be `swelling` times as large unzipped.
     """
-    if source.startswith(_NLTK):
+    if is_of_nltk(source):
         yield from read_nltk(source.removeprefix(_NLTK), asked)
         return
     name = recognise(source, encoding, asked.task).format if format == "auto" else format
@@ -106,7 +111,7 @@ def read(
 
 def recognise(source: str, encoding: str = "utf-8", task: str = NEXT) -> Recognition:
     """The format of a source, recognised by its name or else by its content."""
-    if source.startswith(_NLTK):
+    if is_of_nltk(source):
         return Recognition("nltk", "by its name")
     if not source:
         raise RnnlensError("the corpus has an empty name; give a file, a folder or nltk:NAME")

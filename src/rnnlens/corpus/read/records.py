@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.corpus.read.source import lines
-from rnnlens.corpus.read.text import running, tokenised
+from rnnlens.corpus.read.text import SAMPLE, running, tokenised
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tags import universal
 from rnnlens.errors import RnnlensError
@@ -108,7 +108,7 @@ def _sentences(records: Iterator[Record]) -> Iterator[Sentence]:
 def _splitter(texts: list[str]) -> Callable[[str], Iterator[Sentence]]:
     """Texts in which punctuation stands apart have a sentence a line; others are running text."""
     if texts and not tokenised("\n".join(texts)):
-        return running(texts)
+        return running(texts[:: 1 + sum(map(len, texts)) // SAMPLE])
     return _lines
 
 

@@ -1,8 +1,8 @@
 """Untagged text: already tokenised (one sentence a line), or raw."""
 
 import re
-from collections.abc import Callable, Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, islice
 from pathlib import Path
 
 from rnnlens.corpus.read.source import lines
@@ -17,7 +17,7 @@ _ABBREVIATIONS = (
     "no vol fig e.g i.e u.s u.k u.n a.m p.m jan feb mar apr jun jul aug sep sept oct nov dec"
 ).split()
 _LONGEST = 50_000  # letters of a paragraph: what takes seconds to split, NLTK refuses
-_SAMPLE = 1 << 20  # letters that Punkt learns from; all of a long text would take minutes
+SAMPLE = 1 << 20  # letters that Punkt learns from; all of a long text would take minutes
 
 # What well-known corpora write: the unknown word, the end of a sentence, and WikiText's
 # headings and the signs that it sets apart within a word.
@@ -49,10 +49,12 @@ def read_tokenised(path: Path, encoding: str) -> Iterator[Sentence]:
 
 def read_raw(path: Path, encoding: str) -> Iterator[Sentence]:
     """Running text: sentences by NLTK's Punkt, learnt from this very text; words as in Penn."""
-    paragraphs = list(_paragraphs(path, encoding))
+    size = sum(map(len, _paragraphs(path, encoding)))
+    # Spread over the text, so that abbreviations of all its parts are met.
+    sample = islice(_paragraphs(path, encoding), 0, None, 1 + size // SAMPLE)
     try:
-        sentences = running(paragraphs)
-        for paragraph in paragraphs:
+        sentences = running(sample)
+        for paragraph in _paragraphs(path, encoding):
             yield from sentences(paragraph)
     except TimeoutError as error:  # NLTK gives up on what is no language
         raise RnnlensError(
@@ -61,14 +63,13 @@ def read_raw(path: Path, encoding: str) -> Iterator[Sentence]:
         ) from error
 
 
-def running(paragraphs: list[str]) -> Callable[[str], Iterator[Sentence]]:
-    """What splits running text into sentences, learnt from some of it."""
+def running(sample: Iterable[str]) -> Callable[[str], Iterator[Sentence]]:
+    """What splits running text into sentences, learnt from some paragraphs of it."""
     from nltk.tokenize import NLTKWordTokenizer
     from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
 
     trainer = PunktTrainer()
-    # Spread over the text, so that abbreviations of all its parts are met.
-    for paragraph in paragraphs[:: 1 + sum(map(len, paragraphs)) // _SAMPLE]:
+    for paragraph in sample:
         trainer.train(paragraph, finalize=False)
     parameters = trainer.get_params()
     parameters.abbrev_types.update(_ABBREVIATIONS)
@@ -143,9 +144,18 @@ def number_mark(text: str) -> str:
 
 
 def _paragraphs(path: Path, encoding: str) -> Iterator[str]:
+    """Paragraphs, which have blank lines between; long ones in pieces, as they are read."""
     for is_filled, group in groupby(lines(path, encoding), lambda line: bool(line.strip())):
         if is_filled:
-            yield from _cut("\n".join(group))
+            held, size = [next(group)], 0
+            for line in group:
+                held.append(line)
+                size += len(line) + 1
+                if size > _LONGEST:
+                    *pieces, rest = _cut("\n".join(held))
+                    yield from pieces
+                    held, size = [rest], len(rest)
+            yield from _cut("\n".join(held))
 
 
 def _cut(paragraph: str) -> Iterator[str]:

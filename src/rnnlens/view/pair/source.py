@@ -1,6 +1,6 @@
 """Grids of two readings side by side, beside those of single texts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rnnlens.errors import RnnlensError
@@ -65,17 +65,19 @@ class SideBySide(GridSource):
         edits: Edits = (),
         previous_edits: Edits = (),
         lenient: bool = False,
+        columns: Sequence[str] | None = None,
         beside: "SideBySide | None" = None,
     ) -> Iterator[tuple[dict[str, Any], bool]]:
         """The grid of one text or of two readings, a few rows or lines at a time.
 
-        With `beside`, a text is read by another lens, too. Edits are of one text by one lens.
+        With `beside`, a text is read by another lens, too. Edits are of one text by one lens, and
+        so are `columns`: of two readings, all are compared.
         """
         pairing = self.pairing(text, beside, semantic, palette)
         if pairing is None:
             have = have if self._is_one(previous) else 0
             given = (text, semantic, palette, previous, have, limit, edits, previous_edits, lenient)
-            yield from super().steps(*given)
+            yield from super().steps(*given, columns)
             return
         if edits and not lenient:
             raise RnnlensError(_ONE)

@@ -65,14 +65,12 @@ class Measuring:
         count = len(states[PREDICTION])
         begins = np.zeros(count + 1, bool)
         begins[starts] = begins[count] = True  # whether a word has none before it
-        blocks, above = [], None
+        blocks: list[_Block] = []
         for first in range(0, count, self.words):
             here = slice(first, min(first + self.words, count))
             block = {kind: values[here] for kind, values in states.items()}
             asked = {kind: labels[here] for kind, labels in wanted.items()}
-            last = _Block(self, block, asked, above)
-            blocks.append(last)
-            above = last.last_row()
+            blocks.append(_Block(self, block, asked, blocks[-1] if blocks else None))
         encodings = {
             kind: Encodings.join([block.encodings[kind] for block in blocks]) for kind in self.kinds
         }
@@ -83,88 +81,85 @@ class Measuring:
     ) -> dict[Pair, NDArray[np.float32]]:
         """The divergences of all blocks, with NaN where a sentence has no other word there."""
         bits: dict[Pair, NDArray[np.float32]] = {}
-        for pair in self.pairs:
-            values = torch.cat([block.bits[pair] for block in blocks]).cpu().numpy()
+        rows = torch.cat([block.bits for block in blocks], 1).cpu().numpy()
+        for pair, values in zip(self.pairs, rows, strict=True):
             if pair.back > 0:
                 values[begins[:-1]] = np.nan
             elif pair.back < 0:  # the first has been compared with nothing: all move up by one
-                values = np.append(values[1:], np.float32(np.nan))
+                values[:-1] = values[1:]
                 values[begins[1:]] = np.nan
             bits[pair] = values
         return bits
 
 
-@dataclass(frozen=True)
-class _Row:
-    """What a word's states predict, for the word after it."""
-
-    p: Mapping[str, Tensor]  # (1, V)
-    negentropy: Mapping[str, Tensor]  # (1,)
-
-
 class _Block:
-    """Some words one after the other, of which all distributions are held until it is done."""
+    """Some words one after the other, of which all distributions are held until it is done.
+
+    Of each kind that is a row more than there are words, of the word above, which is there for the
+    divergences alone.
+    """
 
     def __init__(
         self, measuring: Measuring, states: States, wanted: Mapping[str, Integers],
-        above: _Row | None,
+        above: "_Block | None",
     ) -> None:  # fmt: skip
-        self.device = measuring.device
-        self.p: dict[str, Tensor] = {}
+        device, labels = measuring.device, len(measuring.group_of)
+        count = len(states[PREDICTION])
         self.encodings: dict[str, Encodings] = {}
-        encoded = encode_in_pieces if self.device.type == "cpu" else encode_there
+        self.p = torch.empty(len(measuring.kinds), 1 + count, labels, device=device)  # (K, N+1, V)
+        self.nats = torch.zeros(len(measuring.kinds), 1 + count, device=device)  # of p log p
+        if above is None:
+            self.p[:, 0] = 1 / labels
+        else:
+            self.p[:, 0], self.nats[:, 0] = above.p[:, -1], above.nats[:, -1]
+            del above.p
         for kinds, logits in _logits(measuring, states):
-            p = logits.softmax(1)
-            labels = np.concatenate([wanted[kind] for kind in kinds])
-            made = encoded(logits, p, measuring, labels)
-            size = len(p) // len(kinds)
-            for k, kind in enumerate(kinds):
-                here = slice(k * size, (k + 1) * size)
-                self.p[kind], self.encodings[kind] = p[here], made.of(here)
-        self.negentropy = {
-            kind: torch.from_numpy(e.entropy).to(self.device).float() * -math.log(2)
-            for kind, e in self.encodings.items()
-        }
-        for p in self.p.values():
-            p.add_(_TINY)
-        room = torch.empty(2, *next(iter(self.p.values())).shape, device=self.device)
-        self.bits = {pair: self._divergence(pair, above, room) for pair in measuring.pairs}
+            self._take(measuring, kinds, logits, np.concatenate([wanted[kind] for kind in kinds]))
+        self.bits = self._divergences(measuring)
 
-    def last_row(self) -> _Row:
-        """What the next block compares its first word with."""
-        row = _Row(
-            {kind: p[-1:].clone() for kind, p in self.p.items()},
-            {kind: h[-1:] for kind, h in self.negentropy.items()},
-        )
-        self.p = {}  # nobody needs them any more
-        return row
+    def _take(
+        self, measuring: Measuring, kinds: tuple[str, ...], logits: Tensor, wanted: Integers
+    ) -> None:
+        """Encode some kinds, one after the other, and hold what they predict."""
+        p = logits.softmax(1)
+        on_cpu = measuring.device.type == "cpu"
+        encoded = (encode_in_pieces if on_cpu else encode_there)(logits, p, measuring, wanted)
+        first, size = len(self.encodings), len(p) // len(kinds)
+        here = slice(first, first + len(kinds))
+        torch.add(p.unflatten(0, (len(kinds), size)), _TINY, out=self.p[here, 1:])
+        bits = torch.from_numpy(encoded.entropy).to(measuring.device).unflatten(0, (-1, size))
+        self.nats[here, 1:] = -math.log(2) * bits
+        for k, kind in enumerate(kinds):
+            self.encodings[kind] = encoded.of(slice(k * size, (k + 1) * size))
 
-    def _divergence(self, pair: Pair, above: _Row | None, room: Tensor) -> Tensor:
-        """Of each word, (n,); of a pair of rows the lower one's, whichever kind that is."""
-        if not pair.back:
-            return self._bits(
-                (self.p[pair.kind], self.negentropy[pair.kind]),
-                (self.p[pair.other], self.negentropy[pair.other]),
-                room,
-            )
-        lower, upper = (pair.kind, pair.other) if pair.back > 0 else (pair.other, pair.kind)
-        below = self.p[lower], self.negentropy[lower]
-        first = torch.zeros(1, device=self.device)
-        if above is not None:
-            one = below[0][:1], below[1][:1]
-            first = self._bits(one, (above.p[upper], above.negentropy[upper]), room)
-        others = self.p[upper][:-1], self.negentropy[upper][:-1]
-        return torch.cat([first, self._bits((below[0][1:], below[1][1:]), others, room)])
+    def _divergences(self, measuring: Measuring) -> Tensor:
+        """Jensen-Shannon in bits of all pairs for each word, (pairs, N).
 
-    @staticmethod
-    def _bits(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor], room: Tensor) -> Tensor:
-        """Jensen-Shannon of distributions and their negative entropies in nats."""
-        total, log = room[0, : len(one[0])], room[1, : len(one[0])]
-        torch.add(one[0], other[0], out=total)
-        torch.log(total, out=log)
-        nats = math.log(2) + (one[1] + other[1] - torch.linalg.vecdot(total, log)) / 2
-        bits: Tensor = nats / math.log(2)
-        return bits.clamp_(0, 1)
+        Of a pair of rows it belongs to the lower one's, whichever kind that is.
+        """
+        place = {kind: k for k, kind in enumerate(measuring.kinds)}
+        room = self.p.new_empty(2, *self.p[0, 1:].shape)
+        nats = torch.empty(len(measuring.pairs), room.shape[1], device=room.device)
+        for k, pair in enumerate(measuring.pairs):
+            lower, upper = place[pair.kind], place[pair.other]
+            if pair.back < 0:
+                lower, upper = upper, lower
+            rows = slice(0, -1) if pair.back else slice(1, None)
+            torch.add(self.p[lower, 1:], self.p[upper, rows], out=room[0])
+            torch.add(self.nats[lower, 1:], self.nats[upper, rows], out=nats[k])
+            nats[k] -= _negentropy(room[0], room[1])
+        return nats.div_(2 * math.log(2)).add_(1).clamp_(0, 1)
+
+
+def _negentropy(p: Tensor, log: Tensor) -> Tensor:
+    """The sum of p log p of each row; `log` is room for logarithms.
+
+    On a CPU numpy's logarithms take a third of the time of torch's.
+    """
+    if p.device.type == "cpu":
+        return torch.from_numpy(np.vecdot(p.numpy(), np.log(p.numpy(), out=log.numpy())))
+    sums: Tensor = torch.linalg.vecdot(p, torch.log(p, out=log))
+    return sums
 
 
 def _logits(measuring: Measuring, states: States) -> Iterator[tuple[tuple[str, ...], Tensor]]:

@@ -170,7 +170,9 @@ class Grid(Answer):
     left_out: Count = Field(description="words of the text beyond the most that are drawn")
     labels: dict[str, str] = Field(description="the group of every label that a state names")
     from_: Count = Field(alias="from", description="rows[0] is this row of the grid")
-    rows: list[list[State]] = Field(description="a state for each column")
+    rows: list[list[State | None]] = Field(
+        description="a state for each column; null: it was not wanted"
+    )
     edits: list[str] = Field(description="what was changed while it was read, such as l2@4=0")
     dropped: list[str] = Field(description="why edits that were asked for are left out")
     changes: list[list[Change]] = Field(

@@ -10,6 +10,7 @@ from rnnlens.view.source import LONGEST, LONGEST_TEXT, too_many
 from rnnlens.view.why.continuation import MOST
 
 MOST_ROWS, MOST_PAIRS, MOST_LABELS, MOST_EDITS = 200, 64, 64, 64
+MOST_COLUMNS = 5_000
 _FLOAT = 3.5e38  # beyond what 32 bits hold
 
 

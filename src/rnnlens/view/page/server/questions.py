@@ -4,6 +4,7 @@ from pydantic import Field
 
 from rnnlens.view.divergence import End
 from rnnlens.view.page.server.fields import (
+    MOST_COLUMNS,
     MOST_LABELS,
     MOST_PAIRS,
     Asked,
@@ -29,6 +30,9 @@ class GridRequest(Asked):
     edits: Edits = Field([], description="what is changed on the way, such as l2@4=0")
     previous_edits: Edits = Field([], description="those of the grid whose rows are at hand")
     lenient: bool = Field(False, description="whether edits that cannot be made are left out")
+    columns: list[Name] | None = Field(
+        None, max_length=MOST_COLUMNS, description="whose states are wanted; null: all"
+    )
     beside: Name | None = Field(None, description="another run that reads the text, too")
 
 

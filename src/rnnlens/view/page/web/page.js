@@ -10,7 +10,7 @@ import { action, menu } from "./frame/menus.js";
 import { Pages } from "./frame/pages.js";
 import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
-import { shownColumns } from "./grid/layout.js";
+import { neededColumns, shownColumns } from "./grid/layout.js";
 import { revealRow } from "./grid/reveal.js";
 import { addressOf, decode, fitGrid, fitRun, plainView, visit } from "./net/address.js";
 import { Client, editedRow, reason } from "./net/client.js";
@@ -165,15 +165,16 @@ export class Page {
     if (change.text !== undefined) this.text.set(change.text ?? "");
     if ("run" in change || "beside" in change) this.offer();
     const asks = ["run", "text", "beside", "semantic", "palette", "edits"].some((key) => key in change);
-    if (asks) this.wish();
-    else if (this.grid && !["focus", "pins", "page", "find"].some((key) => key in change)) this.draw(this.grid);
+    if (asks || !this.client.has(neededColumns(this.grid, this.view))) this.wish();
+    if (!asks && this.grid && !["focus", "pins", "page", "find"].some((key) => key in change)) this.draw(this.grid);
     if ("page" in change || "run" in change || (before.page === "accuracy" && "semantic" in change)) this.turn();
     this.write([...Object.keys(change)].some((key) => STEPS.has(key)));
   }
 
   wish() {
-    const { run, text, semantic, palette, edits, beside } = this.view;
-    this.client.want({ run: run ?? this.run().id, text: text ?? "", semantic, palette, edits, beside });
+    const { text, semantic, palette, edits, beside } = this.view, run = this.view.run ?? this.run().id;
+    const columns = this.grid?.run === run ? neededColumns(this.grid, this.view) : null;
+    this.client.want({ run, text: text ?? "", semantic, palette, edits, beside, columns });
   }
 
   /** @param {Held} grid */

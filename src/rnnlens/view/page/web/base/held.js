@@ -3,7 +3,7 @@
 /** @typedef {import("./schema.d.ts").Grid} Grid */
 /**
  * Labels and groups are maps, so that no name of theirs can be mistaken for anything else; rows are
- * those from the first on, fewer than words while more are on their way.
+ * those from the first on, fewer than words while more are on their way; a state that was not asked for is null.
  * @typedef {Omit<Grid, "labels" | "from" | "groups"> &
  *   {labels: Map<string, string>, groups: Map<string, string>, typing?: boolean}} Held
  */
@@ -36,9 +36,10 @@ export function hold(given, before) {
   return { ...rest, rows, changes, labels: known, groups: new Map(Object.entries(groups)) };
 }
 
-/** A state that no edit has changed. @param {import("./schema.d.ts").State} state */
-function unchanged({ top }) {
-  return { bits: 0, before: top[0], now: top[0][1] };
+/** A state that no edit has changed. @param {import("./schema.d.ts").State | null} state */
+function unchanged(state) {
+  const before = state?.top[0] ?? /** @type {[string, number]} */ (["", 0]);
+  return { bits: 0, before, now: before[1] };
 }
 
 /**

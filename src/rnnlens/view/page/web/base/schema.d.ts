@@ -381,8 +381,8 @@ export interface Grid {
   labels: Record<string, string>;
   /** rows[0] is this row of the grid */
   from: Count;
-  /** a state for each column */
-  rows: State[][];
+  /** a state for each column; null: it was not wanted */
+  rows: ((State | null)[])[];
   /** what was changed while it was read, such as l2@4=0 */
   edits: string[];
   /** why edits that were asked for are left out */
@@ -419,6 +419,8 @@ export interface GridRequest {
   previous_edits?: string[];
   /** whether edits that cannot be made are left out */
   lenient?: boolean;
+  /** whose states are wanted; null: all; at most 5,000 */
+  columns?: string[] | null;
   /** another run that reads the text, too; at most 200 characters */
   beside?: string | null;
 }

@@ -30,7 +30,8 @@ export function line(question, told, ...inside) {
 
 /** A drawing with what it shows, for those who listen. @param {number} width @param {number} height @param {string} told @param {Shape[]} inside */
 export function sheet(width, height, told, ...inside) {
-  return shape("svg", { width, height, role: "img", "aria-label": told, ...textStyle() }, ...inside);
+  const role = inside.some(({ attributes }) => "tabindex" in attributes) ? "group" : "img"; // an image has nothing to reach inside
+  return shape("svg", { width, height, role, "aria-label": told, ...textStyle() }, ...inside);
 }
 
 /** A kind's name, as much of its end as fits. @param {string} kind @param {number} width @param {Measure} measure */

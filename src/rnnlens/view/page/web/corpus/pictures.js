@@ -74,7 +74,7 @@ export class Pictures {
     this.unseen.clear();
     this.drawn.clear();
     const cards = SORTS.map((sort) => {
-      const card = html("figure", { class: "card", "data-picture": sort.name }, html("figcaption", {}, html("h3", {}, sort.title)));
+      const card = html("figure", { class: "card unseen", "data-picture": sort.name }, html("figcaption", {}, html("h3", {}, sort.title)));
       this.unseen.set(card, () => this.fill(card, sort));
       return card;
     });
@@ -85,6 +85,7 @@ export class Pictures {
   /** @param {Element} card */
   look(card) {
     this.watch.unobserve(card);
+    card.classList.remove("unseen");
     this.unseen.get(card)?.();
     this.unseen.delete(card);
   }

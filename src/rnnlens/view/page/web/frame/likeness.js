@@ -42,7 +42,7 @@ export class Likeness {
       this.ask();
     });
     this.told = html("div", { class: "told", role: "status" });
-    this.root = html("section", { class: "writtenby likeness", "aria-label": "states like this", hidden: true }, this.choice, this.told);
+    this.root = html("section", { class: "likeness", "aria-label": "states like this", hidden: true }, this.choice, this.told);
     this.root.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !this.isOpen) return;
       event.stopPropagation();

@@ -84,16 +84,17 @@ function wasFollowed({ scale, here, unedited }, index) {
 export function drawRow(grid, row, layout, id, over = null) {
   const states = grid.rows[row];
   const last = lastLayer(grid.columns), between = layout.state - layout.row;
-  const drawn = !states ? [] : layout.slots.map((slot, k) => {
+  const drawn = !states ? [] : layout.slots.flatMap((slot, k) => {
     const { column } = slot, state = states[slot.index];
+    if (!state) return []; // on its way
     const named = id(k);
     const changed = changeOf(grid, row, slot);
     const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}${wasFollowed(over, slot.index)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
       describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state, grid.scale)) + told + (changed.said && `; ${changed.said}`) } : {};
     const made = drawState(grid, state, slot, layout, said, over, drawChanged(changed, layout));
-    return slot !== layout.own ? made
-      : inSight(layout, layout.row + between / 2, between / 2, made, ...drawSurprisal(grid, row, layout));
+    return [slot !== layout.own ? made
+      : inSight(layout, layout.row + between / 2, between / 2, made, ...drawSurprisal(grid, row, layout))];
   });
   return shape("g", {}, ...rules(layout, layout.row, between), ...drawn);
 }

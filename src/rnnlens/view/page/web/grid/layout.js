@@ -32,10 +32,25 @@ export function shownColumns(grid, kinds) {
   return grid.columns.filter(chosen);
 }
 
-/** The input, each layer's last kind, the prediction. @param {Column} column @param {Column[]} all */
+/**
+ * The columns whose states a view needs: those that it shows, the prediction, and those of pins; null: all.
+ * @param {Held | null} grid that is drawn @param {Pick<View, "kinds" | "pins" | "edits" | "beside">} view
+ */
+export function neededColumns(grid, { kinds, pins, edits, beside }) {
+  if (!grid || grid.answer || edits.length || beside !== null) return null;
+  const needed = new Set([...shownColumns(grid, kinds), ...grid.columns.filter((column) => column.letter === "y")].map((column) => column.id));
+  for (const pin of pins) needed.add(pin.column);
+  return needed.size < grid.columns.length ? [...needed] : null;
+}
+
+/**
+ * The input, each layer's last kind, in both directions unless these are joined, the prediction.
+ * @param {Column} column @param {Column[]} all
+ */
 function isOutput(column, all) {
-  const layer = all.filter((other) => other.layer === column.layer);
-  return layer[layer.length - 1].id === column.id;
+  const layer = all.filter((other) => other.layer === column.layer), joined = layer.some(({ letter }) => letter === "j");
+  const beside = layer.filter((other) => other.reverse === column.reverse);
+  return beside[beside.length - 1].id === column.id && !(column.reverse && joined);
 }
 
 const NARROW = 520;

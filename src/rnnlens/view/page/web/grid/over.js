@@ -115,7 +115,7 @@ export function drawTurns(grid, turns, slot, layout) {
  */
 export function drawSurprisal(grid, row, layout) {
   const place = layout.surprisal, states = grid.rows[row];
-  const wanted = place && states ? states[states.length - 1].wanted : null;
+  const wanted = place && states ? states[states.length - 1]?.wanted : null;
   if (!place || !wanted) return [];
   const bits = -Math.log2(Math.max(wanted[1], Number.MIN_VALUE)), middle = layout.state / 2;
   const said = `${visible(wanted[0])} came: ${bits.toFixed(1)} bits of surprisal`;

@@ -6,7 +6,7 @@ import { Refusal } from "../base/refusal.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("./source.js").Source} Source */
-/** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null, edits: string[], beside: string | null}} Wish */
+/** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null, edits: string[], beside: string | null, columns?: string[] | null}} Wish */
 /** @typedef {{wish: Wish, more: boolean, since: number, answered: boolean, stop: AbortController}} Flight */
 /**
  * @typedef {{onGrid: (grid: Held) => void, onProblem: (told: string) => void,
@@ -22,9 +22,17 @@ const UNSEEN = 160; // ms that a grid may differ from what is wished for before 
 const LATE = 250; // ms after which an answer to an older text is no longer waited for
 const PAUSES = [400, 800, 1600, 3200, 6400]; // ms before a silent server is asked again
 
-/** Whether two wishes differ in their text and edits alone. @param {Wish} a @param {Wish} b */
+/**
+ * Whether two wishes differ in their text and edits alone, and the first has all columns of the second.
+ * @param {Wish} a @param {Wish} b
+ */
 function alike(a, b) {
-  return a.run === b.run && a.beside === b.beside && a.semantic === b.semantic && a.palette === b.palette;
+  return a.run === b.run && a.beside === b.beside && a.semantic === b.semantic && a.palette === b.palette && covers(a.columns, b.columns);
+}
+
+/** Whether columns are among others; none: all there are. @param {Wish["columns"]} all @param {Wish["columns"]} some */
+function covers(all, some) {
+  return !all || (some?.every((column) => all.includes(column)) ?? false);
 }
 
 /**
@@ -106,9 +114,17 @@ export class Client {
     else this.fading = setTimeout(() => this.compare(true), UNSEEN);
   }
 
-  /** Resolves once every row of the newest wish is here; fails where it has no answer. @returns {Promise<Held>} */
+  /** Whether the newest wish has these columns. @param {Wish["columns"]} columns */
+  has(columns) {
+    return covers(this.wished?.columns, columns);
+  }
+
+  /** Resolves once every row of the newest wish is here, with all columns; fails where it has no answer. @returns {Promise<Held>} */
   async complete() {
-    while (this.held && this.answered() && (this.flight || this.missing())) {
+    const drawn = this.answered();
+    if (this.wished && drawn && !this.has(null)) this.want({ ...this.wished, columns: null });
+    const { wished } = this, coming = () => (this.answered() ? this.flight || this.missing() : drawn && !this.refused);
+    while (this.held && this.wished === wished && coming()) {
       await new Promise((resolve) => this.waiting.push(() => resolve(undefined)));
     }
     if (this.held && this.answered() && !this.refused) return this.held.grid;

@@ -32,9 +32,9 @@ export class Readings {
     this.turns = false;
     this.question = "";
     // By a row's own states: whatever row is sent anew is asked for anew, and no other.
-    /** @type {WeakMap<State[], number[]>} */ this.numbers = new WeakMap();
-    /** @type {WeakMap<State[], number[]>} */ this.unedited = new WeakMap(); // the numbers without the edits
-    /** @type {WeakMap<State[], TurnRow>} */ this.turned = new WeakMap();
+    /** @type {WeakMap<(State | null)[], number[]>} */ this.numbers = new WeakMap();
+    /** @type {WeakMap<(State | null)[], number[]>} */ this.unedited = new WeakMap(); // the numbers without the edits
+    /** @type {WeakMap<(State | null)[], TurnRow>} */ this.turned = new WeakMap();
     /** @type {[number, number]} */ this.range = [0, 0];
     this.version = 0;
     this.timer = 0;
@@ -99,7 +99,7 @@ export class Readings {
     if (!grid) return null;
     const [first, end] = this.range;
     const rows = [...grid.rows.keys()], seen = rows.slice(first, end);
-    /** @param {WeakMap<State[], unknown>} known */
+    /** @param {WeakMap<(State | null)[], unknown>} known */
     const missing = (known) => [...seen, ...rows].find((row) => !known.has(grid.rows[row]));
     const open = [
       this.follow && { path: /** @type {const} */ ("api/follow"), known: this.numbers, edits: grid.edits },

@@ -25,7 +25,7 @@ export function answerOf(grid) {
   if (!grid.answer || !grid.words.length || grid.rows.length < grid.words.length || own < 0) return null;
   /** @type {Map<string, number>} */ const sums = new Map();
   const rows = grid.answer === "last" ? grid.rows.slice(-1) : grid.rows;
-  for (const row of rows) for (const [name, p] of row[own].top) sums.set(name, (sums.get(name) ?? 0) + p);
+  for (const row of rows) for (const [name, p] of row[own]?.top ?? []) sums.set(name, (sums.get(name) ?? 0) + p);
   return [...sums].reduce((best, one) => (one[1] > best[1] ? one : best))[0];
 }
 
@@ -34,7 +34,7 @@ export function answerOf(grid) {
  * @param {Held} grid @param {number} column @param {string} answer
  */
 export function sinceRow(grid, column, answer) {
-  const other = grid.rows.map((row) => row[column].top[0][0] === answer).lastIndexOf(false);
+  const other = grid.rows.map((row) => row[column]?.top[0][0] === answer).lastIndexOf(false);
   return other === grid.rows.length - 1 ? null : other + 1;
 }
 
@@ -42,7 +42,7 @@ export function sinceRow(grid, column, answer) {
 export function toldBy(grid, answer) {
   return (row, column) => {
     const state = grid.rows[row][column];
-    return state.unread ? null : state.top.find(([name]) => name === answer)?.[1] ?? null;
+    return !state || state.unread ? null : state.top.find(([name]) => name === answer)?.[1] ?? null;
   };
 }
 

@@ -49,9 +49,15 @@ export class Pairing {
    */
   linesOf(rows, states, all) {
     const row = rows[0] === rows[1] ? rows[0] : null;
-    if (row !== null && row < all) return [new Line("both", rows)];
-    const then = this.asked.map(({ words }) => (row !== null && row < states ? words[row + 1] ?? "" : null));
+    if (row !== null && row < all && this.isOneWord(row)) return [new Line("both", rows)];
+    const then = this.asked.map(({ words }) => (row !== null && row >= all && row < states ? words[row + 1] ?? "" : null));
     return [new Line("first", rows, then[0]), new Line("second", rows, then[1])];
+  }
+
+  /** Whether a row has the same word in both texts; two unknown words may be read as one. @param {number} row */
+  isOneWord(row) {
+    const [word, other] = this.asked.map(({ words }) => folded(words[row]));
+    return word === other;
   }
 
   /** How many rows have the same states in both texts, and how many the same labels, too. */

@@ -54,8 +54,8 @@ export async function turning(source, question, pause) {
 }
 
 /** Two texts, or one. @param {SideBySide} source @param {Posts["api/turns"]["asked"]} question */
-function askedOf(source, { text, semantic, edits, beside }) {
-  return source.pairing(text, beside ?? null, semantic ?? null, null) ?? source.request(text, semantic ?? null, null, edits ?? []);
+function askedOf(source, { text, semantic, edits }) {
+  return source.pairing(text, semantic ?? null, null) ?? source.request(text, semantic ?? null, null, edits ?? []);
 }
 
 /** @param {Pairing | Request} asked */

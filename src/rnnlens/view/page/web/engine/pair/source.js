@@ -31,17 +31,17 @@ export class SideBySide extends GridSource {
     return twoTexts(text, this.text.index);
   }
 
-  /**
-   * What is compared: two texts in one, or a text with itself. Null: it is one text.
-   * @param {string} text @param {string | null} beside the run that reads it, too @param {string | null} semantic
-   * @param {string | null} palette
-   */
-  pairing(text, beside, semantic, palette) {
-    const texts = this.twoTexts(text) ?? (beside === null ? null : [text, text]);
-    if (!texts) return null;
-    const one = super.request(texts[0], semantic, palette, [], false);
+  /** What is compared: two texts in one. Null: it is one text. @param {string} text @param {string | null} semantic @param {string | null} palette */
+  pairing(text, semantic, palette) {
+    const texts = this.twoTexts(text);
+    return texts && this.pairingOf(texts, semantic, palette);
+  }
+
+  /** @param {[string, string]} texts @param {string | null} semantic @param {string | null} palette */
+  pairingOf([first, second], semantic, palette) {
+    const one = super.request(first, semantic, palette, [], false);
     const known = palette !== null && Object.hasOwn(this.palettes[""] ?? {}, palette) ? palette : null;
-    return new Pairing(this, [one, super.request(texts[1], one.semantic, known, [], false)]);
+    return new Pairing(this, [one, super.request(second, one.semantic, known, [], false)]);
   }
 
   /**
@@ -59,7 +59,7 @@ export class SideBySide extends GridSource {
   /** The grid of one text or of two. @param {GridRequest} question @param {Pause} pause @returns {Promise<Grid>} */
   async grid(question, pause) {
     const { text, semantic = null, palette = null, previous = "", have = 0, limit = LIMIT, edits = [] } = question;
-    const pairing = this.pairing(text, question.beside ?? null, semantic, palette);
+    const pairing = this.pairing(text, semantic, palette);
     if (!pairing) return super.grid({ ...question, have: this.isOne(previous) ? have : 0 }, pause);
     if (edits.length && !question.lenient) throw new RnnlensError(ONE);
     let from = Math.min(have, pairing.lines.length);
@@ -89,10 +89,8 @@ export class SideBySide extends GridSource {
   /** The first line that is another than in the grid of a text before. @param {Pairing} pairing @param {string} previous */
   firstNew(pairing, previous) {
     const [{ semantic, palette }] = pairing.asked;
-    return this.unlessRefused(() => { // a text may have had no grid
-      const before = this.pairing(previous, this.name, semantic, palette);
-      return before ? pairing.firstNew(before) : 0;
-    }, 0);
+    const before = () => this.pairingOf(this.twoTexts(previous) ?? [previous, previous], semantic, palette);
+    return this.unlessRefused(() => pairing.firstNew(before()), 0); // a text may have had no grid
   }
 
   /** @template T @param {() => T} work @param {T} otherwise */

@@ -116,13 +116,14 @@ def test_the_same_order_gives_the_same_tagger(corpus_file, tagger, tmp_path):
 
 def test_an_option_at_its_default_does_not_tell_trainings_apart():
     order = Order(CorpusConfig(), NetworkConfig(), TrainingConfig())
-    assert json.loads(order.identity("sha")) == [
-        "sha",
-        {"corpus": {}, "network": {}, "training": {}},
-    ]
+    assert json.loads(order.identity("sha")) == ["sha", json.loads(json.dumps(asdict(order)))]
+    plain = plain_identity(order.identity("sha"))
+    assert json.loads(plain) == ["sha", {"corpus": {}, "network": {}, "training": {}}]
     older = asdict(order)
     del older["corpus"]["task"], older["network"]["bidirectional"]
-    assert plain_identity(json.dumps(["sha", older])) == order.identity("sha")
+    assert plain_identity(json.dumps(["sha", older])) == plain_identity(plain) == plain
+    older["training"]["epochs"] += 1  # what was the default of an older version
+    assert plain_identity(json.dumps(["sha", older])) != plain
     other = replace(order, network=NetworkConfig(bidirectional=True))
     assert other.identity("sha") != order.identity("sha") != order.identity("other")
     assert plain_identity("[1]") == "[1]"

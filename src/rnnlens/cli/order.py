@@ -117,7 +117,7 @@ class Order:
 
     def identity(self, sha: str) -> str:
         """What tells this training from others, on the corpus of this hash."""
-        return plain_identity(json.dumps([sha, asdict(self)]))
+        return json.dumps([sha, asdict(self)])
 
     def refuse_other(self, run: Run, before: Record) -> None:
         """Refuse to continue a run that was begun with other options."""

@@ -57,10 +57,10 @@ def load_checkpoint(
 ) -> None:
     """Put a trainer where `save_checkpoint` left it; a damaged file is refused.
 
-    `plain` makes of an identity that an older version wrote the one that is written now.
+    `plain` makes those identities the same that different versions write of one training.
     """
     tensors, header = read_sealed(path, _Header, _REMEDY)
-    if plain(header.identity) != identity:
+    if plain(header.identity) != plain(identity):
         raise RnnlensError(
             f"{path} belongs to another training; delete it or choose another folder"
         )

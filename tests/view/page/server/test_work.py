@@ -89,6 +89,37 @@ def test_those_who_have_gone_keep_no_place_from_others():
     run(ask())
 
 
+def test_a_place_that_is_given_while_it_is_asked_who_has_gone():
+    """Whether somebody has gone is known only after a while, in which it is their turn."""
+    asked, given, go = asyncio.Event(), asyncio.Event(), threading.Event()
+
+    class Slow(Client):
+        async def is_disconnected(self):
+            asked.set()
+            while not given.is_set():
+                await asyncio.sleep(0.001)
+            return True
+
+    work = Work(at_once=1, waiting=1)
+
+    async def ask():
+        busy = asyncio.create_task(work.do(Client(), lambda: go.wait(20)))
+        await asyncio.sleep(0)
+        slow = asyncio.create_task(work.do(Slow(), pytest.fail))
+        await asyncio.sleep(0)
+        last = asyncio.create_task(work.do(Client(), lambda: "done"))
+        await asked.wait()
+        go.set()
+        assert await busy
+        given.set()
+        assert await last == "done"
+        with pytest.raises(HTTPException, match="499"):
+            await slow
+        assert (work.waiting, work.free) == (0, 1)
+
+    run(ask())
+
+
 def test_short_work_does_not_wait_for_long_work():
     """Somebody with one step, who comes last, is done long before those with fifty."""
     done = []

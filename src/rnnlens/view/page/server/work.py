@@ -69,7 +69,9 @@ class Work:
     @asynccontextmanager
     async def _turn(self, client: Client, had: int) -> AsyncIterator[None]:
         """A place to compute for somebody who has had so many turns."""
-        if self.free:
+        if not self.free and not had and self.waiting >= self.most:
+            await self._drop_gone()
+        if self.free:  # perhaps only by now
             self.free -= 1
         else:
             await self._wait(client, had)
@@ -79,8 +81,6 @@ class Work:
             self._leave()
 
     async def _wait(self, client: Client, had: int) -> None:
-        if not had and self.waiting >= self.most:
-            await self._drop_gone()
         if not had and self.waiting >= self.most:
             raise HTTPException(
                 503, "the server has too much to do; ask again in a moment", {"Retry-After": "1"}
@@ -106,7 +106,9 @@ class Work:
             return
         self._looked = now
         for *_, place, client in list(self._queue):
-            if not place.done() and await client.is_disconnected():
+            if place.done() or not await client.is_disconnected():
+                continue
+            if not place.done():  # nor was it given away meanwhile
                 place.set_exception(_gone())
         await asyncio.sleep(0)  # until they have left
 

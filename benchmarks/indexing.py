@@ -42,8 +42,8 @@ from rnnlens.view.search.build import Builder, Subject
 from rnnlens.view.search.find import found
 from rnnlens.view.search.index import Index
 from rnnlens.view.search.layout import Manifest, Part
+from rnnlens.view.search.nearest import Kept
 from rnnlens.view.search.reading import ALL, PART_WORDS, Text, Texts, chunks, states_of
-from rnnlens.view.search.similar import Kept
 
 QUESTIONS = {
     "labels and groups": (0.2, "l2 expects verb > .4 and y expects noun and word = that"),

@@ -1,6 +1,7 @@
 """`rnnlens index` and `rnnlens find`."""
 
 import json
+import shlex
 import shutil
 
 import pytest
@@ -44,7 +45,11 @@ def test_an_index_is_made_once(made, command):
     assert "give --anew" in other.err
     elsewhere = made.parent / "elsewhere"
     answer = command("index", made, "--corpus", corpus, "-o", elsewhere, "--device", "cpu")
-    assert "ask it: rnnlens find" in answer.out
+    said = answer.out.partition("ask it: rnnlens ")[2]
+    assert command(*shlex.split(said)).out.split()[0] == "tag"
+    for words in (["--index", elsewhere, made, "count"], [made, "--index", elsewhere, "count"]):
+        assert command("find", *words).code == 0
+    assert "unrecognized arguments: two" in command("find", made, "count", "two").err
     assert command("find", made, "count", "--index", elsewhere).out.split()[:2] == [
         "count",
         "words",
@@ -138,7 +143,7 @@ def test_a_model_whose_labels_do_not_follow(run, command, tmp_path):
     made = command(
         "index", "english-tags", "--corpus", corpus, "-o", tmp_path / "out", "--device", "cpu"
     )
-    assert made.out.strip().endswith("'count by y label'")
+    assert made.out.strip().endswith(f"'count by y label' --index {tmp_path / 'out'}")
     rank = command("find", "english-tags", "y rank = 1", "--index", tmp_path / "out")
     assert "the corpus does not tell which came" in rank.err
     counted = command("find", "english-tags", "count by y label", "--index", tmp_path / "out")

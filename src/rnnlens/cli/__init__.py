@@ -21,6 +21,18 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, formatter_class=argparse.RawDescriptionHelpFormatter)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """A positional that may be left out may also stand behind options: argparse takes it for
+        left out at the first option, and leaves it over.
+        """
+        known, rest = super().parse_known_args(args, namespace)
+        for action in self._actions:
+            absent = getattr(known, action.dest, None) is action.default
+            is_optional = not action.option_strings and action.nargs == "?"
+            if is_optional and absent and rest and not rest[0].startswith("-"):
+                setattr(known, action.dest, self._get_values(action, [rest.pop(0)]))
+        return known, rest
+
     def error(self, message: str) -> NoReturn:
         raise RnnlensError(f"{message}; see: {self.prog} --help")
 

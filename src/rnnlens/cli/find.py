@@ -10,8 +10,8 @@ from rnnlens.errors import RnnlensError
 from rnnlens.run import run_at
 from rnnlens.view.draw.visible import shown
 from rnnlens.view.search.find import Found, Hit, found
+from rnnlens.view.search.grammar import GRAMMAR
 from rnnlens.view.search.index import Index
-from rnnlens.view.search.parse import GRAMMAR
 from rnnlens.view.search.saving import as_json, as_lines, check_ending, save
 from rnnlens.view.search.tokens import QueryError
 
@@ -67,7 +67,7 @@ def run_find(args: argparse.Namespace) -> int:
         check_ending(args.output)
     index = Index.of(args.path, args.index)
     if args.sql:
-        _give(args, index.ask(args.sql))
+        _give(args, index.ask(args.sql, by_user=True))
         return 0
     try:
         answer = found(index, args.question, None if args.output or args.json else _SHOWN)

@@ -19,8 +19,9 @@ from rnnlens.model.train.distributed import pick_device, processes
 from rnnlens.progress import Progress
 from rnnlens.run import Run, run_at
 from rnnlens.view.opening import opened
+from rnnlens.view.search.asking import first_question
 from rnnlens.view.search.build import Builder, Subject, check_ours
-from rnnlens.view.search.index import is_bundled
+from rnnlens.view.search.index import Index, is_bundled
 from rnnlens.view.search.reading import ALL, Texts
 from rnnlens.view.search.table import arrow
 
@@ -117,12 +118,13 @@ def run_index(args: argparse.Namespace) -> int:
         if group.first and not (folder / "manifest.json").exists():
             manifest = builder.finish()
             size = sum(path.stat().st_size for path in folder.iterdir())
-            where = quote(str(run.path))
-            where += f" --index {quote(str(folder))}" if args.output else ""
-            ask = "y rank = 1 count by tag" if subject.side.follows else "count by y label"
+            where = f" --index {quote(str(folder))}" if args.output else ""
+            index = Index(folder, manifest)
+            ask = quote(first_question(index))
+            index.close()
             print(
                 f"{manifest.rows:,} words in {len(texts):,} sentences, {size / 1e6:,.1f} MB in "
-                f"{folder}; ask it: rnnlens find {where} '{ask}'"
+                f"{folder}; ask it: rnnlens find {quote(str(run.path))} {ask}{where}"
             )
     return 0
 

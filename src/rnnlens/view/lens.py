@@ -43,6 +43,7 @@ class Lens(SideBySide):
         """`made`: how the probes were fitted; `run`: where all of it comes from, if from a run."""
         super().__init__(name, session, palettes, probes, scores)
         self.made, self.run = dict(made or {}), run
+        self.hashes = (run.model_hash(), run.probes_hash()) if run else None
 
     def save(self, path: str | Path, model: str = "") -> Path:
         """Write everything as a run, which `rnnlens.load` and every command can open.

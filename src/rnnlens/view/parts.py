@@ -53,6 +53,7 @@ class Parts:
         self.training: Training | None = None
         self.rows = Rows(session, probes, self.columns)
         self.run: Run | None = None  # where all of it comes from, if from a run
+        self.hashes: tuple[str, str | None] | None = None  # of that run's model and probes
         self.index_folder: Path | None = None  # of an index that is not in the run's folder
         self._described: dict[str, tuple[Scores, list[dict[str, Any]]]] = {}  # by semantic
         others = probes.answers if probes else {}

@@ -14,7 +14,7 @@ from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.labels import number_of
 from rnnlens.view.pair.source import SideBySide
 from rnnlens.view.rows import Request
-from rnnlens.view.search.similar import Similar, similar_to
+from rnnlens.view.search.similar import Similar, index_of, similar_to
 from rnnlens.view.why.contrast import Contrast
 from rnnlens.view.why.edits import Address, Edit, parsed
 from rnnlens.view.why.result import Written
@@ -184,8 +184,9 @@ class State:
         the folder of the index, where it is not in the run's.
         """
         return similar_to(
-            self.grid.lens, self.kind, torch.from_numpy(self.vector()), self.distribution(), count,
-            by, index, semantic=self.grid.semantic,
+            self.grid.lens, index_of(self.grid.lens, index), self.kind,
+            torch.from_numpy(self.vector()), self.distribution(), count, by,
+            semantic=self.grid.semantic,
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -139,6 +139,8 @@ def test_a_module_of_a_user_that_reads_both_ways(tmp_path):
     build(lens, path)
     index = Index.of(lens.run)
     assert any(pair.back < 0 for pair in index.contents.pairs)
+    assert {pair.name for pair in index.contents.pairs if pair.kind == pair.other} >= {
+        "h1@-1", "h1<@+1", "y@-1"}  # fmt: skip
     texts = texts_of(lens, path)
     check_all(lens, [lens(t.text) for n in range(texts.part_count) for t in texts.part(n)])
 

@@ -13,7 +13,7 @@ from tests.view.search.conftest import build
 from rnnlens.errors import RnnlensError
 from rnnlens.run import Run
 from rnnlens.view.opening import opened
-from rnnlens.view.search.asking import as_kind, as_text
+from rnnlens.view.search.asking import as_group, as_kind, as_text, first_question
 from rnnlens.view.search.corpus import CorpusView, similar_json
 from rnnlens.view.search.pictures import PICTURES
 
@@ -33,6 +33,7 @@ def total(corpus: CorpusView, question: str) -> int:
 def test_examples_can_all_be_asked(corpus):
     about = corpus.about()
     assert len(about["examples"]) >= 8
+    assert any("count by tag" in example["question"] for example in about["examples"])
     for example in about["examples"]:
         assert corpus.find(example["question"], 0, 3)["wrong"] is None
     assert about["words"] == corpus.find("", 0, 1)["total"]
@@ -83,6 +84,35 @@ def test_counts_lead_to_their_words(corpus):
     assert any(line["question"] for line in lines)
 
 
+def test_groups_of_any_name_can_be_asked_for(tmp_path, corpus_file):
+    run = Run(formula_run(tmp_path / "run", semantics="output"))
+    odd = {
+        "NOUN": "a, b `c`",
+        "VERB": 'say "so" and or',
+        "DET": "group",
+        "PRON": "1 x",
+        "ADJ": "l2",
+    }
+    plain = json.dumps(run.colours())
+    for name, other in odd.items():
+        plain = plain.replace(f'"{name}"', json.dumps(other))
+    run.write_colours(json.loads(plain))
+    lens: Any = opened(run)
+    build(lens, corpus_file)
+    corpus = CorpusView(lens)
+    seen = set()
+    for question in ("count by l2", "word = dog or word = dogs count by y, h1"):
+        for line in corpus.find(question, 0, 100)["counts"]["lines"]:
+            seen |= {*line["keys"]}
+            assert total(corpus, line["question"]) == line["count"]
+    assert "a, b `c`" in seen
+    assert {*odd.values()} & {*corpus.index.names.groups} >= {"a, b `c`", "l2"}
+    for group in corpus.index.names.groups:
+        assert corpus.find(f"y expects {as_group(group)}", 0, 1)["wrong"] is None
+    wrong = corpus.find('y expects group "NOUN"', 0, 1)["wrong"]
+    assert "there is no such group" in wrong["error"]
+
+
 def test_what_is_wrong_is_said_with_its_place(corpus):
     wrong = corpus.find("l2 expcts verb", 0, 5)["wrong"]
     assert wrong["place"] == 3
@@ -129,7 +159,11 @@ def test_every_mark_of_a_picture_counts_the_words_that_its_question_finds(corpus
 
 
 def test_reach_is_what_was_measured(tmp_path, corpus_file):
-    run = Run(formula_run(tmp_path / "run"))
+    run = Run(formula_run(tmp_path / "a run"))
+    lens: Any = opened(run)
+    build(lens, corpus_file)
+    missing = CorpusView(lens).picture("reach")["missing"]
+    assert f"rnnlens eval '{run.path}' --horizon 4, and open the page again" in missing
     rows = [
         {"semantic": f"output{n:+d}" if n else "output", "kind": kind, "perplexity": ppl,
          "unigram": 16.0}
@@ -137,12 +171,10 @@ def test_reach_is_what_was_measured(tmp_path, corpus_file):
     ]  # fmt: skip
     own = {"test": {"perplexity": 9.5, "unigram": 21.0}}
     run.write_evaluation({"model": own, "probes": [], "reach": rows})
-    lens: Any = opened(run)
-    build(lens, corpus_file)
     cells = CorpusView(lens).picture("reach")["reach"]["cells"]
     assert [(cell["steps"], cell["told"]) for cell in cells[::2]] == [(0, 0.5), (1, 0), (2, None)]
     assert [cell["question"] for cell in cells[:4]] == ["", "", "l2 rank = 1", "h2 rank = 1"]
-    assert lens.scores.evaluation()["reach"] == rows
+    assert opened(run).scores.evaluation()["reach"] == rows
 
 
 def test_a_network_without_memories_or_tags_says_what_is_missing(tmp_path):
@@ -153,8 +185,12 @@ def test_a_network_without_memories_or_tags_says_what_is_missing(tmp_path):
     corpus = CorpusView(lens)
     assert "no two memories" in corpus.picture("tags")["missing"]
     assert corpus.picture("turns")["turns"]["edges"]
-    for example in corpus.about()["examples"]:
-        assert corpus.find(example["question"], 0, 3)["wrong"] is None
+    examples = [example["question"] for example in corpus.about()["examples"]]
+    for question in examples:
+        assert corpus.find(question, 0, 3)["wrong"] is None
+    assert examples
+    assert not [question for question in examples if "tag" in question]
+    assert first_question(corpus.index) == "y rank = 1 count by word"
 
 
 def test_states_like_one_of_a_text(indexed, grids):
@@ -186,4 +222,6 @@ def test_colours_of_other_groups_under_the_same_name_are_refused(tmp_path, corpu
 def test_names_are_written_as_questions_want_them():
     assert [as_kind(kind) for kind in ("l2", "h1<", "word", "a b")] == [
         "l2", "h1<", "`word`", "`a b`"]  # fmt: skip
+    assert [as_group(name) for name in ("NOUN", "a b", "2")] == [
+        "NOUN", 'group "a b"', 'group "2"']  # fmt: skip
     assert as_text('say "\\"') == '"say \\"\\\\\\""'

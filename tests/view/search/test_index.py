@@ -15,7 +15,8 @@ from rnnlens.errors import RnnlensError
 from rnnlens.files import read_json, write_json
 from rnnlens.run import Run
 from rnnlens.view.opening import opened
-from rnnlens.view.search import index as index_module
+from rnnlens.view.search import wholeness
+from rnnlens.view.search.deadline import Deadline
 from rnnlens.view.search.index import Index
 from rnnlens.view.search.layout import Manifest
 
@@ -71,7 +72,7 @@ def test_files_that_are_cut_or_changed_are_refused(run, name, harm, message):
 
 
 def test_a_cut_part_of_a_large_index_is_seen_by_its_size(run, monkeypatch):
-    monkeypatch.setattr(index_module, "_HASHED", 0)  # beyond that much, parts are not hashed
+    monkeypatch.setattr(wholeness, "_HASHED", 0)  # beyond that much, parts are not hashed
     Index.of(run)
     labels = run.path / "index" / "labels.parquet"
     data = labels.read_bytes()
@@ -150,12 +151,12 @@ def test_sql_reads_the_index_and_nothing_else(run):
     words = ["a python variable that SQL must not see"]  # noqa: F841
     for sql, message in FORBIDDEN.items():
         with pytest.raises(RnnlensError, match=message):
-            index.ask(sql.replace("{part}", str(path)))
+            index.ask(sql.replace("{part}", str(path)), by_user=True)
     assert path.read_bytes() == before
     assert index.ask("SELECT count(*) FROM words")[0][0].as_py() == index.manifest.rows
     assert index.ask("SELECT count(*) FROM labels")[0][0].as_py() == len(index.labels)
     with pytest.raises(RnnlensError, match=r"took more than 0\.05 seconds"):
-        index.ask("SELECT count(*) FROM range(100000000) a, range(1000000) b", 0.05)
+        index.ask("SELECT count(*) FROM range(100000000) a, range(1000000) b", Deadline(0.05))
     assert index.ask("SELECT 1")[0][0].as_py() == 1  # it goes on answering
 
 

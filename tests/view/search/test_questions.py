@@ -11,8 +11,9 @@ from tests.view.search.naive import Questions, facts_of
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.search.find import found
+from rnnlens.view.search.grammar import GRAMMAR
 from rnnlens.view.search.index import Index
-from rnnlens.view.search.parse import GRAMMAR, parsed
+from rnnlens.view.search.parse import parsed
 from rnnlens.view.search.tokens import QueryError
 
 COUNT = int(os.environ.get("RNNLENS_QUERIES", "60"))  # 500 for a thorough look

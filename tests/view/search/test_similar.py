@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.view.conftest import formula_run
-from tests.view.search.conftest import build
+from tests.view.conftest import formula_probes, formula_run
+from tests.view.search.conftest import CPU, build, builder_of
 
 from rnnlens.errors import RnnlensError
 from rnnlens.files import sha256
@@ -17,7 +17,7 @@ from rnnlens.view.divergence import jensen_shannon
 from rnnlens.view.opening import opened
 from rnnlens.view.search.find import link_to
 from rnnlens.view.search.index import Index
-from rnnlens.view.search.similar import Kept
+from rnnlens.view.search.nearest import Kept
 
 TEXT = "the old dogs see a bird"
 
@@ -136,6 +136,22 @@ def test_changed_states_are_refused(tmp_path, corpus_file):
         plain = {name: tensor.contiguous() for name, tensor in changed.items()}
         with pytest.raises(RnnlensError, match="make it anew"):
             Kept(refused(sha, **plain), "l2", 4)
+
+
+def test_a_lens_of_an_older_fit_refuses_an_index_of_a_newer(tmp_path, corpus_file):
+    run = Run(formula_run(tmp_path / "run"))
+    lens: Any = opened(run)
+    build(lens, corpus_file, "int8", semantic="input")
+    assert lens.find("count").table
+    run.write_probes(formula_probes(run.network(), "linear", ("output",)), {})
+    builder = builder_of(opened(run), corpus_file, "int8")
+    builder.begin(anew=True)
+    builder.make(CPU)
+    builder.finish()
+    for ask in (lambda: lens.find("count"), lens(TEXT)["l2"][0].similar):
+        with pytest.raises(RnnlensError, match="fitted anew after it was opened; start rnnlens v"):
+            ask()
+    assert opened(run)(TEXT)["l2"][0].similar(1)
 
 
 def test_an_index_of_another_semantic(tmp_path, corpus_file):

@@ -24,13 +24,13 @@ from rnnlens.view.encoding import Palette
 from rnnlens.view.search.layout import FORMAT, TOP, Contents, Manifest, Part, pairs_of
 from rnnlens.view.search.measures import Measuring
 from rnnlens.view.search.part import Kept, Maker, note_of
-from rnnlens.view.search.place import MANIFEST
+from rnnlens.view.search.place import LABELS, MANIFEST
 from rnnlens.view.search.reading import Texts
 from rnnlens.view.search.table import arrow, labels_table, packed
 
 PRECISIONS = ("int8", "fp16")
 _ANEW = "give --anew to make it anew"
-LABELS, MAKING = "labels.parquet", "making.json"
+MAKING = "making.json"
 _OURS = re.compile(
     r"part-\d{5,6}\.(json|parquet)|states-\d{5,6}\.safetensors|labels\.parquet", re.ASCII
 )

@@ -8,9 +8,10 @@ import numpy as np
 
 from rnnlens.errors import RnnlensError
 from rnnlens.view.encoding import Palette, faded
-from rnnlens.view.search.asking import examples, narrowed
+from rnnlens.view.search.asking import examples, narrowed, possible
+from rnnlens.view.search.deadline import Deadline
 from rnnlens.view.search.find import Found, Hit, Said, link_to
-from rnnlens.view.search.parse import GRAMMAR
+from rnnlens.view.search.grammar import GRAMMAR
 from rnnlens.view.search.pictures import drawn_kinds, picture
 from rnnlens.view.search.saving import as_csv
 from rnnlens.view.search.similar import index_of, similar_to
@@ -28,13 +29,14 @@ class CorpusView:
     def __init__(self, lens: GridSource) -> None:
         self.lens, self.index = lens, index_of(lens)
         contents = self.index.contents
-        self.palette: Palette = lens.palettes_for(contents.semantic)[contents.palette]
-        self.groups = {group: k for k, group in enumerate(self.palette.groups)}
-        if not {*self.index.names.groups} <= self.groups.keys():
+        palette = lens.palettes_for(contents.semantic).get(contents.palette)
+        self.groups = {group: k for k, group in enumerate(palette.groups if palette else ())}
+        if palette is None or not {*self.index.names.groups} <= self.groups.keys():
             raise RnnlensError(
                 f"the colours called {contents.palette} have other groups than the index in "
                 f"{self.index.folder}; call them otherwise, or leave --colours out"
             )
+        self.palette: Palette = palette
 
     def about(self) -> dict[str, Any]:
         """What the page begins with."""
@@ -68,7 +70,7 @@ class CorpusView:
         if asked < 1:
             return answer
         query = replace(query, limit=asked, offset=first)
-        found = Found(self.index, query, question, None, SECONDS)
+        found = Found(self.index, query, question, None, Deadline(SECONDS))
         if found.is_count:
             return {**answer, **self._counts(found, limit)}
         hits = list(found)[:limit]
@@ -77,7 +79,7 @@ class CorpusView:
             "total": found.total,
             "more": len(found) > limit,
             "kinds": list(found.kinds),
-            "hits": self._hits(hits, found.kinds),
+            "hits": self._hits(hits, found),
         }
 
     def _counts(self, found: Found, limit: int) -> dict[str, Any]:
@@ -90,19 +92,23 @@ class CorpusView:
                 "count": row["count"],
                 "words": row["words"],
                 "share": row["share"],
-                "question": narrowed(found.query, [row[name] for name in names]),
+                "question": possible(
+                    self.index, narrowed(found.query, [row[name] for name in names])
+                ),
             }
             for row in rows[:limit]
         ]
-        (total,) = self.index.ask(self.index.compiler.total(found.query), SECONDS).to_pylist()
+        (total,) = self.index.ask(
+            self.index.compiler.total(found.query), found.deadline
+        ).to_pylist()
         return {
             "total": next(iter(total.values())),
             "more": len(rows) > limit,
             "counts": {"names": names, "lines": lines},
         }
 
-    def _hits(self, hits: list[Hit], kinds: tuple[str, ...]) -> list[dict[str, Any]]:
-        strips = self._strips(hits)
+    def _hits(self, hits: list[Hit], found: Found) -> list[dict[str, Any]]:
+        strips, kinds = self._strips(hits, found.deadline), found.kinds
         return [
             {
                 "sentence": hit.sentence, "position": hit.position, "split": hit.split,
@@ -126,10 +132,14 @@ class CorpusView:
         }  # fmt: skip
 
     def _colours(self, groups: list[str], shares: list[float]) -> list[str]:
-        numbers = [self.groups[group] for group in groups]
+        numbers = [self.groups.get(group, -1) for group in groups]
+        if -1 in numbers or None in shares:
+            raise self.index.out_of_range("a group or a share")
         return faded(self.palette.channels[numbers], np.array(shares))
 
-    def _strips(self, hits: list[Hit]) -> list[list[tuple[str, float, str]]]:
+    def _strips(
+        self, hits: list[Hit], deadline: Deadline | None
+    ) -> list[list[tuple[str, float, str]]]:
         """Of each hit the group, share and colour of every kind, from what the index holds."""
         if not hits:
             return []
@@ -142,7 +152,7 @@ class CorpusView:
         table = self.index.ask(
             f"SELECT sentence, position, {columns} FROM words WHERE sentence IN ({some}) "
             f"AND (sentence, position) IN ({places})",
-            SECONDS,
+            deadline,
         )
         rows = {(row["sentence"], row["position"]): row for row in table.to_pylist()}
         strips = []
@@ -156,9 +166,11 @@ class CorpusView:
     def table(self, question: str) -> dict[str, Any]:
         """The answers as comma-separated values; of very many, the first."""
         query = self.index.parsed(question)
-        limit = min(MOST_ROWS, query.limit or MOST_ROWS)
-        found = Found(self.index, replace(query, limit=limit), question, None, SECONDS)
-        return {"csv": as_csv(found.table), "rows": len(found), "left_out": len(found) == MOST_ROWS}
+        one_more = MOST_ROWS + 1
+        query = replace(query, limit=min(one_more, query.limit or one_more))
+        found = Found(self.index, query, question, None, Deadline(SECONDS))
+        table = found.table.slice(0, MOST_ROWS)
+        return {"csv": as_csv(table), "rows": len(table), "left_out": len(found) > MOST_ROWS}
 
     def picture(self, name: str) -> dict[str, Any]:
         """A picture of the whole corpus."""
@@ -174,9 +186,11 @@ def similar_json(
     if row < found.back:
         raise RnnlensError(f"nothing is read into {column} of the first row yet; ask a later one")
     p = asked.answers.probabilities(lens.logits(asked, column, row).double()).numpy()
+    index = index_of(lens)
     near = similar_to(
-        lens, found.kind.id, lens.vector(asked, column, row), p, count, by, semantic=asked.semantic
-    )
+        lens, index, found.kind.id, lens.vector(asked, column, row), p, count, by,
+        semantic=asked.semantic, deadline=Deadline(SECONDS),
+    )  # fmt: skip
     return {
         "kind": found.kind.id,
         "by": by,
@@ -185,8 +199,7 @@ def similar_json(
                 "distance": max(0.0, one.distance), "sentence": one.sentence,
                 "position": one.position, "words": list(one.words), "next": one.next,
                 "text": one.text, "link": link_to(
-                    one.text, one.position, found.kind.id, lens.name,
-                    index_of(lens).link_semantic,
+                    one.text, one.position, found.kind.id, lens.name, index.link_semantic,
                 ),
             }
             for one in near

@@ -21,6 +21,11 @@ class Cursor:
         """The piece at hand."""
         return self.tokens[self.at]
 
+    @property
+    def following(self) -> Token:
+        """The piece after it."""
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+
     def next(self) -> Token:
         """Take the piece at hand; at the end, stay there."""
         token = self.here

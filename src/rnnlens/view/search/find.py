@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.view.frames import data_frame
+from rnnlens.view.search.deadline import Deadline
 from rnnlens.view.search.index import Index
 from rnnlens.view.search.layout import label_column, probability_column
 from rnnlens.view.search.saving import save
@@ -96,11 +97,11 @@ class Found:
         query: Query,
         question: str,
         limit: int | None,
-        seconds: float | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
-        """`seconds`: after which the index gives up, so that nobody waits without end."""
+        """`deadline`: when the index gives up, so that nobody waits without end."""
         self.index, self.question, self.words = index, question, index.manifest.rows
-        self.seconds = seconds
+        self.deadline = deadline
         self.query = replace(query, limit=limit) if query.limit is None else query
         self.kinds = query.kinds
         compiler = index.compiler
@@ -111,13 +112,13 @@ class Found:
     def table(self) -> "pa.Table":
         """The answer as an Arrow table, with names for labels and a link for each word."""
         if self.is_count:
-            return self.index.ask(self.sql, self.seconds)
+            return self.index.ask(self.sql, self.deadline)
         return _with_links(self)
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """What the index answers, a row a word."""
-        return list(self.index.ask(self.sql, self.seconds).to_pylist())
+        return list(self.index.ask(self.sql, self.deadline).to_pylist())
 
     @cached_property
     def total(self) -> int:
@@ -128,7 +129,7 @@ class Found:
         if asked is None or (len(self.rows) < asked and (self.rows or not before)):
             return before + len(self.rows)
         sql = self.index.compiler.total(self.query)
-        return int(self.index.ask(sql, self.seconds)[0][0].as_py())
+        return int(self.index.ask(sql, self.deadline)[0][0].as_py())
 
     def __len__(self) -> int:
         return len(self.table) if self.is_count else len(self.rows)
@@ -136,15 +137,15 @@ class Found:
     def __iter__(self) -> Iterator[Hit]:
         if self.is_count:
             return
-        texts = sentences(self.index, {row["sentence"] for row in self.rows})
+        texts = sentences(self.index, {row["sentence"] for row in self.rows}, self.deadline)
         kind = self.kinds[0] if self.kinds else PREDICTION
         semantic = self.index.link_semantic
         for row in self.rows:
-            words, text = texts[row["sentence"]]
+            words, text = sentence_of(self.index, row, texts)
             yield Hit(
                 row["sentence"], row["position"], row["split"], words, text, row["tag"],
                 row["next"], row["surprisal"],
-                {kind: _said(row, kind, self.index.labels) for kind in self.kinds},
+                {kind: _said(row, kind, self.index) for kind in self.kinds},
                 link_to(text, row["position"], kind, semantic=semantic),
             )  # fmt: skip
 
@@ -165,20 +166,21 @@ class Found:
 
 
 def found(index: Index, question: str, limit: int | None = LIMIT) -> Found:
-    """Ask an index a question of the small language; see `GRAMMAR`."""
+    """Ask an index a question of the small language; see grammar.py."""
     return Found(index, index.parsed(question), question, limit)
 
 
 def sentences(
-    index: Index, numbers: Sequence[int] | set[int]
-) -> dict[int, tuple[tuple[str, ...], str]]:
+    index: Index, numbers: Sequence[int] | set[int], deadline: Deadline | None = None
+) -> dict[int, Sentence]:
     """The words of some sentences by their numbers, and the texts that a lens reads as these."""
     if not numbers:
         return {}
     some = ", ".join(str(int(number)) for number in sorted(numbers))
     table = index.ask(
         f"SELECT sentence, word, text FROM words WHERE sentence IN ({some}) "
-        "ORDER BY sentence, position"
+        "ORDER BY sentence, position",
+        deadline,
     )
     words: dict[int, list[str]] = {}
     texts: dict[int, str] = {}
@@ -187,13 +189,25 @@ def sentences(
         words.setdefault(number, []).append(word)
         if text is not None:
             texts[number] = text
+    if not texts.keys() >= words.keys():
+        raise index.out_of_range("a sentence")
     return {number: (tuple(some), index.readable(texts[number])) for number, some in words.items()}
 
 
-def _said(row: Mapping[str, Any], kind: str, labels: Sequence[str]) -> Said:
+def sentence_of(index: Index, row: Mapping[str, Any], texts: Mapping[int, Sentence]) -> Sentence:
+    """The words and the text of a row's sentence."""
+    words, text = texts[row["sentence"]]
+    if not 0 <= row["position"] < len(words):
+        raise index.out_of_range("a word")
+    return words, text
+
+
+def _said(row: Mapping[str, Any], kind: str, index: Index) -> Said:
     number = row[label_column(kind, 1)]
+    if number is None or not 0 <= number < len(index.labels):
+        raise index.out_of_range("a label")
     return Said(
-        labels[number], row[probability_column(kind, 1)], row[f"{kind}_group"],
+        index.labels[number], row[probability_column(kind, 1)], row[f"{kind}_group"],
         row[f"{kind}_share"],
     )  # fmt: skip
 

@@ -13,25 +13,30 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from rnnlens.errors import RnnlensError
-from rnnlens.files import damaged, is_present, read_json, sha256
+from rnnlens.files import damaged, is_present, read_json
 from rnnlens.probe.stored import ProbesFile
 from rnnlens.run import SHIPPED, Run
-from rnnlens.threads import pool
 from rnnlens.view.pair.notation import escaped
-from rnnlens.view.search.build import LABELS, MAKING, groups_hash
+from rnnlens.view.search.build import MAKING, groups_hash
+from rnnlens.view.search.deadline import Deadline
 from rnnlens.view.search.layout import Contents, Manifest, Names
 from rnnlens.view.search.parse import parsed
-from rnnlens.view.search.place import MANIFEST, index_place
+from rnnlens.view.search.place import LABELS, MANIFEST, index_place
 from rnnlens.view.search.sql import Compiler, text
 from rnnlens.view.search.table import arrow
 from rnnlens.view.search.tree import Query
+from rnnlens.view.search.wholeness import (
+    check_files,
+    check_semantic,
+    out_of_range,
+    read_labels,
+)
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
 _MEMORY = "2GB"  # that a query may take
-_HASHED = 2 * 2**30  # bytes of parts that are compared with their hashes when an index is opened
 
 
 def _database() -> Any:
@@ -57,15 +62,12 @@ def _command(run: Run, place: Path) -> str:
     return f"{words} -o FOLDER" if is_bundled(run) else words
 
 
-def _link_semantic(run: Run, contents: Contents) -> str:
-    """The semantic of an index where a lens begins with another; else nothing."""
-    if contents.probes is None:
-        return ""
+def _semantics(run: Run, probes: str | None) -> tuple[str, ...]:
+    """What the states of a run are asked for by the probes of this hash."""
+    if probes is None:
+        return ("output",)
     file = read_json(run.path / "probes.json", ProbesFile)
-    for one in (file, file.previous):
-        if one and one.sha256 == contents.probes and one.semantics[0] != contents.semantic:
-            return contents.semantic
-    return ""
+    return next(o.semantics for o in (file, file.previous) if o and o.sha256 == probes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,10 @@ class Index:
         for name, one, other in zip(names, was, now, strict=True):
             if one != other:
                 raise RnnlensError(f"the index in {place} is of another {name}; {anew}")
-        index = cls(place, manifest, anew, _link_semantic(run, contents), run)
+        semantics = _semantics(run, contents.probes)
+        check_semantic(place, contents, semantics, anew)
+        other = "" if contents.semantic == semantics[0] else contents.semantic
+        index = cls(place, manifest, anew, other, run)
         index._check()
         return index
 
@@ -110,24 +115,16 @@ class Index:
 
     def _check(self) -> None:
         """Refuse part files that are missing, cut or changed."""
-        parts = self.manifest.parts
-        hashed = sum(part.bytes for part in parts) <= _HASHED
-        labels = self.folder / LABELS
-        wanted = [(labels, -1, self.manifest.labels)]
-        wanted += [(self.folder / part.file, part.bytes, part.sha256) for part in parts]
+        check_files(self.folder, self.manifest, self.remedy)
 
-        def problem(file: tuple[Path, int, str]) -> str:
-            path, size, sha = file
-            if not path.is_file():
-                return "it is missing"
-            if size >= 0 and path.stat().st_size != size:
-                return f"it has {path.stat().st_size:,} bytes and not {size:,}"
-            trusted = not hashed and path != labels
-            return "" if trusted or sha256(path) == sha else "its SHA-256 is not the recorded one"
+    def out_of_range(self, what: str) -> RnnlensError:
+        """What is said of a row that names a label, a group or a word that there is not."""
+        return out_of_range(self.folder, what, self.remedy)
 
-        for file, what in zip(wanted, pool().map(problem, wanted), strict=True):
-            if what:
-                raise damaged(file[0], what, self.remedy)
+    @cached_property
+    def has_tags(self) -> bool:
+        """Whether any word has a part of speech."""
+        return len(self.ask("SELECT 1 FROM words WHERE tag IS NOT NULL LIMIT 1")) > 0
 
     @cached_property
     def names(self) -> Names:
@@ -141,8 +138,8 @@ class Index:
 
     @cached_property
     def _labels(self) -> "pa.Table":
-        table: pa.Table = arrow().parquet.read_table(self.folder / LABELS)
-        return table
+        wanted = len(self.run.vocabulary().labels) if self.run else None
+        return read_labels(self.folder, wanted, self.remedy)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -158,13 +155,21 @@ class Index:
         """The words that the model reads."""
         return frozenset(self.run.vocabulary().inputs if self.run else ())
 
-    def scan(self, columns: Sequence[str]) -> Iterator["pa.Table"]:
+    def scan(
+        self, columns: Sequence[str], deadline: Deadline | None = None
+    ) -> Iterator["pa.Table"]:
         """Some columns of one part after the other: for hundreds of numbers about all words, which
         SQL takes long for.
         """
-        parquet = arrow().parquet
         for part in self.manifest.parts:
-            yield parquet.read_table(self.folder / part.file, columns=list(columns))
+            if deadline:
+                deadline.left()
+            path = self.folder / part.file
+            try:
+                table = arrow().parquet.read_table(path, columns=list(columns))
+            except (OSError, arrow().ArrowException) as error:
+                raise damaged(path, error, self.remedy) from error
+            yield table
 
     @property
     def compiler(self) -> Compiler:
@@ -206,24 +211,32 @@ class Index:
     def _lock(self) -> Lock:
         return Lock()
 
-    def ask(self, sql: str, seconds: float | None = None) -> "pa.Table":
-        """The answer to a single SELECT, which is stopped after some seconds."""
+    def ask(
+        self, sql: str, deadline: Deadline | None = None, *, by_user: bool = False
+    ) -> "pa.Table":
+        """The answer to a single SELECT, which is stopped at the deadline.
+
+        `by_user`: whether the SQL was written by somebody who can mend it.
+        """
         arrow()
         library = _database()
+        limit = deadline or Deadline()
         with self._lock:
-            connection = self._connection
-            self._check_reading(connection, sql)
-            timer = Timer(seconds, connection.interrupt) if seconds else None
+            seconds = limit.left()
+            timer = None
             try:
+                connection = self._connection
+                self._check_reading(connection, sql)
+                timer = Timer(seconds, connection.interrupt) if seconds else None
                 if timer:
                     timer.start()
                 answer: pa.Table = connection.sql(sql).to_arrow_table()
             except library.InterruptException as error:
-                raise RnnlensError(
-                    f"the question took more than {seconds:g} seconds; ask for less"
-                ) from error
+                raise limit.missed() from error
             except library.Error as error:
-                raise RnnlensError(f"DuckDB: {_first_line(error)}; mend the SQL") from error
+                self._check()  # which says what is wrong, where it is a file
+                mend = "mend the SQL" if by_user else f"ask for less, or {self.remedy}"
+                raise RnnlensError(f"DuckDB: {_first_line(error)}; {mend}") from error
             finally:
                 if timer:
                     timer.cancel()
@@ -240,13 +253,11 @@ class Index:
         library = _database()
         try:
             sql.encode()
-            statements = connection.extract_statements(sql)
         except UnicodeEncodeError as error:
             raise RnnlensError(
                 f"character {error.start + 1} of the SQL is no text in UTF-8; write it anew"
             ) from error
-        except library.Error as error:
-            raise RnnlensError(f"DuckDB: {_first_line(error)}; mend the SQL") from error
+        statements = connection.extract_statements(sql)
         if [one.type for one in statements] != [library.StatementType.SELECT]:
             raise RnnlensError("an index is only read: give one SELECT, of the table words")
 

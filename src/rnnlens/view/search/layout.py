@@ -55,9 +55,23 @@ def kind_columns(kind: str, top: int) -> list[str]:
     ]
 
 
+def column_types(contents: "Contents") -> dict[str, str]:
+    """The columns of a part, and their types as Arrow calls them."""
+    types = dict.fromkeys(("sentence", "position", "length"), "int32")
+    types |= dict.fromkeys(("split", "text", "word"), "string")
+    types |= {"unknown": "bool", "tag": "string", "next": "string", "surprisal": "float"}
+    for kind in contents.kinds:
+        names = kind_columns(kind, contents.top)
+        whole = {*names[: contents.top], f"{kind}_rank"}
+        types |= {name: "int32" if name in whole else "float" for name in names}
+        types[f"{kind}_group"] = "string"
+    return types | {pair.column: "float" for pair in contents.pairs}
+
+
 def pairs_of(kinds: Sequence[Kind]) -> tuple[Pair, ...]:
-    """What is compared: each kind with those that feed it and with itself one step back, and
-    those with each other that feed the same kind, as the two memories of a cell do.
+    """What is compared: each kind with those that feed it and with itself one step before, which is
+    the next word where a layer reads backwards, and those with each other that feed the same kind,
+    as the two memories of a cell do.
     """
     there = {kind.id for kind in kinds}
     pairs: dict[Pair, None] = {}
@@ -65,7 +79,7 @@ def pairs_of(kinds: Sequence[Kind]) -> tuple[Pair, ...]:
         sources = [source for source in kind.sources if source.kind in there]
         for source in sources:
             pairs[Pair(kind.id, source.kind, source.back)] = None
-        pairs[Pair(kind.id, kind.id, 1)] = None
+        pairs[Pair(kind.id, kind.id, -1 if kind.reverse else 1)] = None
         beside = [source.kind for source in sources if not source.back]
         for k, one in enumerate(beside):
             pairs |= dict.fromkeys(Pair(one, other) for other in beside[k + 1 :])

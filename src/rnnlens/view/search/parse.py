@@ -1,4 +1,4 @@
-"""From the text of a question to its tree. The grammar is `GRAMMAR`."""
+"""From the text of a question to its tree. The grammar is in grammar.py."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,27 +25,6 @@ from rnnlens.view.search.tree import (
     Unknown,
 )
 
-GRAMMAR = """\
-question   [condition] [count [by KEY, ...]] [sort by NUMBER [asc|desc]] [limit N]
-condition  condition and condition, condition or condition, not condition, (condition), or
-  KIND expects THING [SIGN P]     its dominant group, with a share like that; or a label or labels,
-                                  with that probability together; without P, above all others
-  KIND agrees with KIND, ... [on label]      the same dominant group, or most probable label
-  KIND disagrees with KIND, ... [on label]
-  KIND differs from KIND [SIGN BITS]         Jensen-Shannon, 0 to 1; without BITS, > .5
-  NUMBER SIGN NUMBER
-  FIELD = TEXT, FIELD != TEXT, FIELD in {TEXT, ...}, FIELD like "PATTERN"
-  word is GROUP, next is GROUP, word is unknown
-  before condition, after condition          in the row before or after, of the same sentence
-  within N [before|after] condition          in one of N rows around, before or after
-THING      a GROUP, such as verb; a label, such as "was"; or several, such as {was, were}
-FIELD      word, next (the word that came), tag, split
-NUMBER     a number; surprisal (of the word that came, in bits), position (from 0), length; or
-           KIND entropy, KIND share, KIND rank, KIND came, KIND surprisal, KIND differs from KIND
-KEY        a FIELD, position, length, KIND (its group), or KIND label
-SIGN       = != < <= > >=
-KIND       as the grid names it, such as l2; c2@-1, one step back, in `differs from` alone"""
-
 FIELDS = ("word", "next", "tag", "split")
 WORD_NUMBERS = ("surprisal", "position", "length")
 KIND_NUMBERS = ("entropy", "share", "rank", "came", "surprisal")
@@ -55,6 +34,7 @@ _CLAUSES = ("count", "sort", "limit")
 _STARTS = (*FIELDS, *WORD_NUMBERS, "not", "before", "after", "within", *_CLAUSES)
 RESERVED = {*_STARTS, "and", "or"}  # a kind of such a name is written in backticks
 _FARTHEST = 1000  # rows
+_MOST_ROWS = 2 * _FARTHEST  # that are looked at around one, by conditions in one another
 
 
 def parsed(query: str, names: Names) -> Query:
@@ -68,6 +48,7 @@ class _Parser(Cursor):
     def __init__(self, query: str, names: Names) -> None:
         self.names = names
         self.kinds: dict[str, None] = {}  # that are named
+        self.around = 1  # rows that are looked at, of the condition at hand
         plain = [kind for kind in names.kinds if kind.lower() not in RESERVED]
         super().__init__(query, list(t.tokens(query, plain)))
 
@@ -171,11 +152,20 @@ class _Parser(Cursor):
         word = self.need("before", "after", "within")
         if word != "within":
             return Near((-1,) if word == "before" else (1,), self.nested())
-        count = self.whole(1, _FARTHEST)
+        token, count = self.here, self.whole(1, _FARTHEST)
         way = self.word("before", "after")
         back = () if way == "after" else tuple(range(-count, 0))
         ahead = () if way == "before" else tuple(range(1, count + 1))
-        return Near((*back, *ahead), self.nested())
+        offsets, around = (*back, *ahead), self.around
+        self.around *= len(offsets)
+        if self.around > _MOST_ROWS:
+            raise self.wrong(
+                f"ranges in one another look at {self.around:,} rows, more than {_MOST_ROWS:,}; "
+                "give smaller ones", token,
+            )  # fmt: skip
+        near = Near(offsets, self.nested())
+        self.around = around
+        return near
 
     def field(self, field: str) -> Node:
         token = self.here
@@ -222,6 +212,9 @@ class _Parser(Cursor):
         token, group, labels = self.here, "", tuple[int, ...]()
         if token.sort == t.SIGN and token.value == "{":
             labels = tuple(self.label(one) for one in self.listed())
+        elif token.value.lower() == "group" and self.following.sort == t.STRING:
+            self.next()
+            group = self.group()
         elif token.sort in (t.STRING, t.NAME, t.KIND, t.NUMBER):
             self.next()
             group = "" if token.sort == t.STRING else self.as_group(token.value)

@@ -6,6 +6,7 @@ Every picture goes once through the index. What a corpus or a network does not h
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from shlex import quote
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 from rnnlens.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.semantics import offset
-from rnnlens.view.search.asking import as_kind, as_text, memories, possible
+from rnnlens.view.scores import Scores
+from rnnlens.view.search.asking import as_kind, as_other, as_text, memories, possible
+from rnnlens.view.search.deadline import Deadline
 from rnnlens.view.search.index import Index
 from rnnlens.view.search.layout import Pair, label_column
 from rnnlens.view.search.sql import column
@@ -41,9 +44,9 @@ def picture(lens: GridSource, index: Index, name: str) -> dict[str, Any]:
     if name not in held:
         empty = {"name": name, "missing": "", **dict.fromkeys(PICTURES)}
         try:
-            held[name] = {**empty, name: PICTURES[name](lens, index)}
-        except MissingError as error:
-            held[name] = {**empty, "missing": str(error)}
+            held[name] = {**empty, name: PICTURES[name](lens, index, Deadline(SECONDS))}
+        except MissingError as error:  # which is not held: somebody may provide it meanwhile
+            return {**empty, "missing": str(error)}
     return held[name]
 
 
@@ -55,14 +58,14 @@ def drawn_kinds(index: Index) -> list[str]:
     return list(index.contents.kinds[-MOST_KINDS:])
 
 
-def disagreement(_: GridSource, index: Index) -> dict[str, Any]:
+def disagreement(_: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
     """How often two kinds expect different groups, and different labels."""
     kinds = drawn_kinds(index)
     pairs = list(combinations(kinds, 2))
     if not pairs:
         raise MissingError("The index has one kind alone, so there is nothing to compare.")
-    groups = _differing(index, [f"{kind}_group" for kind in kinds])
-    labels = _differing(index, [label_column(kind, 1) for kind in kinds])
+    groups = _differing(index, [f"{kind}_group" for kind in kinds], deadline)
+    labels = _differing(index, [label_column(kind, 1) for kind in kinds], deadline)
     words = index.manifest.rows
     cells = []
     for k, (a, b) in enumerate(pairs):
@@ -75,12 +78,12 @@ def disagreement(_: GridSource, index: Index) -> dict[str, Any]:
     return {"kinds": kinds, "left_out": len(index.contents.kinds) - len(kinds), "pairs": cells}
 
 
-def turns(lens: GridSource, index: Index) -> dict[str, Any]:
+def turns(lens: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
     """The edges of the network by how far the predictions at their ends are apart, on average."""
     pairs = index.contents.pairs[-MOST_PAIRS:]
     if not pairs:
         raise MissingError("The index compares no kinds.")
-    means, far, there = _divergences(index, [pair.column for pair in pairs])
+    means, far, there = _divergences(index, [pair.column for pair in pairs], deadline)
     feeding = {
         (kind.id, edge.kind, edge.back)
         for kind in (*lens.model.kinds, lens.model.prediction)
@@ -90,7 +93,7 @@ def turns(lens: GridSource, index: Index) -> dict[str, Any]:
     for k, pair in enumerate(pairs):
         if not there[k]:  # as in sentences of one word
             continue
-        asked = f"{as_kind(pair.kind)} differs from {_other(pair)}"
+        asked = f"{as_kind(pair.kind)} differs from {as_other(pair)}"
         question = f"{asked} > {FAR:g} sort by {asked} desc"
         edges.append({
             "kind": pair.kind, "other": pair.name, "sort": _sort(pair, feeding),
@@ -98,11 +101,7 @@ def turns(lens: GridSource, index: Index) -> dict[str, Any]:
             "question": possible(index, question),
         })  # fmt: skip
     edges.sort(key=lambda edge: -edge["bits"])
-    return {"far": FAR, "edges": edges}
-
-
-def _other(pair: Pair) -> str:
-    return as_kind(pair.other) + (f"@{-pair.back:+d}" if pair.back else "")
+    return {"far": FAR, "left_out": len(index.contents.pairs) - len(pairs), "edges": edges}
 
 
 def _sort(pair: Pair, feeding: set[tuple[str, str, int]]) -> str:
@@ -112,7 +111,7 @@ def _sort(pair: Pair, feeding: set[tuple[str, str, int]]) -> str:
     return "step" if pair.back else "beside"
 
 
-def surprise(_: GridSource, index: Index) -> dict[str, Any]:
+def surprise(_: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
     """How surprised the model is by how undecided it was, as a density of words."""
     if not index.contents.follows:
         raise MissingError(
@@ -126,7 +125,7 @@ def surprise(_: GridSource, index: Index) -> dict[str, Any]:
         f"SELECT floor({entropy} / {width})::INT AS x, "
         f"least(floor(surprisal / {width})::INT, {_HIGH - 1}) AS y, count(*) AS words "
         "FROM words WHERE surprisal IS NOT NULL GROUP BY x, y ORDER BY x, y",
-        SECONDS,
+        deadline,
     ).to_pylist()
     if not rows:
         raise MissingError("No word of this corpus has another after it.")
@@ -145,7 +144,7 @@ def surprise(_: GridSource, index: Index) -> dict[str, Any]:
     }
 
 
-def by_tag(lens: GridSource, index: Index) -> dict[str, Any]:
+def by_tag(lens: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
     """How often the two memories of a layer expect different groups, by part of speech."""
     pairs = memories(index, lens.model.kinds)[-8:]
     if not pairs:
@@ -159,7 +158,7 @@ def by_tag(lens: GridSource, index: Index) -> dict[str, Any]:
     rows = index.ask(
         f"SELECT tag, count(*) AS words, {counts} FROM words WHERE tag IS NOT NULL "
         "GROUP BY tag ORDER BY words DESC, tag",
-        SECONDS,
+        deadline,
     ).to_pylist()
     if not rows:
         raise MissingError("This corpus has no parts of speech.")
@@ -175,12 +174,17 @@ def by_tag(lens: GridSource, index: Index) -> dict[str, Any]:
     return {"pairs": shown}
 
 
-def reach(lens: GridSource, index: Index) -> dict[str, Any]:
+def reach(lens: GridSource, index: Index, _: Deadline) -> dict[str, Any]:
     """How much each kind tells of the labels around, as `rnnlens eval --horizon` measured it."""
     rows: Sequence[Mapping[str, Any]] = lens.scores.reach
+    if not rows and lens.run and lens.hashes:  # perhaps it was measured after the run was opened
+        rows = Scores.read(lens.run.path, lens.hashes[1]).reach
     if not rows:
-        where = lens.run.path if lens.run else "RUN"
-        raise MissingError(f"It was not measured yet; run: rnnlens eval {where} --horizon 4")
+        where = quote(str(lens.run.path)) if lens.run else "RUN"
+        raise MissingError(
+            f"It was not measured yet; run: rnnlens eval {where} --horizon 4, and open the page "
+            "again"
+        )
     known = set(index.contents.kinds) if index.contents.follows else set()
     cells = []
     for row in rows:
@@ -202,11 +206,11 @@ def _told(row: Mapping[str, Any]) -> float | None:
     return max(0.0, 1 - math.log(left) / math.log(all_))
 
 
-def _differing(index: Index, columns: Sequence[str]) -> list[int]:
+def _differing(index: Index, columns: Sequence[str], deadline: Deadline) -> list[int]:
     """For each two columns, how many words have another value in one than in the other."""
     pairs = list(combinations(range(len(columns)), 2))
     counts = np.zeros(len(pairs), np.int64)
-    for table in index.scan(columns):
+    for table in index.scan(columns, deadline):
         codes = [_codes(table[name], index.names.groups) for name in columns]
         counts += [np.count_nonzero(codes[a] != codes[b]) for a, b in pairs]
     return [int(count) for count in counts]
@@ -220,10 +224,12 @@ def _codes(values: Any, names: Sequence[str]) -> NDArray[np.int64]:
     return np.asarray(places)
 
 
-def _divergences(index: Index, columns: Sequence[str]) -> tuple[list[float], list[int], list[int]]:
+def _divergences(
+    index: Index, columns: Sequence[str], deadline: Deadline
+) -> tuple[list[float], list[int], list[int]]:
     """Of columns of bits the mean, how many are large, and how many there are."""
     total, far, there = (np.zeros(len(columns)) for _ in range(3))
-    for table in index.scan(columns):
+    for table in index.scan(columns, deadline):
         bits = np.stack([np.asarray(table[name], np.float64) for name in columns])  # NaN: none
         there += np.isfinite(bits).sum(1)
         far += (bits > FAR).sum(1)
@@ -232,7 +238,7 @@ def _divergences(index: Index, columns: Sequence[str]) -> tuple[list[float], lis
     return means.tolist(), far.astype(int).tolist(), there.astype(int).tolist()
 
 
-PICTURES: dict[str, Callable[[GridSource, Index], dict[str, Any]]] = {
+PICTURES: dict[str, Callable[[GridSource, Index, Deadline], dict[str, Any]]] = {
     "disagreement": disagreement,
     "turns": turns,
     "surprise": surprise,

@@ -5,7 +5,7 @@ from pathlib import Path
 from rnnlens.files import is_present
 from rnnlens.run import Run
 
-MANIFEST = "manifest.json"
+MANIFEST, LABELS = "manifest.json", "labels.parquet"
 
 
 def index_place(run: Run, folder: Path | None = None) -> Path:

@@ -215,6 +215,7 @@ class TurnEdges(Answer):
     """Where along the network the prediction turns."""
 
     far: DivergenceBits
+    left_out: Count = Field(description="edges beyond the most that are ranked")
     edges: list[TurnEdge] = Field(description="the largest first")
 
 

@@ -1,4 +1,4 @@
-"""Questions about a run's corpus. They wait for each other, and nobody who types waits for them."""
+"""Questions about a run's corpus. They queue for each other, apart from those of who types."""
 
 from collections.abc import Callable
 from typing import Any

@@ -771,6 +771,8 @@ export interface TurnEdge {
 /** Where along the network the prediction turns. */
 export interface TurnEdges {
   far: DivergenceBits;
+  /** edges beyond the most that are ranked */
+  left_out: Count;
   /** the largest first */
   edges: TurnEdge[];
 }

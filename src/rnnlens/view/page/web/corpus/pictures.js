@@ -24,7 +24,8 @@ const SORTS = [
       disagreement?.left_out ? ` ${thousands(disagreement.left_out)} kinds farther from the prediction are left out.` : ""}`,
     draw: ({ disagreement }, width, choice, measure) => disagreement && drawDisagreement(disagreement, width, choice === "labels", measure) },
   { name: "turns", title: "Where the prediction turns", choices: [["feeds", "along the network"], ["step", "from step to step"], ["beside", "side by side"]],
-    help: () => "Mean divergence between the predictions at both ends of an edge, in bits, the largest first.",
+    help: ({ turns }) => `Mean divergence between the predictions at both ends of an edge, in bits, the largest first.${
+      turns?.left_out ? ` ${thousands(turns.left_out)} edges farther from the prediction are left out.` : ""}`,
     draw: ({ turns }, width, choice, measure) => turns && drawTurns(turns, width, choice, measure) },
   { name: "surprise", title: "Surprise against doubt",
     help: () => "Words by how undecided the prediction was and how surprising what came. On the line they are the same.",

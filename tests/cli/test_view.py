@@ -8,9 +8,22 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
+from tests.view.conftest import formula_run
+from tests.view.search.conftest import build, corpus_text
 
 from rnnlens.cli.view import unique_names
 from rnnlens.run import Run
+from rnnlens.view.opening import opened
+
+
+@pytest.fixture
+def indexed_elsewhere(tmp_path):
+    """A run, and the folder of its index, which is not in the run's."""
+    corpus = tmp_path / "words.conllu"
+    corpus.write_text(corpus_text(4))
+    run = formula_run(tmp_path / "formula")
+    build(opened(Run(run)), corpus)
+    return run, (run / "index").rename(tmp_path / "elsewhere")
 
 
 def test_runs_are_called_by_their_folders(tmp_path):
@@ -47,6 +60,21 @@ def test_several_runs_are_served_in_colours_of_ones_own_until_interrupted(traine
         finally:
             process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) in (0, 130, -signal.SIGINT)
+
+
+def test_an_index_elsewhere_is_asked_and_another_run_s_refused(
+    command, indexed_elsewhere, trained_run, tmp_path, monkeypatch
+):
+    run, folder = indexed_elsewhere
+    served = {}
+    monkeypatch.setattr("rnnlens.view.page.server.app.serve", lambda some, *_: served.update(some))
+    assert command("view", run, "--index", folder, "--no-browser").code == 0
+    assert served[run.name].summary()["corpus"]
+    refused = command("view", run, "--index", tmp_path / "none", "--no-browser")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "has no index; make one: rnnlens index" in refused.err
+    other = command("view", trained_run, "--index", folder, "--no-browser")
+    assert (other.code, "is of another model" in other.err) == (2, True)
 
 
 # SIGINT is ignored, as in a background job; SIGHUP is not, also where the tests run under nohup.

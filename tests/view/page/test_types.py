@@ -49,9 +49,9 @@ def test_a_model_that_may_hold_more_is_refused():
 
 READS = {  # what a module may write, and what tsc says of it
     "grid.columns[0].letter": "",
-    "grid.rows[0][0].wanted?.[2]": "",
+    "grid.rows[0][0]?.wanted?.[2]": "",
     "grid.columns[0].colour": "'colour' does not exist on type 'Column'",
-    "grid.rows[0][0].top[0][2]": "has no element at index '2'",
+    "grid.rows[0][0]?.top[0][2]": "has no element at index '2'",
     "grid.columns[0].perplexity.toFixed(1)": "is possibly 'null'",
     "grid.version === 2": "have no overlap",
     '(await ask("api/divergence", { pairs: [] })).exact': "'exact' does not exist",

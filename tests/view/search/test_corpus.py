@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 from typing import Any
 
@@ -167,6 +168,19 @@ def test_states_like_one_of_a_text(indexed, grids):
     assert (back["near"][0]["sentence"], back["near"][0]["position"]) == (3, 0)
     with pytest.raises(RnnlensError, match="nothing is read into c2@-1 of the first row"):
         similar_json(indexed, text, None, "c2@-1", 0, 4, "cosine")
+
+
+def test_colours_of_other_groups_under_the_same_name_are_refused(tmp_path, corpus_file):
+    run = Run(formula_run(tmp_path / "run"))
+    colours = run.colours()
+    first = next(iter(colours["groupings"].values()))
+    run.write_colours({**colours, "groupings": {"own": first}})
+    build(opened(run), corpus_file)
+    assert CorpusView(opened(run)).about()["groups"] == first["colours"]
+    mine = tmp_path / "mine.json"
+    mine.write_text(json.dumps({"colours": {"OTHER": "#123456"}, "groups": {}}))
+    with pytest.raises(RnnlensError, match="the colours called own have other groups"):
+        CorpusView(opened(run, mine))
 
 
 def test_names_are_written_as_questions_want_them():

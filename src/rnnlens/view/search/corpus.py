@@ -30,6 +30,11 @@ class CorpusView:
         contents = self.index.contents
         self.palette: Palette = lens.palettes_for(contents.semantic)[contents.palette]
         self.groups = {group: k for k, group in enumerate(self.palette.groups)}
+        if not {*self.index.names.groups} <= self.groups.keys():
+            raise RnnlensError(
+                f"the colours called {contents.palette} have other groups than the index in "
+                f"{self.index.folder}; call them otherwise, or leave --colours out"
+            )
 
     def about(self) -> dict[str, Any]:
         """What the page begins with."""

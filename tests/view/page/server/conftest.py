@@ -1,21 +1,27 @@
 """What tests of the server share."""
 
 import logging
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.view.search.conftest import build, corpus_text
 
+from rnnlens.run import Run
 from rnnlens.view.lens import Lens
+from rnnlens.view.opening import opened
 
 
 @pytest.fixture(scope="session")
 def searched(formula: Lens, tmp_path_factory: pytest.TempPathFactory) -> Lens:
-    """A lens whose run has an index, with states."""
-    corpus = tmp_path_factory.mktemp("searched") / "words.conllu"
-    corpus.write_text(corpus_text(12))
-    build(formula, corpus, "fp16")
-    return formula
+    """The same lens of a run that has an index, with states."""
+    assert formula.run
+    folder = tmp_path_factory.mktemp("searched")
+    (folder / "words.conllu").write_text(corpus_text(12))
+    lens = opened(Run(Path(shutil.copytree(formula.run.path, folder / "formula"))))
+    build(lens, folder / "words.conllu", "fp16")
+    return lens
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_the_runs_are_listed(client):
         "id": "formula", "title": "formula · LSTM 4 × 2", "labels": 23,
         "semantics": ["output", "input", "output+1"], "palettes": ["coarse", "universal"],
         "examples": ["the dogs near the old house see a bird ."], "probes": True,
-        "training": None,
+        "corpus": False, "training": None,
     }  # fmt: skip
     assert (second["id"], second["probes"], second["semantics"]) == ("bare", False, [])
 
@@ -207,8 +207,8 @@ def test_the_schema_names_every_question_and_its_problems(client):
     found = client.get("/api/openapi.json").json()
     assert set(found["paths"]) == {
         "/api/runs", "/api/grid", "/api/divergence", "/api/follow", "/api/turns", "/api/accuracy",
-        "/api/standalone", "/api/written", "/api/continue", "/api/figure",
-        "/api/publish",
+        "/api/standalone", "/api/written", "/api/continue", "/api/figure", "/api/corpus",
+        "/api/find", "/api/table", "/api/picture", "/api/similar", "/api/publish",
     }  # fmt: skip
     assert "HTTPValidationError" not in found["components"]["schemas"]
     for path in found["paths"].values():

@@ -120,7 +120,7 @@ def test_html_embeds_the_grid_and_the_view(show, lens):
     assert found["view"] == {
         "run": "tiny", "text": SENTENCE, "beside": None, "semantic": "output", "palette": "coarse",
         "density": "bars", "kinds": None, "naming": "both", "bars": 3, "pins": [], "focus": None,
-        "follow": None, "turns": False, "page": "grid", "edits": [],
+        "follow": None, "turns": False, "page": "grid", "edits": [], "find": None,
     }  # fmt: skip
     flags = "--density compact --kinds h2,x,c1@-1 --bars 5 --symbols --semantic input".split()
     asked = embedded(show("html", *flags))["view"]

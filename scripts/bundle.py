@@ -40,7 +40,7 @@ class Recipe(NamedTuple):
 
 _NO_DROPOUT = "--dropout-words 0 --dropout-input 0 --dropout-output 0 --dropout-weight 0"
 RECIPES = {
-    "english-news": Recipe(fit="--probe shared --semantic output,input"),
+    "english-news": Recipe(fit="--probe shared --semantic output,input", eval="--used --horizon 4"),
     "english-tags": Recipe(  # small, so that there is room for it
         "--task tag --bidirectional --width 32 --min-count 5 --epochs 8 --learning-rate 0.005 "
         "--dropout-input 0.1 --dropout-hidden 0.1 --dropout-output 0.1 --dropout-weight 0"

@@ -139,8 +139,9 @@ def test_a_title_only_if_asked():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", figure.ENDINGS)
-@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize(
+    ("ending", "compact"), zip(figure.ENDINGS, [False, True, False], strict=True)
+)
 def test_odd_words_and_labels_are_drawn_without_a_warning(ending, compact):
     found = grid(ODD, tuple(ODD))
     assert figure.draw(found, ending, Style(ALL, compact=compact, title=ODD[0])).data

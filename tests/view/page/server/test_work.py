@@ -37,7 +37,7 @@ def test_too_much_work_is_turned_away_and_the_rest_is_done():
     async def ask():
         work = Work(at_once=2, waiting=3)
         five = [asyncio.create_task(work.do(Client(), slow)) for _ in range(5)]
-        while work.waiting < 3:
+        while work.waiting < 3 or now[0] < 2:
             await asyncio.sleep(0.01)
         with pytest.raises(HTTPException, match="503") as refused:
             await work.do(Client(), slow)

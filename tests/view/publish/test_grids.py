@@ -20,6 +20,7 @@ from rnnlens.view.lens import Lens
 from rnnlens.view.opening import opened
 from rnnlens.view.publish.pack import packed
 from rnnlens.view.publish.quantised import Precision
+from rnnlens.view.source import joined_steps
 
 TEXTS = ("the dog sees zebra <b> 12 the the", "")
 Asked = tuple[int, str, dict[str, Any]]
@@ -32,7 +33,7 @@ def sent(lens: Lens, precision: Precision = "fp16") -> dict[str, Any]:
 
 def of_python(lens: Lens, asked: dict[str, Any]) -> Any:
     """A grid as the server sends it."""
-    return json.loads(json.dumps(lens.part(**{"limit": 100, **asked})))
+    return json.loads(json.dumps(joined_steps(lens.steps(**{"limit": 100, **asked}))))
 
 
 def every_grid(lenses: Sequence[Lens], texts: Sequence[str], first: int = 0) -> list[Asked]:
@@ -61,6 +62,21 @@ def test_grids_are_those_of_python(formula, formulas):
     sets, others = of_sets(formulas["gru"]), of_others(formula)
     lenses = [formula, *formulas.values(), sets, others]
     assert wrong(lenses, every_grid(lenses, TEXTS)) == []
+
+
+@pytest.mark.slow
+def test_only_the_columns_that_are_asked_for_are_answered(formula):
+    some = [["h2", "y"], ["c1@-1", "x", "h2", "l1", "f1", "y"], None, ["nothing"], ["h2"]]
+    more = {"text": f"{TEXTS[0]} dog", "previous": TEXTS[0], "have": 8}
+    asked: list[Asked] = [
+        (0, "api/grid", {**question, "columns": columns, "semantic": semantic})
+        for columns in some
+        for semantic in formula.semantics
+        for question in ({"text": TEXTS[0]}, more)
+    ]
+    assert wrong([formula], asked) == []
+    rows = of_python(formula, asked[0][2])["rows"]
+    assert sum(state is not None for state in rows[0]) == 2
 
 
 @pytest.mark.slow

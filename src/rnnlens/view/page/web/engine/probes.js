@@ -59,7 +59,6 @@ export class Stack {
       bias: tensors.vector(one.bias),
       labelBias: one.label_bias === null ? null : tensors.vector(one.label_bias).map((own, label) => own + (shared?.[label] ?? 0)),
     }));
-    this.groups = groupsOf(kinds.length);
     this.count = this.labels?.rows ?? this.probes[0].map.rows; // of labels
     this.in = room.take(Math.max(...this.probes.map(({ map }) => map.stride)));
     this.narrow = room.take((this.labels?.stride ?? 0) * (kinds.length + 1)); // coordinates, of groups and of those left over
@@ -72,20 +71,20 @@ export class Stack {
   }
 
   /**
-   * Add what the states of all kinds say to a block of logits that holds the constants.
-   * @param {Float32Array[]} states @param {number} block
+   * Add what the states of some kinds say to a block of logits that holds the constants.
+   * @param {number[]} kinds their numbers @param {Float32Array[]} states @param {number} block
    */
-  add(states, block) {
-    const { labels, machine, probes, narrow, groups } = this, { floats, kernels } = machine;
-    probes.forEach(({ map, bias }, k) => {
-      const group = k >> 2, lane = k & 3, own = block + group * this.count * 4 + lane;
-      machine.put(this.prepared(k, states[k]), this.in, map.stride);
+  add(kinds, states, block) {
+    const { labels, machine, narrow } = this, { floats, kernels } = machine, groups = groupsOf(kinds.length);
+    kinds.forEach((kind, k) => {
+      const { map, bias } = this.probes[kind], group = k >> 2, lane = k & 3, own = block + group * this.count * 4 + lane;
+      machine.put(this.prepared(kind, states[k]), this.in, map.stride);
       if (!labels) return kernels.product(map.at, this.in, own, map.rows, map.stride, 4);
       const start = narrow + group * labels.stride * 4, [at, step] = group < groups ? [start + lane, 4] : [start + lane * labels.stride, 1];
       for (let j = 0; j < labels.stride; j++) floats[at + step * j] = bias[j] ?? 0;
       kernels.product(map.at, this.in, at, map.rows, map.stride, step);
     });
-    if (labels) kernels.products(labels.at, narrow, block, labels.rows, labels.stride, probes.length);
+    if (labels) kernels.products(labels.at, narrow, block, labels.rows, labels.stride, kinds.length);
   }
 
   /** A state as its map takes it. @param {number} k @param {Float32Array} state */

@@ -39,51 +39,55 @@ export class Rows {
     this.computed = 0; // rows so far, for those who measure
     const all = Object.keys(semantics), labels = Math.max(...all.map((one) => answersTo(one).names.length));
     const groups = Math.max(...Object.values(palettes).flatMap((some) => Object.values(some).map((one) => one.groups.length)));
-    const size = labels * padded(Math.max(...all.map((one) => this.kinds(one).length)));
+    const size = labels * padded(Math.max(...all.map((semantic) => this.kinds({ semantic, kinds: null }).length)));
     this.encoder = new Encoder(labels, groups, machine);
     this.block = machine.room.take(size);
     this.number = machine.room.take(4); // that a model predicts
-    /** @type {Map<string, number>} */
-    this.constants = new Map(all.map((one) => [one, machine.room.take(this.sizeOf(one, answersTo(one)))]));
-    machine.whenStarted(() => all.forEach((one) => this.putConstants(one, answersTo(one))));
+    /** @type {Map<string, {at: number, kinds: string}>} what a block begins with, for which kinds */
+    this.constants = new Map(all.map((one) => [one, { at: machine.room.take(size), kinds: "" }]));
     /** @type {Recent<string, Kept>} */
     this.recent = new Recent(Math.max(4, Math.floor(ROOM / (4 * size))));
   }
 
-  /** The kinds whose states are asked, in the order of the block. @param {string} semantic */
-  kinds(semantic) {
+  /** The kinds whose states are asked, in the order of the block. @param {Pick<Request, "semantic" | "kinds">} asked */
+  kinds({ semantic, kinds }) {
     const own = this.predicts && this.semantics[semantic].of_model;
-    return [...(this.probes?.kinds ?? []), ...(own ? [PREDICTION] : [])];
+    const every = [...(this.probes?.kinds ?? []), ...(own ? [PREDICTION] : [])];
+    return kinds ? every.filter((kind) => kinds.has(kind)) : every;
   }
 
-  /** @param {string} semantic @param {Answers} answers */
-  sizeOf(semantic, answers) {
-    return answers.names.length * padded(this.kinds(semantic).length);
+  /** The numbers of a block. @param {Request} asked */
+  sizeOf(asked) {
+    return asked.answers.names.length * padded(this.kinds(asked).length);
   }
 
-  /** What a block of logits begins with. @param {string} semantic @param {Answers} answers */
-  putConstants(semantic, answers) {
-    const at = this.constants.get(semantic) ?? 0, { floats } = this.machine, labels = answers.names.length;
-    this.kinds(semantic).forEach((kind, k) => {
-      const own = kind === PREDICTION;
-      const values = own ? this.session.network.bias : this.probes?.stack(semantic).constants(k);
-      if (!values || (own && answers.scale)) return;
-      const start = at + (k >> 2) * labels * 4 + (k & 3);
-      for (let label = 0; label < labels; label++) floats[start + 4 * label] = values[label];
+  /** Where what a block of logits begins with is. @param {Request} asked */
+  constantsOf(asked) {
+    const { floats } = this.machine, { semantic, answers } = asked, labels = answers.names.length, kinds = this.kinds(asked);
+    const held = this.constants.get(semantic) ?? { at: 0, kinds: "" };
+    if (held.kinds === kinds.join(" ")) return held.at;
+    kinds.forEach((kind, k) => {
+      const own = kind === PREDICTION, start = held.at + (k >> 2) * labels * 4 + (k & 3);
+      const values = own ? this.session.network.bias : this.probes?.stack(semantic).constants(this.probes.kinds.indexOf(kind));
+      const none = !values || (own && answers.scale);
+      for (let label = 0; label < labels; label++) floats[start + 4 * label] = none ? 0 : values[label];
     });
+    held.kinds = kinds.join(" ");
+    return held.at;
   }
 
   /**
    * Leave the logits of a row in the block.
    * @param {Request} asked @param {(kind: string) => Float32Array | undefined} stateOf
    */
-  fill({ semantic, answers }, stateOf) {
-    const { floats } = this.machine, labels = answers.names.length, start = this.constants.get(semantic) ?? 0;
-    floats.copyWithin(this.block, start, start + this.sizeOf(semantic, answers));
-    const states = (this.probes?.kinds ?? []).map((kind) => stateOf(kind) ?? new Float32Array(0));
-    if (states.length) this.probes?.stack(semantic).add(states, this.block);
-    const y = this.kinds(semantic).length > states.length ? stateOf(PREDICTION) : undefined;
-    if (y) this.predict(y, this.block + (states.length >> 2) * labels * 4 + (states.length & 3), answers);
+  fill(asked, stateOf) {
+    const { floats } = this.machine, { semantic, answers } = asked, kinds = this.kinds(asked), start = this.constantsOf(asked);
+    floats.copyWithin(this.block, start, start + this.sizeOf(asked));
+    const probed = kinds.filter((kind) => kind !== PREDICTION), count = probed.length;
+    const numbers = probed.map((kind) => this.probes?.kinds.indexOf(kind) ?? 0);
+    if (count) this.probes?.stack(semantic).add(numbers, probed.map((kind) => stateOf(kind) ?? new Float32Array(0)), this.block);
+    const y = kinds.length > count ? stateOf(PREDICTION) : undefined;
+    if (y) this.predict(y, this.block + (count >> 2) * answers.names.length * 4 + (count & 3), answers);
     this.computed++;
   }
 
@@ -105,8 +109,9 @@ export class Rows {
   async visit(asked, first, last, pause, work) {
     const { session, machine } = this, { ids, edits } = asked;
     const prefixes = session.prefixes.of(ids.slice(0, last)), alone = session.network.forwards && !edits;
-    const key = (/** @type {number} */ t) => (alone || t < 0 ? `${prefixes[t + 1]} ${asked.semantic} ${asked.palette}` : "");
-    const begin = this.semantics[asked.semantic].columns.some(({ back }) => back) ? first - 1 : first;
+    const way = [asked.semantic, asked.palette, ...(asked.kinds ?? [])].join(" "), kinds = this.kinds(asked);
+    const key = (/** @type {number} */ t) => (alone || t < 0 ? `${prefixes[t + 1]} ${way}` : "");
+    const begin = this.semantics[asked.semantic].columns.some(({ kind, back }) => back && kinds.includes(kind)) ? first - 1 : first;
     const kept = new Map(steps(begin, last).map((t) => [t, key(t) ? this.recent.get(key(t)) : undefined]));
     const missing = steps(Math.max(begin, 0), last).find((t) => !kept.get(t));
     const reading = missing === undefined ? null : await session.read(ids, missing, last, edits, pause);
@@ -129,7 +134,7 @@ export class Rows {
     /** @type {Map<number, Map<string, Encoded>>} */ const rows = new Map();
     await this.visit(asked, first, last, pause, (t, kept, key) => {
       const encodings = kept ?? this.encodings(asked);
-      const size = this.sizeOf(asked.semantic, asked.answers);
+      const size = this.sizeOf(asked);
       if (!kept && key && (t <= first || t >= last - NEXT || !this.session.network.causal)) {
         this.recent.put(key, { encodings, logits: this.machine.floats.slice(this.block, this.block + size) });
       }
@@ -139,14 +144,14 @@ export class Rows {
   }
 
   /** The encodings of what is in the block. @param {Request} asked */
-  encodings({ semantic, palette, answers }) {
-    const colours = this.palettes[this.semantics[semantic].palettes][palette];
-    return this.encoder.encode(this.block, this.kinds(semantic).length, answers.names.length, colours, answers);
+  encodings(asked) {
+    const { answers } = asked, colours = this.palettes[this.semantics[asked.semantic].palettes][asked.palette];
+    return this.encoder.encode(this.block, this.kinds(asked).length, answers.names.length, colours, answers);
   }
 
   /** What is in the block with what really came. @param {Request} asked @param {number} t @param {Encoding[]} encodings */
   asked(asked, t, encodings) {
-    const kinds = this.kinds(asked.semantic), wanted = kinds.map((kind) => this.wanted(asked, kind, t));
+    const kinds = this.kinds(asked), wanted = kinds.map((kind) => this.wanted(asked, kind, t));
     const outcomes = this.encoder.outcomes(this.block, encodings, wanted, asked.answers.names.length);
     return new Map(kinds.map((kind, k) => [kind, { encoding: encodings[k], outcome: outcomes[k], wanted: wanted[k] }]));
   }
@@ -166,7 +171,7 @@ export class Rows {
   async each(asked, first, last, work, pause) {
     const earlier = new Set(this.semantics[asked.semantic].columns.filter(({ back }) => back).map(({ kind }) => kind));
     await this.visit(asked, first, last, pause, (t) => {
-      this.kinds(asked.semantic).forEach((kind, k) => {
+      this.kinds(asked).forEach((kind, k) => {
         if (t >= first || earlier.has(kind)) work(kind, t, this.logits(k, asked.answers.names.length));
       });
     });
@@ -182,7 +187,7 @@ export class Rows {
 
   /** What one state says of every label. @param {Request} asked @param {string} kind @param {Float32Array} state */
   logitsOf(asked, kind, state) {
-    const kinds = this.kinds(asked.semantic);
+    const kinds = this.kinds(asked);
     this.fill(asked, (one) => (one === kind ? state : this.session.zeros.get(one)));
     return this.logits(kinds.indexOf(kind), asked.answers.names.length);
   }

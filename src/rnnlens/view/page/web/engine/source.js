@@ -24,7 +24,8 @@ import { parsed } from "./why/edits.js";
 /**
  * A sentence under a semantic and a palette, as words and as labels.
  * @typedef {{text: string, words: string[], ids: number[], came: number[], semantic: string, palette: string,
- *   answers: import("./text.js").Answers, leftOut: number, edits: TextEdits | null, dropped: string[]}} Request
+ *   answers: import("./text.js").Answers, leftOut: number, edits: TextEdits | null, dropped: string[],
+ *   kinds: Set<string> | null}} Request whose states are wanted; null: all
  */
 /** @typedef {import("./session.js").Changes} Changes */
 
@@ -96,8 +97,14 @@ export class GridSource {
       text, words, ids, came: this.text.came(ids), semantic: chosen,
       palette: palette && Object.hasOwn(palettes, palette) ? palette : names[0], // colours of another semantic are none here
       answers: this.answers(chosen), leftOut: every.length - words.length,
-      edits: made.edits.length ? made : null, dropped,
+      edits: made.edits.length ? made : null, dropped, kinds: null,
     };
+  }
+
+  /** The same about the states that some columns show; where there are edits, about all. @param {Request} asked @param {string[] | null} columns */
+  shown(asked, columns) {
+    const kinds = this.columnsFor(asked.semantic).filter(({ id }) => columns?.includes(id)).map(({ kind }) => kind);
+    return kinds.length && !asked.edits ? { ...asked, kinds: new Set(kinds) } : asked;
   }
 
   /** Refuse a text of which words are left out. @param {Request} asked */
@@ -119,7 +126,8 @@ export class GridSource {
    */
   async grid(question, pause) {
     const { text, semantic = null, palette = null, previous = "", have = 0, limit = LIMIT } = question;
-    const asked = this.request(text, semantic, palette, question.edits, question.lenient), count = asked.ids.length;
+    const asked = this.shown(this.request(text, semantic, palette, question.edits, question.lenient), question.columns ?? null);
+    const count = asked.ids.length;
     const known = this.text.encode(this.words(previous).slice(0, LONGEST));
     let first = Math.min(firstNew(asked.ids, known, this.offset(asked.semantic)),
       firstOther(asked.edits?.edits ?? [], parsed(question.previous_edits ?? [])));
@@ -180,6 +188,7 @@ export class GridSource {
     for (let t = first; t < last; t++) {
       rows.push(columns.map(({ kind, back }) => {
         const found = encoded.get(t - back)?.get(kind);
+        if (!found && asked.kinds && !asked.kinds.has(kind)) return null;
         if (!found) throw new Error(`nothing is known of ${kind} at ${t - back}`);
         named.push(...found.encoding.labels, ...(found.wanted < 0 ? [] : [found.wanted]));
         return { ...stateJson(found.encoding, found.outcome, found.wanted, names, palette), unread: t < back };

@@ -20,6 +20,14 @@ except BaseException as error:
 COMMAND = [sys.executable, "-m", "rnnlens", "show", "nowhere", "the dog"]
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """Ctrl-C is not ignored, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["argparse", "torch"])
 def test_imports_can_be_interrupted(tmp_path, module):

@@ -140,7 +140,7 @@ def test_a_title_only_if_asked():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("ending", "compact"), zip(figure.ENDINGS, [False, True, False], strict=True)
+    ("ending", "compact"), list(zip(figure.ENDINGS, [False, True, False], strict=True))
 )
 def test_odd_words_and_labels_are_drawn_without_a_warning(ending, compact):
     found = grid(ODD, tuple(ODD))

@@ -10,7 +10,7 @@ def test_a_run_is_published_and_its_size_said(command, tmp_path):
     answer = command("publish", "brackets", "-o", path, *flags)
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith(f"{path}: 0.")
-    assert "MB, of network 0." in answer.out
+    assert "MB; before packing: " in answer.out
     assert '"text":"( [ ] )"' in path.read_text(encoding="utf-8")
 
 

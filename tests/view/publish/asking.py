@@ -124,7 +124,8 @@ class Chance:
         units = self.mostly(self.pick("", "", "[0]", "[1-2]", "[0,3]"), "[9]")
         row = self.mostly(self.random.randint(1, 3), 9)
         way = self.pick(
-            "=0", "=0.5", "*0.5", "*-2", "=freeze", "=@1", "=@2", f"=@1:{self.words()}",
+            "=0", "=0.5", "*0.5", self.mostly("*-2", self.pick("=1e30", "*1e38")), "=freeze",
+            "=@1", "=@2", f"=@1:{self.words()}",
             self.mostly("=-1", "=x"), f"+{self.label()}", f"-{self.label()}",
             f"+2.5:{self.label()}",
         )  # fmt: skip

@@ -75,6 +75,25 @@ def test_readings_are_those_of_python(lenses):
 
 
 @pytest.mark.slow
+def test_what_is_too_large_and_what_follows_two_texts():
+    """An edit beyond numbers is refused for what it is; after a pair any text is read again."""
+    lenses = [opened(run_at(name)) for name in ("brackets", "waves")]
+    grids: list[tuple[int, str, Any]] = [
+        (0, "api/grid", {"text": "( [ ]", "edits": [edit]})
+        for edit in ("h1@2=1e30", "c1@2=1e38", "x@2=1e37", "c1@2*1e38", "h1@2=2")
+    ]
+    after = {"text": "1 2 3", "previous": "1 2 3 {4|5}", "have": 3}
+    beyond = {"text": "1 2 3", "first": 9, "labels": [lenses[1].labels[0]]}
+    asked = [*grids, (1, "api/grid", after), (1, "api/follow", beyond)]
+    answers = asked_engine(lenses, asked, wasm=True)
+    right = [asked_python(lenses[k], path, question) for k, path, question in asked]
+    assert [apart(*both) for both in zip(answers, right, strict=True)] == [""] * len(asked)
+    assert "make the edit smaller" in answers[0]["refuses"]
+    assert len(answers[5]["gives"]["rows"]) == 3
+    assert answers[6]["gives"]["rows"] == []
+
+
+@pytest.mark.slow
 def test_a_file_holds_one_run(formula):
     there = {"text": "the dog"}
     asked = [

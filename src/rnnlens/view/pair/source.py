@@ -75,7 +75,7 @@ class SideBySide(GridSource):
         """
         pairing = self.pairing(text, beside, semantic, palette)
         if pairing is None:
-            have = have if self._is_one(previous) else 0
+            previous, have = (previous, have) if self._is_one(previous) else ("", 0)
             given = (text, semantic, palette, previous, have, limit, edits, previous_edits, lenient)
             yield from super().steps(*given, columns)
             return

@@ -51,7 +51,7 @@ _CODES[[0, ord("\r"), ord("<")]] = range(ord("À"), ord("À") + 3)
 
 def live_page(packed: Packed, head: dict[str, Any]) -> bytes:
     """The whole file; `head` is shown before the engine is ready."""
-    style = inline("style.css") + inline("published.css")
+    style = _styles()
     script, engine = (_script(entry) for entry in ("published.js", "worker.js"))
     policy = (
         f"default-src 'none'; script-src {source_hash(script)} 'wasm-unsafe-eval'; "
@@ -70,6 +70,16 @@ def live_page(packed: Packed, head: dict[str, Any]) -> bytes:
         manifest=_zipped(manifest),
         weights=_zipped(packed.blob),
     ).encode("utf-8", "replace")
+
+
+def code_size() -> int:
+    """Bytes of the page itself: style, page and engine."""
+    parts = _styles(), _script("published.js"), _script("worker.js")
+    return sum(len(part.encode()) for part in parts)
+
+
+def _styles() -> str:
+    return inline("style.css") + inline("published.css")
 
 
 @cache

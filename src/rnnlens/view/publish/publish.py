@@ -8,14 +8,17 @@ from typing import Any
 
 from rnnlens.errors import RnnlensError, RnnlensWarning
 from rnnlens.files import write_bytes
+from rnnlens.view.page.bundle import embeddable
 from rnnlens.view.pair.source import SideBySide
 from rnnlens.view.publish.pack import Packed, packed
-from rnnlens.view.publish.page import live_page
+from rnnlens.view.publish.page import code_size, live_page
 from rnnlens.view.publish.quantised import Precision
 from rnnlens.view.saving import check_place
 from rnnlens.view.source import joined_steps
 
 LARGE = 50_000_000  # bytes: what is longer on its way than people wait for a page
+_WORTH = 50_000  # bytes of a part that is named
+_AT_ONCE = 100  # rows of the first text that Python computes; the page goes on
 _LONGEST_TITLE, _LONGEST_NOTE = 200, 5_000  # characters
 
 
@@ -33,11 +36,12 @@ class Published:
     """A file that is ready to be written."""
 
     page: bytes
-    sizes: dict[str, int]  #: Bytes of its numbers by part, before they are packed into the file.
+    sizes: dict[str, int]  #: Bytes by part, before they are packed into the file.
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{name} {_megabytes(size)}" for name, size in self.sizes.items())
-        return f"{_megabytes(len(self.page))}, of {parts}"
+        large = {name: size for name, size in self.sizes.items() if size >= _WORTH}
+        parts = ", ".join(f"{name} {_megabytes(size)}" for name, size in large.items())
+        return f"{_megabytes(len(self.page))}; before packing: {parts}"
 
     def write(self, path: Path) -> None:
         """Write it, whole or not at all; a large one is warned of."""
@@ -71,9 +75,12 @@ def published(
     examples = lens.examples()
     text = examples[0] if words.text is None else words.text
     run = {**parts.manifest["run"], "examples": list(dict.fromkeys([text, *examples]))}
-    grid = joined_steps(lens.steps(text, chosen[0] if chosen else None))
+    grid = joined_steps(lens.steps(text, chosen[0] if chosen else None, limit=_AT_ONCE))
     grid |= {"title": parts.manifest["title"], "semantics": chosen}
-    return Published(live_page(parts, {"run": run, "grid": grid, "note": words.note}), parts.sizes)
+    page = live_page(parts, {"run": run, "grid": grid, "note": words.note})
+    more = {"words": parts.manifest, "first rows": grid}
+    sizes = parts.sizes | {name: len(embeddable(value).encode()) for name, value in more.items()}
+    return Published(page, sizes | {"page": code_size()})
 
 
 def _checked(words: Words) -> Words:

@@ -30,7 +30,7 @@ function begin() {
     const engine = arrived().then(() => engineOf(taken("engine"), { manifest: taken("manifest"),
       weights: taken("weights"), sizes: head.sizes }));
     const page = new Page(document.body, engineSource(head, engine));
-    if (head.note) page.place.title.closest("header")?.after(html("p", { class: "about", dir: "auto" }, visible(head.note)));
+    if (head.note) page.place.title.closest("header")?.after(html("p", { class: "about", dir: "auto" }, head.note.split("\n").map(visible).join("\n")));
     engine.catch((error) => page.say("problem", told(error)));
     page.begin();
     line?.remove();

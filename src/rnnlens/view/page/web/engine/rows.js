@@ -88,6 +88,7 @@ export class Rows {
     if (count) this.probes?.stack(semantic).add(numbers, probed.map((kind) => stateOf(kind) ?? new Float32Array(0)), this.block);
     const y = kinds.length > count ? stateOf(PREDICTION) : undefined;
     if (y) this.predict(y, this.block + (count >> 2) * answers.names.length * 4 + (count & 3), answers);
+    asked.edits?.checkSize(floats.subarray(this.block, this.block + this.sizeOf(asked)));
     this.computed++;
   }
 
@@ -109,6 +110,7 @@ export class Rows {
   async visit(asked, first, last, pause, work) {
     const { session, machine } = this, { ids, edits } = asked;
     const prefixes = session.prefixes.of(ids.slice(0, last)), alone = session.network.forwards && !edits;
+    if (first >= last) return;
     const way = [asked.semantic, asked.palette, ...(asked.kinds ?? [])].join(" "), kinds = this.kinds(asked);
     const key = (/** @type {number} */ t) => (alone || t < 0 ? `${prefixes[t + 1]} ${way}` : "");
     const begin = this.semantics[asked.semantic].columns.some(({ kind, back }) => back && kinds.includes(kind)) ? first - 1 : first;

@@ -60,7 +60,7 @@ export class SideBySide extends GridSource {
   async grid(question, pause) {
     const { text, semantic = null, palette = null, previous = "", have = 0, limit = LIMIT, edits = [] } = question;
     const pairing = this.pairing(text, semantic, palette);
-    if (!pairing) return super.grid({ ...question, have: this.isOne(previous) ? have : 0 }, pause);
+    if (!pairing) return super.grid(this.isOne(previous) ? question : { ...question, previous: "", have: 0 }, pause);
     if (edits.length && !question.lenient) throw new RnnlensError(ONE);
     let from = Math.min(have, pairing.lines.length);
     if (from) from = Math.min(from, this.firstNew(pairing, previous), firstOther([], parsed(question.previous_edits ?? [])));

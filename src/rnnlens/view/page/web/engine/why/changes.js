@@ -16,6 +16,7 @@ const RANGES = /** @type {Record<string, [number, number]>} */ ({
   f: [0, 1], i: [0, 1], o: [0, 1], r: [0, 1], z: [0, 1], g: [-1, 1], n: [-1, 1],
 });
 const LEAST = 1e-30; // of a length that something is divided by
+const LARGEST = 1e30; // of logits whose differences and sums are still numbers
 
 /** Edits of a text, checked against the model that reads it. */
 export class TextEdits {
@@ -58,6 +59,13 @@ export class TextEdits {
       }
     }
     return [kept, dropped];
+  }
+
+  /** Refuse edits after which numbers are too large to compare or to draw. @param {Float32Array} logits */
+  checkSize(logits) {
+    if (logits.every((logit) => Math.abs(logit) < LARGEST)) return; // nor are they where they are no numbers
+    const edits = first(this.edits.join(", "), 80);
+    throw new RnnlensError(`${edits} makes numbers that are too large to compute with; make the edit smaller`);
   }
 
   /** Tells them from others; a push depends on the semantic, too. */

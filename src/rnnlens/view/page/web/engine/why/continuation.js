@@ -37,6 +37,7 @@ async function likeliest(source, asked, count, pause) {
     const ids = [...asked.ids, ...found, ...(text.mark === null ? [] : [0])], last = ids.length - 1;
     const y = await source.prediction({ ...asked, ids }, last, pause);
     const isNumber = text.features > 0; // which is read as it is
+    if (!isNumber) asked.edits?.checkSize(y);
     found.push(...(isNumber ? text.encode([[...y].map((value) => general(value, 4)).join()]) : [largest(y)]));
   }
   return found.map((number) => text.name(number));

@@ -30,6 +30,10 @@ def anatomy_of(
     embedding = modules.embedding(module)
     if reads_words and (embedding is None or kinds[0].equation != EMBEDDING.equation):
         raise RnnlensError("what its recurrent part reads is not just a row of one embedding")
+    if reads_words and embedding is not None and embedding.max_norm is not None:
+        raise RnnlensError(
+            "its embedding has a max_norm, by which torch changes a word's row when it is read"
+        )
     words = embedding.weight if embedding and reads_words else None
     if readout is None:
         return Anatomy(words, tuple(layers))

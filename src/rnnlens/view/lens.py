@@ -64,13 +64,14 @@ class Lens(SideBySide):
     ) -> Path:
         """Write the live page as one file that reads whatever is typed, with no server.
 
-        It has the probes for `semantics`, or all. `title` and `note` are yours, as plain text;
-        `text` is what is read first.
+        It has the probes for `semantics`, one or several, or all. `title` and `note` are
+        yours, as plain text; `text` is what is read first.
         """
         place = Path(path)
         publish.check(place)
         words = publish.Words(title, note, text)
-        publish.published(self, semantics, precision, words).write(place)
+        names = [semantics] if isinstance(semantics, str) else semantics
+        publish.published(self, names, precision, words).write(place)
         return place
 
     @property

@@ -122,7 +122,38 @@ class Started(LanguageModel):
         return self.readout(self.recurrence(self.embedding(words), start)[0])
 
 
+class Masked(LanguageModel):
+    """Predicts nothing after a word that it takes for padding."""
+
+    def forward(self, words: torch.Tensor) -> Any:
+        states = self.recurrence(self.embedding(words))[0]
+        return self.readout(states) * (words != 0)[..., None]
+
+
+class Forgetful(LanguageModel):
+    """Shows its states forty words long."""
+
+    def forward(self, words: torch.Tensor) -> Any:
+        near = torch.arange(words.shape[1])[:, None] < 40
+        return self.readout(self.recurrence(self.embedding(words))[0] * near)
+
+
+class Bounded(LanguageModel):
+    """Shortens a row of its embedding when it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding.max_norm = 1.0
+
+
 REFUSED = [
+    (Masked(), (), "its prediction is more than a linear map of h1"),
+    (Forgetful(), (), "its prediction is more than a linear map of h1"),
+    (
+        Bounded(),
+        (),
+        "its embedding has a max_norm, by which torch changes a word's row when it is .*",
+    ),
     (Turning(flat=False), (), "its prediction is no linear map of one of its states"),
     (Scaled(), (), "what its recurrent part reads is not just a row of one embedding"),
     (Started(cell=nn.GRU), (), "its r1 is more than its recurrent cells make of its input"),

@@ -33,11 +33,19 @@ def test_the_file_holds_the_lens_and_asks_for_nothing(formula):
     assert head["grid"]["rows"] == json.loads(json.dumps(rows))
     assert "<title>rnnlens · a &lt;title&gt;</title>" in page
     assert not re.search(r'(src|href)="|https?://(?!www\.w3\.org)|@import|url\(', page)
+    assert "/(?<" not in page  # older browsers could not even read the script
     assert re.search(r"default-src 'none'; script-src 'sha256-\S+' 'wasm-unsafe-eval'; ", page)
 
 
 def test_the_same_lens_gives_the_same_file(formula):
     assert published(formula).page == published(formula).page
+
+
+def test_one_semantic_needs_no_list_and_a_title_of_blanks_is_none(formula, tmp_path):
+    page = formula.publish(tmp_path / "lens.html", "input", title=" ", note="\n").read_text("utf-8")
+    head = json.loads(element(page, "head"))
+    assert head["run"]["semantics"] == ["input"]
+    assert (head["run"]["title"], head["note"]) == (formula.title, "")
 
 
 def test_a_lens_without_probes_has_its_prediction(formulas):
@@ -70,6 +78,9 @@ def test_what_is_zipped_is_read_again():
         ("lens.html", {"precision": "int4"}, "'int4' is no precision; choose int8 or fp16"),
         ("lens.html", {"title": "t" * 201}, "a title of 201 characters is too long"),
         ("lens.html", {"note": "n" * 5001}, "a note of 5,001 characters is too long"),
+        ("lens.html", {"title": None}, "a text is wanted as title, and NoneType given; give a str"),
+        ("lens.html", {"note": 3}, "a text is wanted as note, and int given; give a str"),
+        ("lens.html", {"text": 5}, "a text is wanted, and int given; give a str"),
     ],
 )
 def test_what_cannot_be_published_is_refused(formula, tmp_path, name, more, told):

@@ -14,21 +14,21 @@ from rnnlens.model.text import TextSide, text_states
 from rnnlens.model.traceable import Anatomy, RecurrentLayer
 from rnnlens.view.source import GridSource
 
-_FEW = 3  # words to try a model on that has no example
+_MANY = 200  # words of a text to try a model on, longer than what most are trained on at once
 _NEAR = 1e-3  # of the largest number, by which rounding may differ
 
 
 @torch.no_grad()
 def checked_anatomy(lens: GridSource) -> Anatomy:
     """What the model of a lens computes with; an error where there is more to it."""
-    session = lens.session
-    ids = _some_words(lens)
-    real = text_states(session.model, session.text, ids)
+    model, side, texts = lens.session.model, lens.session.text, _texts(lens)
+    text_states(model, side, texts[0])  # a model that is not at hand says so itself
     try:
-        anatomy = session.model.anatomy()
-        states = recomputed(anatomy, lens, ids)
-        _check_states(states, real)
-        return _with_prediction(anatomy, lens, states, real) if anatomy.maps else anatomy
+        anatomy = model.anatomy()
+        tried = [(recomputed(anatomy, lens, ids), text_states(model, side, ids)) for ids in texts]
+        for states, real in tried:
+            _check_states(states, real)
+        return _with_prediction(anatomy, lens, tried) if anatomy.maps else anatomy
     except RnnlensError as error:
         raise RnnlensError(
             f"{lens.name} cannot be computed outside of Python: {error}; save grids of single "
@@ -42,15 +42,23 @@ def _check_states(states: States, real: States) -> None:
             raise RnnlensError(f"its {kind} is more than its recurrent cells make of its input")
 
 
-def _some_words(lens: GridSource) -> list[int]:
-    """The numbers of words that the model can read."""
-    text = lens.session.text
-    for example in lens.examples():
-        ids = text.encode(lens.session.words(example))
-        if len(ids) > 1:
-            return ids
-    count = max(1, len(text.vocabulary.inputs))
-    return [number % count for number in range(_FEW)]
+def _texts(lens: GridSource) -> list[list[int]]:
+    """The numbers of the words of all examples, and of a long text of words from everywhere."""
+    session = lens.session
+    examples = [session.text.encode(session.words(example)) for example in lens.examples()]
+    return [*filter(None, examples), _long_text(session.text, examples)]
+
+
+def _long_text(text: TextSide, examples: Sequence[Sequence[int]]) -> list[int]:
+    """Words that models may take for something else, the first and the unknown one, and others; of
+    a model that reads numbers, those of the examples.
+    """
+    known: Sequence[int] = range(max(1, len(text.vocabulary.inputs)))
+    odd = {0, text.vocabulary.unknown or 0}
+    if text.features:
+        odd, known = set(), [number for ids in examples for number in ids] or [0]
+    places = torch.randint(len(known), (_MANY,), generator=torch.Generator().manual_seed(0))
+    return [*odd, *(known[place] for place in places.tolist())]
 
 
 def recomputed(anatomy: Anatomy, lens: GridSource, ids: Sequence[int]) -> States:
@@ -83,19 +91,33 @@ def _layer(layer: RecurrentLayer, x: Tensor) -> States:
     }
 
 
-def _with_prediction(anatomy: Anatomy, lens: GridSource, states: States, real: States) -> Anatomy:
+def _with_prediction(
+    anatomy: Anatomy, lens: GridSource, tried: Sequence[tuple[States, States]]
+) -> Anatomy:
     """The same, which says whether the prediction is one for a whole text."""
+    for whole in (False, True):
+        if all(
+            _close(
+                _said(lens, _predicted(anatomy, states, whole)),
+                _said(lens, _of_model(lens, real[PREDICTION])),
+            )
+            for states, real in tried
+        ):
+            return anatomy._replace(whole=whole)
+    raise RnnlensError(f"its prediction is more than a linear map of {anatomy.tops[0]}")
+
+
+def _predicted(anatomy: Anatomy, states: States, whole: bool) -> Tensor:
+    """The prediction after each word; `whole`: the same everywhere, that of the last one read."""
     (top,) = anatomy.tops
     backwards = {layer.ids["h"] for layer in anatomy.layers if layer.reverse}
-    last = states[top][0 if top in backwards else -1].expand_as(states[top])
-    for whole, rows in ((False, states[top]), (True, last)):
-        y = rows
-        for one in anatomy.maps:
-            bias = None if one.bias is None else one.bias.float().cpu()
-            y = F.linear(y, one.weight.float().cpu(), bias)
-        if _close(_said(lens, y), _said(lens, _of_model(lens, real[PREDICTION]))):
-            return anatomy._replace(whole=whole)
-    raise RnnlensError(f"its prediction is more than a linear map of {top}")
+    y = states[top]
+    if whole:
+        y = y[0 if top in backwards else -1].expand_as(y)
+    for one in anatomy.maps:
+        bias = None if one.bias is None else one.bias.float().cpu()
+        y = F.linear(y, one.weight.float().cpu(), bias)
+    return y
 
 
 def _of_model(lens: GridSource, y: Tensor) -> Tensor:

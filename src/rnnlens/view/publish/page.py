@@ -34,7 +34,7 @@ _SHELL = """\
 <body>
 <noscript>rnnlens draws with JavaScript, which this browser does not run.</noscript>
 <p id="opening">A lens of rnnlens is about to be drawn. If this line stays, the file is damaged or \
-cut short, or the browser is older than 2022: get the file again, or open it in another browser.</p>
+cut short, or the browser is older than 2023: get the file again, or open it in another browser.</p>
 <style>{style}</style>
 <script type="application/json" id="head">{head}</script>
 <script>{script}</script>

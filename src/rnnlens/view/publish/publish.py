@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +69,7 @@ def published(
     words: Words | None = None,
 ) -> Published:
     """The live page of a lens, with its probes for some semantics or for all."""
-    words = words or Words()
-    for name, text, most in (
-        ("title", words.title, _LONGEST_TITLE), ("note", words.note, _LONGEST_NOTE),
-    ):  # fmt: skip
-        if len(text) > most:
-            raise RnnlensError(
-                f"a {name} of {len(text):,} characters is too long; give at most {most:,}"
-            )
+    words = _checked(words or Words())
     chosen = list(dict.fromkeys(semantics)) or list(lens.semantics)
     parts = _titled(packed(lens, chosen, precision), words.title)
     examples = lens.examples()
@@ -88,6 +81,24 @@ def published(
     more = {"words": parts.manifest, "first rows": grid}
     sizes = parts.sizes | {name: len(embeddable(value).encode()) for name, value in more.items()}
     return Published(page, sizes | {"page": code_size()})
+
+
+def _checked(words: Words) -> Words:
+    """The same without blanks around title and note; an error where they are no short texts."""
+    said = {}
+    for name, text, most in (
+        ("title", words.title, _LONGEST_TITLE), ("note", words.note, _LONGEST_NOTE),
+    ):  # fmt: skip
+        if not isinstance(text, str):
+            raise RnnlensError(
+                f"a text is wanted as {name}, and {type(text).__name__} given; give a str"
+            )
+        if len(text) > most:
+            raise RnnlensError(
+                f"a {name} of {len(text):,} characters is too long; give at most {most:,}"
+            )
+        said[name] = text.strip()
+    return replace(words, **said)
 
 
 def _titled(parts: Packed, title: str) -> Packed:

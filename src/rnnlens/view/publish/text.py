@@ -21,7 +21,6 @@ def text_json(text: TextSide) -> dict[str, Any]:
         "numerals": sorted(words.numerals),
         "lowercase": words.lowercase,
         "numbers": words.numbers,
-        "of_texts": words.of_texts,
         "splitting": text.splitting,
         "follows": text.follows,
         "mark": text.mark,

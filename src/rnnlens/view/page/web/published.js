@@ -2,7 +2,6 @@
 
 import { visible } from "./base/format.js";
 import { html } from "./base/markup.js";
-import { reason } from "./net/client.js";
 import { engineOf, engineSource } from "./net/engine.js";
 import { Page } from "./page.js";
 
@@ -19,6 +18,11 @@ async function arrived() {
   await new Promise((resolve) => document.addEventListener("DOMContentLoaded", resolve, { once: true }));
 }
 
+/** What went wrong, in words. @param {unknown} error */
+function told(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+
 function begin() {
   const line = document.getElementById("opening");
   try {
@@ -27,11 +31,11 @@ function begin() {
       weights: taken("weights"), sizes: head.sizes }));
     const page = new Page(document.body, engineSource(head, engine));
     if (head.note) page.place.title.closest("header")?.after(html("p", { class: "about", dir: "auto" }, head.note.split("\n").map(visible).join("\n")));
-    engine.catch((error) => page.say("problem", reason(error)));
+    engine.catch((error) => page.say("problem", told(error)));
     page.begin();
     line?.remove();
   } catch (error) {
-    line?.append(" ", reason(error));
+    line?.append(" ", told(error));
   }
 }
 

@@ -13,6 +13,7 @@ import { written } from "./why/written.js";
 /** @typedef {import("./network.js").Pause} Pause */
 /** @typedef {(source: SideBySide, asked: any, pause: Pause) => unknown} Answer */
 
+const FORMAT = "rnnlens-lens", VERSION = 1; // of what is published here, as pack.py writes it
 const SLICE = 12; // ms of work after which others get their turn
 
 /** @type {Record<string, Answer>} */
@@ -42,6 +43,9 @@ export class Engine {
    * @param {{wasm: boolean}} options whether to compute in WebAssembly where the browser has it
    */
   static async of(manifest, blob, { wasm }) {
+    if (manifest.format !== FORMAT || manifest.version !== VERSION) {
+      throw new RnnlensError(`the file is ${manifest.format} ${manifest.version}, and its page reads ${FORMAT} ${VERSION}; publish the lens again`);
+    }
     const machine = new Machine(manifest.tensors, blob), source = new SideBySide(manifest, machine);
     await machine.start(wasm);
     return new Engine(source);

@@ -6,8 +6,11 @@ import { split } from "./python.js";
 const WORD = "[\\p{L}\\p{N}_]", LETTER = "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\u200c\\u200d]";
 const I = "[iıİ]", S = "[sſ]"; // what is the same as these in capitals
 
-/** @type {[RegExp, string][]} */
-const RULES = [
+/** @type {[RegExp, string][] | null} */ let rules = null;
+
+// Only once they are used: a browser that knows no lookbehind must still draw what is there without an engine.
+/** @returns {[RegExp, string][]} */
+const patterns = () => [
   [/([«“‘„]|`+)/gu, " $1 "],
   [/^"/u, "``"],
   [/(``)/gu, " $1 "],
@@ -51,5 +54,6 @@ function parted(before, first, second, after) {
 
 /** The words of a piece of text between blanks. @param {string} piece */
 export function pennWords(piece) {
-  return split(RULES.reduce((text, [pattern, put]) => text.replace(pattern, put), piece));
+  rules ??= patterns();
+  return split(rules.reduce((text, [pattern, put]) => text.replace(pattern, put), piece));
 }

@@ -8,7 +8,7 @@ import { float, general, repr, split, splitNumbers } from "./python.js";
 /** @typedef {{names: string[], several: boolean, scale: Scale | null}} Answers */
 /**
  * @typedef {{labels: Answers, inputs: string[] | null, numerals: string[], lowercase: boolean, numbers: boolean,
- *   of_texts: boolean, splitting: "penn" | "blanks" | "numbers", follows: boolean, mark: number | null,
+ *   splitting: "penn" | "blanks" | "numbers", follows: boolean, mark: number | null,
  *   features: number}} TextJson
  */
 
@@ -35,7 +35,6 @@ export class Text {
     this.follows = json.follows;
     this.mark = json.mark;
     this.features = json.features;
-    this.ofTexts = json.of_texts;
     this.inputs = json.inputs ?? json.labels.names;
     this.index = new Map(this.inputs.map((word, number) => [word, number]));
     this.numerals = new Set(json.numerals);

@@ -6,8 +6,10 @@ import { first, isSpace, last, repr, strip } from "../python.js";
 
 /** @typedef {{has(word: string): boolean}} Words those that a model knows */
 
-const BRACES = /(?<!\\)\{(?:\\[{}]|[^{}])*(?<!\\)\}/g;
-const STRAY = /(?<!\\)[{}]/g;
+// Patterns only once they are used: a browser that knows no lookbehind must still draw what is there without an engine.
+const BARE = "(?<!\\\\)"; // with no backslash before it
+const braces = () => new RegExp(`${BARE}\\{(?:\\\\[{}]|[^{}])*${BARE}\\}`, "g");
+const stray = () => new RegExp(`${BARE}[{}]`, "g");
 const HOW = "two alternatives are written {is|are}";
 const QUOTED = 30; // characters of a text that a refusal repeats
 
@@ -17,10 +19,10 @@ const QUOTED = 30; // characters of a text that a refusal repeats
  * @param {string} text @param {Words} known @returns {[string, string] | null}
  */
 export function twoTexts(text, known) {
-  if (text.search(STRAY) < 0 || readsBraces(known)) return null;
+  if (text.search(stray()) < 0 || readsBraces(known)) return null;
   const sides = ["", ""];
   let end = 0;
-  for (const match of text.matchAll(BRACES)) {
+  for (const match of text.matchAll(braces())) {
     if (isWords(match[0], known)) continue;
     const between = text.slice(end, match.index);
     refuseStrays(between, known);
@@ -68,7 +70,7 @@ function joined(text, more) {
 
 /** @param {string} text @param {Words} known */
 function refuseStrays(text, known) {
-  for (const { 0: brace, index } of text.matchAll(STRAY)) {
+  for (const { 0: brace, index } of text.matchAll(stray())) {
     const around = text.slice(Math.max(0, index - 1), index) + text.slice(index + 1, index + 2);
     if (known.has(brace) && !strip(around)) continue;
     const opens = brace === "{", part = opens ? text.slice(index) : text.slice(0, index + 1);

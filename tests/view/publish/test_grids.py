@@ -194,3 +194,10 @@ def test_a_key_costs_one_row(formula):
         assert apart(one["gives"], of_python(formula, of)) == ""
     # One more: the row before the first, which the first shows again.
     assert [one["computed"] for one in typed] == [4, 3, 0, 1, 1, 1, 3, 2, 2]
+
+
+@pytest.mark.slow
+def test_padding_is_no_word_that_people_type():
+    names = ["<pad>", *WORDS[1:]]
+    lens = rnnlens.fit(Masked().eval(), batches(), names, inputs=names, epochs=1)
+    assert packed(lens, lens.semantics).manifest["name"] == lens.name

@@ -50,11 +50,12 @@ def _texts(lens: GridSource) -> list[list[int]]:
 
 
 def _long_text(text: TextSide, examples: Sequence[Sequence[int]]) -> list[int]:
-    """Words that models may take for something else, the first and the unknown one, and others; of
-    a model that reads numbers, those of the examples.
+    """Words that models may take for something else, the first and the unknown one, and others, but
+    none that is called padding; of a model that reads numbers, those of the examples.
     """
-    known: Sequence[int] = range(max(1, len(text.vocabulary.inputs)))
-    odd = {0, text.vocabulary.unknown or 0}
+    names = text.vocabulary.inputs
+    known = [k for k, name in enumerate(names) if name.strip("<>[]_").lower() != "pad"] or [0]
+    odd = {0, text.vocabulary.unknown or 0} & set(known)
     if text.features:
         odd, known = set(), [number for ids in examples for number in ids] or [0]
     places = torch.randint(len(known), (_MANY,), generator=torch.Generator().manual_seed(0))

@@ -1,6 +1,6 @@
 """A published lens: its size, how long its engine takes, and how far rounding moves what it says.
 
-    python -m benchmarks.publishing shared/data/amalgum_news
+    python -m benchmarks.publishing amalgum_news.conllu.gz
 
 The engine runs in node. Grids of sentences of the corpus are compared with Python's, state by
 state: the perplexity of each kind, its most probable label, its group.

@@ -34,11 +34,9 @@ javascript: $(TSC)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(TSC) --project .
 	PATH="$(CURDIR)/$(BIN):$$PATH" node --test tests/web/*/*.test.js
 
-# Coverage is that of the quick tests: of the slow ones, most of which run in processes of their own, it would take two minutes.
 pytest: $(VENV)/test-ready $(VENV)/browser $(TSC)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "slow and not timing" $(ARGS) || [ $$? = 5 ]  # 5: none chosen
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow and not timing" --cov --cov-report= $(ARGS) || [ $$? = 5 ]
-	$(BIN)/python -m pytest --cov --cov-append -m timing $(ARGS) || [ $$? = 5 ]
+	$(BIN)/python -m pytest --cov --cov-report= --numprocesses 2 --dist loadfile -m "not timing" $(ARGS)
+	$(BIN)/python -m pytest --cov --cov-append -m timing $(ARGS) || [ $$? = 5 ]  # 5: ARGS chose none
 
 # Half an hour at most for each subject; ARGS="runs --count 500 --seed 7" for a part.
 fuzz: $(VENV)/test-ready

@@ -5,13 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.view.conftest import WORDS, formula_probes, wave
 from tests.view.why import naive
 
-import rnnlens
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.errors import RnnlensError
 from rnnlens.model.network import Network, NetworkConfig
@@ -286,27 +284,6 @@ def test_grids_that_have_nothing_in_common_are_not_compared(formula):
         formula(TEXT).compare(formula(""))
     with pytest.raises(TypeError):
         formula(TEXT) - 1
-
-
-def test_the_model_goes_on_by_itself_before_and_after(formula):
-    network, ids = formula.model, formula.session.vocabulary.encode(TEXT.split())
-    written, read = [], list(ids)
-    for _ in range(5):
-        label = int(network.trace(torch.tensor(read)[:, None]).logits[-1, 0].argmax())
-        written.append(LABELS[label])
-        read.append(label)
-    plain = formula(TEXT).continuation(5)
-    assert (plain.words, plain.before, str(plain)) == (written, written, " ".join(written))
-    edited = formula(TEXT, edits=["c2@7*-3"]).continuation(5)
-    assert edited.before == written
-    trace = network.trace(
-        torch.tensor(ids)[:, None],
-        edits=[rnnlens.model.traceable.StateEdit("c2", 6, lambda v: v * -3)],
-    )
-    assert edited.words[0] == LABELS[int(trace.logits[-1, 0].argmax())]
-    assert edited.words != edited.before
-    with pytest.raises(RnnlensError, match="201 words to go on with"):
-        formula(TEXT).continuation(201)
 
 
 def test_to_pandas(formula):

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.errors import RnnlensError
+from rnnlens.view.draw.chart import save_chart
 from rnnlens.view.draw.visible import printable, tail, width_of
 
 _CUT = 4  # times the model's own perplexity: where bars are cut
@@ -52,10 +53,7 @@ def write_figure(evaluation: dict[str, Any], path: Path) -> None:
         axes.set_ylabel("test perplexity")
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, loc="upper right")
-        try:
-            figure.savefig(path, dpi=200)
-        except OSError as error:
-            raise RnnlensError(f"cannot write {path}: {error.strerror}") from error
+        save_chart(figure, path)
 
 
 def _draw_use(axes: Any, rows: list[dict[str, Any]]) -> None:

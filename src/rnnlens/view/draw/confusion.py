@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.errors import RnnlensError
+from rnnlens.view.draw.chart import save_chart
 from rnnlens.view.draw.visible import clip
 
 _NAMED = 60  # labels at most that are named at the sides
@@ -44,10 +45,7 @@ def write_confusion(confusion: dict[str, Any] | None, path: Path) -> None:
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         figure.colorbar(image, ax=axes, shrink=0.7, label="share of the label's")
-        try:
-            figure.savefig(path, dpi=200)
-        except OSError as error:
-            raise RnnlensError(f"cannot write {path}: {error.strerror}") from error
+        save_chart(figure, path)
 
 
 def _write_shares(axes: Any, shares: list[list[float]]) -> None:

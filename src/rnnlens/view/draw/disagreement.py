@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnlens.errors import RnnlensError
+from rnnlens.view.draw.chart import save_chart
 from rnnlens.view.draw.figure import check_matplotlib
 from rnnlens.view.draw.visible import clip, printable, width_of
 
@@ -118,7 +118,4 @@ def write_figure(found: "Disagreement", path: Path) -> None:
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
         figure.suptitle(" against ".join(names(found)), parse_math=False, size=10)
-        try:
-            figure.savefig(path, dpi=200)
-        except OSError as error:
-            raise RnnlensError(f"cannot write {path}: {error.strerror}") from error
+        save_chart(figure, path)

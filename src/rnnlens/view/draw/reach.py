@@ -7,6 +7,7 @@ from typing import Any
 
 from rnnlens.errors import RnnlensError
 from rnnlens.probe.semantics import offset
+from rnnlens.view.draw.chart import save_chart
 from rnnlens.view.draw.visible import clip
 
 _LONGEST = 20  # letters of a kind's name
@@ -49,10 +50,7 @@ def write_reach(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         figure.colorbar(image, ax=axes, label="perplexity over unigram", pad=0.02)
-        try:
-            figure.savefig(path, dpi=200)
-        except OSError as error:
-            raise RnnlensError(f"cannot write {path}: {error.strerror}") from error
+        save_chart(figure, path)
 
 
 def _write_shares(axes: Any, shares: list[list[float]]) -> None:

@@ -107,11 +107,6 @@ export class GridSource {
     return kinds.length && !asked.edits ? { ...asked, kinds: new Set(kinds) } : asked;
   }
 
-  /** Refuse a text of which words are left out. @param {Request} asked */
-  refuseLong({ words, leftOut }) {
-    if (leftOut) throw new RnnlensError(tooMany(words.length + leftOut, "words", LONGEST));
-  }
-
   /** @param {string} text */
   words(text) {
     const length = text.length > LONGEST_TEXT ? [...text].length : text.length; // as Python counts characters

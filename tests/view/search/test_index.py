@@ -13,7 +13,7 @@ from tests.view.search.conftest import CPU, builder_of
 from rnnlens.corpus.answers import Answers
 from rnnlens.errors import RnnlensError
 from rnnlens.files import read_json, write_json
-from rnnlens.run import Run
+from rnnlens.run import Run, run_at
 from rnnlens.view.opening import opened
 from rnnlens.view.search import wholeness
 from rnnlens.view.search.deadline import Deadline
@@ -199,3 +199,8 @@ def test_what_is_no_label_of_the_model_is_not_indexed(run, corpus_file):
     several = replace(palette, answers=Answers(palette.groups, several=True))
     with pytest.raises(RnnlensError, match="an index holds what states say of the labels that"):
         replace(subject, palettes={"coarse": several}).check()
+
+
+def test_a_bundled_run_needs_a_corpus_and_a_folder_of_ones_own():
+    with pytest.raises(RnnlensError, match="rnnlens index brackets --corpus CORPUS -o FOLDER"):
+        Index.of(run_at("brackets"))

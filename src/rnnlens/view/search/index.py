@@ -55,11 +55,14 @@ def is_bundled(run: Run) -> bool:
 
 
 def _command(run: Run, place: Path) -> str:
-    """What makes the index of a run in a folder."""
-    words = f"rnnlens index {quote(str(run.path))}"
+    """What makes the index of a run in a folder; a bundled one comes without its corpus."""
+    shipped = is_bundled(run)
+    words = (
+        f"rnnlens index {f'{run.path.name} --corpus CORPUS' if shipped else quote(str(run.path))}"
+    )
     if place != run.path / "index":
         return f"{words} -o {quote(str(place))}"
-    return f"{words} -o FOLDER" if is_bundled(run) else words
+    return f"{words} -o FOLDER" if shipped else words
 
 
 def _semantics(run: Run, probes: str | None) -> tuple[str, ...]:

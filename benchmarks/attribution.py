@@ -25,16 +25,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import rnnlens
+from rnnlens.ask.contrast import Contrast
+from rnnlens.ask.written import written_by
 from rnnlens.corpus.read.formats import read
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import StateEdit
-from rnnlens.view.encoding import Palette
-from rnnlens.view.session import Session
-from rnnlens.view.source import GridSource
-from rnnlens.view.why.contrast import Contrast
-from rnnlens.view.why.written import written_by
+from rnnlens.reading.encoding import Palette
+from rnnlens.reading.session import Session
+from rnnlens.reading.source import GridSource
 
 Values = NDArray[np.float64]
 STEPS = 20  # of integrated gradients

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import rnnlens
 from rnnlens.model.network import Network
-from rnnlens.run import BUNDLED, run_at
+from rnnlens.run.folder import BUNDLED, run_at
 
 
 class LanguageModel(nn.Module):

@@ -26,8 +26,8 @@ import torch
 from torch import nn
 
 import rnnlens
-from rnnlens.run import BUNDLED, run_at
-from rnnlens.view.page.notebook import shown_lens
+from rnnlens.page.notebook import shown_lens
+from rnnlens.run.folder import BUNDLED, run_at
 
 WORDS = 20
 MOST = 3.0  # times the idle time, which is wanted

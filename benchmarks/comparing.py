@@ -9,10 +9,10 @@ from difflib import SequenceMatcher
 import torch
 
 import rnnlens
-from rnnlens.view.divergence import jensen_shannon
-from rnnlens.view.lens import Lens
-from rnnlens.view.pair.alignment import aligned
-from rnnlens.view.pair.corpus import End, disagreement
+from rnnlens.ask.divergence import jensen_shannon
+from rnnlens.lens.lens import Lens
+from rnnlens.reading.alignment import aligned
+from rnnlens.search.disagreement import End, disagreement
 
 WORDS, LABELS = 200, 60  # of texts that are aligned, and how many different ones
 CORPUS = 100_000  # words of the corpus that the figure wanted is about

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
 from rnnlens.probe.semantics import offset
-from rnnlens.run import BUNDLED, run_at
-from rnnlens.view.encoding import Palette, faded, top_of
-from rnnlens.view.lens import Lens
-from rnnlens.view.opening import opened
+from rnnlens.reading.encoding import Palette, faded, top_of
+from rnnlens.run.folder import BUNDLED, run_at
 
 WORDS = 20
 WHOLE, MORE = 60, 10  # ms, what is wanted

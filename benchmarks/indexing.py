@@ -28,22 +28,22 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 
+from rnnlens.base.files import read_json, sha256, write_json
 from rnnlens.cli import main as main_of_rnnlens
 from rnnlens.corpus.corpus import Corpus
 from rnnlens.corpus.reading import read_tokens
 from rnnlens.corpus.tokens import ReadingConfig
-from rnnlens.files import read_json, sha256, write_json
+from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.distributed import Processes, pick_device
-from rnnlens.run import BUNDLED, run_at
-from rnnlens.view.lens import Lens
-from rnnlens.view.opening import opened
-from rnnlens.view.search.build import Builder, Subject
-from rnnlens.view.search.find import found
-from rnnlens.view.search.index import Index
-from rnnlens.view.search.layout import Manifest, Part
-from rnnlens.view.search.nearest import Kept
-from rnnlens.view.search.reading import ALL, PART_WORDS, Text, Texts, chunks, states_of
+from rnnlens.run.folder import BUNDLED, run_at
+from rnnlens.search.build import Builder, Subject
+from rnnlens.search.find import found
+from rnnlens.search.index import Index
+from rnnlens.search.layout import Manifest, Part
+from rnnlens.search.nearest import Kept
+from rnnlens.search.reading import ALL, PART_WORDS, Text, Texts, chunks, states_of
 
 QUESTIONS = {
     "labels and groups": (0.2, "l2 expects verb > .4 and y expects noun and word = that"),

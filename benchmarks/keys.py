@@ -18,7 +18,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from rnnlens.run import BUNDLED, run_at
+from rnnlens.run.folder import BUNDLED, run_at
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 REST = 450  # ms after each: the page has asked for rows out of view by then, and has them

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.run import BUNDLED, run_at
+from rnnlens.run.folder import BUNDLED, run_at
 
 # 52 words a minute, a word being five characters, is the mean of 168,000 people: Dhakal and others,
 # Observations on Typing from 136 Million Keystrokes, CHI 2018, doi 10.1145/3173574.3174220.

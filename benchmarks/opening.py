@@ -17,7 +17,7 @@ from benchmarks.keys import BROWSERS, CARET, REST, WAIT, WATCH
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import rnnlens
-from rnnlens.run import BUNDLED
+from rnnlens.run.folder import BUNDLED
 
 LONG = 1000  # words
 BEGUN = """window.seen = { first: 0, tasks: [], blocks: [] };

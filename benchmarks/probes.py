@@ -22,7 +22,7 @@ from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import Fitter
 from rnnlens.probe.recipe import FitConfig
-from rnnlens.run import Run
+from rnnlens.run.folder import Run
 
 CPU = torch.device("cpu")
 BUNDLED = Path(__file__).parents[1] / "src/rnnlens/bundled/english-news"

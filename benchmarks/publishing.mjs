@@ -3,7 +3,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { Engine } from "../src/rnnlens/view/page/web/engine/engine.js";
+import { Engine } from "../src/rnnlens/page/web/engine/engine.js";
 
 const [manifest, blob] = process.argv.slice(2).map((name) => readFileSync(name)), { texts } = JSON.parse(readFileSync(0, "utf-8"));
 const ROUNDS = 5, KEYS = "abcdefghijklmnopqrstuvwxyz";

@@ -19,13 +19,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tests.view.publish.engine import answered
+from tests.page.publish.engine import answered
 
 from rnnlens.corpus.read.formats import read
-from rnnlens.run import BUNDLED, run_at
-from rnnlens.view.lens import Lens
-from rnnlens.view.opening import opened
-from rnnlens.view.publish.pack import Packed, packed
+from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
+from rnnlens.page.publish.pack import Packed, packed
+from rnnlens.run.folder import BUNDLED, run_at
 
 LONGEST = 40  # words of a sentence
 PIECE = 25  # sentences that one engine is asked for

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rnnlens.run import BUNDLED, run_at
+from rnnlens.run.folder import BUNDLED, run_at
 
 CLIENTS = 4  # that ask at once, so that the server is never idle
 BOUND = 150  # MB that it may grow after the first texts

@@ -8,11 +8,11 @@ import argparse
 import re
 from itertools import islice
 
-from tests.view.publish.engine import engine_readings, python_reading
+from tests.page.publish.engine import engine_readings, python_reading
 
 from rnnlens.corpus.read.formats import read
 from rnnlens.model.text import TextSide
-from rnnlens.run import run_at
+from rnnlens.run.folder import run_at
 
 _CLINGING = ((r" ([.,;:?!%)\]’”]|''|'\w+|n't)(?= |$)", r"\1"), (r"(^| )([(\[$“‘]|``) ", r"\1\2"))
 

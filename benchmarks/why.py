@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from rnnlens.ask.contrast import Contrast
+from rnnlens.ask.written import written_by
 from rnnlens.corpus.corpus import CorpusConfig, load_corpus
+from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.run import BUNDLED, run_at
-from rnnlens.view.lens import Lens
-from rnnlens.view.opening import opened
-from rnnlens.view.why.contrast import Contrast
-from rnnlens.view.why.written import written_by
+from rnnlens.run.folder import BUNDLED, run_at
 
 WORDS, STEPS = 20, 10
 MEMORIES = ("l", "c", "h", PREDICTION)  # kinds of the last layer that are split

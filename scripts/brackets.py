@@ -16,8 +16,8 @@ from pathlib import Path
 
 import torch
 
-from rnnlens.errors import RnnlensError
-from rnnlens.run import Run
+from rnnlens.base.errors import RnnlensError
+from rnnlens.run.folder import Run
 
 SORTS = ("()", "[]", "{}", "<>")
 _CLOSE = 0.6  # how probable it is that a bracket closes, once the word is as deep as it is to be

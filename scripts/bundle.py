@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnlens.cli import main as rnnlens
-from rnnlens.contents import TRAINED
-from rnnlens.run import Run
+from rnnlens.run.contents import TRAINED
+from rnnlens.run.folder import Run
 
 SHIPPED = Path(__file__).parents[1] / "src/rnnlens/bundled"
 FILES = (

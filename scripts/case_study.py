@@ -16,13 +16,13 @@ import torch
 from rnnlens.cli import main as rnnlens
 from rnnlens.cli.dataset import encoded_corpus
 from rnnlens.corpus.batches import Split
+from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Chunk, Dataset
 from rnnlens.probe.probes import Probes
-from rnnlens.run import BUNDLED, run_at
-from rnnlens.view.encoding import encode
-from rnnlens.view.lens import Lens
-from rnnlens.view.opening import opened
+from rnnlens.reading.encoding import encode
+from rnnlens.run.folder import BUNDLED, run_at
 
 SENTENCE = "`` we stand in solidarity , '' she emphasized ."  # the paper's
 FIGURE = Path(__file__).parents[1] / "docs/case-study.svg"

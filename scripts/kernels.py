@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ENGINE = ROOT / "src/rnnlens/view/page/web/engine"
+ENGINE = ROOT / "src/rnnlens/page/web/engine"
 ASSEMBLER = ROOT / "node_modules/.bin/wat2wasm"
 SHIPPED = ENGINE / "assembled.js"
 

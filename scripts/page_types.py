@@ -12,13 +12,13 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from rnnlens.view.page.server import views
-from rnnlens.view.page.server.app import application
+from rnnlens.page.serve import views
+from rnnlens.page.serve.app import application
 
-TARGET = Path(__file__).parents[1] / "src/rnnlens/view/page/web/base/schema.d.ts"
+TARGET = Path(__file__).parents[1] / "src/rnnlens/page/web/base/schema.d.ts"
 _HEAD = """\
 // What the server is asked and answers, and what a saved page and a notebook's view begin with.
-// Written by `python scripts/page_types.py` from view/page/server/api.py: change that, not this.
+// Written by `python scripts/page_types.py` from page/serve/api.py: change that, not this.
 """
 _REFERENCE = "#/components/schemas/{model}"
 _NAMES = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean",

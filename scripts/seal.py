@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from rnnlens.files import sha256, write_json
+from rnnlens.base.files import sha256, write_json
 
 NAMES = ("run", "vocabulary", "colours", "evaluation", "model", "probes")
 

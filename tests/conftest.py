@@ -18,6 +18,7 @@ from rnnlens.corpus.batches import Split
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.tokens import collect
 
+pytest_plugins = ["tests.fixtures"]
 SLOW_FIXTURES = {"browser", "site", "kept"}  # a browser, the documentation, a run by the command
 
 # The same examples every time, so that a change is judged by what it changes. Others are searched
@@ -55,7 +56,7 @@ def trusted(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     shutil.rmtree(folder, ignore_errors=True)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.with_name("cache")))
-    monkeypatch.setattr("rnnlens.trust._allowed", set())
+    monkeypatch.setattr("rnnlens.run.trust._allowed", set())
     return folder / "rnnlens" / "trusted"
 
 

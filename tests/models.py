@@ -1,7 +1,7 @@
 """Models for tests."""
 
-from rnnlens.view.session import Session
-from rnnlens.view.source import GridSource
+from rnnlens.reading.session import Session
+from rnnlens.reading.source import GridSource
 
 
 def fresh(lens: GridSource) -> Session:

@@ -7,8 +7,8 @@ from typing import Any
 from safetensors.torch import load_file
 from torch import Tensor
 
+from rnnlens.base.files import parsed, write_json
 from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
-from rnnlens.files import parsed, write_json
 
 
 def contents(path: Path) -> dict[str, Any]:

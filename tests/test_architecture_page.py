@@ -1,19 +1,17 @@
 """docs/architecture.md names files, folders and code that there are, and no room is left out."""
 
 import re
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 from tests.shown import ROOT
+from tests.test_architecture import LAYERS
 
 PACKAGE = ROOT / "src/rnnlens"
 PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-PICTURE = ET.parse(ROOT / "docs/architecture.svg").getroot()
 CODE = "\n".join(
     path.read_text(encoding="utf-8") for path in [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.js")]
 )
-FACES = ("__init__.py", "__main__.py", "version.py")  # that need no explanation
 DATA = "bundled"  # a folder with no rooms in it
 
 LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
@@ -55,16 +53,14 @@ def test_links_lead_to_the_files_they_are_called_after(text, target):
 
 
 def test_every_folder_of_the_package_is_named():
-    headings = re.findall(r"^### (\w+/):", PAGE, flags=re.MULTILINE)
-    assert folders(PACKAGE) - {*PATHS, *headings} == set()
-    rooms = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
-    assert rooms == {*headings}
+    assert folders(PACKAGE) - {*PATHS} == set()
     assert f"{DATA}/" in PATHS
 
 
-def test_every_module_outside_the_rooms_is_linked():
-    modules = {path.name for path in PACKAGE.glob("*.py")} - set(FACES)
-    assert modules - {text for text, _ in LINK.findall(PROSE)} == set()
+def test_the_rooms_are_listed_in_the_order_of_their_layers():
+    listed = re.findall(r"^\| `(\w+)/` \|", PAGE, flags=re.MULTILINE)
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert listed == [layer for layer in LAYERS if layer in rooms]
 
 
 def test_a_folder_that_is_not_named_is_seen(tmp_path):
@@ -79,19 +75,3 @@ def test_a_folder_that_is_not_named_is_seen(tmp_path):
 def test_names_of_the_page_are_names_of_the_code(name):
     word = name.partition("(")[0].rpartition(".")[2]
     assert re.search(rf"\b{re.escape(word)}\b", CODE)
-
-
-def test_the_picture_names_what_is_there():
-    words = " ".join("".join(text.itertext()) for text in PICTURE.iter() if "text" in text.tag)
-    names = set(re.findall(r"[\w]+\.py|\w+/", words))
-    there = {path.name + "/" * path.is_dir() for path in PACKAGE.rglob("*")}
-    assert len(names) > 20
-    assert names - there == set()
-    for contract in ("Traceable", "TextSide", "Dataset", "Probes"):
-        assert contract in words
-
-
-def test_the_picture_can_be_read_in_the_dark_and_says_what_it_shows():
-    assert "prefers-color-scheme: dark" in "".join(PICTURE.itertext())
-    tags = [element.tag.rpartition("}")[2] for element in PICTURE]
-    assert tags[:2] == ["title", "desc"]

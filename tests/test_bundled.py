@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rnnlens
-from rnnlens.run import BUNDLED, bundled, run_at
+from rnnlens.run.folder import BUNDLED, bundled, run_at
 
 PACKAGE = Path(rnnlens.__file__).parent
 FOLDER = PACKAGE / "bundled" / BUNDLED

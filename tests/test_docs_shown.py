@@ -15,7 +15,7 @@ from rnnlens.cli.evaluate import tables
 from rnnlens.cli.order import Order
 from rnnlens.corpus.read.formats import FORMATS, TABLES, read, recognise
 from rnnlens.corpus.read.labels import Asked
-from rnnlens.run import run_at
+from rnnlens.run.folder import run_at
 
 DOCS = ROOT / "docs"
 ELSEWHERE = ("gallery.md",)  # tests/test_gallery.py

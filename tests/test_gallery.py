@@ -9,7 +9,7 @@ from scripts import gallery
 from tests.shown import ROOT
 
 import rnnlens
-from rnnlens.view.lens import Lens
+from rnnlens.lens.lens import Lens
 
 pytestmark = pytest.mark.slow
 

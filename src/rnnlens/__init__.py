@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from rnnlens.adapter import Adapter
     from rnnlens.adapter.user_model import UserModel
-    from rnnlens.errors import RnnlensError
-    from rnnlens.view.fit import fit
-    from rnnlens.view.grid import Grid
-    from rnnlens.view.lens import Lens
-    from rnnlens.view.pair.compare import compare
-    from rnnlens.view.state import State, States
-    from rnnlens.view.why.edits import Edit
+    from rnnlens.base.errors import RnnlensError
+    from rnnlens.lens.compare import compare
+    from rnnlens.lens.fit import fit
+    from rnnlens.lens.grid import Grid
+    from rnnlens.lens.lens import Lens
+    from rnnlens.lens.state import State, States
+    from rnnlens.reading.edits import Edit
 
 __all__ = [
     "Adapter",
@@ -39,11 +39,11 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Grid": "rnnlens.view.grid", "State": "rnnlens.view.state", "States": "rnnlens.view.state",
-    "Edit": "rnnlens.view.why.edits",
-    "Lens": "rnnlens.view.lens", "RnnlensError": "rnnlens.errors", "fit": "rnnlens.view.fit",
+    "Grid": "rnnlens.lens.grid", "State": "rnnlens.lens.state", "States": "rnnlens.lens.state",
+    "Edit": "rnnlens.reading.edits",
+    "Lens": "rnnlens.lens.lens", "RnnlensError": "rnnlens.base.errors", "fit": "rnnlens.lens.fit",
     "Adapter": "rnnlens.adapter", "UserModel": "rnnlens.adapter.user_model",
-    "compare": "rnnlens.view.pair.compare",
+    "compare": "rnnlens.lens.compare",
 }  # fmt: skip
 
 
@@ -60,8 +60,8 @@ def load(
     """
     from pathlib import Path
 
-    from rnnlens.run import run_at
-    from rnnlens.view.opening import opened
+    from rnnlens.lens.open import opened
+    from rnnlens.run.folder import run_at
 
     folder = run_at(str(run))
     if trust:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter, modules
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 WORDS = torch.randint(9, (6, 3))
 

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from rnnlens.adapter.batches import batches_of, tag_names
 from rnnlens.adapter.user_model import UserModel
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import Corpus
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import SPLITS, collect
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.errors import RnnlensError
+from rnnlens.labels.tags import UNIVERSAL
 
 LETTERS = Vocabulary.of_user(tuple(WORDS), (1,) * 6, tuple(WORDS))
 TAGS = ("NOUN", "VERB", "DET")

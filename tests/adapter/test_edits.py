@@ -9,7 +9,7 @@ from torch import Tensor, nn, sigmoid, tanh
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from rnnlens.adapter import Adapter
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.traceable import StateEdit, Trace
 
 PARTS: dict[str, Callable[..., nn.RNNBase]] = {

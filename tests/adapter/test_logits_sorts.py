@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.logits import as_logits
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 V = 6
 WORDS = torch.randint(V, (8, 7), generator=torch.Generator().manual_seed(0))

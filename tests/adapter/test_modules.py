@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.modules import fingerprint, submodules
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 
 class Model(nn.Module):

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from rnnlens.adapter import Adapter
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 
 class Sorting(LanguageModel):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.targets import words_of
-from rnnlens.errors import RnnlensError, RnnlensWarning
+from rnnlens.base.errors import RnnlensError, RnnlensWarning
 
 V = 6
 

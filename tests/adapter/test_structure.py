@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Weights
 from rnnlens.model.cells import LSTM, TORCHS
 from rnnlens.model.kinds import EMBEDDING, Edge

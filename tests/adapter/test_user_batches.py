@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rnnlens.adapter.user_batches import check_batches
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 X = torch.zeros(2, 3)
 NUMBERS = torch.tensor([[0.5, -1.0, 0.5], [2.0, 0.5, -1.0]])

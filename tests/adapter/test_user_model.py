@@ -21,9 +21,9 @@ from rnnlens.adapter.user_model import (
     users_code,
 )
 from rnnlens.adapter.user_record import UserRecord
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import parsed
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
-from rnnlens.files import parsed
 
 GIVEN = {
     "list": WORDS,

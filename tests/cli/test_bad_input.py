@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests import grammar, runfiles
 
-from rnnlens.files import sha256
-from rnnlens.tensors import write_tensors
+from rnnlens.base.files import sha256
+from rnnlens.base.tensors import write_tensors
 
 CONLLU = grammar.conllu(60)
 COLOURS = '{"colours": {"PET": "%s"}, "groups": {"dog": "%s"}}'

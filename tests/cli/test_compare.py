@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from rnnlens.kept import kept_runs
-from rnnlens.run import Run
+from rnnlens.run.checkpoints import kept_runs
+from rnnlens.run.folder import Run
 
 
 @pytest.fixture(scope="module")

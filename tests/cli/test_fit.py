@@ -14,11 +14,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.runfiles import contents, edit
 
+from rnnlens.base.files import sha256
 from rnnlens.cli import main
 from rnnlens.cli.watch import Watch
-from rnnlens.files import sha256
 from rnnlens.probe.fitting import Fitter
-from rnnlens.run import Run
+from rnnlens.run.folder import Run
 
 CPU = ("--device", "cpu")
 

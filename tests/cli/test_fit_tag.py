@@ -8,8 +8,8 @@ from tests import grammar
 
 import rnnlens
 from rnnlens.cli import main
-from rnnlens.corpus.tags import UNIVERSAL
-from rnnlens.run import Run
+from rnnlens.labels.tags import UNIVERSAL
+from rnnlens.run.folder import Run
 
 CPU = ("--device", "cpu")
 

@@ -5,11 +5,11 @@ import shlex
 import shutil
 
 import pytest
-from tests.view.conftest import formula_run
-from tests.view.search.conftest import corpus_text
+from tests.fixtures import formula_run
+from tests.search.conftest import corpus_text
 
-from rnnlens.lock import locked
-from rnnlens.run import bundled
+from rnnlens.base.lock import locked
+from rnnlens.run.folder import bundled
 
 QUESTION = "l2 entropy > 1 and word = dog"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.fixtures import formula_run
 from tests.runfiles import contents, edit
-from tests.view.conftest import formula_run
 
+from rnnlens.base.tensors import write_tensors
 from rnnlens.cli import main
 from rnnlens.cli.output import LONGEST, Plain, draw, plain_output
-from rnnlens.tensors import write_tensors
 
 HOSTILE = "\x1b]0;mine\x07\x9b31m\u202e\u2028\r\x85\x00"
 
@@ -129,7 +129,7 @@ def test_groups_and_labels_are_drawn_plain(tmp_path, capsys):
 
 
 def test_the_line_a_server_begins_with_is_plain(tmp_path, capsys, monkeypatch):
-    from rnnlens.view.page.server import app
+    from rnnlens.page.serve import app
 
     run = formula_run(tmp_path / f"mine{HOSTILE.replace(chr(0), '')}")
     monkeypatch.setattr(app, "serve", lambda lenses, port, ready, *_: ready("http://127.0.0.1/"))

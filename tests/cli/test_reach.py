@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from rnnlens.cli.reach import reach_table
-from rnnlens.view.scores import Scores
+from rnnlens.run.scores import Scores
 
 
 @pytest.mark.slow

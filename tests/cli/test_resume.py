@@ -14,13 +14,13 @@ import pytest
 import torch
 from tests.runfiles import edit
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import sha256
+from rnnlens.base.tensors import read_sealed, write_tensors
 from rnnlens.cli.watch import Watch
-from rnnlens.errors import RnnlensError
-from rnnlens.files import sha256
 from rnnlens.model.train.checkpoint import _Header
 from rnnlens.model.train.distributed import Processes
-from rnnlens.run import Run
-from rnnlens.tensors import read_sealed, write_tensors
+from rnnlens.run.folder import Run
 
 # Some 70 steps, each saved: time enough to be caught in the middle.
 FLAGS = "--width 8 --batch 8 --epochs 6 --patience 6 --min-count 1 --device cpu".split()
@@ -254,7 +254,7 @@ def test_a_foreign_or_damaged_checkpoint_stops_training(
 
 def test_how_far_the_work_is_is_told_only_where_nothing_else_was(watch, monkeypatch, capsys):
     now = [0.0]
-    monkeypatch.setattr("rnnlens.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("rnnlens.base.progress.time.monotonic", lambda: now[0])
     with watch(1e9, look=lambda: "epoch 1") as made:
         made.progress.announced = True
         for seconds in (50, 50, 70):

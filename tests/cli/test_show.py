@@ -14,11 +14,11 @@ import pytest
 
 from rnnlens.cli import main
 from rnnlens.cli.show import colours
-from rnnlens.run import Run
-from rnnlens.view.draw import ansi, terminal
-from rnnlens.view.lens import Lens
-from rnnlens.view.opening import opened
-from rnnlens.view.page.bundle import WEB
+from rnnlens.draw import ansi, terminal
+from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
+from rnnlens.page.bundle import WEB
+from rnnlens.run.folder import Run
 
 SENTENCE = "the old dog sees a zyzzyva ."
 ENDINGS = ("svg", "png", "pdf", "html", "json")
@@ -280,7 +280,7 @@ def test_a_disk_that_refuses_leaves_the_old_file(command, run, tmp_path, monkeyp
     def fail(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rnnlens.files.os.fsync", fail)
+    monkeypatch.setattr("rnnlens.base.files.os.fsync", fail)
     answer = command("show", run, SENTENCE, "-o", tmp_path / "a.json")
     assert answer.code == 2
     assert "no space left" in answer.err

@@ -7,7 +7,7 @@ SENTENCE = "the dogs see"
 
 @pytest.fixture
 def run(tmp_path):
-    from tests.view.conftest import formula_run
+    from tests.fixtures import formula_run
 
     return formula_run(tmp_path / "tiny")
 

@@ -4,11 +4,11 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from tests.view.conftest import formula_run
+from tests.fixtures import formula_run
 
 import rnnlens
-from rnnlens.errors import RnnlensError
-from rnnlens.view.saving import chosen, row_numbers
+from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.saving import chosen, row_numbers
 
 SENTENCE = "the old dogs see a bird ."
 
@@ -36,7 +36,7 @@ def test_a_figure_keeps_the_numbers_of_its_rows(run):
     assert not {"layer 1", "model"} & set(texts)
     followed = grid.follow("dogs")
     part = [t.get_text() for t in grid.figure(rows="5", kinds="y", followed=followed).axes[0].texts]
-    assert rnnlens.view.follow.percent(followed["y"][4]) in part
+    assert rnnlens.ask.follow.percent(followed["y"][4]) in part
 
 
 def test_the_teaser_of_the_paper(command, run, tmp_path):

@@ -1,10 +1,10 @@
 """`rnnlens show` with edits, with the words behind a state, and with the model going on."""
 
 import pytest
-from tests.view.conftest import formula_run
+from tests.fixtures import formula_run
 
-from rnnlens.run import Run
-from rnnlens.view.opening import opened
+from rnnlens.lens.open import opened
+from rnnlens.run.folder import Run
 
 TEXT = "the old dog sees"
 

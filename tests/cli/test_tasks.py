@@ -13,16 +13,16 @@ import torch
 from tests.runfiles import contents, edit
 
 import rnnlens
+from rnnlens.base.files import sha256
 from rnnlens.cli import main, parser
 from rnnlens.cli.order import RECIPES, Order, plain_identity
 from rnnlens.corpus.corpus import CorpusConfig
-from rnnlens.files import sha256
+from rnnlens.draw.saving import chosen
 from rnnlens.model.network import NetworkConfig
 from rnnlens.model.text import text_states
 from rnnlens.model.train.training import TrainingConfig
-from rnnlens.run import Run
-from rnnlens.view.saving import chosen
-from rnnlens.view.search.reading import states_of
+from rnnlens.run.folder import Run
+from rnnlens.search.reading import states_of
 
 TINY = "--width 6 --layers 1 --batch 16 --epochs 2 --min-count 1 --device cpu".split()
 GOOD, BAD = "good fine great".split(), "bad poor dull".split()

@@ -9,13 +9,13 @@ import pytest
 from tests import grammar
 
 import rnnlens
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import sha256
+from rnnlens.base.lock import locked
 from rnnlens.corpus.corpus import Corpus, CorpusConfig
-from rnnlens.errors import RnnlensError
-from rnnlens.files import sha256
-from rnnlens.lock import locked
 from rnnlens.model.train import training
-from rnnlens.run import Run
-from rnnlens.view.examples import TEXTS
+from rnnlens.reading.examples import TEXTS
+from rnnlens.run.folder import Run
 
 FILES = {
     "run.json", "vocabulary.json", "colours.json", "model.json", "model.safetensors",

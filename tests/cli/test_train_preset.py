@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from rnnlens.base.progress import Shorter
 from rnnlens.cli import order as orders
 from rnnlens.cli import parser
 from rnnlens.cli.order import PRESETS, Order
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.progress import Shorter
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 WORDS = Vocabulary(tuple(map(str, range(5000))), (1,) * 5000)

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.project import TRUST
 from tests.runfiles import contents, edit
 
-from rnnlens.run import Run
+from rnnlens.run.folder import Run
 
 NEW = "the dogs see a bird"
 

@@ -13,7 +13,7 @@ from tests.runfiles import contents, edit, tensors_in
 
 from rnnlens.adapter.user_model import user_model_at
 from rnnlens.probe.fitting import Fitter
-from rnnlens.run import Run
+from rnnlens.run.folder import Run
 
 
 def test_every_command_works_on_such_a_run(command, here, kept, tmp_path):

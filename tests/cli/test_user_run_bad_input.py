@@ -13,9 +13,9 @@ import torch
 from tests.cli.project import fit
 from tests.runfiles import contents
 
-from rnnlens.contents import ExamplesHeader
-from rnnlens.files import write_json
-from rnnlens.tensors import write_tensors
+from rnnlens.base.files import write_json
+from rnnlens.base.tensors import write_tensors
+from rnnlens.run.contents import ExamplesHeader
 
 FACTORIES = [
     ("usermodels", "names no model; write package.module:factory"),

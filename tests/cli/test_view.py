@@ -8,12 +8,12 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
-from tests.view.conftest import formula_run
-from tests.view.search.conftest import build, corpus_text
+from tests.fixtures import formula_run
+from tests.search.conftest import build, corpus_text
 
 from rnnlens.cli.view import unique_names
-from rnnlens.run import Run
-from rnnlens.view.opening import opened
+from rnnlens.lens.open import opened
+from rnnlens.run.folder import Run
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_an_index_elsewhere_is_asked_and_another_run_s_refused(
 ):
     run, folder = indexed_elsewhere
     served = {}
-    monkeypatch.setattr("rnnlens.view.page.server.app.serve", lambda some, *_: served.update(some))
+    monkeypatch.setattr("rnnlens.page.serve.app.serve", lambda some, *_: served.update(some))
     assert command("view", run, "--index", folder, "--no-browser").code == 0
     assert served[run.name].summary()["corpus"]
     refused = command("view", run, "--index", tmp_path / "none", "--no-browser")

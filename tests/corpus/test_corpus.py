@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.grammar import conllu, sentences
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.tokens import SPLITS
 from rnnlens.corpus.vocabulary import UNK
-from rnnlens.errors import RnnlensError
 
 
 def written(folder: Path, text: str, name: str = "corpus.txt") -> str:

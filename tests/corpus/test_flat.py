@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus import flat
 from rnnlens.corpus.flat import Shelf, clear_unfinished, mapped, release, scratch, spans
-from rnnlens.errors import RnnlensError
 
 
 @pytest.mark.parametrize("small", [0, 100, 1 << 20])

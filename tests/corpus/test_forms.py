@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus import forms
 from rnnlens.corpus.flat import Shelf
 from rnnlens.corpus.forms import Forms, Numbering
-from rnnlens.errors import RnnlensError
 
 words = st.lists(st.lists(st.text("aé\n\ud800", max_size=4), unique=True, max_size=20), max_size=9)
 

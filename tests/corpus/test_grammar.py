@@ -5,7 +5,7 @@ import pytest
 from tests.grammar import conllu, sentences
 
 from rnnlens.corpus.read.conllu import read_conllu
-from rnnlens.corpus.tags import UNIVERSAL
+from rnnlens.labels.tags import UNIVERSAL
 
 PLURAL_PRONOUNS = ("they", "we")
 

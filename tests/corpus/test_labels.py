@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
-from rnnlens.errors import RnnlensError
 
 TAGGED = "Two NUM\ndogs NOUN\nbark VERB\n\nGo VERB\n\n1990 NOUN\ndogs NOUN\n\n"
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import collect
 from rnnlens.corpus.vocabulary import NUM, UNK
-from rnnlens.errors import RnnlensError
+from rnnlens.labels.tags import UNIVERSAL
 
 Parts = list[list[Sentence]]
 

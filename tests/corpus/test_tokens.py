@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.reading import read_tokens
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tokens import ReadingConfig, collect, split
-from rnnlens.errors import RnnlensError
 
 
 def test_accents_that_stand_after_their_letters_are_put_onto_them():

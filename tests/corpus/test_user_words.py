@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests import grammar
 from tests.runfiles import vocabulary_in
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, TAG_IDS, ReadingConfig
 from rnnlens.corpus.vocabulary import UNKNOWN, Vocabulary
-from rnnlens.errors import RnnlensError
 
 LETTERS = Vocabulary.of_user(("x",), (1,), ("<unk>", *"abcdefgh"))
 

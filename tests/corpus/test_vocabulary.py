@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 from tests.runfiles import vocabulary_in
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.vocabulary import NUM, UNK, Vocabulary, is_numeral
-from rnnlens.errors import RnnlensError
 
 VOCABULARY = Vocabulary(
     labels=("the", UNK, "dog", NUM, "one", "20-year"),

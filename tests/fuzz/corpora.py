@@ -7,9 +7,9 @@ from pathlib import Path
 from tests import grammar
 from tests.fuzz import mutations
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import CorpusConfig, load_corpus
 from rnnlens.corpus.read.formats import FORMATS
-from rnnlens.errors import RnnlensError
 
 ENCODINGS = (
     "utf-8", "utf-8", "utf-8", "latin-1", "utf-16", "utf-32", "ascii", "cp1252", "shift_jis",

@@ -12,7 +12,7 @@ from tests.fuzz.checkpoints import FIT, TRAIN
 from tests.fuzz.harness import Different
 from tests.fuzz.runs import command
 
-from rnnlens.run import Run
+from rnnlens.run.folder import Run
 
 OFTEN = ["--checkpoint-seconds", "0"]
 REFIT = [*FIT, "--weight-decay", "0.01"]

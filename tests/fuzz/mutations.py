@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from rnnlens.files import write_json
+from rnnlens.base.files import write_json
 
 ODD: list[Any] = [
     None, True, False, 0, 1, -1, 3, 10**9, 2**63, -(2**63), 10**400, 0.5, 1e308, -0.0, "", "a",

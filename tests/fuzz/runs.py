@@ -15,12 +15,12 @@ from tests.fuzz import mutations
 from torch import nn
 
 import rnnlens
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import sha256, write_json
+from rnnlens.base.tensors import packed
 from rnnlens.cli import main
-from rnnlens.errors import RnnlensError
-from rnnlens.files import sha256, write_json
-from rnnlens.run import Run
-from rnnlens.tensors import packed
-from rnnlens.view.opening import opened
+from rnnlens.lens.open import opened
+from rnnlens.run.folder import Run
 
 TEXTS = ("the old dog sees", "`` a strange word")
 OPTIONAL = ("evaluation.json", "examples.safetensors", "probes.json")  # a run may be without

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.traceable import StateEdit
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.traceable import StateEdit, Trace
 from rnnlens.model.train.dropout import Dropout, DropoutConfig

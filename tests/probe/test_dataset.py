@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.probe.conftest import dataset_of
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.batches import Split
-from rnnlens.errors import RnnlensError
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.traceable import Trace
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from tests.probe.conftest import dataset_of
 
-from rnnlens.corpus.answers import Answers
+from rnnlens.labels.answers import Answers
 from rnnlens.probe.dataset import Chunk
 from rnnlens.probe.families import Linear, Shared
 from rnnlens.probe.moments import Moments, measure

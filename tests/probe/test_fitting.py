@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from tests.probe.conftest import dataset_of
 
-from rnnlens.corpus.answers import Answers
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.answers import Answers
 from rnnlens.probe.checkpoint import SavedFit, save_fit
 from rnnlens.probe.fitting import Fitter
 from rnnlens.probe.probes import Probes

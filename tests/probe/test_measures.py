@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rnnlens.corpus.answers import Answers, Scale
+from rnnlens.labels.answers import Answers, Scale
 from rnnlens.probe.dataset import Chunk
 from rnnlens.probe.kernels import sigmoid_gradient_
 from rnnlens.probe.measures import Errors, Precision

@@ -6,8 +6,8 @@ import pytest
 import torch
 from tests.probe.conftest import LABELS, dataset_of, make_split
 
-from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.batches import Split
+from rnnlens.labels.answers import Answers
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset

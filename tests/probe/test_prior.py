@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rnnlens.corpus.answers import Answers
+from rnnlens.labels.answers import Answers
 
 
 def test_every_label_counts_once_more_than_it_came():

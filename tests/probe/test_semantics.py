@@ -1,6 +1,6 @@
 import pytest
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.probe.semantics import offset, parse
 
 

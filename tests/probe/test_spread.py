@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.spread import Spread
 

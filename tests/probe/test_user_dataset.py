@@ -15,8 +15,8 @@ from torch import Tensor
 
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.targets import Pair
-from rnnlens.corpus.answers import Answers
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.answers import Answers
 from rnnlens.probe.data import Batches, of_batches
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.model_scores import measured

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.targets import Pair
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.probe import dataset as dataset_module
 from rnnlens.probe.data import of_batches
 from rnnlens.probe.dataset import Dataset, Stream

@@ -1,8 +1,8 @@
 // What tests of drawings share: a room to draw in, and ways to find what was drawn.
 
-import { estimate } from "../../src/rnnlens/view/page/web/base/text.js";
-import { layOut } from "../../src/rnnlens/view/page/web/grid/layout.js";
-import { plainView } from "../../src/rnnlens/view/page/web/net/address.js";
+import { estimate } from "../../src/rnnlens/page/web/base/text.js";
+import { layOut } from "../../src/rnnlens/page/web/grid/layout.js";
+import { plainView } from "../../src/rnnlens/page/web/net/address.js";
 
 export const ROOM = { width: 1040, height: 700 };
 export const compact = { ...plainView(), density: "compact" };

@@ -25,7 +25,7 @@ from rnnlens.adapter.record.part_trace import (
 from rnnlens.adapter.record.parts import Part
 from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.untouched import untouched, without_gradients
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.traceable import Readout, RecurrentLayer, StateEdit, Trace, Traceable

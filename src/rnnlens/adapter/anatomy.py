@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from rnnlens.adapter import modules
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.kinds import EMBEDDING, JOINED, Kind
 from rnnlens.model.traceable import Affine, Anatomy, Readout, RecurrentLayer
 

@@ -12,13 +12,13 @@ from rnnlens.adapter.axes.targets import NONE, Batch, largest
 from rnnlens.adapter.settings import mark_of
 from rnnlens.adapter.user_batches import OUTPUT, check_batches, check_forms
 from rnnlens.adapter.user_model import UserModel
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
 from rnnlens.corpus.flat import Numbers
-from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, Ints
 from rnnlens.corpus.vocabulary import Vocabulary, is_special
-from rnnlens.errors import RnnlensError
+from rnnlens.labels.tags import UNIVERSAL
 
 _FEW, _MANY = 32, 512  # sentences side by side, on a CPU and on a GPU
 

@@ -8,7 +8,7 @@ from rnnlens.adapter import modules
 from rnnlens.adapter.record.part_trace import PartTraces
 from rnnlens.adapter.record.parts import Part
 from rnnlens.adapter.structure import Structure
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import States
 from rnnlens.model.traceable import StateEdit
 

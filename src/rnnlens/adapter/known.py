@@ -15,15 +15,15 @@ from rnnlens.adapter.axes.targets import LABELS, Batch, most_telling, sets_of
 from rnnlens.adapter.user_batches import OUTPUT, check_batches, check_forms
 from rnnlens.adapter.user_model import UserModel, user_model, user_model_at
 from rnnlens.adapter.user_record import UserRecord
-from rnnlens.corpus.answers import Answers
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.tensors import digest
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.errors import RnnlensError
+from rnnlens.labels.answers import Answers
 from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, Splitting, TextSide, text_states
 from rnnlens.model.traceable import Anatomy, Readout, RecurrentLayer, StateEdit, Trace, Traceable
-from rnnlens.tensors import digest
 
 
 class KnownModule(Traceable):

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from rnnlens.adapter.axes.layout import Arranged, Layout, best_fit, close, described, tensors
 from rnnlens.adapter.axes.targets import LABEL, LABELS, NUMBER
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 _ADVICE = (
     "give logits=, a function from what forward returns to the logits, time steps x sequences x "

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from annotated_types import MaxLen
 
 from rnnlens.adapter.axes.layout import is_whole, tensors
-from rnnlens.files import Count, Name, Strict
+from rnnlens.base.files import Count, Name, Strict
 from rnnlens.model.kinds import MOST_KINDS
 
 

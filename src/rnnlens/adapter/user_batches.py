@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rnnlens.adapter.axes.layout import is_whole
 from rnnlens.adapter.axes.targets import NONE, Batch
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 OUTPUT = "output"  # whose targets are the module's own
 _RESERVED = ("input",)  # what it reads needs no targets

@@ -17,8 +17,8 @@ from rnnlens.adapter import Adapter, modules
 from rnnlens.adapter.axes.targets import LABEL, NUMBER
 from rnnlens.adapter.record.capture import Capture
 from rnnlens.adapter.settings import Settings
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from annotated_types import Ge, Le, Len, Predicate
 from rnnlens.adapter.axes.axes import MOST_FEATURES
 from rnnlens.adapter.axes.targets import LABEL, LABELS, NOTHING, NUMBER
 from rnnlens.adapter.settings import Settings
-from rnnlens.corpus.answers import Answers, Scale
+from rnnlens.base.files import Name, Strict
 from rnnlens.corpus.vocabulary import MOST_LABELS
-from rnnlens.files import Name, Strict
+from rnnlens.labels.answers import Answers, Scale
 from rnnlens.model.kinds import MOST_KINDS, Kind
 
 _Factory = Annotated[str, Predicate(re.compile(r"([\w.]+:[\w.]+)?").fullmatch)]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
+from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.cli.output import plain_output
-from rnnlens.errors import RnnlensError, RnnlensWarning
 from rnnlens.version import __version__
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141

@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import write_bytes
+from rnnlens.base.progress import Progress
 from rnnlens.cli.output import draw
 from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.cli.view import unique_names
 from rnnlens.corpus.corpus import Corpus
 from rnnlens.corpus.tokens import SPLITS, ReadingConfig
-from rnnlens.errors import RnnlensError
-from rnnlens.files import write_bytes
+from rnnlens.draw.accuracy import check_figure
+from rnnlens.draw.disagreement import page, table, write_figure
+from rnnlens.lens.open import opened
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.progress import Progress
-from rnnlens.run import Run, run_at
-from rnnlens.view.draw.accuracy import check_figure
-from rnnlens.view.draw.disagreement import page, table, write_figure
-from rnnlens.view.opening import opened
-from rnnlens.view.pair.corpus import Disagreement, End, Sentence, disagreement
-from rnnlens.view.pair.links import link
+from rnnlens.page.address import link
+from rnnlens.run.folder import Run, run_at
+from rnnlens.search.disagreement import Disagreement, End, Sentence, disagreement
 
 _HELP = """\
 Compare two runs, or two kinds of one run, over a whole corpus: after every word, how far apart are

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rnnlens.adapter.batches import batches_of, tag_names
+from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.trust import heed
-from rnnlens.corpus.answers import Answers
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, load_corpus
-from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import ReadingConfig
-from rnnlens.errors import RnnlensError
+from rnnlens.labels.answers import Answers
+from rnnlens.labels.tags import UNIVERSAL
 from rnnlens.model.network import Network
 from rnnlens.model.traceable import Traceable
 from rnnlens.model.train.distributed import pick_device
@@ -21,7 +21,7 @@ from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.semantics import TAG
 from rnnlens.probe.study import study
-from rnnlens.run import Run
+from rnnlens.run.folder import Run
 
 Config = TypeVar("Config", bound=ReadingConfig)
 

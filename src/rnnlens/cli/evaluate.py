@@ -9,23 +9,23 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.progress import Progress
 from rnnlens.cli.dataset import add_corpus_flags, dataset_of, of_model
 from rnnlens.cli.output import draw
 from rnnlens.cli.reach import add_reach_flags, check_reach, reach, reach_table
 from rnnlens.cli.trust import add_trust_flags
-from rnnlens.errors import RnnlensError
-from rnnlens.kept import kept_runs
+from rnnlens.draw.accuracy import check_figure, write_figure
+from rnnlens.draw.confusion import write_confusion
+from rnnlens.draw.reach import write_reach
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import evaluate
 from rnnlens.probe.model_scores import measured
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.quietly import fit_quietly
 from rnnlens.probe.used import SENTENCES, used
-from rnnlens.progress import Progress
-from rnnlens.run import Run
-from rnnlens.view.draw.accuracy import check_figure, write_figure
-from rnnlens.view.draw.confusion import write_confusion
-from rnnlens.view.draw.reach import write_reach
+from rnnlens.run.checkpoints import kept_runs
+from rnnlens.run.folder import Run
 
 _HELP = """\
 Measure a trained run: the model's own perplexity (lower is better) on the training, validation and

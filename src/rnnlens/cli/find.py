@@ -5,15 +5,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
-from rnnlens.errors import RnnlensError
-from rnnlens.run import run_at
-from rnnlens.view.draw.visible import shown
-from rnnlens.view.search.find import Found, Hit, found
-from rnnlens.view.search.grammar import GRAMMAR
-from rnnlens.view.search.index import Index
-from rnnlens.view.search.saving import as_json, as_lines, check_ending, save
-from rnnlens.view.search.tokens import QueryError
+from rnnlens.draw.visible import shown
+from rnnlens.run.folder import run_at
+from rnnlens.search.find import Found, Hit, found
+from rnnlens.search.grammar import GRAMMAR
+from rnnlens.search.index import Index
+from rnnlens.search.saving import as_json, as_lines, check_ending, save
+from rnnlens.search.tokens import QueryError
 
 _SHOWN = 20  # answers in the terminal, unless the question has a limit
 _HELP = (

@@ -10,15 +10,15 @@ from typing import Any
 
 from torch import Tensor
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import is_present, remove
+from rnnlens.base.flags import add_flags, add_preset, from_flags
+from rnnlens.base.tensors import digest
 from rnnlens.cli.dataset import dataset_of, of_model
 from rnnlens.cli.trust import add_trust_flags
 from rnnlens.cli.user_run import UserRun
 from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.tokens import ReadingConfig
-from rnnlens.errors import RnnlensError
-from rnnlens.files import is_present, remove
-from rnnlens.flags import add_flags, add_preset, from_flags
-from rnnlens.kept import kept_runs
 from rnnlens.model.train.distributed import Processes, processes
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.checkpoint import SavedFit, save_fit
@@ -28,9 +28,9 @@ from rnnlens.probe.probes import Probes
 from rnnlens.probe.quietly import other_answers
 from rnnlens.probe.recipe import FitConfig
 from rnnlens.probe.semantics import parse
-from rnnlens.run import Run
-from rnnlens.tensors import digest
-from rnnlens.trust import search
+from rnnlens.run.checkpoints import kept_runs
+from rnnlens.run.folder import Run
+from rnnlens.run.trust import search
 
 _HELP = """\
 Fit the probes of a trained run: for every kind of hidden state, what that state alone says about

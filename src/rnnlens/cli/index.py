@@ -8,22 +8,22 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.lock import locked
+from rnnlens.base.progress import Progress
 from rnnlens.cli.dataset import recorded
 from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.corpus.corpus import Corpus, CorpusConfig
 from rnnlens.corpus.reading import read_tokens
 from rnnlens.corpus.tokens import SPLITS, ReadingConfig
-from rnnlens.errors import RnnlensError
-from rnnlens.lock import locked
+from rnnlens.lens.open import opened
 from rnnlens.model.train.distributed import pick_device, processes
-from rnnlens.progress import Progress
-from rnnlens.run import Run, run_at
-from rnnlens.view.opening import opened
-from rnnlens.view.search.asking import first_question
-from rnnlens.view.search.build import Builder, Subject, check_ours
-from rnnlens.view.search.index import Index, is_bundled
-from rnnlens.view.search.reading import ALL, Texts
-from rnnlens.view.search.table import arrow
+from rnnlens.run.folder import Run, run_at
+from rnnlens.search.asking import first_question
+from rnnlens.search.build import Builder, Subject, check_ours
+from rnnlens.search.index import Index, is_bundled
+from rnnlens.search.reading import ALL, Texts
+from rnnlens.search.table import arrow
 
 _HELP = """\
 Write down what every state says after every word of a corpus, as Parquet files in RUN/index, which

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from rnnlens.contents import Record
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.flags import check_same, from_flags
+from rnnlens.base.progress import Shorter
 from rnnlens.corpus.batches import Split
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus
 from rnnlens.corpus.flat import BLOCK
 from rnnlens.corpus.read.labels import CLASSIFY, NEXT, TAG
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.errors import RnnlensError
-from rnnlens.flags import check_same, from_flags
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.dropout import Unknown
 from rnnlens.model.train.training import TrainingConfig
-from rnnlens.progress import Shorter
-from rnnlens.run import Run
+from rnnlens.run.contents import Record
+from rnnlens.run.folder import Run
 
 # A smaller network, chosen by what two CPU cores reach in minutes (docs/results.md).
 QUICK = "quick"

@@ -6,10 +6,10 @@ from typing import Any
 
 from rnnlens.cli.show import sentence
 from rnnlens.cli.trust import add_trust_flags, heed
-from rnnlens.run import bundled, run_at
-from rnnlens.view.opening import opened
-from rnnlens.view.publish import publish
-from rnnlens.view.publish.quantised import PRECISIONS
+from rnnlens.lens.open import opened
+from rnnlens.page.publish import publish
+from rnnlens.page.publish.quantised import PRECISIONS
+from rnnlens.run.folder import bundled, run_at
 
 _HELP = """\
 Write the page of a run as one file that computes by itself: the network, its probes and its words

@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.progress import Progress
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import Score, evaluate
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.quietly import fit_quietly
 from rnnlens.probe.semantics import offset
-from rnnlens.progress import Progress
-from rnnlens.run import Run
+from rnnlens.run.folder import Run
 
 _FARTHEST = 100  # words
 

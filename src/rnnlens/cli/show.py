@@ -9,23 +9,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rnnlens.ask.follow import joined, listed
+from rnnlens.ask.readings import following
+from rnnlens.ask.result import Written
+from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
 from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.cli.view import unique_names
-from rnnlens.errors import RnnlensError
-from rnnlens.run import bundled, run_at
-from rnnlens.view import saving
-from rnnlens.view.draw import ansi, terminal
-from rnnlens.view.draw.reasons import changed_lines, goes_on_lines
-from rnnlens.view.draw.visible import printable
-from rnnlens.view.follow import joined, listed
-from rnnlens.view.grid import Grid
-from rnnlens.view.lens import Lens
-from rnnlens.view.opening import opened
-from rnnlens.view.pair.readings import following
-from rnnlens.view.source import LONGEST_TEXT, joined_steps
-from rnnlens.view.why.edits import parsed
-from rnnlens.view.why.result import Written
+from rnnlens.draw import ansi, saving, terminal
+from rnnlens.draw.reasons import changed_lines, goes_on_lines
+from rnnlens.draw.visible import printable
+from rnnlens.lens.grid import Grid
+from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
+from rnnlens.reading.edits import parsed
+from rnnlens.reading.source import LONGEST_TEXT, joined_steps
+from rnnlens.run.folder import bundled, run_at
 
 _HELP = """\
 Show what every hidden state of a run's network says while it reads a sentence: a row for each word,

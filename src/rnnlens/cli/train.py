@@ -8,6 +8,10 @@ from typing import Any
 
 import torch
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import is_present, remove
+from rnnlens.base.flags import add_flags, add_preset
+from rnnlens.base.progress import Shorter
 from rnnlens.cli.dataset import sentence_dataset
 from rnnlens.cli.evaluate import evaluation_of, table
 from rnnlens.cli.order import (
@@ -21,22 +25,18 @@ from rnnlens.cli.order import (
     unknown_words,
 )
 from rnnlens.cli.watch import Watch, check_seconds
-from rnnlens.contents import TRAINED, TRAINING
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
-from rnnlens.corpus.groups import parts_of_speech
-from rnnlens.errors import RnnlensError
-from rnnlens.files import is_present, remove
-from rnnlens.flags import add_flags, add_preset
-from rnnlens.kept import Keeper, epochs_to_keep
+from rnnlens.labels.colours import colours_of, default_colours, read_colours
+from rnnlens.labels.groups import parts_of_speech
 from rnnlens.model.network import NetworkConfig
 from rnnlens.model.text import TextSide
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.training import Trainer, TrainingConfig
-from rnnlens.progress import Shorter
-from rnnlens.run import Run
-from rnnlens.view.examples import TEXTS, chosen_examples
-from rnnlens.view.palette import colours_of, default_colours, read_colours
+from rnnlens.reading.examples import TEXTS, chosen_examples
+from rnnlens.run.checkpoints import Keeper, epochs_to_keep
+from rnnlens.run.contents import TRAINED, TRAINING
+from rnnlens.run.folder import Run
 
 _HELP = """\
 Train a network: it reads a sentence word by word and predicts the next word; with --task tag a

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rnnlens.run import Run
-from rnnlens.trust import search
+from rnnlens.run.folder import Run
+from rnnlens.run.trust import search
 
 
 def add_trust_flags(parser: Any) -> None:

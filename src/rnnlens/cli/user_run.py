@@ -8,20 +8,20 @@ from typing import Any
 
 from rnnlens.adapter.batches import batches_of, tag_names
 from rnnlens.adapter.user_model import UserModel, user_model_at
-from rnnlens.contents import TRAINED, TRAINING, Record
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.flags import check_same, from_flags
+from rnnlens.base.tensors import digest
 from rnnlens.corpus.corpus import Corpus, numbered, tag_counts_of
 from rnnlens.corpus.tokens import Ints, ReadingConfig
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.errors import RnnlensError
-from rnnlens.flags import check_same, from_flags
+from rnnlens.labels.colours import colours_of, read_colours
+from rnnlens.lens.save import keep
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.study import Study, study
-from rnnlens.run import Run
-from rnnlens.tensors import digest
-from rnnlens.view.examples import EXAMPLES, chosen_examples
-from rnnlens.view.palette import colours_of, read_colours
-from rnnlens.view.session import Session
-from rnnlens.view.writing import keep
+from rnnlens.reading.examples import EXAMPLES, chosen_examples
+from rnnlens.reading.session import Session
+from rnnlens.run.contents import TRAINED, TRAINING, Record
+from rnnlens.run.folder import Run
 
 
 @dataclass(frozen=True)

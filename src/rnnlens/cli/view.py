@@ -8,10 +8,10 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.trust import add_trust_flags, heed
-from rnnlens.errors import RnnlensError
-from rnnlens.kept import FOLDER, kept_name
-from rnnlens.run import Run, bundled, run_at
+from rnnlens.run.checkpoints import FOLDER, kept_name
+from rnnlens.run.folder import Run, bundled, run_at
 
 _DEMO = """\
 Show rnnlens at work, in the browser, with the networks that come along: english-news, a language
@@ -72,11 +72,11 @@ def _bundled(name: str) -> Run:
 
 def run_view(args: argparse.Namespace) -> int:
     """Serve runs until Ctrl-C."""
-    from rnnlens.view.lens import Lens
-    from rnnlens.view.opening import opened_with_checkpoints
-    from rnnlens.view.page.server.app import serve
-    from rnnlens.view.page.server.token import forwarding
-    from rnnlens.view.search.similar import index_of
+    from rnnlens.lens.lens import Lens
+    from rnnlens.lens.open import opened_with_checkpoints
+    from rnnlens.page.serve.app import serve
+    from rnnlens.page.serve.token import forwarding
+    from rnnlens.search.similar import index_of
 
     def ready(address: str) -> None:
         heads = [

@@ -10,11 +10,11 @@ from typing import Self
 import torch
 from tqdm import tqdm
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.progress import Progress, Shorter
+from rnnlens.draw.visible import shown
 from rnnlens.model.train.distributed import Processes
-from rnnlens.progress import Progress, Shorter
-from rnnlens.run import Run
-from rnnlens.view.draw.visible import shown
+from rnnlens.run.folder import Run
 
 _LOOK = 0.5  # seconds between looks at the loss, each of which waits for the GPU
 _OFTEN = 10.0  # seconds that are at least between saves at landmarks

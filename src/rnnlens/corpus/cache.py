@@ -25,12 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import Count, Name, Sha, Strict, read_json, sha256, write_json
 from rnnlens.corpus.flat import Shelf, cache_folder, clear_unfinished, mapped
 from rnnlens.corpus.read.formats import is_of_nltk
 from rnnlens.corpus.read.source import files
 from rnnlens.corpus.tokens import COLUMNS, ReadingConfig, Tokens
-from rnnlens.errors import RnnlensError
-from rnnlens.files import Count, Name, Sha, Strict, read_json, sha256, write_json
 
 # A file can change twice within one tick of its clock: what has only just changed is not kept.
 SETTLED = 2.0  # seconds
@@ -80,10 +80,12 @@ class _Stamp(NamedTuple):
 
 @cache
 def _code() -> str:
-    """Identifies what readings depend on beside their corpus: the code of this folder, NLTK."""
+    """Identifies what readings depend on beside their corpus: the code that reads, NLTK."""
     sha = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        sha.update(path.read_bytes())
+    here = Path(__file__).parent
+    for folder in (here, here.parent / "labels"):
+        for path in sorted(folder.rglob("*.py")):
+            sha.update(path.read_bytes())
     return f"{sha.hexdigest()} {version('nltk')} {unicodedata.unidata_version}"
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.flags import option
 from rnnlens.corpus.batches import Split
 from rnnlens.corpus.encoder import Encoder, Labelling, blocks
 from rnnlens.corpus.flat import Numbers, Shelf
@@ -16,7 +18,6 @@ from rnnlens.corpus.labels import label_numbers
 from rnnlens.corpus.read.labels import CLASSIFY, NEXT, Asked
 from rnnlens.corpus.reading import read_tokens
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import (
     NO_TAG,
     SPLITS,
@@ -28,8 +29,7 @@ from rnnlens.corpus.tokens import (
     split,
 )
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.errors import RnnlensError
-from rnnlens.flags import option
+from rnnlens.labels.tags import UNIVERSAL
 
 Words = Callable[[str], Iterable[str]]
 

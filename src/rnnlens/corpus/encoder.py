@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from rnnlens.corpus.batches import Split
 from rnnlens.corpus.flat import Numbers, Shelf, release, spans
-from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, TAG_IDS, Ints, Tokens, cut
 from rnnlens.corpus.vocabulary import NUM, UNK, is_numeral
+from rnnlens.labels.tags import UNIVERSAL
 
 _UNKNOWN_IN_SOURCE = "<unk>"  # what stands for UNK in corpora that others have preprocessed
 

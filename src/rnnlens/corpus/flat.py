@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 Numbers = NDArray[np.integer[Any]]
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.flat import Numbers, Shelf, release
-from rnnlens.errors import RnnlensError
 
 _FEW = 1 << 20  # forms that are held as Python's strings
 _AT_ONCE = 1 << 16  # forms that are decoded together

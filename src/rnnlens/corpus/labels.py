@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.flat import Numbers, release, spans
 from rnnlens.corpus.read.labels import CLASSIFY
 from rnnlens.corpus.tokens import SPLITS, Ints, ReadingConfig, Tokens
-from rnnlens.errors import RnnlensError
 
 _LONG = 300  # characters: such names are no numbers to be ordered by
 _MANY = 0.5  # labels for each text: they are names or numbers rather than classes

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.cache import kept
 from rnnlens.corpus.flat import Shelf
 from rnnlens.corpus.read.formats import number_mark_of, read, recognise
@@ -9,7 +10,6 @@ from rnnlens.corpus.read.labels import NEXT
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tokens import ReadingConfig, Tokens, collect
 from rnnlens.corpus.vocabulary import NUM
-from rnnlens.errors import RnnlensError
 
 
 def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple[str, Tokens]:

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.flags import Options, option
 from rnnlens.corpus import flat
 from rnnlens.corpus.flat import Numbers, Shelf, release
 from rnnlens.corpus.forms import Forms, Numbering
 from rnnlens.corpus.read.formats import SWELLING, check_format
 from rnnlens.corpus.read.labels import WORDS, Asked
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.corpus.tags import UNIVERSAL
 from rnnlens.corpus.vocabulary import NUM, UNK, composed
-from rnnlens.errors import RnnlensError
-from rnnlens.flags import Options, option
+from rnnlens.labels.tags import UNIVERSAL
 
 SPLITS = ("train", "valid", "test")
 TAG_IDS = {tag: i for i, tag in enumerate(UNIVERSAL)}

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from annotated_types import Len, MaxLen
 
-from rnnlens.errors import RnnlensError
-from rnnlens.files import Count, Name, Strict
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import Count, Name, Strict
 
 NUM = "NUM"
 UNK = "UNK"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
-from rnnlens.files import Strict
+from rnnlens.base.files import Strict
 
 BELOW = "below"  # stands for the layer's input in a cell's declarations
 _ID = re.compile(r"(?:(.*)\.)?([a-z])\d*(<?)")  # f1, encoder.f1, f1<, x

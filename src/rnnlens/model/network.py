@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnlens.corpus.answers import Answers
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.flags import Options, option
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.errors import RnnlensError
-from rnnlens.flags import Options, option
+from rnnlens.labels.answers import Answers
 from rnnlens.model.cell import States
 from rnnlens.model.cells import CELLS
 from rnnlens.model.directions import at_end, lengths_of, side_by_side, turned, turned_edits

@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Sequence
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 _BETWEEN = re.compile(r"[\s,;]+")
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from rnnlens.corpus.answers import Answers
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.errors import RnnlensError
+from rnnlens.labels.answers import Answers
 from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION

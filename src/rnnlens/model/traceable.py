@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rnnlens.corpus.answers import Answers
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.answers import Answers
 from rnnlens.model.cell import Cell, Change, States, Weights
 from rnnlens.model.kinds import Kind, prediction
 

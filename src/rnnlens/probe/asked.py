@@ -7,8 +7,8 @@ from torch import Tensor
 
 from rnnlens.adapter.axes.targets import LABELS, NOTHING, NUMBER, Batch
 from rnnlens.adapter.user_model import UserModel, names_of
-from rnnlens.corpus.answers import Answers, Scale
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.answers import Answers, Scale
 from rnnlens.model.traceable import Trace
 
 _MANY = 100  # whole numbers: more of them are hardly labels

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from torch import Tensor
 
-from rnnlens.errors import RnnlensError
-from rnnlens.files import Count, Strict, damaged
-from rnnlens.flags import as_flag
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import Count, Strict, damaged
+from rnnlens.base.flags import as_flag
+from rnnlens.base.tensors import check_same, in_range, read_sealed, write_tensors
 from rnnlens.probe.fitting import FitProgress, Fitter
-from rnnlens.tensors import check_same, in_range, read_sealed, write_tensors
 
 _REMEDY = "give --anew to fit anew"
 

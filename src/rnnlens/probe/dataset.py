@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnlens.corpus.answers import Answers
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.answers import Answers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Readout, Trace, Traceable

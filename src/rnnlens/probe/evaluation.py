@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnlens.corpus.answers import Answers
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.answers import Answers
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.dataset import Chunk, Dataset

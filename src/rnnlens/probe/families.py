@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from rnnlens.corpus.answers import Answers
+from rnnlens.labels.answers import Answers
 from rnnlens.model.traceable import Readout
 from rnnlens.probe.kernels import sigmoid_gradient_, softmax_gradient_
 from rnnlens.probe.moments import Moments

@@ -11,8 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rnnlens.errors import RnnlensError
-from rnnlens.files import Count, Strict
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import Count, Strict
+from rnnlens.base.progress import Progress
+from rnnlens.base.threads import one_thread, pool
 from rnnlens.model.traceable import Readout
 from rnnlens.model.train.distributed import Processes
 from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
@@ -22,8 +24,6 @@ from rnnlens.probe.moments import Moments, measure
 from rnnlens.probe.probes import Stack
 from rnnlens.probe.recipe import FitConfig, Recipe
 from rnnlens.probe.spread import Spread
-from rnnlens.progress import Progress
-from rnnlens.threads import one_thread, pool
 
 _WORTH = 2**17  # logits of a step, for each kind, that are worth threads of our own
 _CHUNK_ON_CUDA = 65536  # states of every kind that are held at once

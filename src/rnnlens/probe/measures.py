@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rnnlens.corpus.answers import Answers
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.answers import Answers
 from rnnlens.probe.dataset import Chunk
 
 _STEPS = 2000  # of probability, at which precision is looked at

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from rnnlens.corpus.answers import Answers
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.answers import Answers
 from rnnlens.probe.dataset import Chunk
 
 _RIDGE = 1e-4  # share of the mean variance, so that a kind with idle units still has an inverse

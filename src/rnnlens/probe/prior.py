@@ -3,7 +3,7 @@
 import torch.nn.functional as F
 from torch import Tensor
 
-from rnnlens.corpus.answers import Answers
+from rnnlens.labels.answers import Answers
 
 
 def prior_nll(answers: Answers, prior: Tensor, labels: Tensor) -> float:

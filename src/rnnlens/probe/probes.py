@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rnnlens.corpus.answers import Answers
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.tensors import Layout, in_range
+from rnnlens.labels.answers import Answers
 from rnnlens.model.traceable import product
 from rnnlens.probe.spread import Spread
 from rnnlens.probe.stored import check_layouts, dtype_name, label_counts
-from rnnlens.tensors import Layout, in_range
 
 FAMILIES = ("linear", "shared")
 _ALIGN = 16  # columns are a multiple of this, so that rows of weights begin at aligned addresses

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from rnnlens.corpus.answers import Answers
+from rnnlens.base.progress import Progress
+from rnnlens.labels.answers import Answers
 from rnnlens.probe import semantics
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import Fitter
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.recipe import FitConfig
 from rnnlens.probe.spread import Spread
-from rnnlens.progress import Progress
 
 
 def fit_quietly(

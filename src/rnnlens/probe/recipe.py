@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from rnnlens.errors import RnnlensError
-from rnnlens.flags import Options, option
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.flags import Options, option
 from rnnlens.probe import semantics
 from rnnlens.probe.probes import FAMILIES
 

@@ -2,7 +2,7 @@
 
 import re
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 INPUT, OUTPUT, TAG = "input", "output", "tag"
 _FORM = re.compile(r"input|(?!input[+-])([a-z][a-z0-9_]{0,30})([+-][1-9]\d{0,3})?")

@@ -8,14 +8,14 @@ import torch
 from annotated_types import Ge, Le, Len, MaxLen
 from torch import Tensor
 
-from rnnlens.corpus.answers import Answers
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import Count, Name, Settings, Sha, Strict
+from rnnlens.base.tensors import Layouts
 from rnnlens.corpus.vocabulary import MOST_LABELS
-from rnnlens.errors import RnnlensError
-from rnnlens.files import Count, Name, Settings, Sha, Strict
+from rnnlens.labels.answers import Answers
 from rnnlens.model.kinds import MOST_KINDS
 from rnnlens.probe.semantics import base, of_model, parse
 from rnnlens.probe.spread import Spread
-from rnnlens.tensors import Layouts
 
 _FLOATS = ("F16", "BF16", "F32", "F64")
 _EXACT = ("/counts", "/mean", "/scale", "/deviation")  # for which half precision is too coarse

@@ -15,9 +15,9 @@ from rnnlens.adapter.known import KnownModule
 from rnnlens.adapter.settings import mark_of
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.adapter.user_record import UserRecord
-from rnnlens.corpus.answers import Scale
+from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.errors import RnnlensError, RnnlensWarning
+from rnnlens.labels.answers import Scale
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Trace
 from rnnlens.probe import data

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.traceable import StateEdit, Trace, Traceable

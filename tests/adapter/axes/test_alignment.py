@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.alignment import aligned
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 
 def words_like(*shape: int) -> Tensor:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.axes import Axes
 from rnnlens.adapter.axes.targets import NONE, most_telling
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.traceable import Trace
 
 ALL = ("x", *(f"{letter}1" for letter in "fioglsch"))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.layout import Arranged, Layout
 from rnnlens.adapter.axes.orders import Orders
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 V = 7
 

@@ -5,7 +5,7 @@ import torch
 
 from rnnlens.adapter.axes.targets import words_of
 from rnnlens.adapter.user_batches import check_batches
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 WHOLE = torch.tensor([[3, 1, 2], [2, 0, 1]])
 

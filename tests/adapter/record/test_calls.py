@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pack_sequence
 
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.record.calls import Chains
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 
 class Chunks(nn.Module):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
 from rnnlens.adapter import Adapter
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 
 class WeightDrop(nn.Module):

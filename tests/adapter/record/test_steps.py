@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 CELLS: dict[str, Callable[..., nn.RNNCellBase]] = {
     "lstm": nn.LSTMCell,

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.brackets import read_brackets
 from rnnlens.corpus.read.formats import read
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
 
 TREE = "( (S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .)) )"
 READ = Sentence(("the", "dog", "barks", "."), ("DET", "NOUN", "VERB", "PUNCT"))

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.columns import read_columns
 from rnnlens.corpus.read.formats import read, recognise
 from rnnlens.corpus.read.labels import Asked
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
 
 CONLL = "-DOCSTART- -X- O O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\n\n# # B-NP O\n5 CD I-NP O\n"
 EU, HASH = ("EU", "rejects"), ("#", "5")

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.conllu import read_conllu
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
 
 
 def row(index: object, form: str, upos: str = "NOUN", xpos: str = "_") -> str:

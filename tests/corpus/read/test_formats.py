@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from tests.grammar import conllu, sentences
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.formats import FORMATS, READERS, TABLES, read, recognise
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
 
 CONLLU = conllu(3)
 BRACKETS = "( (S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .)) )\n"

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.grammar import sentences
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.formats import read, recognise
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
 
 DATA = list(sentences(12))
 ROWS = [{"words": list(s.words), "upos": list(s.tags or ()), "id": k} for k, s in enumerate(DATA)]

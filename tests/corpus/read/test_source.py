@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.source import check_swelling, codec, files, head, lines
-from rnnlens.errors import RnnlensError
 
 
 def written(folder: Path, data: bytes, name: str = "corpus.txt") -> Path:

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read import text
 from rnnlens.corpus.read.text import number_mark, read_raw, read_tokenised, tokenised, words_of
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
 
 
 def written(folder: Path, text: str) -> Path:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.tensors import read_sealed, write_tensors
 from rnnlens.corpus.batches import Split
-from rnnlens.errors import RnnlensError
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.checkpoint import _Header, load_checkpoint, save_checkpoint
 from rnnlens.model.train.training import Trainer, TrainingConfig
-from rnnlens.tensors import read_sealed, write_tensors
 
 
 def never() -> bool:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 
 CPU = torch.device("cpu")

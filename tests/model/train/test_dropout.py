@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.train.dropout import Dropout, DropoutConfig
 
 T, B, H, V = 5, 200, 40, 300

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from rnnlens.corpus.answers import Answers
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.batches import Split
-from rnnlens.errors import RnnlensError
+from rnnlens.labels.answers import Answers
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train import training
 from rnnlens.model.train.perplexity import model_perplexity

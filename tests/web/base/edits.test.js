@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   editedKinds, editsAt, editText, editWords, isEditable, parseEdit, push, targetOf, ways, withEdit,
-} from "../../../src/rnnlens/view/page/web/base/edits.js";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
+} from "../../../src/rnnlens/page/web/base/edits.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
 import { column, grid } from "../sample.js";
 
 const held = hold(grid("we said so"), null);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  followedChange, followText, followTitle, followed, fullText, odds, parseFollow, part, scaleOf } from "../../../src/rnnlens/view/page/web/base/follow.js";
+  followedChange, followText, followTitle, followed, fullText, odds, parseFollow, part, scaleOf } from "../../../src/rnnlens/page/web/base/follow.js";
 
 test("labels are typed with spaces between, and a slash before those they stand against", () => {
   assert.deepEqual(parseFollow(" are  were "), { labels: ["are", "were"], against: [] });
@@ -25,7 +25,7 @@ test("what is followed is told in words", () => {
   assert.equal(followTitle({ labels: ["are"], against: ["is", "was"] }), "odds of are against is + was");
 });
 
-// The same as tests/view/test_follow.py has.
+// The same as tests/ask/test_follow.py has.
 for (const [value, said] of [[0, "1:1"], [-0.001, "1:1"], [Math.log(2.5), "2.5:1"], [-Math.log(3), "1:3"],
   [Math.log(9.96), "10:1"], [-Math.log(87.2), "1:87"], [50, ">999:1"], [-50, "1:>999"]]) {
   test(`odds of e^${value} are ${said}`, () => assert.equal(odds(value), said));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as format from "../../../src/rnnlens/view/page/web/base/format.js";
+import * as format from "../../../src/rnnlens/page/web/base/format.js";
 import { grid, state } from "../sample.js";
 
 const table = (name, call, rows) => test(name, () => rows.forEach(([given, wanted]) => assert.equal(call(given), wanted)));

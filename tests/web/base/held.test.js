@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hold, release } from "../../../src/rnnlens/view/page/web/base/held.js";
+import { hold, release } from "../../../src/rnnlens/page/web/base/held.js";
 import { grid } from "../sample.js";
 
 const before = hold(grid("we said so"), null);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rowSentence } from "../../../src/rnnlens/view/page/web/base/format.js";
-import { hold, isUnfinished } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { besideOf, columnsAt, isGap, otherName, readingAt, rowBeside, rowShowing, rowsAfter } from "../../../src/rnnlens/view/page/web/base/lines.js";
-import { swapped } from "../../../src/rnnlens/view/page/web/frame/sides.js";
-import { carried, keep, lives, pinOf, placeOf } from "../../../src/rnnlens/view/page/web/panel/pins.js";
+import { rowSentence } from "../../../src/rnnlens/page/web/base/format.js";
+import { hold, isUnfinished } from "../../../src/rnnlens/page/web/base/held.js";
+import { besideOf, columnsAt, isGap, otherName, readingAt, rowBeside, rowShowing, rowsAfter } from "../../../src/rnnlens/page/web/base/lines.js";
+import { swapped } from "../../../src/rnnlens/page/web/frame/sides.js";
+import { carried, keep, lives, pinOf, placeOf } from "../../../src/rnnlens/page/web/panel/pins.js";
 import { grid, pair } from "../sample.js";
 
 const one = hold(grid("we said so"), null), two = hold(pair(), null);

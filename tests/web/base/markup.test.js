@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { shape, toText } from "../../../src/rnnlens/view/page/web/base/markup.js";
+import { shape, toText } from "../../../src/rnnlens/page/web/base/markup.js";
 
 test("shapes become text, attributes escaped", () => {
   assert.equal(toText(shape("text", { x: 1, "aria-label": '"<&>' }, "a<b")), '<text x="1" aria-label="&quot;&lt;&amp;&gt;">a&lt;b</text>');

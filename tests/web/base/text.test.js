@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { estimate, fitted, tail } from "../../../src/rnnlens/view/page/web/base/text.js";
+import { estimate, fitted, tail } from "../../../src/rnnlens/page/web/base/text.js";
 
 test("text is cut to its width, whole characters at a time", () => {
   assert.equal(fitted("government", 100, 10, estimate), "government");

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { stripPlaces } from "../../../src/rnnlens/view/page/web/corpus/answers.js";
-import { drawDisagreement, drawTurns, edgeName } from "../../../src/rnnlens/view/page/web/corpus/networks.js";
-import { drawReach, drawSurprise, drawTags } from "../../../src/rnnlens/view/page/web/corpus/words.js";
-import { estimate } from "../../../src/rnnlens/view/page/web/base/text.js";
-import { toText } from "../../../src/rnnlens/view/page/web/base/markup.js";
+import { stripPlaces } from "../../../src/rnnlens/page/web/corpus/answers.js";
+import { drawDisagreement, drawTurns, edgeName } from "../../../src/rnnlens/page/web/corpus/networks.js";
+import { drawReach, drawSurprise, drawTags } from "../../../src/rnnlens/page/web/corpus/words.js";
+import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
+import { toText } from "../../../src/rnnlens/page/web/base/markup.js";
 
 /** Every shape of a drawing. */
 const inside = (shape) => (typeof shape === "string" ? [] : [shape, ...shape.children.flatMap(inside)]);

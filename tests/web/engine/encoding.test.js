@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Encoder, significant } from "../../../src/rnnlens/view/page/web/engine/encoding.js";
-import { Machine } from "../../../src/rnnlens/view/page/web/engine/machine.js";
-import { Palette } from "../../../src/rnnlens/view/page/web/engine/palette.js";
+import { Encoder, significant } from "../../../src/rnnlens/page/web/engine/encoding.js";
+import { Machine } from "../../../src/rnnlens/page/web/engine/machine.js";
+import { Palette } from "../../../src/rnnlens/page/web/engine/palette.js";
 
 const COLOURS = ["#ff0000", "#00ff00", "#0000ff"];
 const wave = (/** @type {number} */ k) => Math.fround(Math.sin(k * 0.7548776662 * 2 * Math.PI) * 6);

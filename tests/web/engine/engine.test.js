@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Engine } from "../../../src/rnnlens/view/page/web/engine/engine.js";
+import { Engine } from "../../../src/rnnlens/page/web/engine/engine.js";
 
 test("a file of another version is refused in one line", async () => {
   for (const [format, version] of [["rnnlens-lens", 2], ["a-lens", 1]]) {

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { kernelsFor } from "../../../src/rnnlens/view/page/web/engine/kernels.js";
-import { BINS, groupsOf, PlainKernels } from "../../../src/rnnlens/view/page/web/engine/plain.js";
+import { kernelsFor } from "../../../src/rnnlens/page/web/engine/kernels.js";
+import { BINS, groupsOf, PlainKernels } from "../../../src/rnnlens/page/web/engine/plain.js";
 
 const COUNT = 200_000;
 const wave = (/** @type {number} */ k) => Math.sin(k * 0.7548776662 * 2 * Math.PI);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Room, Tensors } from "../../../src/rnnlens/view/page/web/engine/unpack.js";
+import { Room, Tensors } from "../../../src/rnnlens/page/web/engine/unpack.js";
 
 /** @param {...ArrayBufferView} parts one after the other, each from a multiple of four bytes */
 function blobOf(...parts) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { estimate } from "../../../src/rnnlens/view/page/web/base/text.js";
-import { axisEnd, baselines, drawAccuracy, lead, namesOf, ticks } from "../../../src/rnnlens/view/page/web/frame/accuracy.js";
+import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
+import { axisEnd, baselines, drawAccuracy, lead, namesOf, ticks } from "../../../src/rnnlens/page/web/frame/accuracy.js";
 import { all, texts } from "../drawing.js";
 import { column } from "../sample.js";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { estimate } from "../../../src/rnnlens/view/page/web/base/text.js";
-import { drawConfusion } from "../../../src/rnnlens/view/page/web/frame/confusion.js";
+import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
+import { drawConfusion } from "../../../src/rnnlens/page/web/frame/confusion.js";
 import { all, texts } from "../drawing.js";
 
 test("a square for each answer that was given, the darker the larger its share of the label", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { commandOf } from "../../../src/rnnlens/view/page/web/frame/figure.js";
+import { commandOf } from "../../../src/rnnlens/page/web/frame/figure.js";
 
 const grid = /** @type {any} */ ({ run: "news", semantic: "output", semantics: ["output", "input"], palette: "coarse",
   palettes: ["coarse"], columns: [{ id: "x", shown: true }, { id: "f1", shown: false }, { id: "h1", shown: true }] });

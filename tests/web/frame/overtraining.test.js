@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawTraining, learntBy, ways } from "../../../src/rnnlens/view/page/web/frame/overtraining.js";
-import { checkpoints, stage } from "../../../src/rnnlens/view/page/web/frame/runs.js";
+import { drawTraining, learntBy, ways } from "../../../src/rnnlens/page/web/frame/overtraining.js";
+import { checkpoints, stage } from "../../../src/rnnlens/page/web/frame/runs.js";
 import { all } from "../drawing.js";
 
 const point = (epoch, own, x, h) => ({ run: `r-${epoch}`, epoch, own, semantics: { output: { x, h } } });

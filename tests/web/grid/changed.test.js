@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { changeOf, drawChanged } from "../../../src/rnnlens/view/page/web/grid/changed.js";
-import { drawRow } from "../../../src/rnnlens/view/page/web/grid/draw.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { changeOf, drawChanged } from "../../../src/rnnlens/page/web/grid/changed.js";
+import { drawRow } from "../../../src/rnnlens/page/web/grid/draw.js";
 import { all, laidOut } from "../drawing.js";
 import { grid, IDS, pair } from "../sample.js";
 

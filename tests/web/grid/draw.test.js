@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { estimate, fitted } from "../../../src/rnnlens/view/page/web/base/text.js";
-import { drawHeader, drawRing, drawRow, drawState, drawWord } from "../../../src/rnnlens/view/page/web/grid/draw.js";
-import { drawBars, LABEL, PITCH } from "../../../src/rnnlens/view/page/web/grid/bars.js";
-import { layOut } from "../../../src/rnnlens/view/page/web/grid/layout.js";
-import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { estimate, fitted } from "../../../src/rnnlens/page/web/base/text.js";
+import { drawHeader, drawRing, drawRow, drawState, drawWord } from "../../../src/rnnlens/page/web/grid/draw.js";
+import { drawBars, LABEL, PITCH } from "../../../src/rnnlens/page/web/grid/bars.js";
+import { layOut } from "../../../src/rnnlens/page/web/grid/layout.js";
+import { plainView } from "../../../src/rnnlens/page/web/net/address.js";
 import { all, compact, laidOut, texts } from "../drawing.js";
 import { grid } from "../sample.js";
 
 test("the golden grid: rectangles, bars and labels are what Python decided", () => {
-  const given = JSON.parse(readFileSync(new URL("../../view/golden/grid.json", import.meta.url), "utf8"));
+  const given = JSON.parse(readFileSync(new URL("../../golden/grid.json", import.meta.url), "utf8"));
   const held = hold(given, null);
   for (const bars of [1, 3, 5]) {
     const layout = laidOut(held, { ...plainView(), kinds: "all", bars });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { flow, neighbours } from "../../../src/rnnlens/view/page/web/grid/flow.js";
+import { flow, neighbours } from "../../../src/rnnlens/page/web/grid/flow.js";
 import { column, grid, IDS, pair } from "../sample.js";
 
 const joined = neighbours(grid());

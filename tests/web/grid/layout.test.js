@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { neededColumns, placeAt, shownColumns } from "../../../src/rnnlens/view/page/web/grid/layout.js";
-import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { neededColumns, placeAt, shownColumns } from "../../../src/rnnlens/page/web/grid/layout.js";
+import { plainView } from "../../../src/rnnlens/page/web/net/address.js";
 import { compact, laidOut, ROOM } from "../drawing.js";
 import { column, grid, IDS } from "../sample.js";
 

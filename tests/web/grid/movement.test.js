@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { moved } from "../../../src/rnnlens/view/page/web/grid/movement.js";
+import { moved } from "../../../src/rnnlens/page/web/grid/movement.js";
 
 test("keys move, stop at the edges, and begin where nothing is in view", () => {
   const at = { slot: 1, row: 1 }, go = (key, far = false, from = at) => moved(key, far, from, 4, 50, 10);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { round } from "../../../src/rnnlens/view/page/web/grid/bars.js";
-import { drawRow } from "../../../src/rnnlens/view/page/web/grid/draw.js";
-import { drawSurprisal, drawTurns, ranked, sourceName } from "../../../src/rnnlens/view/page/web/grid/over.js";
-import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { round } from "../../../src/rnnlens/page/web/grid/bars.js";
+import { drawRow } from "../../../src/rnnlens/page/web/grid/draw.js";
+import { drawSurprisal, drawTurns, ranked, sourceName } from "../../../src/rnnlens/page/web/grid/over.js";
+import { plainView } from "../../../src/rnnlens/page/web/net/address.js";
 import { compact, laidOut, ROOM } from "../drawing.js";
 import { grid, IDS } from "../sample.js";
 

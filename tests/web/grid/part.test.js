@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { boxes, parseKinds, parseRows, spanText } from "../../../src/rnnlens/view/page/web/grid/part.js";
+import { boxes, parseKinds, parseRows, spanText } from "../../../src/rnnlens/page/web/grid/part.js";
 
 const columns = [["x", 0], ["l1", 1], ["h1", 1], ["l2", 2], ["h2", 2], ["y", 3]].map(([id, layer]) =>
   /** @type {any} */ ({ id, layer, letter: String(id)[0] }));

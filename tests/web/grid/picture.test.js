@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { toText } from "../../../src/rnnlens/view/page/web/base/markup.js";
-import { estimate } from "../../../src/rnnlens/view/page/web/base/text.js";
-import { drawSheet } from "../../../src/rnnlens/view/page/web/grid/picture.js";
-import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { toText } from "../../../src/rnnlens/page/web/base/markup.js";
+import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
+import { drawSheet } from "../../../src/rnnlens/page/web/grid/picture.js";
+import { plainView } from "../../../src/rnnlens/page/web/net/address.js";
 import { all, texts } from "../drawing.js";
 import { grid } from "../sample.js";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { amount, drawAxis, drawSeries, drawStrip, numberWords } from "../../../src/rnnlens/view/page/web/grid/scale.js";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { layOut } from "../../../src/rnnlens/view/page/web/grid/layout.js";
+import { amount, drawAxis, drawSeries, drawStrip, numberWords } from "../../../src/rnnlens/page/web/grid/scale.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { layOut } from "../../../src/rnnlens/page/web/grid/layout.js";
 import { grid as sample, state } from "../sample.js";
 
 const SCALE = { edges: [0, 1, 2, 4], names: ["below 1", "1 to 2", "2 or more"] };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { canScroll, ownKey } from "../../../src/rnnlens/view/page/web/host/events.js";
+import { canScroll, ownKey } from "../../../src/rnnlens/page/web/host/events.js";
 
 /** A key press, as "Ctrl+Alt+x". @param {string} pressed */
 function press(pressed, defaultPrevented = false) {

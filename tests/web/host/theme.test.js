@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groundTheme, saidTheme } from "../../../src/rnnlens/view/page/web/host/theme.js";
+import { groundTheme, saidTheme } from "../../../src/rnnlens/page/web/host/theme.js";
 
 test("JupyterLab says its theme in an attribute, VS Code by a class", () => {
   assert.equal(saidTheme({ jpThemeLight: "true", classes: [] }), "light");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decode, encode, fitGrid, fitRun, plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
+import { decode, encode, fitGrid, fitRun, plainView } from "../../../src/rnnlens/page/web/net/address.js";
 import { grid } from "../sample.js";
 
 const AWKWARD = [

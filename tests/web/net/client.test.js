@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, editedRow } from "../../../src/rnnlens/view/page/web/net/client.js";
-import { server } from "../../../src/rnnlens/view/page/web/net/source.js";
+import { Client, editedRow } from "../../../src/rnnlens/page/web/net/client.js";
+import { server } from "../../../src/rnnlens/page/web/net/source.js";
 import { grid } from "../sample.js";
 
 const FOUND = { fetch: globalThis.fetch, reportError: globalThis.reportError };

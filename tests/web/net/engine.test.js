@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Refusal } from "../../../src/rnnlens/view/page/web/base/refusal.js";
-import { answerTo, engineSource, Remote } from "../../../src/rnnlens/view/page/web/net/engine.js";
+import { Refusal } from "../../../src/rnnlens/page/web/base/refusal.js";
+import { answerTo, engineSource, Remote } from "../../../src/rnnlens/page/web/net/engine.js";
 
 const GRID = { text: "a b", semantic: "output", palette: "coarse", rows: [[]] };
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Refusal } from "../../../src/rnnlens/view/page/web/base/refusal.js";
-import { Client } from "../../../src/rnnlens/view/page/web/net/client.js";
-import { Kernel } from "../../../src/rnnlens/view/page/web/net/kernel.js";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
+import { Refusal } from "../../../src/rnnlens/page/web/base/refusal.js";
+import { Client } from "../../../src/rnnlens/page/web/net/client.js";
+import { Kernel } from "../../../src/rnnlens/page/web/net/kernel.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
 import { grid } from "../sample.js";
 
 /** A model that keeps what is sent and tells every listener what is said. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
-import { Readings } from "../../../src/rnnlens/view/page/web/net/readings.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { plainView } from "../../../src/rnnlens/page/web/net/address.js";
+import { Readings } from "../../../src/rnnlens/page/web/net/readings.js";
 import { grid } from "../sample.js";
 
 const LONG = Array(60).fill("we").join(" ");

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { estimate } from "../../../src/rnnlens/view/page/web/base/text.js";
-import { plainView } from "../../../src/rnnlens/view/page/web/net/address.js";
-import { embeddable, fileName, savePng, standalonePage } from "../../../src/rnnlens/view/page/web/net/save.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
+import { plainView } from "../../../src/rnnlens/page/web/net/address.js";
+import { embeddable, fileName, savePng, standalonePage } from "../../../src/rnnlens/page/web/net/save.js";
 import { grid } from "../sample.js";
 
 test("too many words for a PNG are counted as people read them", async () => {

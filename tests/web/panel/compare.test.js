@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inWords } from "../../../src/rnnlens/view/page/web/base/format.js";
-import { differing, probabilityOf } from "../../../src/rnnlens/view/page/web/panel/compare.js";
+import { inWords } from "../../../src/rnnlens/page/web/base/format.js";
+import { differing, probabilityOf } from "../../../src/rnnlens/page/web/panel/compare.js";
 import { state } from "../sample.js";
 
 const kept = (top) => ({ state: state(top) });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { estimate } from "../../../src/rnnlens/view/page/web/base/text.js";
-import { drawTop } from "../../../src/rnnlens/view/page/web/panel/detail.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
+import { drawTop } from "../../../src/rnnlens/page/web/panel/detail.js";
 import { all } from "../drawing.js";
 import { grid } from "../sample.js";
 

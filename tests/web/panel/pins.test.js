@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hold } from "../../../src/rnnlens/view/page/web/base/held.js";
-import { carried, comparison, grouped, keep, lives, pinOf, toggled } from "../../../src/rnnlens/view/page/web/panel/pins.js";
+import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { carried, comparison, grouped, keep, lives, pinOf, toggled } from "../../../src/rnnlens/page/web/panel/pins.js";
 import { grid } from "../sample.js";
 
 const before = hold(grid("we said so"), null);

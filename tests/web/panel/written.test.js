@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { canAsk, logits, readingsOf, shades, waterfall } from "../../../src/rnnlens/view/page/web/panel/written.js";
+import { canAsk, logits, readingsOf, shades, waterfall } from "../../../src/rnnlens/page/web/panel/written.js";
 import { column } from "../sample.js";
 
 const written = { labels: ["have"], against: ["has"], difference: 0.5, instead: "UNK", stored: [0.1, -0.3, 0.4], stored_rest: 0.3,

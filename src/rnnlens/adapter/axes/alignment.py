@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rnnlens.adapter.axes.layout import is_whole, tensors, with_tensors
 from rnnlens.adapter.axes.orders import MODULE, Orders
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.traceable import Trace
 
 _TRIED = 6  # words that are changed

@@ -11,7 +11,7 @@ from torch import Tensor
 from rnnlens.adapter.axes.alignment import Alignment, Reader, aligned
 from rnnlens.adapter.axes.layout import Layout
 from rnnlens.adapter.axes.targets import LABEL, MOSTLY, NONE, Batch, Pair, features_of, words_of
-from rnnlens.errors import RnnlensError, RnnlensWarning
+from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.model.traceable import Trace
 
 MOST_FEATURES = 64  # numbers of a timestep that somebody may type

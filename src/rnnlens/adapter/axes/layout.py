@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 
 class Arranged(NamedTuple):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from torch import Tensor
 
 from rnnlens.adapter.axes.layout import Arranged, Layout
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 MODULE = ""  # stands for all tensors of a module without recurrent parts
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from rnnlens.adapter.axes.axes import Axes
 from rnnlens.adapter.axes.layout import with_tensors, within
 from rnnlens.adapter.axes.targets import Batch
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.traceable import Trace
 
 

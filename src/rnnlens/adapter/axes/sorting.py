@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlens.adapter.axes.layout import Layout, is_whole, tensors, within
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 _FEW = 4  # features that are compared first, of each vector
 

@@ -14,7 +14,7 @@ from rnnlens.adapter.axes.layout import described, tensors
 from rnnlens.adapter.record.layers import LayersPart
 from rnnlens.adapter.record.parts import CHAIN, Forward, Part
 from rnnlens.adapter.record.steps import StepsPart
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Change
 
 

@@ -11,7 +11,7 @@ from rnnlens.adapter.axes.layout import described
 from rnnlens.adapter.modules import is_torchs
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Change, States, Weights
 from rnnlens.model.directions import side_by_side, turned
 from rnnlens.model.kinds import JOINED

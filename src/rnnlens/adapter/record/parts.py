@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import PackedSequence
 from rnnlens.adapter.axes.layout import Layout, tensors
 from rnnlens.adapter.modules import called, cell_of
 from rnnlens.adapter.record.calls import Chains, Piece
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Change, Weights
 
 Forward = Callable[..., Any]

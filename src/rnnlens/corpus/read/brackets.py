@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.labels import TAG, WORDS, Asked
 from rnnlens.corpus.read.source import lines
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.corpus.tags import universal
-from rnnlens.errors import RnnlensError
+from rnnlens.labels.tags import universal
 
 _PIECE = re.compile(r"[()]|[^()\s]+")
 _ESCAPES = {

@@ -5,10 +5,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.labels import Asked, column
 from rnnlens.corpus.read.source import lines
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
 
 _NAMES = "# global.columns ="  # the header of CoNLL-U Plus
 _DOCUMENT = "-DOCSTART-"

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.labels import TAG, WORDS, Asked, column
 from rnnlens.corpus.read.source import lines
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.corpus.tags import universal
-from rnnlens.errors import RnnlensError
+from rnnlens.labels.tags import universal
 
 _NAMES = "id form lemma upos xpos feats head deprel deps misc".split()
 FIELDS = len(_NAMES)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.brackets import read_brackets
 from rnnlens.corpus.read.columns import read_columns
 from rnnlens.corpus.read.conllu import FIELDS, read_conllu
@@ -22,7 +23,6 @@ from rnnlens.corpus.read.texts import (
     read_tsv,
 )
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
 
 Reader = Callable[[Path, str, Asked], Iterator[Sentence]]
 

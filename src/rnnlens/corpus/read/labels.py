@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.text import Split, splitter
-from rnnlens.errors import RnnlensError
 
 NEXT, TAG, CLASSIFY = "next", "tag", "classify"
 TASKS = (NEXT, TAG, CLASSIFY)

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.labels import NEXT, TAG, Asked
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.corpus.tags import universal
-from rnnlens.errors import RnnlensError
+from rnnlens.labels.tags import universal
 
 _PREVIEW = 200
 

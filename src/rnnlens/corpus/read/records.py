@@ -10,11 +10,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.source import lines
 from rnnlens.corpus.read.text import SAMPLE, running, tokenised
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.corpus.tags import universal
-from rnnlens.errors import RnnlensError
+from rnnlens.labels.tags import universal
 
 _WORDS = ("words", "tokens", "form")
 _TAGS = ("tags", "upos", "pos", "pos_tags")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _DEFLATE = 1032  # times that anything can swell

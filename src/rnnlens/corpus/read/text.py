@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.source import lines
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
 
 Split = Callable[[str], list[str]]  # from a text to its words
 

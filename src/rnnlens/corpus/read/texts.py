@@ -7,10 +7,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.labels import Asked, column
 from rnnlens.corpus.read.source import files, lines
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.errors import RnnlensError
 
 _USUAL = {"label", "labels", "class", "category", "sentiment", "text", "sentence", "review"}
 _TEXT, _LABEL = "text", "label"  # what the columns are called, unless somebody says otherwise

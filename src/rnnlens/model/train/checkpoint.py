@@ -7,10 +7,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from rnnlens.errors import RnnlensError
-from rnnlens.files import Strict, damaged
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import Strict, damaged
+from rnnlens.base.tensors import check_same, read_sealed, write_tensors
 from rnnlens.model.train.training import Progress, Trainer
-from rnnlens.tensors import check_same, read_sealed, write_tensors
 
 _REMEDY = "delete it to start this training anew"
 _OPTIMISER = ("step", "exp_avg", "exp_avg_sq")  # what AdamW knows of each parameter

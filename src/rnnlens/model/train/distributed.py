@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from rnnlens.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rnnlens.flags import Options, option
+from rnnlens.base.flags import Options, option
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,16 @@ from annotated_types import Ge
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import Count, Strict
+from rnnlens.base.flags import option
+from rnnlens.base.threads import threads_for
 from rnnlens.corpus.batches import Batch, Split
-from rnnlens.errors import RnnlensError
-from rnnlens.files import Count, Strict
-from rnnlens.flags import option
 from rnnlens.model.network import Network
 from rnnlens.model.train.distributed import Processes
 from rnnlens.model.train.dropout import Dropout, DropoutConfig, Unknown
 from rnnlens.model.train.graphs import Graphs
 from rnnlens.model.train.perplexity import model_perplexity, perplexity
-from rnnlens.threads import threads_for
 
 
 @dataclass(frozen=True)

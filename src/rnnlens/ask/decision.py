@@ -1,0 +1,139 @@
+"""When a network makes up its mind about a text: how probable its answer is after every word, and
+the word from which on it is the most probable label.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnlens.ask.follow import percent
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.frames import data_frame
+from rnnlens.draw.visible import clip, printable, width_of
+from rnnlens.labels.names import number_of
+from rnnlens.model.kinds import PREDICTION
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rnnlens.reading.rows import Request
+    from rnnlens.reading.source import GridSource
+
+Values = NDArray[np.float64]
+_STEP = 24  # rows at once
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A label of a whole text, and how sure of it every kind is after each word.
+
+    `decision["h2"][3]` is the label's probability by the kind `h2` after the fourth word, and
+    `decision.turned["h2"]` the word, by its number, from which on it is the most probable label up
+    to the end; None where it is not at the end.
+    """
+
+    label: str
+    words: tuple[str, ...]
+    kinds: tuple[str, ...]
+    values: Values  # (T, K)
+    turned: dict[str, int | None]
+
+    def __getitem__(self, kind: str) -> Values:
+        if kind not in self.kinds:
+            raise RnnlensError(f"there is no kind {kind!r}; there is {', '.join(self.kinds)}")
+        column: Values = self.values[:, self.kinds.index(kind)]
+        return column
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A row for every state: step, word, kind, probability, and whether the label turned."""
+        return data_frame(
+            {
+                "step": step, "word": word, "kind": kind,
+                "probability": float(self.values[step, k]), "turned": self.turned[kind] == step,
+            }
+            for step, word in enumerate(self.words)
+            for k, kind in enumerate(self.kinds)
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        """A line for each kind: from which word on it says the label, and how surely at the end."""
+        wide = max(map(width_of, self.kinds), default=0)
+        lines = [f"{printable(self.label)}, and the word from which on each kind says so"]
+        for k, kind in enumerate(self.kinds):
+            step = self.turned[kind]
+            word = "-" if step is None else f"{step + 1} {clip(self.words[step], 18)}"
+            end = percent(float(self.values[-1, k])) if len(self.values) else ""
+            lines.append(f"  {kind:<{wide}}  {end:>6}  {word}")
+        return "\n".join(lines)
+
+
+def decision(lens: "GridSource", asked: "Request", label: str | None = None) -> Decision:
+    """The decision for a label; by default, for the network's own answer."""
+    if not asked.ids:
+        raise RnnlensError("there is no word to decide by; give a text")
+    if asked.answers.several or asked.answers.scale:
+        raise RnnlensError("a decision is for one label of many; ask for what states say: follow()")
+    names = asked.answers.names
+    number = answer_to(lens, asked) if label is None else number_of(label, names)
+
+    def work(_: int, logits: Tensor) -> tuple[Tensor, Tensor]:
+        exact = logits.double().log_softmax(1)
+        return exact[:, number].exp(), exact.argmax(1) == number
+
+    columns, words = lens.columns_for(asked.semantic), len(asked.ids)
+    rows: list[list[tuple[float, bool]]] = []
+    for first in range(0, words, _STEP):
+        last = min(first + _STEP, words)
+        parts = lens.rows.each(asked, first, last, work)
+        p, leads = (torch.cat(some).tolist() for some in zip(*parts, strict=True))
+        at = dict(
+            zip(lens.rows.places(asked, first, last), zip(p, leads, strict=True), strict=True)
+        )
+        rows += [[at[c.kind.id, t - c.back] for c in columns] for t in range(first, last)]
+    turned = {column.id: since([row[k][1] for row in rows]) for k, column in enumerate(columns)}
+    values = np.array([[p for p, _ in row] for row in rows])
+    return Decision(names[number], tuple(asked.words), tuple(turned), values, turned)
+
+
+def answer_to(lens: "GridSource", asked: "Request") -> int:
+    """The number of the label that is the network's answer for a whole text."""
+    if lens.session.answer is None:
+        raise RnnlensError(
+            "the labels of this model are of single words, so that there is no answer for a text; "
+            "name the label that is to be looked at"
+        )
+    y = lens.session.read(asked.ids, 0, len(asked.ids), asked.edits)[0][PREDICTION]
+    with torch.inference_mode():
+        p = lens.session.model.predict(y).softmax(-1)  # (T, V)
+    return int((p[-1] if lens.session.answer == "last" else p.mean(0)).argmax())
+
+
+def since(leads: list[bool]) -> int | None:
+    """The first step from which on something holds up to the end; None where it does not there."""
+    if not leads or not leads[-1]:
+        return None
+    return max((step + 1 for step, holds in enumerate(leads) if not holds), default=0)
+
+
+def told(grid: Mapping[str, Any]) -> str:
+    """The answer for a text and since when it is, in a line; empty where a text has none."""
+    rows = grid["rows"]
+    if not grid.get("answer") or not rows or len(rows) < len(grid["words"]):
+        return ""
+    tops = [row[-1]["top"] for row in rows]  # of the prediction
+    sums: dict[str, float] = {}
+    for top in tops if grid["answer"] == "mean" else tops[-1:]:
+        for name, p in top:
+            sums[name] = sums.get(name, 0.0) + p
+    label = max(sums, key=lambda name: sums[name])
+    step = since([top[0][0] == label for top in tops])
+    said = f"the answer is {printable(label)}"
+    if step is None:
+        return said
+    word = clip(grid["words"][step]["text"], 18)
+    return f"{said}, the most probable from {word} on" if step else f"{said} from the first word on"

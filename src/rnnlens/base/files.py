@@ -1,0 +1,213 @@
+"""Files that are written whole or not at all, and checked whenever they are read."""
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from glob import escape
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from annotated_types import Ge, Le, MaxLen, Predicate
+
+from rnnlens.base.errors import RnnlensError
+
+LARGEST_JSON = 1 << 28  # bytes; the vocabulary of a million words has 30 million
+REMEDY = "restore it or make the run anew"
+_TEMPORARY = ".rnnlens-"  # no other program names its files so
+# The last entry of a JSON file is the SHA-256 of all that stands before it.
+_SEAL = re.compile(rb',?\n "checksum": "([0-9a-f]{64})"\n}\n\Z')
+_SEAL_SIZE = 100
+_BY_HAND = "where you changed it by hand, take its last entry, checksum, out"
+_UNFLUSHABLE = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # said by file systems without that
+
+Sort = TypeVar("Sort")
+_adapters: dict[Any, Any] = {}
+
+
+class Strict:
+    """The base of dataclasses that describe a JSON file: nothing is converted, left out or added.
+
+    `read_json` checks a file against the types of their fields.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "strict": True, "extra": "forbid", "allow_inf_nan": False,
+    }  # fmt: skip
+
+
+Name = Annotated[str, MaxLen(10_000)]  # of a label, a kind, a group
+Sha = Annotated[str, Predicate(re.compile("[0-9a-f]{64}").fullmatch)]
+Count = Annotated[int, Ge(0), Le(2**62)]
+Scalar = bool | int | float | Name  # a setting
+Settings = Annotated[dict[Name, Scalar], MaxLen(100)]
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a temporary neighbour, flush it to disk, and move it into place."""
+    name = path.with_name(f".{path.name}{_TEMPORARY}{secrets.token_hex(4)}")
+    try:
+        clear_temporary(path.parent, path.name)
+        # As for any new file, the user's umask says who may read it.
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        with os.fdopen(handle, "wb") as file:
+            with suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(file, fcntl.LOCK_EX)  # it is no leftover
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            name.replace(path)
+        _flush_folder(path.parent)
+    except OSError as error:
+        raise RnnlensError(_write_problem(path, len(data), error)) from error
+    finally:
+        name.unlink(missing_ok=True)
+
+
+def clear_temporary(folder: Path, name: str = "") -> None:
+    """Remove what writes that were killed have left, of one file or of all."""
+    for leftover in folder.glob(f".{escape(name) or '*'}{_TEMPORARY}*"):
+        try:
+            handle = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:  # it has just been moved into place
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            leftover.unlink(missing_ok=True)
+        except OSError:  # somebody is writing it
+            pass
+        finally:
+            os.close(handle)
+
+
+def add_line(path: Path, line: str) -> None:
+    """Add a line to a text file, which may be no link to another."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        handle = os.open(path, flags, 0o666)
+        with os.fdopen(handle, "a", encoding="utf-8") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(errno.EINVAL, "it is no regular file")  # noqa: TRY301
+            file.write(line + "\n")
+    except OSError as error:
+        raise RnnlensError(f"cannot write to {path}: {error.strerror}; mend that") from error
+
+
+def is_present(path: Path) -> bool:
+    """Whether anything has this name, be it a link to nowhere."""
+    return os.path.lexists(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if there is one, for good."""
+    path.unlink(missing_ok=True)
+    _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Have the disk know the names in a folder: a power cut then brings no old ones back."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # one may be allowed to write there, and not to look
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _UNFLUSHABLE:
+            raise
+    finally:
+        os.close(handle)
+
+
+def _write_problem(path: Path, size: int, error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        need = f"{size / 1e6:.1f} MB"
+        return f"no space left to write {path} ({need}); free some and run the same command again"
+    return f"cannot write {path}: {error.strerror}; choose a folder you can write to"
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write an object as readable JSON with its checksum. NaN and infinity are refused."""
+    text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+    body = text.removesuffix("}").removesuffix("\n").encode()
+    comma = "," if value else ""
+    seal = f'{comma}\n "checksum": "{hashlib.sha256(body).hexdigest()}"\n}}\n'
+    write_bytes(path, body + seal.encode())
+
+
+def read_json(path: Path, sort: type[Sort], remedy: str = REMEDY) -> Sort:
+    """Read a JSON file that holds what `sort` describes; `remedy` says what to do if it does not.
+
+    A checksum is compared where there is one: older versions wrote none.
+    """
+    size = regular_size(path, remedy)
+    if size > LARGEST_JSON:
+        raise RnnlensError(f"{path} has {size:,} bytes, more than {LARGEST_JSON:,}; {remedy}")
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise damaged(path, error, remedy) from error
+    if seal := _SEAL.search(data, max(0, len(data) - _SEAL_SIZE)):
+        body = data[: seal.start()]
+        if hashlib.sha256(body).hexdigest().encode() != seal[1]:
+            raise damaged(path, "its checksum differs", f"{remedy}; {_BY_HAND}")
+        data = body + b"\n}\n"
+    return parsed(data, sort, path, remedy)
+
+
+def parsed(data: str | bytes, sort: type[Sort], path: Path, remedy: str = REMEDY) -> Sort:
+    """JSON that was read from `path`, checked to be what `sort` describes."""
+    from pydantic import ValidationError
+
+    try:
+        value: Sort = _adapter(sort).validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        if where == "checksum":  # the file is laid out otherwise than we write it
+            remedy = f"{remedy}; {_BY_HAND}"
+        raise damaged(path, f"{where[:80]}: {first['msg'][:160]}", remedy) from error
+    return value
+
+
+def _adapter(sort: Any) -> Any:
+    """What pydantic makes of a sort, which takes a moment, as its import does."""
+    if sort not in _adapters:
+        from pydantic import TypeAdapter
+
+        _adapters[sort] = TypeAdapter(sort)
+    return _adapters[sort]
+
+
+def regular_size(path: Path, remedy: str) -> int:
+    """The size of a regular file; anything else may never end."""
+    try:
+        about = path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise RnnlensError(f"{path} is missing; is {path.parent} a run folder?") from error
+    except OSError as error:
+        raise damaged(path, error, remedy) from error
+    if not stat.S_ISREG(about.st_mode):
+        raise damaged(path, "it is no regular file", remedy)
+    return about.st_size
+
+
+def damaged(path: Path, reason: object, remedy: str) -> RnnlensError:
+    """The error that names a file, what is wrong with it and what to do."""
+    if isinstance(reason, PermissionError):
+        return RnnlensError(f"{path} cannot be read (permission denied); have its owner allow it")
+    if isinstance(reason, OSError):
+        reason = reason.strerror or reason
+    return RnnlensError(f"{path} is damaged ({str(reason)[:300]}); {remedy}")
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,299 @@
+"""The grid as a figure for print: .svg, .png or .pdf, by matplotlib.
+
+Lengths are points, from the top left. Text in an SVG is drawn as outlines, so that it looks alike
+in every viewer and typesetting program; a PDF embeds its fonts and its text can be searched.
+"""
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import groupby
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.followed import Scale
+from rnnlens.draw.key import draw_key
+from rnnlens.draw.lines import bits_at, bracketed
+from rnnlens.draw.pen import SMALL, Pen, fonts, mixed
+from rnnlens.draw.strip import draw_strip
+from rnnlens.draw.style import Drawing, Style
+from rnnlens.draw.symbols import mathematical
+from rnnlens.draw.visible import printable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ENDINGS = (".svg", ".png", ".pdf")
+DOTS = 200  # of a .png, per inch
+LARGEST, MOST_DOTS = 190, 120e6  # inches either way, as a PDF may have; dots of a .png
+
+_RC: dict[Any, Any] = {
+    "svg.fonttype": "path", "svg.hashsalt": "rnnlens", "pdf.fonttype": 42,
+    "mathtext.fontset": "stix", "text.hinting": "none",
+}  # fmt: skip
+_METADATA: dict[str, dict[str, Any]] = {  # no dates: the same grid gives the same bytes
+    ".svg": {"Date": None, "Creator": "rnnlens"},
+    ".pdf": {"CreationDate": None, "Creator": "rnnlens", "Producer": "rnnlens"},
+    ".png": {"Software": "rnnlens"},
+}
+_LOCK = Lock()
+_INK, _GREY, _RULE, _TRACK = "#1b1b1f", "#77777f", "#d6d6dc", "#efeff0"
+_EDGE, _GAP = 8.0, 9.0  # margins, between layers
+_SIZE, _NUMBER = 8.6, 6.0  # of the words, of their numbers
+_LINE, _BASE, _UNDER, _THICK = 9.8, 6.3, 7.2, 1.7  # a label, its baseline, and the bar under it
+_BLOCK, _LONGEST_WORD, _WIDEST_LABEL, _NARROWEST_LABEL = 12.0, 110.0, 52.0, 26.0
+_WIDEST_NUMBER = ">99.9%"
+
+
+def check_matplotlib() -> None:
+    """Refuse before any work where figures cannot be drawn."""
+    try:
+        import matplotlib as mpl  # noqa: F401
+    except ImportError as error:
+        raise RnnlensError(
+            "figures need matplotlib; install it: pip install 'rnnlens[figure]'"
+        ) from error
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Ours, whatever the user's own settings say; one thread at a time, since all share them."""
+    check_matplotlib()
+    import matplotlib as mpl
+
+    with _LOCK, mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_RC)
+        yield
+
+
+def build(grid: Mapping[str, Any], style: Style, ending: str = ".pdf") -> "Figure":
+    """The figure, refused where a file of this ending could not hold it."""
+    with _settings():
+        return _build(grid, style, ending)[0]
+
+
+def draw(grid: Mapping[str, Any], ending: str, style: Style) -> Drawing:
+    """The figure's bytes, and how large it is in print."""
+    with _settings():
+        figure, scale = _build(grid, style, ending)
+        metadata = dict(_METADATA[ending])
+        if ending != ".png":
+            metadata["Title"] = printable(style.title or grid["text"])
+        file = io.BytesIO()
+        figure.savefig(file, format=ending[1:], dpi=DOTS, metadata=metadata)
+        width, height = figure.get_size_inches()
+        return Drawing(file.getvalue(), float(width), float(height), _NUMBER * scale)
+
+
+def _build(grid: Mapping[str, Any], style: Style, ending: str) -> tuple["Figure", float]:
+    layout = _Layout(grid, style, Pen(fonts(_characters(grid, style))))
+    layout.check(ending)
+    layout.place()
+    return layout.pen.figure(layout.width, layout.height, layout.scale), layout.scale
+
+
+class _Layout:
+    """Where everything stands."""
+
+    def __init__(self, grid: Mapping[str, Any], style: Style, pen: Pen) -> None:
+        self.grid, self.style, self.pen = bracketed(grid), style, pen
+        grid = self.grid
+        self.described = [grid["columns"][k] for k in style.columns]
+        self.numbers = 6.0 + pen.width(str(len(grid["words"])))
+        words = {(word["text"], word["unknown"]) for word in grid["words"]}
+        longest = max(pen.width(self._shown(*word), _SIZE, **_face(word[1])) for word in words)
+        self.left = _EDGE + self.numbers + longest + 8
+        layers = len({column["layer"] for column in self.described})
+        self.fixed = self.left + (layers - 1) * _GAP + _EDGE
+        self.scale_of = Scale.of(style.followed, style.columns) if style.followed else None
+        lines = 1 if self.scale_of else style.bars
+        self.pitch = 12.0 if style.compact else max(lines * _LINE, 12) + 6
+        self.cell = self._cell()
+        self.width = max(self.fixed + self.cell * len(self.described), 170)
+        self.scale = style.width * 72 / self.width if style.width else 1.0
+        self.height = 0.0
+
+    def _cell(self) -> float:
+        """A column's width: what its labels need, or what the width asked for leaves."""
+        if self.style.compact:
+            return 19.0
+        labels = {_WIDEST_NUMBER} if self.scale_of else _labels(self.grid, self.style)
+        needed = max((self.pen.width(self.pen.shown(text[:40])) for text in labels), default=0)
+        beside = _BLOCK + 3 + 6
+        label = min(max(needed, _NARROWEST_LABEL), _WIDEST_LABEL)
+        if self.style.width:
+            leaves = (self.style.width * 72 - self.fixed) / len(self.described) - beside
+            label = max(leaves, _NARROWEST_LABEL)
+        return beside + label
+
+    def check(self, ending: str) -> None:
+        """Refuse what is too large for a page, before it is drawn."""
+        rows = self.pitch * len(self.grid["words"])
+        wide, high = (length * self.scale / 72 for length in (self.width, rows))
+        too_long = max(wide, high) > LARGEST
+        if too_long or (ending == ".png" and wide * high * DOTS**2 > MOST_DOTS):
+            raise RnnlensError(
+                f"{len(self.grid['words'])} words make a figure of {wide:.0f} by {high:.0f} inches,"
+                f" too large for a {ending} file; give fewer, --density compact, or a name ending "
+                f"in {'.html' if too_long else '.pdf'}"
+            )
+
+    def place(self) -> None:
+        """Put everything on the page, from top to bottom."""
+        y = _EDGE
+        if self.style.title:
+            size = _SIZE + 1
+            title = self.pen.clipped(self.style.title, self.width - 2 * _EDGE, size, weight="bold")
+            self.pen.text(_EDGE, y + size, title, size, weight="bold")
+            y += size + 10
+        if self.scale_of:
+            followed = self.pen.clipped(self.scale_of.title, self.width - 2 * _EDGE)
+            self.pen.text(_EDGE, y + SMALL, followed, color=_GREY)
+            y += SMALL + 8
+        top = y
+        y = self._headings(y)
+        for row, word in enumerate(self.grid["words"]):
+            self._word(y, row, word)
+            for x, k in zip(self._lefts(), self.style.columns, strict=True):
+                self._state(x, y, row, k)
+                if (row, k) in self.style.pins:
+                    self._ring(x, y)
+            y += self.pitch
+        pairs = zip(self._lefts(), [None, *self.described], self.described, strict=False)
+        for x, last, column in pairs:
+            if last and last["layer"] != column["layer"]:
+                self.pen.box(x - _GAP / 2 - 1.5, top, 0.01, y - top - 2, _RULE)
+        if self.style.key:
+            y = draw_key(self.pen, self.grid, y + 6, (_EDGE, self.width - _EDGE), self.style.pins)
+        self.height = y + _EDGE
+
+    def _lefts(self) -> Iterable[float]:
+        """The left edges of the columns."""
+        x, before = self.left, self.described[0]["layer"]
+        for column in self.described:
+            x += _GAP if column["layer"] != before else 0
+            before = column["layer"]
+            yield x
+            x += self.cell
+
+    def _headings(self, y: float) -> float:
+        """Layers, and the symbols or the names of their kinds."""
+        last = max(column["layer"] for column in self.grid["columns"])
+        placed = list(zip(self._lefts(), self.described, strict=True))
+        for layer, group in groupby(placed, lambda pair: int(pair[1]["layer"])):
+            members = list(group)
+            name = "" if layer == 0 else "model" if layer == last else f"layer {layer}"
+            room = members[-1][0] + self.cell - members[0][0] - (0 if layer == last else 3)
+            if self.pen.width(name) > room + _EDGE / 2:
+                name = "" if layer == last else str(layer)
+            self.pen.text(members[0][0], y + SMALL, name, color=_GREY)
+        named = not self.style.symbols
+        upright = self.style.compact and named
+        names = [self._name(column, upright) if named else "" for column in self.described]
+        tall = max(map(self.pen.width, names)) + 4 if upright else 0.0
+        base = y + SMALL + 16 + tall
+        for (x, column), name in zip(placed, names, strict=True):
+            if upright:
+                self.pen.text(x + 8, base - 14, name, rotation=90, ha="center", va="bottom",
+                              color=_GREY)  # fmt: skip
+            elif name:
+                self.pen.text(x, base + 9, name, color=_GREY)
+            if named and not column["letter"]:
+                continue  # a submodule's output has no symbol but its name
+            centre = {"ha": "center"} if self.style.compact else {}
+            symbol = mathematical(column, not named)
+            self.pen.text(x + 8 * self.style.compact, base, symbol or self._plain(column),
+                          11 if symbol else SMALL, parse_math=bool(symbol), **centre)  # fmt: skip
+        return base + (15 if named and not upright else 7)
+
+    def _plain(self, column: Mapping[str, Any]) -> str:
+        room = self.cell - (3 if self.style.compact else 6)
+        cut = self.pen.clipped if column["letter"] else self.pen.tail
+        return cut(str(column["symbol"]), room)
+
+    def _name(self, column: Mapping[str, Any], whole: bool) -> str:
+        """As much of a kind's name as fits its column: long-term for long-term memory."""
+        name, room = self.pen.shown(column["name"]), self.cell - 6
+        if whole:
+            return name
+        if not column["letter"]:
+            return self.pen.tail(name, room)
+        words = name.split()
+        while len(words) > 1 and self.pen.width(" ".join(words)) > room:
+            words.pop()
+        return self.pen.clipped(" ".join(words), room)
+
+    def _shown(self, word: str, unknown: bool) -> str:
+        return self.pen.clipped(word, _LONGEST_WORD, _SIZE, **_face(unknown))
+
+    def _word(self, y: float, row: int, word: Mapping[str, Any]) -> None:
+        """The word read, underlined in its group's colour."""
+        pen, right = self.pen, self.left - 8
+        base = y + (self.pitch - 6 if not self.style.compact else 10) / 2 + _SIZE * 0.32
+        pen.text(_EDGE, base, str(word.get("number", row + 1)), color=_GREY, size=_NUMBER)
+        shown, face = self._shown(word["text"], word["unknown"]), _face(word["unknown"])
+        pen.text(right, base, shown, _SIZE, ha="right", **face)
+        wide = pen.width(shown, _SIZE, **face)
+        under = 1.6 if self.style.compact else 2.6
+        pen.box(right - wide, base + under, wide, 1.1, self.grid["groups"][word["group"]])
+
+    def _ring(self, x: float, y: float) -> None:
+        """Around a whole state."""
+        if self.style.compact:
+            self.pen.ring(x - 0.5, y - 0.5, 17.0, 11.0)
+        else:
+            self.pen.ring(x - 2.2, y - 2.2, self.cell - 1.6, self.pitch - 1.6)
+
+    def _state(self, x: float, y: float, row: int, column: int) -> None:
+        """The rectangle, and beside it labels over bars on tracks, or what is followed."""
+        state, scale = self.grid["rows"][row][column], self.scale_of
+        value = scale.values[row][column] if scale else 0.0
+        colour = scale.shade(value) if scale and self.style.compact else state["colour"]
+        edge = mixed(colour, 0.82, "#000000")
+        wide, high = (16.0, 10.0) if self.style.compact else (_BLOCK, self.pitch - 6)
+        if state["unread"]:
+            self.pen.hatch(x, y, wide, high, _GREY)
+            if not self.style.compact:
+                void = "unread" if state["top"] else ""
+                self.pen.text(x + _BLOCK + 4, y + _BASE, void, color=_GREY)
+            return
+        self.pen.box(x, y, wide, high, colour, edge)
+        if bits := bits_at(self.grid, row, column):  # from the bottom up: the whole height is 1
+            tall = max(0.4, bits * high)
+            self.pen.box(x + wide + 0.4, y + high - tall, 1.6, tall, _INK)
+        if self.style.compact:
+            return
+        left, room = x + _BLOCK + 3, self.cell - _BLOCK - 3 - 6
+        if scale:
+            scale.write(self.pen, (left, y), room, value)
+            return
+        if state.get("number"):
+            draw_strip(self.pen, self.grid, state, (left, y), (room, high), _BASE)
+            return
+        for k, (label, probability) in enumerate(state["top"][: self.style.bars]):
+            full = self.grid["groups"][self.grid["labels"][label]]
+            top = y + k * _LINE
+            self.pen.box(left, top + _UNDER, room, _THICK, _TRACK)  # 100%
+            self.pen.box(left, top + _UNDER, max(probability * room, 0.4), _THICK, full)
+            self.pen.text(left, top + _BASE, self.pen.clipped(label, room))
+
+
+def _face(unknown: bool) -> dict[str, str]:
+    """How a word is set: bold, or in italics where the network does not know it."""
+    return {"style": "italic"} if unknown else {"weight": "bold"}
+
+
+def _labels(grid: Mapping[str, Any], style: Style) -> set[str]:
+    """Every label that will be drawn."""
+    states = (row[k] for row in grid["rows"] for k in style.columns)
+    return {label for state in states for label, _ in state["top"][: style.bars]}
+
+
+def _characters(grid: Mapping[str, Any], style: Style) -> set[str]:
+    """Every character that will be drawn."""
+    words = [word["text"] for word in bracketed(grid)["words"]]
+    names = [column["name"] + column["symbol"] for column in grid["columns"]]
+    texts = [*words, *names, *_labels(grid, style), *grid["groups"], style.title]
+    return set(printable("".join(texts)))

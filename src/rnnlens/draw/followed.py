@@ -1,0 +1,71 @@
+"""Followed labels in figures and terminals: in every state a number, and a bar on one scale."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rnnlens.ask.follow import percent, said, title
+from rnnlens.draw.pen import Pen, mixed
+
+FOR, AGAINST = "#5e3c99", "#b35806"  # of no group, and told apart by everybody
+_TRACK, _THICK = "#e6e6ea", 2.4
+_STEPS = (1, 2, 5)
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What is followed, and the value that a full bar stands for."""
+
+    values: list[list[float]]
+    odds: bool
+    full: float
+    title: str
+
+    @classmethod
+    def of(cls, followed: Mapping[str, Any], columns: Iterable[int]) -> "Scale":
+        """On a scale that holds all states of these columns."""
+        odds, rows = bool(followed["against"]), followed["rows"]
+        shown = list(columns)
+        most = max((abs(row[k]) for row in rows for k in shown), default=0.0)
+        full = math.log(_round_up(math.exp(most), 2, 1000)) if odds else _round_up(most, 0.01, 1)
+        whole = f"{math.exp(full):.0f}:1" if odds else percent(full)
+        named = title(followed["labels"], followed["against"])
+        return cls(rows, odds, full, f"{named}; a full bar is {whole}")
+
+    def part(self, value: float) -> float:
+        """How much of a full bar it is, -1 to 1."""
+        return max(-1.0, min(1.0, value / self.full))
+
+    def shade(self, value: float) -> str:
+        """A colour for it alone, where there is no room for a bar."""
+        part = self.part(value)
+        return mixed(FOR if part >= 0 else AGAINST, abs(part))
+
+    def write(self, pen: Pen, place: tuple[float, float], room: float, value: float) -> None:
+        """The number, and below it its bar in a figure; odds grow from the middle."""
+        x, y = place
+        pen.text(x + 1, y + 6.2, said(value, self.odds))
+        part, top = self.part(value), y + 8.6
+        pen.box(x, top, room, _THICK, _TRACK)
+        half = room / 2 if self.odds else 0.0
+        length = max(abs(part) * (room - half), 0.4)
+        left = x + half - (length if part < 0 else 0)
+        pen.box(left, top, length, _THICK, FOR if part >= 0 else AGAINST)
+
+    def typed(self, value: float, width: int, bar: int) -> tuple[str, str, str]:
+        """The number, its bar and the bar's colour in a terminal."""
+        part = self.part(value)
+        full, rest = divmod(round(abs(part) * bar * 8), 8)
+        drawn = ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(bar)
+        return said(value, self.odds).rjust(width), drawn, FOR if part >= 0 else AGAINST
+
+
+def _round_up(value: float, least: float, most: float) -> float:
+    """The next 1, 2 or 5 with any number of zeros, in these bounds."""
+    if value >= most:
+        return most
+    power = 10.0 ** math.floor(math.log10(max(value, least)))
+    scaled = max(value, least) / power
+    return power * next(step for step in (*_STEPS, 10) if scaled <= step * (1 + 1e-9))

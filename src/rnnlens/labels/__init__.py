@@ -1,0 +1,1 @@
+"""Labels: their sets and scales, their groups, and the colours of these."""

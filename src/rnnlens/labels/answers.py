@@ -1,0 +1,204 @@
+"""What a state can be asked for: one label of many, labels that hold or not each by itself, or a
+number, whose axis is cut into bins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Annotated
+
+import torch
+import torch.nn.functional as F
+from annotated_types import Ge, Le, Len
+from torch import Tensor
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import Name, Strict
+
+BINS = 16  # of a scale: few enough for all to be shown of a state, and for a colour each
+SURE = 0.8  # the probability that an interval holds
+MOST_BINS = 1000
+_LEAST = 1e-12  # a probability whose logarithm is finite
+_DIGITS = range(2, 18)  # of the edges in the bins' names: as few as tell them apart
+_LONGEST = 8  # characters of an edge that is written with decimals
+_EXACT = 0.05  # of the smallest bin
+
+Number = Annotated[float, Ge(-1e300), Le(1e300)]
+
+
+@dataclass(frozen=True)
+class Scale(Strict):
+    """An axis of numbers in bins that were about equally full in training."""
+
+    edges: Annotated[tuple[Number, ...], Len(3, MOST_BINS + 1)]  # from the least to the largest
+    middles: Annotated[tuple[Number, ...], Len(2, MOST_BINS)]  # the mean of each bin in training
+    #: The deviation of the model's own numbers from the right ones; 0: it gives none.
+    error: Annotated[float, Ge(0), Le(1e300)] = 0.0
+
+    def __post_init__(self) -> None:
+        if len(self.edges) != len(self.middles) + 1:
+            raise ValueError("there are not as many bins as middles")
+        ends_out = self.edges[0] > self.edges[1] or self.edges[-2] > self.edges[-1]
+        if ends_out or any(a >= b for a, b in pairwise(self.edges[1:-1])):
+            raise ValueError("the edges of bins are not in order")
+
+    @classmethod
+    def of(cls, values: Tensor, bins: int = BINS) -> "Scale":
+        """The bins of training values (N,), as many as these can tell apart."""
+        ordered = values.double().sort().values
+        least, largest = float(ordered[0]), float(ordered[-1])
+        if least == largest:
+            raise RnnlensError(
+                f"every target is {least:g}, so that there is nothing to ask for; give targets "
+                "that differ"
+            )
+        places = torch.arange(1, bins) * len(ordered) // bins
+        inner = [v for v in ordered[places].unique().tolist() if least < v]
+        edges = (least, *(inner or [largest]), largest)
+        number = torch.bucketize(
+            ordered, torch.tensor(edges[1:-1], dtype=torch.float64), right=True
+        )
+        sums = torch.zeros(len(edges) - 1).double().index_add_(0, number, ordered)
+        counts = torch.bincount(number, minlength=len(sums)).clamp_min(1)
+        return cls(edges, tuple((sums / counts).tolist()))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The bins by their edges; the outer ones have no end."""
+        short = _short(self.edges[1:-1])
+        between = [f"{a} to {b}" for a, b in pairwise(short)]
+        return (f"below {short[0]}", *between, f"{short[-1]} or more")
+
+    def bins(self, values: Tensor) -> Tensor:
+        """The bin of each number."""
+        edges = torch.tensor(self.edges[1:-1], dtype=torch.float64, device=values.device)
+        return torch.bucketize(values.double(), edges, right=True)
+
+    def logits(self, numbers: Tensor) -> Tensor:
+        """A model's own numbers (..., 1) as logits of the bins: a normal distribution around each,
+        as wide as the model's errors are.
+        """
+        edges = torch.tensor(self.edges[1:-1], dtype=torch.float64, device=numbers.device)
+        below = torch.special.ndtr((edges - numbers.double()) / self.error)
+        ends = torch.zeros_like(below[..., :1]), torch.ones_like(below[..., :1])
+        shares = torch.cat([ends[0], below, ends[1]], -1).diff(dim=-1)
+        return shares.clamp_min(_LEAST).log().float()
+
+    def linear(self, weight: Tensor, bias: Tensor, more: float) -> tuple[Tensor, Tensor]:
+        """A map (1, H) with bias (1,) to a number as one to the bins' logits, (V, H) and (V,).
+
+        A normal distribution, in each bin its density at the middle times the bin's width, is
+        linear in its mean. `more` is the variance that comes on top of the model's errors.
+        """
+        both = (torch.tensor(t, dtype=torch.float64) for t in (self.middles, self.edges))
+        middles, edges = (t.to(weight) for t in both)
+        variance = self.error**2 + more
+        constants = edges.diff().clamp_min(_LEAST).log() - middles.square() / (2 * variance)
+        slopes = middles / variance
+        return slopes[:, None] * weight, slopes * bias + constants
+
+    def mean(self, p: Tensor) -> Tensor:
+        """The mean of each distribution (..., V) over the bins."""
+        return p.double() @ torch.tensor(self.middles, dtype=torch.float64, device=p.device)
+
+    def interval(self, p: Tensor) -> Tensor:
+        """The numbers (..., 2) between which each distribution (N, V) holds most, as much left out
+        below as above; within a bin every number is as probable.
+        """
+        edges = torch.tensor(self.edges, dtype=torch.float64, device=p.device)
+        up_to = F.pad(p.double().cumsum(-1), (1, 0))  # (N, V + 1), of each edge
+        shares = torch.tensor([(1 - SURE) / 2, (1 + SURE) / 2], dtype=torch.float64)
+        wanted = (shares.to(p.device) * up_to[:, -1:]).contiguous()
+        at = torch.searchsorted(up_to.contiguous(), wanted).clamp(1, len(edges) - 1)
+        low, high = up_to.gather(1, at - 1), up_to.gather(1, at)
+        part = ((wanted - low) / (high - low).clamp_min(_LEAST)).clamp(0, 1)
+        return edges[at - 1] + part * (edges[at] - edges[at - 1])
+
+
+def _short(edges: Sequence[float]) -> list[str]:
+    """Numbers in order with as few digits as are exact to a part of the smallest bin, all with as
+    many decimals where that is not too long.
+    """
+    step = min((b - a for a, b in pairwise(edges)), default=abs(edges[0]) or 1.0)
+    for decimals in range(_LONGEST):
+        near = [round(edge, decimals) + 0.0 for edge in edges]  # no negative zero
+        if all(abs(a - b) <= _EXACT * step for a, b in zip(near, edges, strict=True)):
+            written = [f"{edge:.{decimals}f}" for edge in near]
+            if max(map(len, written)) <= _LONGEST and len(set(written)) == len(written):
+                return written
+            break
+    for digits in _DIGITS:
+        written = [f"{edge:.{digits}g}" for edge in edges]
+        if len(set(written)) == len(written):
+            break
+    return written
+
+
+@dataclass(frozen=True)
+class Answers(Strict):
+    """The answers to one question, by their names."""
+
+    names: Annotated[tuple[Name, ...], Len(1, 5_000_000)]
+    several: bool = False  # whether each label holds or not by itself, so that many may at once
+    scale: Scale | None = field(default=None)  # where the labels are the bins of an axis
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) != len(self.names):
+            raise ValueError("two names are the same")
+        if self.scale and len(self.scale.middles) != len(self.names):
+            raise ValueError("there are not as many names as bins")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @classmethod
+    def numbered(cls, count: int) -> "Answers":
+        """One of so many labels, whose names do not matter."""
+        return cls(tuple(map(str, range(count))))
+
+    def of(self, rows: Tensor) -> Tensor:
+        """The labels of states (N,), or (N, V) where several hold, from what their targets are."""
+        return self.scale.bins(rows) if self.scale else rows
+
+    def counts(self, labels: Tensor) -> Tensor:
+        """How often each label occurs, (V,); where several hold, how often it does not and does,
+        (2, V).
+        """
+        if not self.several:
+            return torch.bincount(labels, minlength=len(self))
+        holds = labels.long().sum(0)
+        return torch.stack([len(labels) - holds, holds])
+
+    def no_counts(self) -> Tensor:
+        """The counts of nothing."""
+        return torch.zeros((2, len(self)) if self.several else len(self), dtype=torch.int64)
+
+    def prior(self, counts: Tensor) -> Tensor:
+        """The logits (V,) of the frequencies, each counted once more than it occurs."""
+        smoothed = counts.double() + 1
+        if self.several:
+            return (smoothed[1] / smoothed[0]).log()
+        return (smoothed / smoothed.sum()).log()
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """Of each label, (..., V); where several hold they need not sum to 1."""
+        return logits.sigmoid() if self.several else logits.softmax(-1)
+
+    def pooled(self, logits: Tensor) -> Tensor:
+        """Logits whose softmax is what is compared of two states.
+
+        Where several labels hold, that is every label's yes and no, (N, 2V), so that a divergence
+        is the mean over the labels.
+        """
+        if not self.several:
+            return logits
+        return torch.cat([F.logsigmoid(logits), F.logsigmoid(-logits)], -1)
+
+    def questions(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (N, V) and labels as questions with one answer each: where several labels hold, a
+        yes or no, (N * V, 2), for every label.
+        """
+        if not self.several:
+            return logits, labels
+        return F.pad(logits.flatten()[:, None], (1, 0)), labels.flatten().long()

@@ -1,0 +1,1 @@
+"""What people import: a lens, its grids and states, two of them compared, and how to make one."""

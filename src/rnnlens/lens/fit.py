@@ -1,0 +1,211 @@
+"""A lens for a module of the user's own: probes fitted to its states, and grids of new text."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rnnlens.adapter.axes.parting import is_part, some_sequences
+from rnnlens.adapter.axes.targets import NOTHING, Batch, features_of, words_of
+from rnnlens.adapter.user_batches import OUTPUT, check_batches, check_forms
+from rnnlens.adapter.user_model import UserModel, names_of
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.threads import threads_for
+from rnnlens.labels.colours import checked
+from rnnlens.lens.lens import Lens
+from rnnlens.model.numbers import written
+from rnnlens.probe.quietly import fit_quietly
+from rnnlens.probe.recipe import FitConfig
+from rnnlens.probe.study import Study, study
+from rnnlens.reading.encoding import Palette, palettes_of
+from rnnlens.reading.examples import EXAMPLES, LONG, LONG_SERIES
+from rnnlens.reading.session import Session
+
+_HELD_OUT = 10  # every tenth batch decides when to stop, where no others are given for that
+
+
+def fit(
+    module: nn.Module,
+    batches: Iterable[Any],
+    labels: Sequence[str] | None = None,
+    *,
+    valid: Iterable[Any] | None = None,
+    targets: Mapping[str, Sequence[str] | None] | None = None,
+    inputs: Sequence[str] | None = None,
+    words: Callable[[str], Iterable[str]] = str.split,
+    prepare: Callable[[list[int]], Any] | None = None,
+    kinds: Iterable[str] = (),
+    feed: Callable[[nn.Module, Any], Any] | None = None,
+    logits: Callable[[Any], Any] | None = None,
+    batch_first: bool | None = None,
+    exclude: Iterable[str] = (),
+    ignore_index: float | None = None,
+    colours: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    **settings: Any,
+) -> Lens:
+    """Fit probes to every kind of a module of your own, and look through them.
+
+    `batches` are pairs (what the module is fed, its targets); a negative target is none, and so is
+    `ignore_index`. `labels` are the targets' names, in the order of their numbers. Targets that are
+    floats are numbers, and a last axis of 0 and 1 is a set of labels. `valid` are batches that
+    decide when to stop; without them every tenth of `batches` does, or of a single batch every
+    tenth sequence.
+
+    For labels that are not the module's own, the targets of a batch are several by name, such as
+    `{"output": y, "tag": tags}`, and `targets={"tag": names}` names their labels; without `output`
+    the module need not predict anything.
+
+    `inputs` are the names of what the module reads, where these are others than the labels; `words`
+    splits a text into them, and `prepare` turns their numbers into what the module is fed.
+    `kinds`, `exclude`, `feed`, `logits` and `batch_first` are as for `Adapter`.
+
+    `colours` is `{"colours": {group: "#rrggbb"}, "groups": {label: group}}`; `name` heads the page.
+    Further settings are those of `rnnlens fit`: `semantic="output,output+2"`, `probe="shared"`,
+    `epochs=8`, ...
+    """
+    user = UserModel(
+        module, labels, inputs, words, prepare, kinds, feed, logits, batch_first, exclude=exclude,
+        ignore_index=ignore_index,
+    )  # fmt: skip
+    train, held = _split(user, batches, valid, _label_counts(user, targets or {}))
+    config = _config({"semantic": _semantics(train[0]), **settings})
+    chosen = None if colours is None else {"own": checked(colours, Path("colours="))}
+    with threads_for(max((p.numel() for p in user.module.parameters()), default=0)):
+        found = study(user, {"train": train, "valid": held}, names=targets)
+        probes = fit_quietly(found.dataset, config)
+    vocabulary = found.vocabulary()
+    text = found.model.text(vocabulary)
+    examples = _examples(found, Session(found.model, text), held[0])
+    session = Session(found.model, text, examples)
+    name = name or type(found.model.adapter.module).__name__
+    palettes = palettes_of(text.labels, vocabulary.counts)
+    if chosen:
+        palettes = {key: Palette.of(vocabulary.labels, value, text.answers)
+                    for key, value in chosen.items()}  # fmt: skip
+    return Lens(name, session, palettes, probes, made=asdict(config))
+
+
+def _label_counts(user: UserModel, targets: Mapping[str, Sequence[str] | None]) -> dict[str, int]:
+    """How many labels are named, by semantic."""
+    named = {OUTPUT: user.labels, **targets}
+    return {
+        name: len(names_of(names, f"targets={{{name!r}: ...}}"))
+        for name, names in named.items()
+        if names is not None
+    }
+
+
+def _semantics(batch: Batch) -> str:
+    """What there are probes for unless somebody chooses: whatever there are targets for."""
+    own = () if batch.sort == NOTHING else ("output",)
+    return ",".join((*own, *batch.others))
+
+
+def _config(settings: Mapping[str, Any]) -> FitConfig:
+    known = [field.name for field in fields(FitConfig)]
+    for setting in settings:
+        if setting not in known:
+            raise RnnlensError(f"fit has no setting {setting!r}; it has {', '.join(known)}")
+        wanted = type(getattr(FitConfig(), setting))
+        allowed = (int, float) if wanted is float else wanted
+        if not isinstance(settings[setting], allowed) or isinstance(settings[setting], bool) != (
+            wanted is bool
+        ):
+            given = type(settings[setting]).__name__
+            raise RnnlensError(f"{setting}= is {given}; give {wanted.__name__}")
+    config = FitConfig(**settings)
+    config.check()
+    return config
+
+
+def _split(
+    user: UserModel, batches: Iterable[Any], valid: Iterable[Any] | None, counts: Mapping[str, int]
+) -> tuple[list[Batch], list[Batch]]:
+    """Batches to learn from, and others that decide when to stop; `counts` of labels are known."""
+    train = check_batches(batches, "batches", user.ignore_index, counts)
+    if valid is not None:
+        held = check_batches(valid, "valid=", user.ignore_index, counts)
+        if train and held and train[0].sort != held[0].sort:
+            raise RnnlensError(
+                f"the targets of batches are for a module that predicts {train[0].sort}, those of "
+                f"valid= for one that predicts {held[0].sort}; give both the same sort"
+            )
+        for name in train[0].others if train and held else ():
+            if name not in held[0].others:
+                raise RnnlensError(f"valid= has no targets {name!r}, which batches have; add them")
+        check_forms(held, train[0].forms if train else {}, "valid=")
+    elif len(train) == 1:
+        train, held = _split_sequences(user, train[0])
+    else:
+        held = train[::_HELD_OUT]
+        train = [batch for k, batch in enumerate(train) if k % _HELD_OUT]
+    if not train or not held:
+        raise RnnlensError(
+            "there are too few batches to learn from some and stop by others; give two or more, or "
+            "give valid="
+        )
+    return train, held
+
+
+def _split_sequences(user: UserModel, batch: Batch) -> tuple[list[Batch], list[Batch]]:
+    """Every tenth sequence of a batch apart, if sequences are read alone as among the others."""
+    adapter = replace(user, sort=batch.sort).adapter()
+    axes, trace = adapter.align(batch), adapter.trace(batch.inputs)
+    every = torch.arange(trace.states[axes.kinds[-1]].shape[1])
+    parts: list[list[Batch]] = []
+    for chosen in (every[every % _HELD_OUT != 0], every[::_HELD_OUT]):
+        part = some_sequences(batch, chosen, axes, trace) if len(every) > 1 else None
+        if part and is_part(trace, adapter.trace(part[0]), chosen, axes.kinds):
+            parts.append([part])
+    return (parts[0], parts[1]) if len(parts) == 2 else ([], [])
+
+
+def _joined(names: list[str], session: Session) -> Iterator[str]:
+    """The texts that are read as these words; what `words` or `prepare` puts in front is no part
+    of them.
+    """
+    if session.text.mark is not None:
+        names = names[1:]
+    for typed in (names, names[1:]):
+        for text in (" ".join(typed), "".join(typed)):
+            if text and [*session.words(text)] == names:
+                yield text
+
+
+def _examples(found: Study, session: Session, batch: Batch) -> list[str]:
+    """Some sequences of a batch as texts, where a text is what its words come from."""
+    model, axes = found.model, found.model.adapter.axes
+    words = words_of(batch.inputs, batch.targets)
+    if model.record.features:
+        words = features_of(batch.inputs, batch.targets)
+    if words is None or not found.is_readable or axes is None:
+        return []
+    trace = model.trace(batch.inputs)
+    there = model.in_time(batch.targets, lambda: trace) >= 0  # (T, B)
+    rows = words.transpose(0, 1) if axes.sequences_first is False else words
+    texts: list[str] = []
+    for row, asked in zip(rows if rows.dim() > 1 else [rows], there.T, strict=True):
+        read = row[: int(asked.nonzero().max()) + 1] if asked.any() else row[:0]
+        names = _names(found, read)
+        if names:
+            texts += [text for text in _joined(names, session) if text not in texts][:1]
+        if len(texts) == EXAMPLES:
+            break
+    return texts
+
+
+def _names(found: Study, read: Tensor) -> list[str]:
+    """What somebody would type for what was read; nothing where that cannot be typed."""
+    if found.model.record.features:
+        steps = read if read.dim() == 2 else read[:, None]
+        return [written(values) for values in steps[:LONG_SERIES].tolist()]
+    numbers = read.tolist()
+    while numbers and numbers[-1] == found.padding:
+        numbers.pop()
+    if not all(0 <= number < len(found.inputs) for number in numbers):
+        return []
+    return [found.inputs[number] for number in numbers[:LONG]]

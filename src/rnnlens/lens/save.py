@@ -1,0 +1,90 @@
+"""Lenses as run folders."""
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import write_bytes
+from rnnlens.base.lock import locked
+from rnnlens.model.traceable import Traceable
+from rnnlens.reading.session import Session
+from rnnlens.reading.source import GridSource
+from rnnlens.run.contents import COPYING, TRAINED
+from rnnlens.run.folder import FILES, Run
+
+
+def written(
+    lens: GridSource, path: Path, factory: str, made: Mapping[str, Any], source: Run | None
+) -> Run:
+    """A lens as a run folder; the run that it was loaded from, its `source`, is copied.
+
+    `made` says how its probes were fitted, `factory` where a user's module is found again.
+    """
+    run = Run(path)
+    if not isinstance(factory, str):
+        raise RnnlensError(
+            f"model= is {type(factory).__name__}; name what gives the module, such as mine:trained"
+        )
+    if run.exists() and run.record().status != COPYING:
+        raise RnnlensError(f"{path} holds a run already; choose another folder")
+    if source is not None:
+        if factory:
+            raise RnnlensError("model= is for a lens that rnnlens.fit made; this one is of a run")
+        return _copied(lens, source, run)
+    if lens.probes is None:
+        raise RnnlensError("only a lens of rnnlens.fit or rnnlens.load can be saved")
+    model, session = lens.model, lens.session
+    model.check()
+    if factory:  # better now than when it is needed
+        examples = [session.example(text) for text in session.examples or ()]
+        model = model.found_at(factory, session.vocabulary, examples)
+    colours = {name: palette.grouping(lens.labels) for name, palette in lens.palettes.items()}
+    record = {"command": "rnnlens.fit", "corpus": {}}
+    begun = {**record, "status": COPYING}
+    with run.writing():
+        keep(run, begun, model, session, {"source": "", "groupings": colours})
+        run.write_probes(lens.probes, made)
+        if lens.scores.semantics:
+            run.write_evaluation(lens.scores.evaluation())
+        run.write_record({**record, "status": TRAINED})
+    if factory:  # whoever saves it here has named the code
+        run.allow_code()
+    return run
+
+
+def _copied(lens: GridSource, old: Run, new: Run) -> Run:
+    """The files of a run, and what was measured since where it holds nothing of that."""
+    with _still(old), new.writing():
+        record = old.record().to_json()
+        new.write_record({**record, "status": COPYING})  # first: it marks the folder as ours
+        for name in FILES:
+            if (old.path / name).exists():
+                write_bytes(new.path / name, (old.path / name).read_bytes())
+        if lens.scores.semantics and not (old.path / "evaluation.json").exists():
+            new.write_evaluation(lens.scores.evaluation())
+        new.write_record(record)
+    return new
+
+
+def _still(run: Run) -> AbstractContextManager[None]:
+    """Have nobody write to a run; a folder that we cannot write to has no lock of ours, either."""
+    return locked(run.path) if os.access(run.path, os.W_OK) else nullcontext()
+
+
+def keep(
+    run: Run,
+    record: Mapping[str, Any],
+    model: Traceable,
+    session: Session,
+    colours: Mapping[str, Any],
+) -> None:
+    """Write all that is known of a model without probes; the record says that more is to come."""
+    examples = [session.example(text) for text in session.examples or ()]
+    run.write_record(record)  # first: it marks the folder as ours
+    run.write_vocabulary(session.vocabulary)
+    run.write_colours(colours)
+    run.write_model(model)
+    run.write_examples(examples)

@@ -1,0 +1,231 @@
+"""States of a text that was read: what each says, and where it comes from."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rnnlens.ask.contrast import Contrast
+from rnnlens.ask.divergence import jensen_shannon
+from rnnlens.ask.result import Written
+from rnnlens.ask.written import written_by
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.names import number_of
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.reading.edits import Address, Edit, parsed
+from rnnlens.reading.rows import Request
+from rnnlens.reading.side_by_side import SideBySide
+from rnnlens.search.similar import Similar, index_of, similar_to
+
+Label = tuple[str, float]  # and its probability
+
+
+class Reading:
+    """A text that a lens has read, perhaps with edits: `json` is everything that is drawn of it."""
+
+    def __init__(
+        self, lens: SideBySide, json: dict[str, Any], edits: Sequence[Edit | str] = ()
+    ) -> None:
+        self.lens, self.json = lens, json
+        self.text, self.semantic = str(json["text"]), str(json["semantic"])
+        self.words = [str(word["text"]) for word in json["words"]]
+        self.kinds = [str(column["id"]) for column in json["columns"]]  # with c1@-1 and y
+        self.labels = lens.answers(self.semantic).names
+        self.edits: tuple[Edit, ...] = parsed(edits)
+
+    def asked(self) -> Request:
+        """What its states are asked."""
+        return self.lens.request(self.text, self.semantic, None, self.edits)
+
+    def number(self, label: str) -> int:
+        """A label's place in a distribution."""
+        return number_of(label, self.labels)
+
+
+class State:
+    """One state: a kind at one timestep, and the distribution over labels its probe gives.
+
+    >>> import rnnlens
+    >>> state = rnnlens.load("english-news")("we stand in solidarity")["h2"][3]
+    >>> state.word, state.wanted, state.group
+    ('solidarity', None, 'OTHER')
+    >>> state.rank("with"), round(state.probability("with"), 2), round(state.entropy(), 1)
+    (1, 0.91, 0.8)
+    """
+
+    def __init__(self, grid: Reading, column: str, step: int) -> None:
+        self.grid, self.column, self.step = grid, column, step
+        number = grid.kinds.index(column)
+        self._drawn: dict[str, Any] = grid.json["rows"][step][number]
+        self._place = grid.lens.columns_for(grid.semantic)[number]
+        self._distribution: NDArray[np.float64] | None = None
+
+    @property
+    def word(self) -> str:
+        """The word read at this step."""
+        return self.grid.words[self.step]
+
+    @property
+    def group(self) -> str:
+        """The dominant group among the top 10% of labels."""
+        return str(self._drawn["group"])
+
+    @property
+    def share(self) -> float:
+        """How much of their probability that group holds."""
+        return float(self._drawn["share"])
+
+    @property
+    def colour(self) -> str:
+        """The colour of the rectangle, as #rrggbb."""
+        return str(self._drawn["colour"])
+
+    @property
+    def wanted(self) -> tuple[str, float, int] | None:
+        """The label that really came, its probability and its rank; None where the text ends."""
+        found = self._drawn["wanted"]
+        return None if found is None else (found[0], found[1], found[2])
+
+    @property
+    def unread(self) -> bool:
+        """Whether no word was read into it yet, so that what it says means nothing."""
+        return bool(self._drawn["unread"])
+
+    def distribution(self) -> NDArray[np.float64]:
+        """The probability of every label, in the order of `grid.labels`."""
+        if self._distribution is None:
+            logits = self.grid.lens.logits(self.grid.asked(), self.column, self.step)
+            answers = self.grid.lens.answers(self.grid.semantic)
+            self._distribution = answers.probabilities(logits.double()).numpy()
+        return self._distribution
+
+    @property
+    def number(self) -> tuple[float, float, float] | None:
+        """Where labels are numbers, the mean and the interval that holds 80%; else None."""
+        found = self._drawn["number"]
+        return None if found is None else (found[0], found[1], found[2])
+
+    @property
+    def kind(self) -> str:
+        """The id of its kind; that of `c1@-1` is `c1`."""
+        return self._place.kind.id
+
+    @property
+    def address(self) -> Address | None:
+        """Where an edit finds it again; None where edits have made it what it is."""
+        return None if self.grid.edits else Address(self.step - self._place.back, self.grid.text)
+
+    def vector(self) -> NDArray[np.float32]:
+        """The state itself: a number for each of its units."""
+        if self._place.kind.id == PREDICTION:
+            raise RnnlensError("y is a prediction and has no units; ask for its distribution()")
+        found: NDArray[np.float32] = self.grid.lens.vector(
+            self.grid.asked(), self.column, self.step
+        ).numpy()
+        return found
+
+    def written_by(
+        self, *labels: str, against: str | Sequence[str] = (), instead: str | None = None
+    ) -> Written:
+        """Which words have made it say `labels` rather than those `against` them.
+
+        Without labels, the most probable is taken against the next; with labels alone, these are
+        taken against the most probable other one. `instead` is the word that stands in a word's
+        place where the text is read without it: the unknown word, unless you name another.
+
+        >>> import rnnlens
+        >>> grid = rnnlens.load("english-news")("the dogs near the house")
+        >>> written = grid["c2"][4].written_by("were", against="was")
+        >>> max(zip(written.without, written.words))[1]
+        'dogs'
+        """
+        others = (against,) if isinstance(against, str) else tuple(against)
+        return written_by(self.grid.lens, self.grid.asked(), self.column, self.step,
+                          Contrast.of(labels, others, self.distribution(), self.grid.labels),
+                          instead)  # fmt: skip
+
+    def top(self, k: int = 5) -> list[Label]:
+        """The most probable labels and their probabilities."""
+        p = self.distribution()
+        order = np.argsort(-p, kind="stable")[: max(0, k)]
+        return [(self.grid.labels[i], float(p[i])) for i in order]
+
+    def entropy(self) -> float:
+        """The entropy of the distribution, in bits."""
+        p = self.distribution()
+        return float(-(p[p > 0] * np.log2(p[p > 0])).sum())
+
+    def probability(self, label: str) -> float:
+        """The probability of one label."""
+        return float(self.distribution()[self.grid.number(label)])
+
+    def rank(self, label: str) -> int:
+        """The rank of one label; 1 is the most probable."""
+        p = self.distribution()
+        return int((p > p[self.grid.number(label)]).sum()) + 1
+
+    def divergence(self, other: "State") -> float:
+        """Jensen-Shannon, in bits: 0 is the same prediction, 1 shares nothing with it."""
+        if self.grid.labels != other.grid.labels:
+            raise RnnlensError("states of runs with different labels cannot be compared")
+        mine, theirs = (torch.from_numpy(s.distribution()) for s in (self, other))
+        return jensen_shannon(mine, theirs)
+
+    def similar(
+        self, count: int = 10, by: str = "cosine", index: str | Path | None = None
+    ) -> list[Similar]:
+        """The nearest states of the same kind in the corpus that the run's index is of, which
+        keeps states: `rnnlens index RUN --states int8`.
+
+        `by` cosine: of the states, standardised; by divergence: of what they predict. `index` is
+        the folder of the index, where it is not in the run's.
+        """
+        return similar_to(
+            self.grid.lens, index_of(self.grid.lens, index), self.kind,
+            torch.from_numpy(self.vector()), self.distribution(), count, by,
+            semantic=self.grid.semantic,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        top = ", ".join(f"{label} {p:.0%}" for label, p in self.top(3))
+        return f"<{self.column} after {self.word!r}: {top}>"
+
+
+class States(Sequence[State]):
+    """All states of one kind, by timestep: a sequence of `State`."""
+
+    def __init__(self, grid: Reading, column: str) -> None:
+        self.grid, self.column = grid, column
+        self._states = [State(grid, column, step) for step in range(len(grid.words))]
+
+    @overload
+    def __getitem__(self, at: int) -> State: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[State]: ...
+    def __getitem__(self, at: int | slice) -> State | list[State]:
+        return self._states[at]
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def top(self, k: int = 5) -> list[list[Label]]:
+        """The most probable labels at every timestep."""
+        return [state.top(k) for state in self]
+
+    def entropy(self) -> list[float]:
+        """The entropy at every timestep, in bits."""
+        return [state.entropy() for state in self]
+
+    def rank(self, label: str) -> list[int]:
+        """The rank of one label at every timestep."""
+        return [state.rank(label) for state in self]
+
+    def divergence(self, other: "States") -> list[float]:
+        """Step by step, in bits; as far as both go."""
+        return [a.divergence(b) for a, b in zip(self, other, strict=False)]
+
+    def __repr__(self) -> str:
+        return f"<{self.column}: {len(self)} states>"

@@ -1,0 +1,234 @@
+"""The page as one file: its modules bundled into one script, its style and a grid inside."""
+
+import base64
+import hashlib
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from rnnlens.base.errors import RnnlensError
+
+WEB: Traversable = files("rnnlens.page") / "web"
+
+_IMPORT = re.compile(
+    r'import\s*\{([\w$\s,]*)\}\s*from\s*"((?:\./|(?:\.\./)+)(?:[\w-]+/)*[\w-]+\.js)"\s*;'
+)
+_EXPORT = re.compile(r"export\s+((?:async\s+function|function|const|class)\s+([A-Za-z_$][\w$]*))")
+_KEYWORD = re.compile(r"(?<![\w$.])(?:import|export)(?![\w$])")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_FORMS = (
+    'write import { name } from "./module.js", inside the folder of the page; '
+    "or export function, async function, const, class"
+)
+
+# What JavaScript is made of, as far as needed to know code from everything else.
+_ASIDE = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", flags=re.DOTALL
+)
+_TEMPLATE = re.compile(r"(?:\\.|\$(?!\{)|[^\\`$])*(`|\$\{)", flags=re.DOTALL)
+_PATTERN = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/")
+_TOKEN = re.compile(r"[\w$]+|\s+|.", flags=re.DOTALL)
+_BEFORE_PATTERN = {*"(,=:[!&|?{};+-*%~^<>", ""} | set(
+    "return typeof case in of delete void throw new else do instanceof yield await".split()
+)
+
+_SHELL = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>rnnlens</title>
+<style>{style}</style>
+</head>
+<body>
+<noscript>rnnlens draws with JavaScript, which this browser does not run.</noscript>
+<script type="application/json" id="embedded">{embedded}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+@dataclass
+class _Module:
+    """A module, with its imports and exports taken out of the way."""
+
+    name: str
+    body: str = ""
+    imports: list[tuple[int, str, list[str]]] = field(default_factory=list)  # line, module, names
+    exports: list[str] = field(default_factory=list)
+
+
+def standalone(embedded: dict[str, Any] | None) -> str:
+    """The self-contained page: no network, and no script or style but its own."""
+    style, script = inline("style.css"), check_inline("standalone.js", bundle("standalone.js"))
+    policy = (
+        f"default-src 'none'; script-src {source_hash(script)}; style-src {source_hash(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return _SHELL.format(policy=policy, style=style, script=script, embedded=embeddable(embedded))
+
+
+def inline(name: str) -> str:
+    """A style sheet of the page, to be written into HTML."""
+    return check_inline(name, (WEB / name).read_text(encoding="utf-8"))
+
+
+def check_inline(name: str, text: str) -> str:
+    """A script or style as it is, if nothing in it ends it in HTML."""
+    for end in ("</script", "</style", "<!--"):
+        if end in text.lower():
+            raise RnnlensError(f"{name} holds {end}, which ends it in HTML; write it apart")
+    return text
+
+
+def readable(grid: dict[str, Any]) -> str:
+    """A grid as JSON for people too: a column, a word, a row to each line."""
+    parts = []
+    for key, value in grid.items():
+        lines = [value] if not isinstance(value, list) or not value else value
+        dumped = [json.dumps(line, ensure_ascii=False, allow_nan=False) for line in lines]
+        listed = "[\n  " + ",\n  ".join(dumped) + "\n ]" if lines is value else dumped[0]
+        parts.append(f" {json.dumps(key)}: {listed}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def embeddable(value: Any) -> str:
+    """JSON that no HTML or JavaScript parser takes for anything else."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def source_hash(text: str) -> str:
+    """How a content security policy names a script or style."""
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+@cache
+def bundle(entry: str, web: Traversable = WEB) -> str:
+    """One script that does what the module `entry` does, each module in a function of its own."""
+    modules: dict[str, _Module] = {}
+    _collect(entry, web, modules, ())
+    parts = [_inlined(module) for module in modules.values()]
+    return "".join(['(() => {\n"use strict";\nconst bundled$ = {};\n', *parts, "})();\n"])
+
+
+def compact(script: str) -> str:
+    """The same script without its comments and indents."""
+    kept = [""]
+    for start, end, is_code in _pieces(script):
+        piece = script[start:end]
+        if piece.isspace() or (not is_code and piece.startswith(("//", "/*"))):
+            piece = "\n" if "\n" in piece else " "  # the end of a line can end a statement
+            if kept[-1] in {" ", "\n"}:
+                piece = "\n" if "\n" in (piece, kept.pop()) else " "
+        kept.append(piece)
+    return "".join(kept)
+
+
+def _collect(
+    name: str, web: Traversable, modules: dict[str, _Module], path: tuple[str, ...]
+) -> _Module:
+    """Read a module and, before it, what it imports."""
+    module = _read(name, web)
+    for line, source, names in module.imports:
+        where = f"{name} line {line}"
+        if source in (*path, name):
+            circle = " -> ".join((*path, name, source))
+            raise RnnlensError(f"{where}: imports go in a circle: {circle}; break it")
+        if not (web / source).is_file():
+            raise RnnlensError(f"{where}: there is no {source}; mend the import")
+        imported = modules.get(source) or _collect(source, web, modules, (*path, name))
+        if absent := [wanted for wanted in names if wanted not in imported.exports]:
+            raise RnnlensError(f"{where}: {source} exports no {absent[0]}; mend the import")
+    modules[name] = module
+    return module
+
+
+def _inlined(module: _Module) -> str:
+    exports = ", ".join(module.exports)
+    scope = f"(() => {{\n{module.body}\nreturn {{ {exports} }};\n}})()"
+    return f'bundled$["{module.name}"] = {scope};\n'
+
+
+def _read(name: str, web: Traversable) -> _Module:
+    """Take a module's imports and exports by the few forms the modules keep to."""
+    try:
+        source = (web / name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise RnnlensError(f"cannot read the module {name}: {error.strerror}") from error
+    module, parts, at = _Module(name), [], 0
+    for keyword in _KEYWORD.finditer(_code(source, name)):
+        line = source.count("\n", 0, keyword.start()) + 1
+        parts.append(source[at : keyword.start()])
+        if taken := _IMPORT.match(source, keyword.start()):
+            names = [word.strip() for word in taken[1].split(",") if word.strip()]
+            imported = posixpath.normpath(posixpath.join(posixpath.dirname(name), taken[2]))
+            module.imports.append((line, imported, names))
+            inside = not imported.startswith("../")
+            understood = inside and all(_NAME.fullmatch(word) for word in names)
+            # One line for each, so that an error's line is easily found again.
+            parts.append(f'const {{ {", ".join(names)} }} = bundled$["{imported}"];')
+        elif taken := _EXPORT.match(source, keyword.start()):
+            module.exports.append(taken[2])
+            understood = True
+            parts.append(taken[1])
+        else:
+            understood = False
+        if not (taken and understood):
+            text = source.splitlines()[line - 1].strip()
+            raise RnnlensError(f"{name} line {line}: cannot inline {text!r}; {_FORMS}")
+        at = taken.end()
+    module.body = "".join([*parts, source[at:]])
+    return module
+
+
+def _code(source: str, name: str) -> str:
+    """The source with comments, strings, templates and patterns blanked; as long as before."""
+    parts = []
+    for start, end, is_code in _pieces(source):
+        if end < 0:
+            line = source.count("\n", 0, start) + 1
+            raise RnnlensError(f"{name} line {line}: a template never ends; close it with `")
+        parts.append(source[start:end] if is_code else " " * (end - start))
+    return "".join(parts)
+
+
+def _pieces(source: str) -> Iterator[tuple[int, int, bool]]:
+    """Cut a source: (start, end, whether it is code); an end of -1: a template that never ends."""
+    at, before, braces = 0, "", [""]  # braces: "`" where one opened inside a template
+    while at < len(source):
+        first, match = source[at], None
+        in_template = first == "`" or (first == "}" and braces[-1] == "`")
+        if first == "}" and len(braces) > 1:
+            braces.pop()
+        if in_template:
+            match = _TEMPLATE.match(source, at + 1)
+            inner = match is not None and match[1] == "${"
+            braces += ["`"] if inner else []
+            before = "" if inner else "`"
+            if not match:
+                yield at, -1, False
+                return
+        elif match := _ASIDE.match(source, at):
+            before = first if first in "'\"" else before
+        elif first == "/" and before in _BEFORE_PATTERN:
+            match, before = _PATTERN.match(source, at), first
+        if is_code := not match:
+            match = _TOKEN.match(source, at)
+            braces += ["{"] if first == "{" else []
+            before = before if first.isspace() else match[0] if match else ""
+        end = match.end() if match else at + 1
+        yield at, end, is_code
+        at = end

@@ -1,0 +1,285 @@
+"""Grids and lenses as a notebook shows them: live where it has widgets, and a table that stays."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from html import escape
+from itertools import groupby
+from typing import Any
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.lines import bracketed
+from rnnlens.draw.visible import clip, printable, tail, width_of
+from rnnlens.page.bundle import WEB, bundle, compact
+from rnnlens.reading.payload import asked_for, last_layer, paleness
+from rnnlens.reading.side_by_side import SideBySide
+from rnnlens.reading.source import joined_steps
+
+HINT = "for the live grid: pip install 'rnnlens[notebook]', and restart the kernel"
+
+_FIRST_ROWS = 100  # that a widget begins with; it asks for the others
+_STATIC_ROWS = 40  # of the table
+_LONGEST_LABEL, _LONGEST_PATH = 16, 24
+_INK = "#1b1b1f"
+Bundle = tuple[dict[str, Any], dict[str, Any]]  # contents by their kinds, and what is said of them
+_widgets: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
+
+
+def shown_grid(
+    grid: object, lens: SideBySide, json: dict[str, Any], beside: SideBySide | None = None
+) -> Bundle:
+    """What a notebook is given of a grid, by kind of content; `beside` reads the text, too."""
+    start = {**json, "rows": json["rows"][:_FIRST_ROWS]}
+    held = {"grid": start, "typing": False, "examples": []}
+    return _shown(grid, lens, repr(grid), held, beside)
+
+
+def shown_lens(lens: SideBySide) -> Bundle:
+    """What a notebook is given of a lens: the first example, and a field for others."""
+    examples = lens.examples()
+    start = lens.part(examples[0], limit=_FIRST_ROWS)
+    held = {"grid": start, "typing": True, "examples": examples}
+    return _shown(lens, lens, f"<lens {lens.title}>", held)
+
+
+def _shown(
+    asked: object,
+    lens: SideBySide,
+    said: str,
+    start: dict[str, Any],
+    beside: SideBySide | None = None,
+) -> Bundle:
+    """The widget's view and the table; the table alone where there are no widgets."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None and not hasattr(shell, "kernel"):  # IPython in a terminal
+        return {"text/plain": said}, {}
+    widget = _widget_of(asked, lens, start, beside)
+    if widget is None:
+        return {"text/html": table(start["grid"], HINT), "text/plain": f"{said}\n{HINT}"}, {}
+    found = widget._repr_mimebundle_()
+    data, metadata = found if isinstance(found, tuple) else (found, {})
+    data = {**data, "text/plain": said}
+    static = {"text/html": table(start["grid"], mark=widget.table), "text/plain": said}
+    if shell is None:
+        return {**data, **static}, metadata
+    # An output of its own: reopened without its widget, a view shows an error and nothing else.
+    # Where the widget is alive it hides the table.
+    shell.display_pub.publish(static)
+    return data, metadata
+
+
+def _widget_of(
+    asked: object, lens: SideBySide, start: dict[str, Any], beside: SideBySide | None
+) -> Any:
+    """The widget of a grid or lens, one however often it is shown; None without anywidget."""
+    try:
+        made = _widget_class()
+    except ImportError:
+        return None
+    if asked not in _widgets or _widgets[asked].comm is None:  # None: somebody closed it
+        widget = made(start=_dumps(start), table=f"rnnlens-{uuid4().hex[:12]}")
+        widget.on_msg(lambda _, question, __: widget.send(answer(lens, question, beside)))
+        _widgets[asked] = widget
+    return _widgets[asked]
+
+
+@cache
+def _widget_class() -> Any:
+    """Made when first asked for, because anywidget may not be there."""
+    import anywidget
+    import traitlets
+
+    class View(anywidget.AnyWidget):
+        """A grid or a lens on a notebook's page."""
+
+        _esm = module()
+        # As text: copied by nobody on its way, so that no label is mistaken for anything else.
+        start = traitlets.Unicode().tag(sync=True)
+        table = traitlets.Unicode().tag(sync=True)  # class of the table that stands in for it
+
+    return View
+
+
+def module() -> str:
+    """The ES module that anywidget loads: the page's own modules and their style."""
+    inside = bundle("notebook.js").removeprefix("(() => {\n").removesuffix("})();\n")
+    inside = compact(inside)  # a notebook that keeps the state of widgets keeps it for each
+    given = f'bundled$["notebook.js"].render(given, {json.dumps(style())})'
+    return f"{inside}export default {{ render: (given) => {given} }};\n"
+
+
+def style() -> str:
+    """The page's style and what differs; what depends on the window's width, on the widget's."""
+    page, own = ((WEB / name).read_text(encoding="utf-8") for name in ("style.css", "notebook.css"))
+    for edge in ("max-width", "min-width"):
+        page = page.replace(f"@media ({edge}:", f"@container ({edge}:")
+    return page + own
+
+
+def answer(lens: SideBySide, question: Any, beside: SideBySide | None = None) -> dict[str, str]:
+    """The answer to a question of the widget, which asks what the page asks the server."""
+    number = str(question.get("id")) if isinstance(question, dict) else ""
+    try:
+        return {"id": number, "answer": _dumps(_answered(lens, question, beside))}
+    except RnnlensError as error:
+        return {"id": number, "error": str(error)}
+    except Exception as error:  # noqa: BLE001 - unanswered, the widget would wait for ever
+        said = " ".join(str(error).split())
+        return {"id": number, "error": f"the kernel failed: {type(error).__name__}: {said[:200]}"}
+
+
+def _answered(
+    lens: SideBySide, question: Mapping[str, Any], beside: SideBySide | None
+) -> dict[str, Any]:
+    from pydantic import ValidationError
+
+    from rnnlens.ask.continuation import continued_json
+    from rnnlens.ask.divergence import divergences
+    from rnnlens.ask.follow import joined
+    from rnnlens.ask.readings import following, turning
+    from rnnlens.ask.written import written_json
+    from rnnlens.page.serve import questions
+
+    def given(asked: questions.GridRequest | questions.RowsRequest) -> dict[str, Any]:
+        other = None if asked.beside is None else beside
+        return {**asked.model_dump(exclude={"run"}), "beside": other}
+
+    try:
+        if question["path"] == "api/grid":
+            asked = questions.GridRequest.model_validate(question["body"])
+            return joined_steps(lens.steps(**given(asked)))
+        if question["path"] == "api/divergence":
+            wanted = questions.DivergenceRequest.model_validate(question["body"])
+            of = beside if beside and wanted.run == beside.name else lens
+            return {"bits": divergences(of, wanted.ends())}
+        if question["path"] == "api/follow":
+            labels = questions.FollowRequest.model_validate(question["body"])
+            return joined([part for part, _ in following(lens, **given(labels))])
+        if question["path"] == "api/turns":
+            rows = questions.TurnsRequest.model_validate(question["body"])
+            return joined([part for part, _ in turning(lens, **given(rows))])
+        if question["path"] == "api/written":
+            state = questions.WrittenRequest.model_validate(question["body"])
+            of = beside if beside and state.run == beside.name else lens
+            return written_json(of, **state.model_dump(exclude={"run"}))
+        if question["path"] == "api/continue":
+            words = questions.ContinueRequest.model_validate(question["body"])
+            return continued_json(lens, **words.model_dump(exclude={"run"}))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        said = first["msg"] if first["type"] == "long" else f"{where}: {first['msg']}"
+        raise RnnlensError(said) from error
+    raise RnnlensError(f"a widget asked for {question['path']!r}; restart the kernel")
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))  # ASCII: sent by anything
+
+
+# The table: no script, no picture, and readable where a host takes the colours away.
+
+
+def table(grid: Mapping[str, Any], hint: str = "", mark: str = "rnnlens") -> str:
+    """The grid as HTML that needs nothing: each state's most probable label on its colour."""
+    columns = [k for k, column in enumerate(grid["columns"]) if column["shown"]]
+    grid = bracketed(grid)
+    words, rows = grid["words"], grid["rows"][:_STATIC_ROWS]
+    lines = [
+        # Neither dollars nor anything else in a word is mathematics.
+        f'<div class="{mark} mathjax_ignore tex2jax_ignore">',
+        f"<p><b>{_safe(grid['title'])}</b> · what each state says of {asked_for(grid)}</p>",
+        '<table style="font-size:12px"><thead>',
+        *_headings(grid, columns),
+        "</thead><tbody>",
+        *(_row(grid, word, row, columns) for word, row in zip(words, rows, strict=False)),
+        "</tbody></table>",
+    ]
+    if left := len(words) - len(rows):
+        lines.append(f"<p>… and {left:,} more word{'s' * (left > 1)}</p>")
+    lines.append(f"<p><small>{_legend(grid)}</small></p>")
+    lines += [f"<p><small>{escape(hint)}</small></p>"] if hint else []
+    return "\n".join([*lines, "</div>"])
+
+
+def _safe(text: str, width: int = 200) -> str:
+    """Text that is nothing but text in HTML."""
+    return escape(clip(text, width))
+
+
+def _isolated(text: str) -> str:
+    """The text in marks that keep its direction of writing from what stands beside it."""
+    return escape(text) if text.isascii() else f"<bdi>{escape(text)}</bdi>"
+
+
+def _percent(probability: float) -> str:
+    return f"{probability:.0%}" if probability >= 0.005 else "&lt;1%"
+
+
+def _headings(grid: Mapping[str, Any], columns: Iterable[int]) -> Iterator[str]:
+    """Layers above, below them the symbols and names of their kinds."""
+    described = [grid["columns"][k] for k in columns]
+    last = last_layer(grid["columns"])
+    layers = [(layer, len(list(members))) for layer, members in
+              groupby(described, lambda column: int(column["layer"]))]  # fmt: skip
+    named = {0: "input", last: "model"}
+    left = 'align="left" style="text-align:left"'
+    above = "".join(
+        f'<th colspan="{count}" {left}>{named.get(layer, f"layer {layer}")}</th>'
+        for layer, count in layers
+    )
+    below = "".join(f"<th {left}>{_heading(column)}</th>" for column in described)
+    yield f"<tr><th></th>{above}</tr>"
+    yield f"<tr><th></th>{below}</tr>"
+
+
+def _heading(column: Mapping[str, Any]) -> str:
+    """A kind's symbol and name; of a submodule's output, the end of its path."""
+    if not column["letter"]:
+        path = tail(printable(column["name"]), lambda end: width_of(end) <= _LONGEST_PATH)
+        return f"<small>{escape(path)}</small>"
+    before = "<sub>t−1</sub>" * column["back"]
+    return f"<i>{_safe(column['symbol'])}</i>{before}<br><small>{_safe(column['name'])}</small>"
+
+
+def _row(
+    grid: Mapping[str, Any],
+    word: Mapping[str, Any],
+    states: list[Mapping[str, Any]],
+    columns: Iterable[int],
+) -> str:
+    mark = " ?" if word["unknown"] else ""
+    side = f"border-right:4px solid {grid['groups'][word['group']]}"
+    cells = [f'<th align="right" style="{side}">{_isolated(clip(word["text"], 24))}{mark}</th>']
+    for k in columns:
+        if states[k]["unread"]:
+            void = "nothing read" if states[k]["top"] else ""
+            cells.append(f'<td style="text-align:left"><small>{void}</small></td>')
+            continue
+        label, probability = states[k]["top"][0]
+        colour = states[k]["colour"]
+        ground = f"background:{colour};color:{_ink_on(colour)};text-align:left"
+        shown = f"{_isolated(clip(label, _LONGEST_LABEL))}&nbsp;{_percent(probability)}"
+        cells.append(f'<td style="{ground}">{shown}</td>')
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _legend(grid: Mapping[str, Any]) -> str:
+    entries = [
+        f'<span style="background:{colour};color:{_ink_on(colour)}">'
+        f"&nbsp;{_safe(group.lower())}&nbsp;</span>"
+        for group, colour in grid["groups"].items()
+    ]
+    entries.append(f"faded = {paleness(grid)}")
+    entries += ["? = unknown word"] if any(word["unknown"] for word in grid["words"]) else []
+    said = "each state's most probable label, on the colour of the leading group"
+    return f"{said}: {' '.join(entries)}"
+
+
+def _ink_on(colour: str) -> str:
+    """Black or white, whichever is read more easily on a colour #rrggbb."""
+    r, g, b = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return "#000" if 0.299 * r + 0.587 * g + 0.114 * b > 128 else "#fff"

@@ -1,0 +1,186 @@
+"""A lens as numbers and a description of them, from which a browser can compute its grids."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.model.traceable import Affine, Anatomy, RecurrentLayer
+from rnnlens.page.publish.anatomy import checked_anatomy
+from rnnlens.page.publish.quantised import Precision, Tensors
+from rnnlens.page.publish.text import answers_json, text_json
+from rnnlens.probe.probes import Probes, Stack
+from rnnlens.probe.semantics import base, of_model, offset
+from rnnlens.reading.encoding import Palette
+from rnnlens.reading.payload import edges_of
+from rnnlens.reading.source import GridSource
+
+FORMAT, VERSION = "rnnlens-lens", 1
+_ALONE = {"corpus": False, "training": None}  # what a file has not: a corpus and other runs
+_OWN = ""  # the palettes of what the model itself predicts
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What a published file holds of a lens."""
+
+    manifest: dict[str, Any]  #: What JSON can say of it; tensors are named by their numbers.
+    blob: bytes  #: All tensors back to back.
+    sizes: dict[str, int]  #: Bytes of the blob by part.
+
+
+@torch.no_grad()
+def packed(lens: GridSource, semantics: Sequence[str], precision: Precision = "int8") -> Packed:
+    """A lens with its probes for some semantics; an error where the model is not known in full."""
+    for semantic in semantics:
+        if semantic not in lens.semantics:
+            raise RnnlensError(
+                f"{lens.name} has no probes for the semantic {semantic!r}; it has "
+                f"{', '.join(lens.semantics) or 'none'}"
+            )
+    tensors = Tensors(precision)
+    model, probes = lens.model, lens.probes
+    shown = tuple(semantics) or ("output",)
+    palettes = {_key(semantic): lens.palettes_for(semantic) for semantic in shown}
+    others = {base(s): lens.answers(s) for s in shown if not of_model(s)}
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "precision": precision,
+        "name": lens.name,
+        "title": lens.title,
+        "run": {**lens.summary(), **_ALONE, "semantics": list(semantics)},
+        "accuracy": _accuracy(lens, semantics),
+        "text": text_json(lens.session.text),
+        "answer": lens.session.answer,
+        "predicts": model.predicts,
+        "kinds": [asdict(kind) for kind in model.kinds],
+        "network": {**_network(checked_anatomy(lens), tensors), "causal": model.causal},
+        "probes": None if probes is None else _probes(probes, semantics, tensors),
+        "semantics": {semantic: _semantic(lens, semantic) for semantic in shown},
+        "palettes": {key: _palettes(some, tensors) for key, some in palettes.items()},
+        "answers": {name: answers_json(one) for name, one in others.items()},
+    }
+    return Packed({**manifest, "tensors": tensors.layouts}, tensors.blob, tensors.sizes)
+
+
+def _accuracy(lens: GridSource, semantics: Sequence[str]) -> dict[str, Any] | None:
+    """How well each kind predicts what the file has probes for."""
+    found = lens.accuracy()
+    if found is None:
+        return None
+    only = {name: {k: v for k, v in found[name].items() if k in semantics}
+            for name in ("semantics", "unigrams")}  # fmt: skip
+    return {**found, **only}
+
+
+def _key(semantic: str) -> str:
+    return _OWN if of_model(semantic) else base(semantic)
+
+
+def _semantic(lens: GridSource, semantic: str) -> dict[str, Any]:
+    """What a grid says of its columns, and what its states are asked for."""
+    columns = lens.columns_for(semantic)
+    scores = lens.scores
+    return {
+        "of_model": of_model(semantic),
+        "offset": offset(semantic),
+        "palettes": _key(semantic),
+        "columns": [
+            column.to_json(
+                scores.perplexity(semantic, column.kind.id), scores.used(semantic, column.kind.id)
+            )
+            for column in columns
+        ],
+        "edges": edges_of(columns),
+    }
+
+
+def _palettes(palettes: Mapping[str, Palette], tensors: Tensors) -> dict[str, Any]:
+    return {
+        name: {
+            "groups": list(palette.groups),
+            "colours": list(palette.colours),
+            "group_of": tensors.numbers("colours", palette.group_of),
+        }
+        for name, palette in palettes.items()
+    }
+
+
+def _network(anatomy: Anatomy, tensors: Tensors) -> dict[str, Any]:
+    words = anatomy.embedding
+    return {
+        "embedding": None if words is None else tensors.rows("network", words),
+        "layers": [_layer(layer, tensors) for layer in anatomy.layers],
+        "tops": anatomy.tops,
+        "maps": [_map(one, tensors) for one in anatomy.maps],
+        "whole": anatomy.whole,
+    }
+
+
+def _layer(layer: RecurrentLayer, tensors: Tensors) -> dict[str, Any]:
+    w = layer.weights
+    large = {"w_x": w.w_x, "w_h": w.w_h, "w_p": w.w_p}
+    small = {"b_x": w.b_x, "b_h": w.b_h}
+    return {
+        "cell": layer.cell.name,
+        "ids": layer.ids,
+        "carried": layer.cell.carried,
+        "below": layer.below,
+        "reverse": layer.reverse,
+        **{name: None if t is None else tensors.rows("network", t) for name, t in large.items()},
+        **{name: None if t is None else tensors.exact("network", t) for name, t in small.items()},
+    }
+
+
+def _map(one: Affine, tensors: Tensors) -> dict[str, Any]:
+    return {
+        "weight": tensors.rows("network", one.weight),
+        "bias": None if one.bias is None else tensors.exact("network", one.bias),
+    }
+
+
+def _probes(probes: Probes, semantics: Sequence[str], tensors: Tensors) -> dict[str, Any]:
+    return {
+        "family": probes.family,
+        "kinds": list(probes.kinds),
+        "stacks": {
+            semantic: _stack(probes.stacks[semantic], f"probes of {semantic}", tensors)
+            for semantic in semantics
+        },
+        "spreads": {
+            kind: {
+                "deviation": tensors.exact("spreads", spread.deviation),
+                "packed": tensors.rows("spreads", spread.packed[None]),
+            }
+            for kind, spread in probes.spreads.items()
+        },
+    }
+
+
+def _stack(stack: Stack, part: str, tensors: Tensors) -> dict[str, Any]:
+    """Maps that are small beside the labels are held in half precision: all that a kind says goes
+    through its map, so that an error there is in every label. Of what each kind has for a label,
+    what all have in common is held in half precision, and the rest, which is small, as the labels.
+    """
+    rows, shared = slice(stack.rank or None), stack.labels is not None
+    biases = None if stack.labels is None else stack.labels[:, stack.rank :].T  # (K, V)
+    common = None if biases is None else biases.mean(0).half().float()
+    return {
+        "labels": None if stack.labels is None else tensors.rows(part, stack.labels[:, rows]),
+        "common": None if common is None else tensors.half(part, common),
+        "kinds": [
+            {
+                "mean": tensors.exact(part, stack.mean[k, :width]),
+                "scale": tensors.exact(part, stack.scale[k, :width]),
+                "map": (tensors.half if shared else tensors.rows)(part, stack.map[k, rows, :width]),
+                "bias": tensors.exact(part, stack.map[k, rows, width]),
+                "label_bias": None
+                if biases is None or common is None
+                else tensors.rows(part, (biases[k] - common)[None]),
+            }
+            for k, width in enumerate(stack.widths)
+        ],
+    }

@@ -1,0 +1,107 @@
+"""Numbers as a published file holds them: in a byte each with a scale for some, or in two."""
+
+import math
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnlens.base.errors import RnnlensError
+
+Precision = Literal["int8", "fp16"]
+PRECISIONS: tuple[Precision, ...] = ("int8", "fp16")
+
+_ALIGN = 4  # bytes
+_SMALL = 8192  # numbers that are not worth rounding
+_BLOCK = 100  # numbers of a row that have a scale of their own, at most
+_LEVELS = 127  # of a byte on either side of zero
+_LARGEST = 2**15  # what the largest number of a tensor is brought below before it is halved
+
+_Floats = NDArray[np.float32]
+
+
+class Tensors:
+    """Tensors back to back, each known by its number; what is added twice is held once."""
+
+    def __init__(self, precision: Precision) -> None:
+        if precision not in PRECISIONS:
+            raise RnnlensError(f"{precision!r} is no precision; choose {' or '.join(PRECISIONS)}")
+        self.precision = precision
+        self.layouts: list[dict[str, Any]] = []
+        self.sizes: dict[str, int] = {}  # bytes by part
+        self._pieces: list[bytes] = []
+        self._length = 0
+        self._known: dict[bytes, int] = {}
+
+    @property
+    def blob(self) -> bytes:
+        """All of them."""
+        return b"".join(self._pieces)
+
+    def rows(self, part: str, values: Tensor) -> int:
+        """A matrix in the precision that was chosen; a small one exactly."""
+        if self.precision == "fp16" or values.numel() <= _SMALL:
+            return self.half(part, values)
+        x = _array(values)
+        block = math.ceil(x.shape[1] / math.ceil(x.shape[1] / _BLOCK))
+        pieces = [x[:, k : k + block] for k in range(0, x.shape[1], block)]
+        largest = np.stack([np.abs(piece).max(1) for piece in pieces], 1)
+        held, unit = _halved(np.maximum(largest, 1e-30) / _LEVELS)
+        scales = np.maximum(held.astype(np.float32) * unit, 1e-38)  # as they will be read
+        steps = [np.rint(p / scales[:, k, None]) for k, p in enumerate(pieces)]
+        whole = np.clip(np.concatenate(steps, 1), -_LEVELS, _LEVELS).astype(np.int8)
+        layout = {"sort": "int8", "shape": list(x.shape), "unit": unit, "block": block}
+        return self._add(part, layout, {"at": whole.tobytes(), "scales": held.tobytes()})
+
+    def half(self, part: str, values: Tensor) -> int:
+        """In half precision, after a division by a power of two so that no digits are lost; a small
+        one exactly.
+        """
+        if values.numel() <= _SMALL:
+            return self.exact(part, values)
+        x = _array(values)
+        held, unit = _halved(x)
+        layout = {"sort": "fp16", "shape": list(x.shape), "unit": unit}
+        return self._add(part, layout, {"at": held.tobytes()})
+
+    def exact(self, part: str, values: Tensor) -> int:
+        """In single precision."""
+        x = _array(values)
+        return self._add(part, {"sort": "fp32", "shape": list(x.shape)}, {"at": x.tobytes()})
+
+    def numbers(self, part: str, values: NDArray[np.int64]) -> int:
+        """Whole numbers from 0."""
+        sort = np.uint8 if values.max(initial=0) < 256 else np.uint32
+        layout = {"sort": np.dtype(sort).name, "shape": list(values.shape)}
+        return self._add(part, layout, {"at": values.astype(sort).tobytes()})
+
+    def _add(self, part: str, layout: dict[str, Any], contents: Mapping[str, bytes]) -> int:
+        key = blake2b(repr(sorted(layout.items())).encode())
+        for piece in contents.values():
+            key.update(piece)
+        known = self._known.get(key.digest())
+        if known is not None:
+            return known
+        for name, piece in contents.items():
+            layout[name] = self._length
+            padded = piece + bytes(-len(piece) % _ALIGN)
+            self._pieces.append(padded)
+            self._length += len(padded)
+            self.sizes[part] = self.sizes.get(part, 0) + len(padded)
+        self.layouts.append(layout)
+        self._known[key.digest()] = len(self.layouts) - 1
+        return len(self.layouts) - 1
+
+
+def _array(values: Tensor) -> _Floats:
+    return np.ascontiguousarray(values.detach().float().cpu().numpy())
+
+
+def _halved(x: _Floats) -> tuple[NDArray[np.float16], float]:
+    """Half precision numbers, and the power of two to multiply them with."""
+    largest = float(np.abs(x).max(initial=0))
+    unit = 2.0 ** (math.ceil(math.log2(largest / _LARGEST)) if largest > 0 else 0)
+    return (x.astype(np.float64) / unit).astype(np.float16), unit

@@ -1,0 +1,936 @@
+// What the server is asked and answers, and what a saved page and a notebook's view begin with.
+// Written by `python scripts/page_types.py` from page/serve/api.py: change that, not this.
+
+/** -1e+300 to 1e+300 */
+export type Amount = number;
+
+/** at least 0 */
+export type Bits = number;
+
+/** like ^#[0-9a-f]{6}$ */
+export type Colour = string;
+
+/** -1.001 to 1.001 */
+export type Correlation = number;
+
+/** at least 0 */
+export type Count = number;
+
+/** 0 to 1 */
+export type DivergenceBits = number;
+
+/** -3.5e+38 to 3.5e+38 */
+export type FollowedNumber = number;
+
+/** -3.5e+38 to 3.5e+38 */
+export type Logits = number;
+
+/** along the probe's row; -3.5e+38 to 3.5e+38 */
+export type Nats = number;
+
+/** more than 0 */
+export type Perplexity = number;
+
+/** 0 to 1 */
+export type Probability = number;
+
+/** 1: the most probable; at least 1 */
+export type Rank = number;
+
+/** more than 0 */
+export type Ratio = number;
+
+/** 0: none, 1: all; -3.5e+38 to 3.5e+38 */
+export type Share = number;
+
+/** -2,000 to 2,000 */
+export type Steps = number;
+
+/** The evaluation of a run. */
+export interface Accuracy {
+  run: string;
+  title: string;
+  follows: boolean;
+  /** whether the model predicts numbers */
+  numbers: boolean;
+  /** the model's; null: it predicts nothing of this */
+  own: Perplexity | null;
+  unigram: Perplexity | null;
+  /** by semantic */
+  unigrams: Record<string, Perplexity>;
+  semantics: Record<string, Score[]>;
+  /** of answers that are labels; else null */
+  accuracy: Probability | null;
+  macro_f1: Probability | null;
+  confusion: Confusion | null;
+  /** the checkpoints of its training that were kept, in order; else none */
+  training: TrainingPoint[];
+}
+
+/** A measure of a probe, of the model itself, and of the labels' frequencies in training. */
+export interface Against {
+  probe: Amount;
+  /** null: the model predicts another label */
+  model: Amount | null;
+  constant: Amount;
+}
+
+/** What edits have changed in a state. */
+export interface Change {
+  /** between what it says and what it said before */
+  bits: DivergenceBits;
+  /** the most probable label before */
+  before: [string, Probability];
+  /** the probability of that label now */
+  now: Probability;
+}
+
+/** A kind as it is drawn. */
+export interface Column {
+  id: string;
+  /** its id */
+  kind: string;
+  /** such as l; empty: a submodule's output, called by its path */
+  letter: string;
+  /** of the module, where it has several that are recurrent */
+  part: string;
+  /** whether its layer reads backwards */
+  reverse: boolean;
+  /** timesteps before that of its row */
+  back: Count;
+  /** 0: before the first; that of the prediction is the last */
+  layer: Count;
+  name: string;
+  symbol: string;
+  equation: string;
+  /** the kinds it is computed from, so many timesteps back */
+  sources: [string, Steps][];
+  /** whether it is, unless somebody chooses */
+  shown: boolean;
+  /** null: not measured */
+  perplexity: Perplexity | null;
+  /** how much of what its probe reads the model uses; null: not measured */
+  used: Share | null;
+}
+
+/** How often each true label (rows) got each answer (columns). */
+export interface Confusion {
+  labels: string[];
+  counts: Count[][];
+}
+
+/** A text that the model is to go on with by itself. */
+export interface ContinueRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
+  /** how many to go on with; 1 to 200 */
+  words?: number;
+}
+
+/** The model's own likeliest words after a text, each read before the next is asked for. */
+export interface Continued {
+  /** without the edits */
+  before: string[];
+  /** with them */
+  after: string[];
+}
+
+/** What is known of a corpus. */
+export interface Corpus {
+  run: string;
+  /** the name of its file or folder */
+  source: string;
+  splits: string[];
+  /** that its states were asked for */
+  semantic: string;
+  words: Count;
+  sentences: Count;
+  /** of which strips and pictures are made */
+  kinds: string[];
+  groups: Record<string, Colour>;
+  examples: Example[];
+  /** of questions */
+  grammar: string;
+}
+
+/** The run whose corpus is asked about. */
+export interface CorpusRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+}
+
+/** How many of the words with some properties a question is about. */
+export interface CountLine {
+  keys: (string | null)[];
+  count: Count;
+  /** with these properties */
+  words: Count;
+  share: Probability;
+  /** which leads to its words; empty: there is none */
+  question: string;
+}
+
+/** The answer to a question that counts. */
+export interface Counts {
+  /** of what is counted by */
+  names: string[];
+  lines: CountLine[];
+}
+
+/** Words by the entropy of the prediction, across, and the surprisal of what came, up. */
+export interface Density {
+  /** of a square, in bits; more than 0 */
+  width: number;
+  columns: Count;
+  /** the last may hold whatever is above */
+  rows: Count;
+  cells: DensityCell[];
+}
+
+/** A square of a density. */
+export interface DensityCell {
+  x: Count;
+  y: Count;
+  words: Count;
+  /** which leads to its words; empty: there is none */
+  question: string;
+}
+
+/** Which kinds disagree how often. */
+export interface Disagreement {
+  kinds: string[];
+  /** kinds beyond the most that are drawn */
+  left_out: Count;
+  pairs: KindPair[];
+}
+
+/** States to compare, two by two. */
+export interface DivergenceRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text?: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** at most 64 */
+  pairs: Pair[];
+}
+
+/** Jensen-Shannon divergence of each pair. */
+export interface Divergences {
+  bits: DivergenceBits[];
+}
+
+/** A question to begin with. */
+export interface Example {
+  question: string;
+  means: string;
+}
+
+/** A figure, and how large it is in print. */
+export interface Figure {
+  ending: "svg" | "pdf" | "png";
+  /** inches; more than 0 */
+  width: number;
+  /** inches; more than 0 */
+  height: number;
+  /** of the smallest text, in points; more than 0 */
+  type: number;
+  /** the file: an SVG as it is, others in base64 */
+  data: string;
+}
+
+/** A part of a text's grid to be drawn for print; names and numbers as `rnnlens show` takes
+them. */
+export interface FigureRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** such as 7-8 or 1,4-; empty: all; at most 2,000 characters */
+  rows?: string;
+  /** columns or layers; null: the usual; at most 2,000 */
+  kinds?: string[] | null;
+  /** 1 to 20 */
+  bars?: number;
+  density?: "bars" | "compact";
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
+  /** head columns with symbols only */
+  symbols?: boolean;
+  /** inches; null: as it comes */
+  width?: number | null;
+  /** to follow; at most 64 */
+  labels?: string[];
+  /** at most 64 */
+  against?: string[];
+  /** such as l2:8; at most 2,000 */
+  pins?: string[];
+  /** whether colours and marks are explained below */
+  key?: boolean;
+  ending?: "svg" | "pdf" | "png";
+}
+
+/** A question to the corpus of a run. */
+export interface FindRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 10,000 characters */
+  question: string;
+  /** answers before this one are at hand; 0 to 1,000,000 */
+  first?: number;
+  /** answers at most; 1 to 200 */
+  limit?: number;
+}
+
+/** Labels to follow, and those they stand against. */
+export interface Follow {
+  labels: string[];
+  against: string[];
+}
+
+/** Labels to follow through some rows of a text's grid. */
+export interface FollowRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** row to begin with; 0 to 1,000,000 */
+  first?: number;
+  /** rows to answer with at most; 1 to 200 */
+  limit?: number;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
+  /** at most 64 */
+  labels: string[];
+  /** at most 64 */
+  against?: string[];
+}
+
+/** Of each state the probability of labels, or the logarithm of their odds against others. */
+export interface Followed {
+  labels: string[];
+  against: string[];
+  /** rows[0] is this row of the grid */
+  from: Count;
+  /** a number for each column */
+  rows: FollowedNumber[][];
+}
+
+/** Some answers to a question. */
+export interface Found {
+  question: string;
+  /** words that it is about */
+  total: Count;
+  /** of the whole corpus */
+  words: Count;
+  /** whether there are further answers */
+  more: boolean;
+  /** that it names */
+  kinds: string[];
+  hits: Hit[];
+  /** of a question that counts, which has no hits */
+  counts: Counts | null;
+  /** null: it is a question */
+  wrong: Wrong | null;
+}
+
+/** The encodings of a text: all of its words and columns, and the rows that were asked for. */
+export interface Grid {
+  format: "rnnlens-grid";
+  version: 1;
+  run: string;
+  title: string;
+  text: string;
+  /** whether labels are the words that follow */
+  follows: boolean;
+  /** where a whole text has one label, how the model's answer follows from y: what it says last, or the mean; null: labels are of words */
+  answer: "last" | "mean" | null;
+  semantic: string;
+  semantics: string[];
+  palette: string;
+  palettes: string[];
+  groups: Record<string, Colour>;
+  columns: Column[];
+  /** which columns feed which; K@-1 without a column is K one row up, K@+1 one down */
+  edges: [string, string][];
+  /** whether the model itself predicts numbers */
+  numbers: boolean;
+  /** of the labels, where they are bins of numbers */
+  scale: Scale | null;
+  /** whether each label holds or not by itself */
+  several: boolean;
+  words: Word[];
+  /** words of the text beyond the most that are drawn */
+  left_out: Count;
+  /** the group of every label that a state names */
+  labels: Record<string, string>;
+  /** rows[0] is this row of the grid */
+  from: Count;
+  /** a state for each column; null: it was not wanted */
+  rows: ((State | null)[])[];
+  /** what was changed while it was read, such as l2@4=0 */
+  edits: string[];
+  /** why edits that were asked for are left out */
+  dropped: string[];
+  /** where there are edits, what they change in each state of the rows; of two readings, how far each state of the second's lines lies from the first's; else none */
+  changes: Change[][];
+  /** the two readings that are compared; else none */
+  sides: Side[];
+  /** what each of the words is, where two are compared */
+  lines: Line[];
+  /** what of the two is not compared */
+  notes: string[];
+}
+
+/** A text, and the rows that whoever asks already has. */
+export interface GridRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** the text whose grid's first rows are at hand; at most 20,000 characters */
+  previous?: string;
+  /** how many of them; 0 to 1,000,000 */
+  have?: number;
+  /** rows to answer with at most; 1 to 200 */
+  limit?: number;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
+  /** those of the grid whose rows are at hand; at most 64 */
+  previous_edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
+  /** whose states are wanted; null: all; at most 5,000 */
+  columns?: string[] | null;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
+}
+
+/** A word that a question is about, in its sentence. */
+export interface Hit {
+  sentence: Count;
+  position: Count;
+  split: string;
+  words: string[];
+  /** the sentence, as a grid is asked for */
+  text: string;
+  tag: string | null;
+  /** the word that came; null: none */
+  next: string | null;
+  surprisal: Bits | null;
+  /** by the kinds that the question names */
+  says: Said[];
+  /** group, share and colour of every kind */
+  strip: [string, Probability, Colour][];
+  /** what opens the grid there */
+  link: string;
+}
+
+/** How often two kinds expect different things. */
+export interface KindPair {
+  kind: string;
+  other: string;
+  /** words at which dominant groups differ */
+  groups: Probability;
+  /** words at which most probable labels differ */
+  labels: Probability;
+  /** which leads to its words; empty: there is none */
+  question: string;
+  /** which leads to its words; empty: there is none */
+  label_question: string;
+}
+
+/** A line of two readings that are compared. */
+export interface Line {
+  /** whose; both: all is the same */
+  side: "both" | "first" | "second";
+  /** of its text; null: no word stands here */
+  row: Count | null;
+  /** the word that came next, where nothing else is another; empty: the end */
+  then: string | null;
+}
+
+/** A state of the corpus that is like another. */
+export interface Near {
+  /** 1 less the cosine, or bits; 0 to 2 */
+  distance: number;
+  sentence: Count;
+  position: Count;
+  words: string[];
+  next: string | null;
+  /** the sentence, as a grid is asked for */
+  text: string;
+  /** what opens the grid there */
+  link: string;
+}
+
+/** What a view in a notebook begins with. */
+export interface NotebookView {
+  grid: Grid;
+  /** whether it has a field for texts */
+  typing: boolean;
+  examples: string[];
+}
+
+/** Two states to compare. */
+export interface Pair {
+  a: PairEnd;
+  b: PairEnd;
+}
+
+/** One of two states to compare: a column and a row of a text's grid. */
+export interface PairEnd {
+  /** at most 200 characters */
+  column: string;
+  /** 0 to 1,000,000 */
+  row: number;
+  /** null: the request's; at most 20,000 characters */
+  text?: string | null;
+  /** null: the request's; at most 200 characters */
+  semantic?: string | null;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
+}
+
+/** A picture of the whole corpus: the field of its name, or why it is missing. */
+export interface Picture {
+  name: "disagreement" | "turns" | "surprise" | "reach" | "tags";
+  /** why there is none; empty: there is */
+  missing: string;
+  disagreement: Disagreement | null;
+  turns: TurnEdges | null;
+  surprise: Density | null;
+  reach: Reach | null;
+  tags: Tags | null;
+}
+
+/** A picture of the whole corpus. */
+export interface PictureRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  name: "disagreement" | "turns" | "surprise" | "reach" | "tags";
+}
+
+/** A state that is kept in view; null: of the view's own run, text or semantic. */
+export interface Pin {
+  column: string;
+  row: Count;
+  run: string | null;
+  text: string | null;
+  semantic: string | null;
+}
+
+/** A state of a grid. */
+export interface Place {
+  column: string;
+  row: Count;
+}
+
+/** What is wrong and what to do, in one line. */
+export interface Problem {
+  error: string;
+}
+
+/** A run to be published, and the text that its page reads first. */
+export interface PublishRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+}
+
+/** How far back and forward each kind reaches. */
+export interface Reach {
+  cells: ReachCell[];
+}
+
+/** How much a kind tells of one of the labels around. */
+export interface ReachCell {
+  kind: string;
+  /** after the word just read; of a language model, 1 is the next */
+  steps: Steps;
+  /** of the bits that frequencies leave open */
+  told: Probability | null;
+  perplexity: Perplexity | null;
+  unigram: Perplexity;
+  /** which leads to its words; empty: there is none */
+  question: string;
+}
+
+/** A run that can be asked for. */
+export interface RunSummary {
+  id: string;
+  title: string;
+  /** how many there are */
+  labels: Count;
+  semantics: string[];
+  palettes: string[];
+  examples: string[];
+  /** whether it has any */
+  probes: boolean;
+  /** whether it has an index of one */
+  corpus: boolean;
+  /** null: no checkpoints were kept */
+  training: Training | null;
+}
+
+/** Every run that is served. */
+export interface Runs {
+  runs: RunSummary[];
+}
+
+/** What a state says. */
+export interface Said {
+  kind: string;
+  /** the most probable */
+  label: string;
+  probability: Probability;
+  /** that dominates */
+  group: string;
+  share: Probability;
+  colour: Colour;
+}
+
+/** What a saved page holds: a whole grid, how it is seen, and divergences that are known. */
+export interface SavedPage {
+  grid: Grid;
+  view: View;
+  /** between two states, each a column and a row */
+  bits: [string, Count, string, Count, DivergenceBits][];
+}
+
+/** An axis of numbers, cut into bins that are labels. */
+export interface Scale {
+  /** of the bins, from the least number of training up */
+  edges: Amount[];
+  /** of the bins, in order */
+  names: string[];
+}
+
+/** How well the states of a kind predict, on the test split; null: not measured. */
+export interface Score {
+  kind: string;
+  perplexity: Perplexity | null;
+  /** of its perplexity to the model's own */
+  ratio: Ratio | null;
+  accuracy: Probability | null;
+  /** from the model's own prediction, in bits */
+  kl: Bits | null;
+  calibration: Probability | null;
+  used: Use | null;
+  /** of numbers: the mean absolute error */
+  error: Against | null;
+  /** of sets of labels: the average precision */
+  precision: Against | null;
+}
+
+/** One of two readings that are compared. */
+export interface Side {
+  run: string;
+  title: string;
+  text: string;
+  /** as this run has them; none: the grid's */
+  columns: Column[];
+}
+
+/** The nearest states, the nearest first. */
+export interface Similar {
+  kind: string;
+  by: "cosine" | "divergence";
+  near: Near[];
+}
+
+/** A state whose like is looked for in the corpus. */
+export interface SimilarRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** at most 200 characters */
+  column: string;
+  /** 0 to 1,000,000 */
+  row: number;
+  /** how many; 1 to 200 */
+  count?: number;
+  /** of states, or predictions */
+  by?: "cosine" | "divergence";
+}
+
+/** The encoding of one state. */
+export interface State {
+  colour: Colour;
+  /** that dominates */
+  group: string;
+  share: Probability;
+  entropy: Bits;
+  /** the most probable labels first */
+  top: [string, Probability][];
+  /** what really came */
+  wanted: [string, Probability, Rank] | null;
+  /** whether no word was read into it yet: what it says is void */
+  unread: boolean;
+  /** where labels are bins, the mean and the interval that holds 80% */
+  number: [Amount, Amount, Amount] | null;
+}
+
+/** Answers as comma-separated values. */
+export interface Table {
+  csv: string;
+  rows: Count;
+  /** whether there are more than a table may hold */
+  left_out: boolean;
+}
+
+/** A question whose answers are wanted as a table. */
+export interface TableRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 10,000 characters */
+  question: string;
+}
+
+/** At how many of the words of a part of speech two kinds disagree. */
+export interface TagCount {
+  tag: string;
+  words: Count;
+  count: Count;
+  /** which leads to its words; empty: there is none */
+  question: string;
+}
+
+/** Disagreement of two kinds by part of speech. */
+export interface TagPair {
+  kind: string;
+  other: string;
+  tags: TagCount[];
+}
+
+/** Disagreement of the memories of each layer by part of speech. */
+export interface Tags {
+  pairs: TagPair[];
+}
+
+/** Where in a training a run stands whose checkpoints were kept. */
+export interface Training {
+  /** the id of the run that the training ended with */
+  of: string;
+  /** after which these weights were */
+  epoch: Count;
+  /** the model's own; null: not measured */
+  perplexity: Perplexity | null;
+}
+
+/** Perplexities after an epoch; null: not measured. */
+export interface TrainingPoint {
+  run: string;
+  epoch: Count;
+  /** the model's */
+  own: Perplexity | null;
+  /** by kind */
+  semantics: Record<string, Record<string, Perplexity | null>>;
+}
+
+/** How far apart the predictions at the ends of an edge are. */
+export interface TurnEdge {
+  kind: string;
+  /** such as c2@-1, a step before */
+  other: string;
+  /** what the other is to the kind */
+  sort: "feeds" | "step" | "beside";
+  /** on average */
+  bits: DivergenceBits;
+  /** words at which it is more than `far` bits */
+  far: Count;
+  /** that have both */
+  words: Count;
+  /** which leads to its words; empty: there is none */
+  question: string;
+}
+
+/** Where along the network the prediction turns. */
+export interface TurnEdges {
+  far: DivergenceBits;
+  /** edges beyond the most that are ranked */
+  left_out: Count;
+  /** the largest first */
+  edges: TurnEdge[];
+}
+
+/** How far the states of a row lie from others; null where there is nothing to compare with. */
+export interface TurnRow {
+  /** between the ends of each edge */
+  edges: (DivergenceBits | null)[];
+  /** of each column from the row above */
+  above: (DivergenceBits | null)[];
+  /** of the word that came next, by y */
+  surprisal: Bits | null;
+}
+
+/** The turns of some rows, by Jensen-Shannon divergence. */
+export interface Turns {
+  /** rows[0] is this row of the grid */
+  from: Count;
+  rows: TurnRow[];
+}
+
+/** Rows of a text's grid whose turns are wanted. */
+export interface TurnsRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** row to begin with; 0 to 1,000,000 */
+  first?: number;
+  /** rows to answer with at most; 1 to 200 */
+  limit?: number;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
+}
+
+/** How much of what a kind's probe reads the model uses; effects of pushes are in nats. */
+export interface Use {
+  /** read / most */
+  used: Share;
+  /** along the probe's row */
+  read: Nats;
+  /** along the gradient */
+  most: Nats;
+  /** in a random direction */
+  random: Nats;
+  /** in a random direction in which states do vary */
+  shaped: Nats;
+  /** correlation of changes where states are swapped; null: none were */
+  swap: Correlation | null;
+}
+
+/** Everything that is chosen on the page; null: what is usual. */
+export interface View {
+  run: string | null;
+  text: string | null;
+  /** another run that reads the text, too */
+  beside: string | null;
+  semantic: string | null;
+  palette: string | null;
+  density: "bars" | "compact";
+  kinds: "all" | "outputs" | string[] | null;
+  naming: "both" | "names" | "symbols";
+  /** 1 to 5 */
+  bars: number;
+  pins: Pin[];
+  focus: Place | null;
+  follow: Follow | null;
+  /** whether it is shown where predictions turn */
+  turns: boolean;
+  /** what is changed while the text is read, such as l2@4=0 */
+  edits: string[];
+  page: "grid" | "accuracy" | "corpus";
+  /** what the corpus is asked; null: the first example */
+  find: string | null;
+}
+
+/** A word of the text and what the network takes it for. */
+export interface Word {
+  text: string;
+  label: string;
+  unknown: boolean;
+  group: string;
+  /** what is read at its step; null: it is a word */
+  value: Amount | null;
+}
+
+/** Which words have made a state say some labels rather than others, in logits, for each word of
+the text up to there; null: the model has no such reading. */
+export interface Written {
+  labels: string[];
+  against: string[];
+  /** how far the labels are ahead */
+  difference: Logits;
+  /** the word that is read in a word's place; empty: left out */
+  instead: string;
+  /** the exact split of the memory */
+  stored: (Logits | null)[] | null;
+  /** which with all of `stored` makes the difference */
+  stored_rest: Logits;
+  /** down to the words, with gates held */
+  path: (Logits | null)[] | null;
+  /** which with all of `path` makes the difference */
+  path_rest: Logits;
+  /** what goes without the word, all read again: the truth */
+  without: (Logits | null)[];
+  /** what of `without` runs through gates */
+  gates: (Logits | null)[] | null;
+  /** why a reading is missing; empty: none is */
+  note: string;
+}
+
+/** A state, and the labels whose difference is to be told by the words. */
+export interface WrittenRequest {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** at most 200 characters */
+  column: string;
+  /** 0 to 1,000,000 */
+  row: number;
+  /** none: the most probable; at most 64 */
+  labels?: string[];
+  /** none: the most probable other; at most 64 */
+  against?: string[];
+}
+
+/** Why a question cannot be answered. */
+export interface Wrong {
+  error: string;
+  /** of the character that is wrong, from 0 */
+  place: Count;
+}
+
+/** What is got from a path, by a query. */
+export interface Gets {
+  "api/runs": { asked: Record<string, never>; answer: Runs };
+  "api/accuracy": { asked: { run?: string }; answer: Accuracy };
+}
+
+/** What is posted to a path. */
+export interface Posts {
+  "api/grid": { asked: GridRequest; answer: Grid };
+  "api/divergence": { asked: DivergenceRequest; answer: Divergences };
+  "api/follow": { asked: FollowRequest; answer: Followed };
+  "api/turns": { asked: TurnsRequest; answer: Turns };
+  "api/figure": { asked: FigureRequest; answer: Figure };
+  "api/written": { asked: WrittenRequest; answer: Written };
+  "api/continue": { asked: ContinueRequest; answer: Continued };
+  "api/corpus": { asked: CorpusRequest; answer: Corpus };
+  "api/find": { asked: FindRequest; answer: Found };
+  "api/table": { asked: TableRequest; answer: Table };
+  "api/picture": { asked: PictureRequest; answer: Picture };
+  "api/similar": { asked: SimilarRequest; answer: Similar };
+}

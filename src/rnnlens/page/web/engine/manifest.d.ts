@@ -1,0 +1,105 @@
+// What a published file says of its lens: written by rnnlens/page/publish/pack.py.
+
+import type { Accuracy, Column, RunSummary } from "../base/schema.d.ts";
+import type { Answers, TextJson } from "./text.js";
+
+/** A tensor by its number. */
+export type Numbered = number;
+
+export interface Layout {
+  sort: "int8" | "fp16" | "fp32" | "uint8" | "uint32";
+  shape: number[];
+  at: number; // bytes into the blob
+  unit?: number; // what half precision numbers are multiplied with
+  scales?: number; // bytes into the blob, of those that whole numbers are multiplied with
+  block?: number; // numbers of a row that have a scale together
+}
+
+export interface Kind {
+  id: string;
+  name: string;
+  symbol: string;
+  equation: string;
+  sources: { kind: string; back: number }[];
+  layer: number;
+  letter: string;
+  part: string;
+  reverse: boolean;
+}
+
+export interface LayerJson {
+  cell: "lstm" | "gru" | "rnn" | "relu";
+  ids: Record<string, string>; // its kinds by letter
+  carried: string[]; // the letters that the next timestep needs
+  below: string[]; // the kinds that are its input, side by side
+  reverse: boolean;
+  w_x: Numbered;
+  w_h: Numbered;
+  w_p: Numbered | null;
+  b_x: Numbered | null;
+  b_h: Numbered | null;
+}
+
+export interface NetworkJson {
+  embedding: Numbered | null; // null: the numbers of a timestep are read as they are
+  layers: LayerJson[];
+  tops: string[]; // the kinds that the prediction is made of, side by side
+  maps: { weight: Numbered; bias: Numbered | null }[]; // from these to the prediction, one by one
+  whole: boolean; // whether the prediction is one for a whole text
+  causal: boolean; // whether Python knows that a state depends on nothing after it
+}
+
+export interface ProbeJson {
+  mean: Numbered;
+  scale: Numbered;
+  map: Numbered;
+  bias: Numbered;
+  label_bias: Numbered | null; // what comes to that for this kind
+}
+
+export interface StackJson {
+  labels: Numbered | null; // of shared probes
+  common: Numbered | null; // what all kinds have in common for each label
+  kinds: ProbeJson[];
+}
+
+export interface ProbesJson {
+  family: "linear" | "shared";
+  kinds: string[];
+  stacks: Record<string, StackJson>;
+  spreads: Record<string, { deviation: Numbered; packed: Numbered }>;
+}
+
+export interface SemanticJson {
+  of_model: boolean; // whether it asks for labels of the model itself
+  offset: number; // words after the one just read that the label stands
+  palettes: string; // their key
+  columns: Column[];
+  edges: [string, string][];
+}
+
+export interface PaletteJson {
+  groups: string[];
+  colours: string[];
+  group_of: Numbered;
+}
+
+export interface Manifest {
+  format: "rnnlens-lens";
+  version: number;
+  precision: "int8" | "fp16";
+  name: string;
+  title: string;
+  run: RunSummary;
+  accuracy: Accuracy | null;
+  text: TextJson;
+  answer: "last" | "mean" | null;
+  predicts: boolean;
+  kinds: Kind[];
+  network: NetworkJson;
+  probes: ProbesJson | null;
+  semantics: Record<string, SemanticJson>;
+  palettes: Record<string, Record<string, PaletteJson>>;
+  answers: Record<string, Answers>;
+  tensors: Layout[];
+}

@@ -1,0 +1,201 @@
+// What the states of some rows of a grid say, as rnnlens/reading/rows.py asks the probes. The logits of a row lie in one block
+// of the memory, those of four states side by side; rows that typing on asks about again are kept.
+
+import { Encoder } from "./encoding.js";
+import { binLogits } from "./scale.js";
+import { PREDICTION } from "./network.js";
+import { Recent } from "./session.js";
+import { padded } from "./unpack.js";
+
+/** @typedef {import("./encoding.js").Encoding} Encoding */
+/** @typedef {import("./encoding.js").Outcome} Outcome */
+/** @typedef {import("./machine.js").Machine} Machine */
+/** @typedef {import("./manifest.d.ts").SemanticJson} SemanticJson */
+/** @typedef {import("./network.js").Pause} Pause */
+/** @typedef {import("./palette.js").Palette} Palette */
+/** @typedef {import("./probes.js").Probes} Probes */
+/** @typedef {import("./session.js").Session} Session */
+/** @typedef {import("./text.js").Answers} Answers */
+/** @typedef {import("./source.js").Request} Request */
+/** @typedef {{encoding: Encoding, outcome: Outcome, wanted: number}} Encoded */
+/** @typedef {{encodings: Encoding[], logits: Float32Array}} Kept */
+
+const ROOM = 24 * 2 ** 20; // bytes of rows that are kept
+const NEXT = 3; // rows at the end that the next key asks about
+
+export class Rows {
+  /**
+   * @param {Session} session @param {Probes | null} probes @param {Record<string, SemanticJson>} semantics
+   * @param {Record<string, Record<string, Palette>>} palettes @param {(semantic: string) => Answers} answersTo
+   * @param {boolean} predicts @param {Machine} machine
+   */
+  constructor(session, probes, semantics, palettes, answersTo, predicts, machine) {
+    this.session = session;
+    this.probes = probes;
+    this.semantics = semantics;
+    this.palettes = palettes;
+    this.predicts = predicts;
+    this.machine = machine;
+    this.computed = 0; // rows so far, for those who measure
+    const all = Object.keys(semantics), labels = Math.max(...all.map((one) => answersTo(one).names.length));
+    const groups = Math.max(...Object.values(palettes).flatMap((some) => Object.values(some).map((one) => one.groups.length)));
+    const size = labels * padded(Math.max(...all.map((semantic) => this.kinds({ semantic, kinds: null }).length)));
+    this.encoder = new Encoder(labels, groups, machine);
+    this.block = machine.room.take(size);
+    this.number = machine.room.take(4); // that a model predicts
+    /** @type {Map<string, {at: number, kinds: string}>} what a block begins with, for which kinds */
+    this.constants = new Map(all.map((one) => [one, { at: machine.room.take(size), kinds: "" }]));
+    /** @type {Recent<string, Kept>} */
+    this.recent = new Recent(Math.max(4, Math.floor(ROOM / (4 * size))));
+  }
+
+  /** The kinds whose states are asked, in the order of the block. @param {Pick<Request, "semantic" | "kinds">} asked */
+  kinds({ semantic, kinds }) {
+    const own = this.predicts && this.semantics[semantic].of_model;
+    const every = [...(this.probes?.kinds ?? []), ...(own ? [PREDICTION] : [])];
+    return kinds ? every.filter((kind) => kinds.has(kind)) : every;
+  }
+
+  /** The numbers of a block. @param {Request} asked */
+  sizeOf(asked) {
+    return asked.answers.names.length * padded(this.kinds(asked).length);
+  }
+
+  /** Where what a block of logits begins with is. @param {Request} asked */
+  constantsOf(asked) {
+    const { floats } = this.machine, { semantic, answers } = asked, labels = answers.names.length, kinds = this.kinds(asked);
+    const held = this.constants.get(semantic) ?? { at: 0, kinds: "" };
+    if (held.kinds === kinds.join(" ")) return held.at;
+    kinds.forEach((kind, k) => {
+      const own = kind === PREDICTION, start = held.at + (k >> 2) * labels * 4 + (k & 3);
+      const values = own ? this.session.network.bias : this.probes?.stack(semantic).constants(this.probes.kinds.indexOf(kind));
+      const none = !values || (own && answers.scale);
+      for (let label = 0; label < labels; label++) floats[start + 4 * label] = none ? 0 : values[label];
+    });
+    held.kinds = kinds.join(" ");
+    return held.at;
+  }
+
+  /**
+   * Leave the logits of a row in the block.
+   * @param {Request} asked @param {(kind: string) => Float32Array | undefined} stateOf
+   */
+  fill(asked, stateOf) {
+    const { floats } = this.machine, { semantic, answers } = asked, kinds = this.kinds(asked), start = this.constantsOf(asked);
+    floats.copyWithin(this.block, start, start + this.sizeOf(asked));
+    const probed = kinds.filter((kind) => kind !== PREDICTION), count = probed.length;
+    const numbers = probed.map((kind) => this.probes?.kinds.indexOf(kind) ?? 0);
+    if (count) this.probes?.stack(semantic).add(numbers, probed.map((kind) => stateOf(kind) ?? new Float32Array(0)), this.block);
+    const y = kinds.length > count ? stateOf(PREDICTION) : undefined;
+    if (y) this.predict(y, this.block + (count >> 2) * answers.names.length * 4 + (count & 3), answers);
+    asked.edits?.checkSize(floats.subarray(this.block, this.block + this.sizeOf(asked)));
+    this.computed++;
+  }
+
+  /** @param {Float32Array} y @param {number} at @param {Answers} answers */
+  predict(y, at, { scale }) {
+    const { network } = this.session, { floats } = this.machine;
+    if (!scale) return network.predict(y, at, 4);
+    floats[this.number] = network.bias?.[0] ?? 0;
+    network.predict(y, this.number, 1);
+    binLogits(scale, floats[this.number]).forEach((logit, label) => { floats[at + 4 * label] = logit; });
+  }
+
+  /**
+   * Have the logits of each of some rows in the block, one after the other, and do something with them at once. The row
+   * before the first is among them where a column shows what was one step back.
+   * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
+   * @param {(t: number, kept: Encoding[] | null, key: string) => void} work `kept`: what was encoded of it before
+   */
+  async visit(asked, first, last, pause, work) {
+    const { session, machine } = this, { ids, edits } = asked;
+    const prefixes = session.prefixes.of(ids.slice(0, last)), alone = session.network.forwards && !edits;
+    if (first >= last) return;
+    const way = [asked.semantic, asked.palette, ...(asked.kinds ?? [])].join(" "), kinds = this.kinds(asked);
+    const key = (/** @type {number} */ t) => (alone || t < 0 ? `${prefixes[t + 1]} ${way}` : "");
+    const begin = this.semantics[asked.semantic].columns.some(({ kind, back }) => back && kinds.includes(kind)) ? first - 1 : first;
+    const kept = new Map(steps(begin, last).map((t) => [t, key(t) ? this.recent.get(key(t)) : undefined]));
+    const missing = steps(Math.max(begin, 0), last).find((t) => !kept.get(t));
+    const reading = missing === undefined ? null : await session.read(ids, missing, last, edits, pause);
+    for (let t = begin; t < last; t++) {
+      await pause();
+      const known = kept.get(t);
+      if (known) machine.floats.set(known.logits, this.block);
+      else if (t < 0) this.fill(asked, (kind) => session.zeros.get(kind));
+      else this.fill(asked, (kind) => reading?.states.get(kind)?.[t - (missing ?? 0)]);
+      work(t, known?.encodings ?? null, key(t));
+    }
+  }
+
+  /**
+   * The encodings of the states of some rows by kind, for each timestep.
+   * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
+   * @returns {Promise<Map<number, Map<string, Encoded>>>}
+   */
+  async encoded(asked, first, last, pause) {
+    /** @type {Map<number, Map<string, Encoded>>} */ const rows = new Map();
+    await this.visit(asked, first, last, pause, (t, kept, key) => {
+      const encodings = kept ?? this.encodings(asked);
+      const size = this.sizeOf(asked);
+      if (!kept && key && (t <= first || t >= last - NEXT || !this.session.network.causal)) {
+        this.recent.put(key, { encodings, logits: this.machine.floats.slice(this.block, this.block + size) });
+      }
+      rows.set(t, this.asked(asked, t, encodings));
+    });
+    return rows;
+  }
+
+  /** The encodings of what is in the block. @param {Request} asked */
+  encodings(asked) {
+    const { answers } = asked, colours = this.palettes[this.semantics[asked.semantic].palettes][asked.palette];
+    return this.encoder.encode(this.block, this.kinds(asked).length, answers.names.length, colours, answers);
+  }
+
+  /** What is in the block with what really came. @param {Request} asked @param {number} t @param {Encoding[]} encodings */
+  asked(asked, t, encodings) {
+    const kinds = this.kinds(asked), wanted = kinds.map((kind) => this.wanted(asked, kind, t));
+    const outcomes = this.encoder.outcomes(this.block, encodings, wanted, asked.answers.names.length);
+    return new Map(kinds.map((kind, k) => [kind, { encoding: encodings[k], outcome: outcomes[k], wanted: wanted[k] }]));
+  }
+
+  /** The label that a state is asked about, -1 where the text has none. @param {Request} asked @param {string} kind @param {number} t */
+  wanted({ semantic, came }, kind, t) {
+    const { of_model, offset } = this.semantics[semantic];
+    return of_model ? came[t + (kind === PREDICTION ? 1 : offset)] ?? -1 : -1; // no text tells other labels
+  }
+
+  /**
+   * Do something with what every state of some rows says of every label; a kind that a column shows one step back has
+   * the state before the first, too.
+   * @param {Request} asked @param {number} first @param {number} last
+   * @param {(kind: string, t: number, logits: Float32Array) => void} work @param {Pause} pause
+   */
+  async each(asked, first, last, work, pause) {
+    const earlier = new Set(this.semantics[asked.semantic].columns.filter(({ back }) => back).map(({ kind }) => kind));
+    await this.visit(asked, first, last, pause, (t) => {
+      this.kinds(asked).forEach((kind, k) => {
+        if (t >= first || earlier.has(kind)) work(kind, t, this.logits(k, asked.answers.names.length));
+      });
+    });
+  }
+
+  /** The logits of one state of the block. @param {number} k its place @param {number} labels */
+  logits(k, labels) {
+    const { floats } = this.machine, found = new Float32Array(labels);
+    const at = this.block + (k >> 2) * labels * 4 + (k & 3);
+    for (let label = 0; label < labels; label++) found[label] = floats[at + 4 * label];
+    return found;
+  }
+
+  /** What one state says of every label. @param {Request} asked @param {string} kind @param {Float32Array} state */
+  logitsOf(asked, kind, state) {
+    const kinds = this.kinds(asked);
+    this.fill(asked, (one) => (one === kind ? state : this.session.zeros.get(one)));
+    return this.logits(kinds.indexOf(kind), asked.answers.names.length);
+  }
+}
+
+/** @param {number} first @param {number} last */
+function steps(first, last) {
+  return Array.from({ length: Math.max(0, last - first) }, (_, k) => first + k);
+}

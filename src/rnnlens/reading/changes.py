@@ -1,0 +1,252 @@
+"""The edits of one text as changes that the model makes while it reads."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.names import number_of
+from rnnlens.model.kinds import PREDICTION, Kind
+from rnnlens.model.traceable import StateEdit
+from rnnlens.probe.probes import Probes
+from rnnlens.probe.semantics import base
+from rnnlens.reading.edits import Address, Edit, parsed
+from rnnlens.reading.session import Session
+
+Change = Callable[[Tensor], Tensor]
+_LARGEST = 1e30  # of logits whose differences and sums are still numbers
+_RANGES = dict.fromkeys("fiorz", (0.0, 1.0)) | dict.fromkeys("gn", (-1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class TextEdits:
+    """Edits of a text, checked against the model that reads it."""
+
+    edits: tuple[Edit, ...]
+    kinds: dict[str, Kind]
+    session: Session
+    probes: Probes | None
+    ids: tuple[int, ...]
+    semantic: str
+
+    @classmethod
+    def of(
+        cls,
+        edits: tuple[Edit, ...],
+        session: Session,
+        probes: Probes | None,
+        ids: Sequence[int],
+        semantic: str,
+    ) -> "TextEdits":
+        """Refuse kinds, words and labels that there are not."""
+        editable = {kind.id: kind for kind in session.model.kinds if kind.letter}
+        checked = cls(edits, editable, session, probes, tuple(ids), semantic)
+        for edit in edits:
+            checked.check(edit)
+        return checked
+
+    def possible(self, edits: Sequence[Edit | str]) -> tuple["TextEdits", tuple[str, ...]]:
+        """The same with those of some edits that can be made, and why the others cannot."""
+        kept, dropped = list[Edit](), list[str]()
+        for given in edits:
+            try:
+                (edit,) = parsed((given,))
+                self.check(edit)
+                kept.append(edit)
+            except RnnlensError as error:
+                dropped.append(str(error))
+        return replace(self, edits=tuple(kept)), tuple(dropped)
+
+    @property
+    def key(self) -> bytes:
+        """Tells them from others; a push depends on the semantic, too."""
+        parts = [edit.key for edit in self.edits]
+        pushes = any(edit.label is not None for edit in self.edits)
+        parts += [self.semantic.encode()] if pushes else []
+        return blake2b(b"".join(parts), digest_size=16).digest()
+
+    @property
+    def first(self) -> int:
+        """The first word whose states may differ; all may where words are read backwards."""
+        return min(edit.step for edit in self.edits) if self.session.model.causal else 0
+
+    def check(self, edit: Edit) -> None:
+        """Refuse what is not there."""
+        if edit.kind not in self.kinds:
+            why = " that could be edited"
+            if edit.kind == PREDICTION:
+                why = " that anything goes on from"
+            raise RnnlensError(f"{edit.kind!r} is no kind{why}; there is {', '.join(self.kinds)}")
+        self._check_step(edit, edit.step, len(self.ids), "the text")
+        if edit.freeze and not 0 <= self._step_before(edit) < len(self.ids):
+            raise RnnlensError(
+                f"{edit} would keep what was before the first word that {edit.kind} reads; freeze "
+                "a later word"
+            )
+        if isinstance(edit.swap, Address):
+            self._ids_of(edit, edit.swap)
+        if edit.label is not None:
+            self._direction(edit)
+
+    @staticmethod
+    def _check_step(edit: Edit, step: int, count: int, where: str) -> None:
+        if step >= count:
+            raise RnnlensError(
+                f"{edit} is about word {step + 1}, and {where} has {count} words; in Python their "
+                "numbers begin with 0, elsewhere with 1"
+            )
+
+    def _step_before(self, edit: Edit) -> int:
+        return edit.step + (1 if self.kinds[edit.kind].reverse else -1)
+
+    def state_edits(self) -> list[StateEdit]:
+        """What the model is given for one trace."""
+        changes: list[StateEdit] = []
+        records: list[StateEdit] = []
+        for edit in self.edits:
+            if edit.freeze:
+                kept = _Kept()
+                records.append(StateEdit(edit.kind, self._step_before(edit), kept.keep))
+                changes.append(StateEdit(edit.kind, edit.step, _among(edit, kept.put)))
+            else:
+                changes.append(StateEdit(edit.kind, edit.step, _among(edit, self._change(edit))))
+        return changes + records  # what is kept is what other edits have made of it
+
+    def check_size(self, logits: Tensor) -> None:
+        """Refuse edits after which numbers are too large to compare or to draw."""
+        if not bool((logits.abs() < _LARGEST).all()):  # nor are they where they are no numbers
+            raise RnnlensError(
+                f"{', '.join(map(str, self.edits))[:80]} makes numbers that are too large to "
+                "compute with; make the edit smaller"
+            )
+
+    def _change(self, edit: Edit) -> Change:
+        if edit.zero:
+            return torch.zeros_like
+        if edit.scale is not None:
+            factor = edit.scale
+            return lambda value: value * factor
+        if edit.label is not None:
+            low, high = _RANGES.get(self.kinds[edit.kind].letter, (-torch.inf, torch.inf))
+            push = self._direction(edit)
+            return lambda value: (value + push.to(value)).clamp(low, high)
+        if edit.swap is None:
+            return _put(edit, torch.tensor(edit.set, dtype=torch.float64), edit.units)
+        if isinstance(edit.swap, Address):
+            return _put(edit, self._found(edit, edit.swap))
+        return _put(edit, torch.from_numpy(np.array(edit.swap.vector())))
+
+    def _found(self, edit: Edit, address: Address) -> Tensor:
+        """The state at an address, without any edits."""
+        ids = self._ids_of(edit, address)
+        return self.session.read(ids, address.step, address.step + 1)[0][edit.kind][0]
+
+    def _ids_of(self, edit: Edit, address: Address) -> Sequence[int]:
+        """The words of the text that an address is in."""
+        ids: Sequence[int] = self.ids
+        if address.text is not None:
+            ids = self.session.text.encode(self.session.words(address.text))
+        where = "the text" if address.text is None else repr(address.text[:80])
+        self._check_step(edit, address.step, len(ids), where)
+        return ids
+
+    def _direction(self, edit: Edit) -> Tensor:
+        """What a push adds to a state, (H,): so many of the kind's deviations along its pattern."""
+        label = edit.label or ""
+        others = self.probes.answers if self.probes else {}
+        answers = others.get(base(self.semantic), self.session.text.labels)
+        number = number_of(label, answers.names)
+        if self.probes is None or edit.kind not in self.probes.kinds:
+            raise RnnlensError(f"{edit.kind} has no probe, which a push goes by; fit one")
+        pattern = pattern_of(self.probes, edit.kind, number, self.semantic)
+        pattern = _only(edit, pattern)
+        sign = 1 if edit.push is not None else -1
+        size = self.probes.spreads[edit.kind].size
+        push: Tensor = pattern * (sign * edit.strength * size / max(float(pattern.norm()), 1e-30))
+        return push
+
+
+def pattern_of(probes: Probes, kind: str, label: int, semantic: str) -> Tensor:
+    """How the states of a kind vary with a label's logit, (H,): covariance times probe's row.
+
+    Moving along it moves a state as states do move where that label becomes more probable; the row
+    itself would move it into where no state ever is.
+    """
+    spread = probes.spreads.get(kind)
+    if spread is None:
+        raise RnnlensError(
+            f"the probe of {kind} does not know how its states vary, which a push goes by; fit "
+            "the probes anew"
+        )
+    weights = probes.rows(kind, [label], semantic)[0][0].float()
+    return spread.covariance @ weights
+
+
+class _Kept:
+    """What a state was at one timestep, for another."""
+
+    def __init__(self) -> None:
+        self.value: Tensor | None = None
+
+    def keep(self, value: Tensor) -> Tensor:
+        self.value = value.clone()
+        return value
+
+    def put(self, value: Tensor) -> Tensor:
+        return value if self.value is None else self.value
+
+
+def _among(edit: Edit, change: Change) -> Change:
+    """The change of those units that an edit names."""
+    if edit.units is None:
+        return change
+    units = list(edit.units)
+
+    def some(value: Tensor) -> Tensor:
+        _check_units(edit, value.shape[-1])
+        changed = value.clone()
+        changed[..., units] = change(value)[..., units]
+        return changed
+
+    return some
+
+
+def _check_units(edit: Edit, width: int) -> None:
+    if max(edit.units or (0,)) >= width:
+        raise RnnlensError(
+            f"{edit.kind} has {width} units, from 0; there is no unit {max(edit.units or ())}"
+        )
+
+
+def _only(edit: Edit, vector: Tensor) -> Tensor:
+    """A vector that is 0 but for the units that an edit names."""
+    if edit.units is None:
+        return vector
+    _check_units(edit, len(vector))
+    kept = torch.zeros_like(vector)
+    kept[list(edit.units)] = vector[list(edit.units)]
+    return kept
+
+
+def _put(edit: Edit, values: Tensor, units: Sequence[int] | None = None) -> Change:
+    """Put a number, or one for each of the units, in the place of a state."""
+
+    def put(value: Tensor) -> Tensor:
+        count = value.shape[-1] if units is None else len(units)
+        if values.dim() and len(values) != count:
+            raise RnnlensError(
+                f"{len(values)} numbers cannot be put in the place of {count} units of {edit.kind}"
+                "; give as many"
+            )
+        if units is None:
+            return values.to(value).expand_as(value).clone()
+        _check_units(edit, value.shape[-1])
+        changed = value.clone()
+        changed[..., list(units)] = values.to(value)
+        return changed
+
+    return put

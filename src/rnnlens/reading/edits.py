@@ -1,0 +1,285 @@
+"""Edits: what if a state were another? Each changes one kind at one word, and all goes on from
+there.
+
+In a command, a link and a request an edit is a short text, whose row is the number that is drawn,
+from 1:
+
+    l2@4=0          every unit is 0             l2@4=0.5        is 0.5
+    l2@4*0.5        is half of what it is       l2@4=freeze     stays what it was one word before
+    l2@4+said       is pushed towards a label   l2@4-said       away from it
+    l2@4+0.5:said   by half of the kind's deviation, instead of one
+    l2@4=@2         is that of row 2            l2@4=@2:we ran  that of row 2 of another text
+    l2[0,5-9]@4=0   some of its units alone, from 0
+"""
+
+import math
+import operator
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnlens.base.errors import RnnlensError
+
+Vector = NDArray[np.float32]
+_FORM = re.compile(
+    r"(?P<kind>[^@\[]+)(\[(?P<units>[^\]]*)\])?@(?P<row>\d{1,7})(?P<what>[=*+-].+)", re.DOTALL
+)
+_PUSH = re.compile(r"(?:(\d{1,17}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?):)?(.+)", re.DOTALL)
+_ROW = re.compile(r"@(\d{1,7})(?::(.*))?", re.DOTALL)
+_WAYS = ("set", "zero", "scale", "freeze", "swap", "push", "away")
+HELP = "write it like l2@4=0, l2@4*0.5, l2@4=freeze, l2@4+said, l2@4-said or l2@4=@2"
+
+
+class Stateful(Protocol):
+    """A state of a grid, as an edit puts it in another's place."""
+
+    @property
+    def kind(self) -> str:
+        """The id of its kind."""
+
+    @property
+    def address(self) -> "Address | None":
+        """Where it is found again; None where edits have made it."""
+
+    def vector(self) -> Vector:
+        """Its units, (H,)."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a state of some kind stands."""
+
+    step: int  #: The word, from 0.
+    text: str | None = None  #: None: the edited text itself.
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """A change of one kind after one word, from which the recurrence goes on.
+
+    `kind` is its id and `step` the word, from 0 as in `grid["l2"][3]`. What it becomes is one of
+
+    - `set`: a number, or one for each unit;
+    - `zero=True`;
+    - `scale`: what it is multiplied by;
+    - `freeze=True`: what it was one word before, in the order of reading;
+    - `swap`: a state of the same kind, `other["l2"][5]`, of whatever text;
+    - `push`: a label that it is pushed towards, or `away` from, by `strength` times the kind's
+      deviation, along what goes with that label in the kind's states; gates stay within 0 and 1.
+
+    `units` names some of its units, from 0, where the others are to stay.
+
+    >>> import rnnlens
+    >>> rnnlens.Edit("l2", step=3, zero=True)
+    Edit('l2@4=0')
+    >>> rnnlens.Edit.parse("c2@2+0.5:said").strength
+    0.5
+    """
+
+    kind: str
+    step: int
+    set: float | Sequence[float] | None = None
+    zero: bool = False
+    scale: float | None = None
+    freeze: bool = False
+    swap: Stateful | Address | None = None
+    push: str | None = None
+    away: str | None = None
+    strength: float = 1.0
+    units: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        ways = {name: getattr(self, name) for name in _WAYS}
+        given = [name for name, value in ways.items() if value is not None and value is not False]
+        if len(given) != 1:
+            named = " and ".join(f"{name}=" for name in given) or "nothing"
+            raise RnnlensError(f"an edit of {self.kind} is given {named}; give one of {_listed()}")
+        if not isinstance(self.step, int) or isinstance(self.step, bool) or self.step < 0:
+            raise RnnlensError(
+                f"the step of an edit of {self.kind} is {self.step!r}; give a word's number, from 0"
+            )
+        for name in ("set", "scale", "strength"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _numbers(name, getattr(self, name)))
+        if not isinstance(self.scale, float | None) or not isinstance(self.strength, float):
+            raise RnnlensError(
+                f"scale= and strength= of an edit of {self.kind} are one number each"
+            )
+        if self.strength <= 0:
+            raise RnnlensError(
+                f"the strength of an edit of {self.kind} is {self.strength:g}; give one above 0, "
+                "and away= for the other way"
+            )
+        if self.units is not None:
+            object.__setattr__(self, "units", _checked_units(self.kind, self.units))
+        if self.swap is not None and not isinstance(self.swap, Address):
+            _check_swap(self.kind, self.swap)
+
+    @classmethod
+    def parse(cls, text: str) -> "Edit":
+        """The edit that a text such as `l2@4=0` stands for; rows count from 1."""
+        form = _FORM.fullmatch(text)
+        if form is None or int(form["row"]) < 1:
+            raise RnnlensError(f"{text[:80]!r} is no edit; {HELP}")
+        units = None if form["units"] is None else _spans(form["units"], text)
+        return cls(form["kind"], int(form["row"]) - 1, units=units, **_way(form["what"], text))
+
+    @property
+    def label(self) -> str | None:
+        """The label that it is pushed towards or away from."""
+        return self.push if self.push is not None else self.away
+
+    @property
+    def key(self) -> bytes:
+        """Equal for edits that do the same."""
+        exact = str(self).encode("utf-8", "replace")
+        if self.swap is not None and not isinstance(self.swap, Address):
+            exact += self.swap.vector().tobytes()
+        return blake2b(exact, digest_size=16).digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Edit) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        units = "" if self.units is None else f"[{','.join(map(str, self.units))}]"
+        return f"{self.kind}{units}@{self.step + 1}{self._what()}"
+
+    def _what(self) -> str:
+        if self.label is not None:
+            sign = "+" if self.push is not None else "-"
+            return f"{sign}{_exact(self.strength)}:{self.label}"
+        if self.scale is not None:
+            return f"*{self.scale!r}"
+        if self.freeze:
+            return "=freeze"
+        if self.swap is not None:
+            return f"={_address(self.swap)}"
+        values = [0.0] if self.zero else [self.set] if isinstance(self.set, float) else self.set
+        return "=" + ",".join(_short(value) for value in values or ())
+
+    def __repr__(self) -> str:
+        return f"Edit({str(self)!r})"
+
+
+def parsed(edits: Sequence[Edit | str]) -> tuple[Edit, ...]:
+    """Edits, whichever way each is given."""
+    if isinstance(edits, str | Edit):
+        edits = (edits,)
+    for edit in edits:
+        if not isinstance(edit, Edit | str):
+            raise RnnlensError(
+                f"an edit is {type(edit).__name__}; give rnnlens.Edit or a text such as 'l2@4=0'"
+            )
+    return tuple(Edit.parse(edit) if isinstance(edit, str) else edit for edit in edits)
+
+
+def _listed() -> str:
+    return ", ".join(f"{name}=" for name in _WAYS)
+
+
+def _numbers(name: str, value: Any) -> float | tuple[float, ...]:
+    """A number or several, each finite."""
+    many = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+    try:
+        numbers = [float(one) for one in (value if many else [value])]
+    except (TypeError, ValueError, OverflowError):
+        numbers = [math.nan]
+    if not numbers or not all(map(math.isfinite, numbers)):
+        raise RnnlensError(f"{name}= of an edit is {_briefly(value)}; give a finite number")
+    return tuple(numbers) if many else numbers[0]
+
+
+def _briefly(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:60]}…"
+
+
+def _checked_units(kind: str, units: Any) -> tuple[int, ...]:
+    try:
+        is_mask = any(isinstance(unit, bool | np.bool_) for unit in units)
+        numbers = () if is_mask or isinstance(units, str) else tuple(map(operator.index, units))
+    except (TypeError, ValueError):
+        numbers = ()
+    if not numbers or min(numbers) < 0:
+        raise RnnlensError(
+            f"units= of an edit of {kind} is {_briefly(units)}; give numbers of units, from 0"
+        )
+    return numbers
+
+
+def _check_swap(kind: str, state: Any) -> None:
+    if not hasattr(state, "vector"):
+        raise RnnlensError(
+            f"swap= of an edit of {kind} is {type(state).__name__}; give a state of a grid, such "
+            f'as grid["{kind}"][3]'
+        )
+    if state.kind != kind:
+        raise RnnlensError(
+            f"a state of {state.kind} cannot stand in the place of one of {kind}; swap states of "
+            "the same kind"
+        )
+
+
+def _address(swap: Stateful | Address) -> str:
+    """Where a state is found again; of one that edits have made, all of its units."""
+    address = swap
+    if not isinstance(address, Address):
+        if address.address is None:
+            return ",".join(_short(float(value)) for value in address.vector())
+        address = address.address
+    return f"@{address.step + 1}" + ("" if address.text is None else f":{address.text}")
+
+
+def _short(value: float) -> str:
+    return f"{value:.9g}"
+
+
+def _exact(value: float) -> str:
+    """A number that is read again as the same."""
+    return _short(value) if float(_short(value)) == value else repr(value)
+
+
+def _spans(units: str, text: str) -> list[int]:
+    numbers: list[int] = []
+    for part in units.split(","):
+        first, dash, last = part.strip().partition("-")
+        spans = first.isdecimal() and (not dash or last.isdecimal()) and len(first + last) <= 12
+        if not spans or int(last or first) < int(first):
+            raise RnnlensError(
+                f"{text[:80]!r} names units {units!r}; give numbers and spans, such as 0,5-9"
+            )
+        numbers += range(int(first), min(int(last or first), int(first) + 65536) + 1)
+    return numbers
+
+
+def _way(what: str, text: str) -> dict[str, Any]:
+    """What an edit does, from the rest of its text."""
+    sign, rest = what[0], what[1:]
+    if sign in "+-" and (push := _PUSH.fullmatch(rest)):
+        strength = {} if push[1] is None else {"strength": float(push[1])}
+        return {"push" if sign == "+" else "away": push[2], **strength}
+    if sign == "=" and rest == "freeze":
+        return {"freeze": True}
+    if sign == "=" and (row := _ROW.fullmatch(rest)):
+        if int(row[1]) < 1:
+            raise RnnlensError(f"{text[:80]!r} swaps with row {row[1]}; rows count from 1")
+        return {"swap": Address(int(row[1]) - 1, row[2])}
+    try:
+        numbers = [float(part) for part in rest.split(",")]
+    except ValueError:
+        raise RnnlensError(
+            f"{text[:80]!r} is no edit: {rest[:40]!r} is no number; {HELP}"
+        ) from None
+    if sign == "*":
+        return {"scale": numbers[0] if len(numbers) == 1 else math.nan}
+    if numbers == [0.0]:
+        return {"zero": True}
+    return {"set": numbers[0] if len(numbers) == 1 else numbers}

@@ -1,0 +1,296 @@
+"""The encoding of a state: from a distribution over labels to bars and a coloured rectangle."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.answers import Answers, Scale
+from rnnlens.labels.colours import OTHER, colours_of
+
+_SHARE = 0.1  # of the labels take part in the rectangle: the paper's top-k is 10% of the vocabulary
+BARS = 20  # labels kept of each state: what the detail panel shows
+_BLOCKS = 8  # blocks of columns for each bar, or more
+_LARGEST = 32  # columns of a block, beyond which its maximum takes long
+_SAMPLE = 16  # a sample takes every sixteenth column
+_SAMPLED = 128  # at least so many
+_ROUNDS = 2  # of mending a guess
+_TINY = 1e-30  # whose logarithm is finite
+_LEAST = 1e-300  # what is divided by less is infinite
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Every label's group and every group's colour."""
+
+    groups: tuple[str, ...]
+    colours: tuple[str, ...]  # of each group
+    group_of: Integers  # (V,) number of each label's group
+    members: Tensor  # (G, V) 1 where a label is of a group
+    answers: Answers | None = None  # the labels, where there is more to them than their names
+
+    @classmethod
+    def of(
+        cls, labels: Sequence[str], grouping: Mapping[str, Any], answers: Answers | None = None
+    ) -> "Palette":
+        """A grouping of colours.json, for these labels; labels it does not list are OTHER."""
+        groups = tuple(grouping["colours"])
+        number = {group: k for k, group in enumerate(groups)}
+        if OTHER not in number:
+            raise RnnlensError(f"the colours have no group {OTHER}; restore colours.json")
+        listed = grouping["groups"]
+        group_of = np.array([number[listed.get(label, OTHER)] for label in labels], np.int64)
+        members = torch.zeros(len(groups), len(labels), dtype=torch.float32)
+        members[torch.from_numpy(group_of), torch.arange(len(labels))] = 1
+        return cls(groups, tuple(grouping["colours"].values()), group_of, members, answers)
+
+    def grouping(self, labels: Sequence[str]) -> dict[str, dict[str, str]]:
+        """The inverse of `of`: what colours.json holds."""
+        named = {label: self.groups[k] for label, k in zip(labels, self.group_of, strict=True)}
+        return {
+            "colours": dict(zip(self.groups, self.colours, strict=True)),
+            "groups": {label: group for label, group in named.items() if group != OTHER},
+        }
+
+    @property
+    def channels(self) -> NDArray[np.float64]:
+        """Red, green and blue of each group, (G, 3)."""
+        rows = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in self.colours]
+        return np.array(rows, np.float64)
+
+
+def palettes_of(answers: Answers, counts: Sequence[int] = ()) -> dict[str, Palette]:
+    """The colours that labels have unless somebody chooses."""
+    colours = colours_of(
+        answers.names, counts or [0] * len(answers), in_order=answers.scale is not None
+    )
+    groupings = colours["groupings"]
+    return {key: Palette.of(answers.names, value, answers) for key, value in groupings.items()}
+
+
+@dataclass(frozen=True)
+class Encodings:
+    """The encodings of N states."""
+
+    labels: Integers  # (N, k) the most probable labels, most probable first
+    probabilities: Floats  # (N, k) of each
+    group: Integers  # (N,) the dominant group
+    share: Floats  # (N,) how much of the top labels' probability it holds
+    entropy: Floats  # (N,) bits
+    came: Floats  # (N,) probability of the label that really came; 0 where none did
+    rank: Integers  # (N,) of that label, 1 is the most probable; 0 where none did
+    numbers: NDArray[np.float64]  # (N, 3) mean and interval where labels are numbers, else (N, 0)
+
+    @classmethod
+    def join(cls, parts: Sequence["Encodings"]) -> "Encodings":
+        """Several, one after the other."""
+        names = cls.__dataclass_fields__
+        return cls(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
+
+    def of(self, chosen: Integers | slice) -> "Encodings":
+        """Some of them."""
+        return Encodings(
+            **{name: getattr(self, name)[chosen] for name in self.__dataclass_fields__}
+        )
+
+    def asked_about(self, logits: Tensor, wanted: Integers) -> "Encodings":
+        """The same, asked about these labels (-1: none), given the logits they were made of."""
+        x: Floats = logits.numpy()
+        rows = np.flatnonzero(wanted >= 0)
+        came, rank = np.zeros(len(x), np.float32), np.zeros(len(x), np.int64)
+        value, highest = x[rows, wanted[rows]], x[rows, self.labels[rows, 0]]
+        came[rows] = self.probabilities[rows, 0] * np.exp(value - highest)
+        rank[rows] = 1 + _count(x if len(rows) == len(x) else x[rows], np.nextafter(value, np.inf))
+        return replace(self, came=came, rank=rank)
+
+    def colours(self, palette: Palette) -> list[str]:
+        """The rectangles: each dominant group's colour, faded by what the others hold."""
+        return faded(palette.channels[self.group], self.share)
+
+
+def encode(
+    logits: Tensor, palette: Palette, wanted: Integers, bars: int = BARS, p: Tensor | None = None
+) -> Encodings:
+    """Encode states given the logits (N, V) of their distributions and the labels that came; `p`
+    are the probabilities, where they are known already.
+
+    Rectangle: over the top K labels (10% of all, at least 1) add up probability by group; the group
+    with the largest sum is dominant. Labels equally probable stand in the order of their numbers.
+    """
+    x: Floats = logits.numpy()
+    if palette.answers and palette.answers.several:
+        return _encode_several(logits, palette, bars)
+    p = logits.softmax(1) if p is None else p
+    _check_finite(p.numpy()[:, 0])  # if one of a row is no number, none is
+    labels = largest(x, min(bars, x.shape[1]))
+    values = np.take_along_axis(p.numpy(), labels, 1)
+    highest = np.take_along_axis(x, labels[:, :1], 1)[:, 0]
+    with np.errstate(invalid="ignore"):  # of what is impossible
+        nats = highest - np.log(values[:, 0]) - np.vecdot(p.numpy(), x)
+    sums = palette.members @ among_top(logits, top_of(x.shape[1])).mul_(p).T
+    dominant, group = sums.max(0)  # of (G, N)
+    made = Encodings(
+        labels,
+        values,
+        group.numpy(),
+        (dominant / sums.sum(0)).numpy(),
+        np.maximum(nats / np.log(2), 0),
+        *_nothing(len(x)),
+    )
+    if palette.answers and palette.answers.scale:
+        made = _on_axis(made, p, palette, palette.answers.scale)
+    return made.asked_about(logits, wanted)
+
+
+def _check_finite(p: Floats) -> None:
+    if not np.isfinite(p).all():
+        raise RnnlensError("the network's numbers are too large to draw; train it anew")
+
+
+def _nothing(count: int) -> tuple[Floats, Integers, NDArray[np.float64]]:
+    """What came, its rank, and the numbers, where there are none of these."""
+    return np.zeros(count, np.float32), np.zeros(count, np.int64), np.zeros((count, 0))
+
+
+def _on_axis(made: Encodings, p: Tensor, palette: Palette, scale: Scale) -> Encodings:
+    """The encodings of numbers. The rectangle has the colour of the bin in which the median lies,
+    and fades the less the state tells: bins are equally full in training, so that whoever knows
+    nothing finds all equally probable.
+    """
+    median = (p.cumsum(1) < p.sum(1, keepdim=True) / 2).sum(1).clamp(max=p.shape[1] - 1)
+    certain = 1 - made.entropy / np.log2(p.shape[1])
+    numbers = torch.cat([scale.mean(p)[:, None], scale.interval(p)], 1)
+    return replace(
+        made,
+        group=palette.group_of[median.numpy()],
+        share=np.clip(certain, 0, 1).astype(np.float32),
+        numbers=numbers.numpy(),
+    )
+
+
+def _encode_several(logits: Tensor, palette: Palette, bars: int) -> Encodings:
+    """The encodings of labels that hold or not each by itself. The rectangle has the colour of the
+    most probable one, and fades the less probable that is.
+    """
+    x: Floats = logits.numpy()
+    p: Floats = logits.sigmoid().numpy()
+    _check_finite(p)
+    labels = largest(x, min(bars, x.shape[1]))
+    values = np.take_along_axis(p, labels, 1)
+    bits = np.where((p > 0) & (p < 1), -p * np.log2(np.maximum(p, _TINY)), 0)
+    bits += np.where((p > 0) & (p < 1), -(1 - p) * np.log2(np.maximum(1 - p, _TINY)), 0)
+    return Encodings(
+        labels, values, palette.group_of[labels[:, 0]], values[:, 0], bits.sum(1),
+        *_nothing(len(x)),
+    )  # fmt: skip
+
+
+def top_of(labels: int) -> int:
+    """How many labels take part in the rectangle: 10% of them, halves rounded up, at least 1."""
+    return max(1, int(_SHARE * labels + 0.5))
+
+
+def largest(x: Floats, count: int) -> Integers:
+    """The numbers of each row's `count` largest, largest first, without sorting all of them.
+
+    Columns are dealt out into blocks: the least of the `count` largest block maxima is a bound that
+    at least so many columns reach, and hardly more.
+    """
+    size = max(1, min(_LARGEST, x.shape[1] // (_BLOCKS * count)))
+    whole = x.shape[1] // size * size
+    maxima = torch.from_numpy(x[:, :whole]).unflatten(1, (size, -1)).amax(1)
+    tops = np.concatenate([maxima.numpy(), x[:, whole:]], 1)
+    bound = np.partition(tops, -count, 1)[:, -count, None]
+    rows, columns = np.divmod(np.flatnonzero(x >= bound), x.shape[1])
+    order = np.lexsort((-x[rows, columns], rows))  # equal ones stay in the order of their numbers
+    starts = np.searchsorted(rows, np.arange(len(x)))
+    first: Integers = columns[order[starts[:, None] + np.arange(count)]]
+    return first
+
+
+def among_top(logits: Tensor, top: int) -> Tensor:
+    """1 for the labels that are among the `top` of their row, 0 for the others."""
+    x: Floats = logits.numpy()
+    least = separating(x, top)
+    among = torch.ge(logits, torch.from_numpy(least), out=torch.empty_like(logits))
+    for row in np.flatnonzero(among.sum(1).numpy() > top):
+        ties = np.flatnonzero(x[row] == least[row])
+        among[row, ties[top - np.count_nonzero(x[row] > least[row]) :]] = 0
+    return among
+
+
+def separating(x: Floats, top: int) -> Floats:
+    """For each row a bound that `top` numbers reach, or more where several equal the last, (N, 1).
+
+    Guessed from a sample, mended by counting, and settled by the few numbers that are left in
+    doubt: several times faster than a partition, which is for rows where that fails.
+    """
+    if x.shape[1] < _SAMPLED * _SAMPLE:
+        return np.partition(x, -top, 1)[:, -top, None]
+    sample = np.sort(x[:, ::_SAMPLE], 1)
+    place, spread = sample.shape[1] - top // _SAMPLE - 1, max(1, top // _SAMPLE // 4)
+    step = (sample[:, place + spread] - sample[:, place - spread]) / (2 * spread * _SAMPLE)
+    bound = sample[:, place]
+    for _ in range(_ROUNDS):
+        excess = _count(x, bound) - top
+        bound = bound + np.where(excess, excess * step, 0).astype(np.float32)
+    excess = _count(x, bound) - top
+    bound, settled = _settled(x, bound, excess, step * (3 * np.abs(excess) + 8))
+    if not settled.all():
+        bound[~settled] = np.partition(x[~settled], -top, 1)[:, -top]
+    return bound[:, None]
+
+
+def _settled(
+    x: Floats, bound: Floats, excess: Integers, width: Floats
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Bounds moved past exactly `excess` numbers of their rows; and where `width` was enough."""
+    low = np.where(excess > 0, bound, bound - width).astype(np.float32)[:, None]
+    high = np.where(excess > 0, bound + width, bound).astype(np.float32)[:, None]
+    rows, columns = np.divmod(np.flatnonzero((x >= low) & (x < high)), x.shape[1])
+    values = x[rows, columns]
+    values = values[np.lexsort((values, rows))]
+    starts = np.searchsorted(rows, np.arange(len(x) + 1))
+    there = np.diff(starts)
+    place = np.where(excess > 0, excess, there + excess)
+    settled = (excess == 0) | ((place >= 0) & (place < there))
+    chosen = np.flatnonzero(settled & (excess != 0))
+    bound = bound.copy()
+    bound[chosen] = values[starts[chosen] + place[chosen]]
+    return bound, settled
+
+
+def _count(x: Floats, bound: Floats) -> Integers:
+    """How many numbers of each row reach its bound."""
+    size = x.shape[1]
+    reach = np.empty((len(x), -(-size // 8) * 8), bool)
+    reach[:, size:] = False
+    np.greater_equal(x, bound[:, None], out=reach[:, :size])
+    # Eight at a time: as bytes of a word they add up to 255 before one runs over.
+    eights = reach.view(np.uint64)
+    sums = np.add.reduceat(eights, np.arange(0, eights.shape[1], 255), axis=1)
+    counts: Integers = sums.view(np.uint8).sum(1, dtype=np.int64)
+    return counts
+
+
+def faded(channels: NDArray[np.float64], share: Floats | NDArray[np.float64]) -> list[str]:
+    """Mix with white in each sRGB channel: share * colour + (1 - share) * white, as #rrggbb."""
+    part = np.asarray(share, np.float64)[:, None]
+    mixed = np.rint(part * channels + (1 - part) * 255).astype(int)
+    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in mixed.tolist()]
+
+
+def significant(values: Floats | NDArray[np.float64], digits: int = 5) -> list[Any]:
+    """Rounded to so many significant digits, as plain numbers; next to nothing is nothing."""
+    exact = np.where(values < _LEAST, 0, values.astype(np.float64))
+    place = np.floor(np.log10(np.where(exact > 0, exact, 1)))
+    scale = 10.0 ** (digits - 1 - place)
+    return list((np.rint(exact * scale) / scale).tolist())

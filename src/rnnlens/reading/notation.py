@@ -1,0 +1,124 @@
+r"""Two texts in one: `the keys {is|are} here` is each of them with one alternative of the braces.
+
+A brace behind a backslash is one of the text: `\{is|are\}` stands in a single text.
+"""
+
+import re
+from collections.abc import Container, Iterable, Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from rnnlens.base.errors import RnnlensError
+
+_BRACES = re.compile(r"(?<!\\)\{(?:\\[{}]|[^{}])*(?<!\\)\}")
+_STRAY = re.compile(r"(?<!\\)[{}]")
+_HOW = "two alternatives are written {is|are}"
+_QUOTED = 30  # characters of a text that an error repeats
+
+
+class TwoTexts(NamedTuple):
+    """The texts that are compared."""
+
+    first: str
+    second: str
+
+
+def two_texts(text: str, known: Container[str]) -> TwoTexts | None:
+    """The two texts that a text with braces stands for; None: it is one text.
+
+    `known` are the words of a model. One that reads braces and bars as words, as models of program
+    code do, is given them as they are; where it knows braces alone, those that stand by themselves
+    are words.
+    """
+    if not _STRAY.search(text) or _reads_braces(known):
+        return None
+    sides, end = ["", ""], 0
+    for match in _BRACES.finditer(text):
+        if _is_words(match[0], known):
+            continue
+        between = text[end : match.start()]
+        _refuse_strays(between, known)
+        for k, alternative in enumerate(_alternatives(match[0])):
+            sides[k] = _joined(_joined(sides[k], between), alternative)
+        end = match.end()
+    _refuse_strays(text[end:], known)
+    return TwoTexts(*(_joined(side, text[end:]) for side in sides)) if end else None
+
+
+def _reads_braces(known: Container[str]) -> bool:
+    """Whether braces and bars are words of a model, so that no text stands for two."""
+    return "{" in known and "|" in known
+
+
+def escaped(text: str, known: Container[str]) -> str:
+    """A text as it is written where `two_texts` reads it, with braces that are its own."""
+    braces = re.search(r"[{}]", text)
+    return re.sub(r"[{}]", r"\\\g<0>", text) if braces and not _reads_braces(known) else text
+
+
+def plain(text: str, known: Container[str]) -> str:
+    """What a single text says: its braces without the backslashes before them."""
+    braces = re.search(r"\\[{}]", text)
+    return re.sub(r"\\([{}])", r"\1", text) if braces and not _reads_braces(known) else text
+
+
+def _is_words(braces: str, known: Container[str]) -> bool:
+    """Whether braces are words of the model, which stand by themselves and have no bar between."""
+    apart = braces[1:2].isspace() and braces[-2:-1].isspace()
+    return apart and "|" not in braces and "{" in known and "}" in known
+
+
+def _alternatives(braces: str) -> tuple[str, str]:
+    """What stands in braces on both sides of the bar."""
+    inside = [alternative.strip() for alternative in braces[1:-1].split("|")]
+    if len(inside) == 1:
+        raise RnnlensError(f"{_quoted(braces)} has no bar in it; {_HOW}")
+    if len(inside) > 2:
+        raise RnnlensError(
+            f"{_quoted(braces)} has {len(inside)} alternatives, and two are compared; leave "
+            f"{len(inside) - 2} out"
+        )
+    if not any(inside):
+        raise RnnlensError(f"{_quoted(braces)} has two empty alternatives; {_HOW}")
+    return inside[0], inside[1]
+
+
+def _joined(text: str, more: str) -> str:
+    """One after the other, with one space where an empty alternative leaves two."""
+    return text + (more.lstrip(" ") if not text or text.endswith(" ") else more)
+
+
+def _refuse_strays(text: str, known: Container[str]) -> None:
+    for place in _strays(text, known):
+        quoted = _quoted(text[place:] if text[place] == "{" else text[: place + 1], text[place])
+        wrong = "is not closed" if text[place] == "{" else "was not opened"
+        raise RnnlensError(f"the brace in {quoted} {wrong}; {_HOW}")
+
+
+def _strays(text: str, known: Container[str]) -> Iterator[int]:
+    """Where braces stand that are no words of the model."""
+    for match in _STRAY.finditer(text):
+        around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
+        if match[0] not in known or around.strip():
+            yield match.start()
+
+
+def _quoted(text: str, brace: str = "{") -> str:
+    if len(text) > _QUOTED:
+        text = f"{text[:_QUOTED]}…" if brace == "{" else f"…{text[-_QUOTED:]}"
+    return repr(text)
+
+
+def in_one(words: Iterable[tuple[str | None, str | None]]) -> str:
+    """Two texts as one with braces, from the words that stand side by side; None is a gap."""
+    pieces: list[str] = []
+    for same, group in groupby(words, lambda pair: pair[0] == pair[1]):
+        pairs = list(group)
+        sides = [" ".join(_own(pair[k] for pair in pairs)) for k in (0, 1)]
+        pieces.append(sides[0] if same else f"{{{sides[0]}|{sides[1]}}}")
+    return " ".join(pieces)
+
+
+def _own(words: Iterable[str | None]) -> Iterator[str]:
+    """Words without gaps, whose braces are their own."""
+    return (escaped(word, ()) for word in words if word is not None)

@@ -1,0 +1,178 @@
+"""A model that is given texts: what was computed is kept, so that typing on costs one word."""
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any, Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.batches import Split
+from rnnlens.labels.answers import Answers
+from rnnlens.model.cell import States
+from rnnlens.model.kinds import Kind
+from rnnlens.model.text import Example, TextSide, text_states
+from rnnlens.model.traceable import StateEdit, Traceable
+from rnnlens.probe.data import Data, Sentences, of_batches
+from rnnlens.probe.dataset import Dataset
+from rnnlens.reading.prefixes import Memory
+
+
+class Changes(Protocol):
+    """Edits of one text, ready to be made."""
+
+    @property
+    def key(self) -> bytes:
+        """Tells them from others."""
+
+    def state_edits(self) -> list[StateEdit]:
+        """What the model is given, for one trace."""
+
+    def check_size(self, logits: Tensor) -> None:
+        """Refuse what they have made of the logits where that is too large to go on with."""
+
+
+class Session:
+    """A model and its text side; safe to use from several threads.
+
+    A causal model continues from the longest prefix it has read; of any other the last text is
+    kept, and the examples whose states came with its run.
+    """
+
+    def __init__(
+        self, model: Traceable, text: TextSide, examples: Sequence[Example | str] | None = None
+    ) -> None:
+        """`examples`: texts to begin with, with their states or without; None: whatever the
+        vocabulary knows.
+        """
+        self.model, self.text, self.vocabulary = model, text, text.vocabulary
+        self.memory = Memory(model, text.batch)
+        self.examples = (
+            None
+            if examples is None
+            else tuple(one if isinstance(one, str) else one.text for one in examples)
+        )
+        kept = [one for one in examples or () if isinstance(one, Example)]
+        self._split = {example.text: example.words for example in kept}
+        self._kept = {example.ids: example.states for example in kept if example.states}
+        self._last: tuple[tuple[int, ...], States] | None = None
+        self._changed: tuple[tuple[bytes, tuple[int, ...]], States] | None = None  # with edits
+        self._lock = Lock()
+
+    @property
+    def answer(self) -> Literal["last", "mean"] | None:
+        """How the answer for a whole text follows from what is said at its words: it is said at the
+        last, or is the mean where all of the text is known at each; None: words have the labels.
+        """
+        labels = self.text.labels
+        if not self.vocabulary.of_texts or labels.several or labels.scale:
+            return None
+        return "last" if self.model.causal else "mean"
+
+    def words(self, text: str) -> tuple[str, ...]:
+        """The words of a text somebody typed."""
+        return self._split[text] if text in self._split else self.text.words(text)
+
+    def read(
+        self, ids: Sequence[int], first: int, last: int, edits: Changes | None = None
+    ) -> tuple[States, States]:
+        """States (T, H) of every kind and of `y` after the words first..last-1, and the kinds that
+        others read one step back as they were before `first`.
+
+        With `edits` on the way, nothing is kept but the last text that was read so.
+        """
+        self.model.check()
+        if self.model.causal and not edits:
+            return self.memory.read(ids, first, last)
+        states = self._edited(tuple(ids), edits) if edits else self._states(tuple(ids))
+        if first or not edits:
+            before = {
+                kind.id: states[kind.id][first - 1] if first else self._start(kind, states)
+                for kind in self.model.kinds
+            }
+        else:
+            before = self.read(ids, 0, 1)[1]  # before the first word nothing is edited
+        return {kind: v[first:last] for kind, v in states.items()}, before
+
+    def example(self, text: str) -> Example:
+        """A text with its states, to be kept."""
+        words = self.words(text)
+        ids = tuple(self.text.encode(words))
+        return Example(text, words, ids, self._states(ids))
+
+    def dataset(self, data: Sequence[Any], answers: Mapping[str, Answers] | None = None) -> Dataset:
+        """Data to be measured on: sentences, as texts or lists of words, or a user's batches.
+
+        `answers`: what is asked, by semantic, where that is not a label of the model.
+        """
+        self.model.check()
+        names = self.vocabulary
+        return Dataset(
+            self.model, {"test": self._data(data, answers or {})}, len(names),
+            reads_labels=names.inputs == names.labels, follows=self.text.follows,
+            answers={"output": self.text.labels, **(answers or {})}, of_texts=names.of_texts,
+        )  # fmt: skip
+
+    def _data(self, data: Sequence[Any], others: Mapping[str, Answers]) -> Data:
+        if not data:
+            raise RnnlensError("there is nothing to measure on; give some sentences or batches")
+        if not all(isinstance(one, str) or _is_words(one) for one in data):
+            return self._aligned(data, others)
+        words = [self.words(one) if isinstance(one, str) else one for one in data]
+        sentences = [self.text.encode(some) for some in words if len(some) > 1]
+        if not self.text.follows:
+            raise RnnlensError(
+                "sentences do not tell the labels that this model predicts; give batches, pairs of "
+                "what it is fed and its targets"
+            )
+        if self.text.side_by_side:
+            return Sentences(Split.joined(sentences))
+        if self.text.mark is not None:  # what is fed is shifted already
+            return self._aligned([(self.text.batch(s), torch.tensor(s)) for s in sentences])
+        return self._aligned([(self.text.batch(s[:-1]), self._targets(s[1:])) for s in sentences])
+
+    def _targets(self, ids: Sequence[int]) -> Tensor:
+        """What a model is to predict of these words, or of these numbers."""
+        if self.text.features:
+            return torch.tensor([self.text.values(number)[0] for number in ids])
+        return torch.tensor(list(ids))
+
+    def _aligned(self, pairs: Sequence[Any], others: Mapping[str, Answers] | None = None) -> Data:
+        return of_batches(self.model, self.model.batches(pairs, others))
+
+    def forget(self) -> None:
+        """Have nothing at hand any more."""
+        self.memory.forget()
+        self._last = self._changed = None
+
+    def _edited(self, ids: tuple[int, ...], edits: Changes) -> States:
+        key, held = (edits.key, ids), self._changed
+        if held is None or held[0] != key:  # two at once compute the same twice
+            states = text_states(self.model, self.text, ids, edits.state_edits())
+            self._changed = held = key, states
+        return held[1]
+
+    def _states(self, ids: tuple[int, ...]) -> States:
+        if ids in self._kept:
+            return self._kept[ids]
+        with self._lock:
+            if self._last is None or self._last[0] != ids:
+                self._last = ids, text_states(self.model, self.text, ids)
+            return self._last[1]
+
+    def _start(self, kind: Kind, states: States) -> Tensor:
+        """A state before the first word: zeros, but for a cell what the forget gate was given."""
+        place = (kind.part, kind.layer, kind.reverse)
+        beside = {
+            k.letter: states[k.id] for k in self.model.kinds
+            if (k.part, k.layer, k.reverse) == place
+        }  # fmt: skip
+        if kind.letter != "c" or not {"l", "f"} <= beside.keys():
+            return torch.zeros_like(states[kind.id][0])
+        gate = beside["f"][0]
+        return torch.where(gate > 0, beside["l"][0] / gate, 0)  # l = f * c, so c = l / f
+
+
+def _is_words(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)

@@ -1,0 +1,220 @@
+"""What the files of a run hold, and how they are checked; of its vocabulary and probes it is said
+beside those.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+from annotated_types import Ge, Le, Len, MaxLen
+from torch import Tensor
+
+from rnnlens.adapter.user_record import UserRecord
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import Count, Name, Settings, Sha, Strict, damaged, read_json
+from rnnlens.base.tensors import (
+    LARGEST,
+    Layouts,
+    in_range,
+    read_sealed,
+    read_tensors,
+    write_tensors,
+)
+from rnnlens.corpus.vocabulary import MOST_LABELS, Vocabulary
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.numbers import encode
+from rnnlens.model.text import Example
+from rnnlens.version import __version__
+
+FORMAT = 1
+TRAINING, TRAINED, COPYING = "training", "trained", "copying"
+MOST_GROUPS, _MOST_PALETTES = 1000, 16
+_HEX = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+@dataclass(frozen=True)
+class Record(Strict):
+    """run.json: how a run is made."""
+
+    format: Literal[1]
+    version: Name
+    status: Literal["training", "trained", "copying"]
+    corpus: Settings  # where it is and how it is read; empty where there is none
+    command: Annotated[str, MaxLen(1_000_000)] = ""
+    network: Settings | None = None  # of a run that rnnlens has trained
+    training: Settings | None = None
+    metrics: dict[Name, Any] | None = None  # for people to read
+    epoch: Count | None = None  # of a checkpoint that a training has kept
+
+    def to_json(self) -> dict[str, Any]:
+        """What `Run.write_record` takes."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def read_record(path: Path) -> Record:
+    """Read run.json; an error that names the version where it is of another format."""
+    value: Any = read_json(path, object)
+    value = value if isinstance(value, dict) else {}
+    if value.get("format") != FORMAT:
+        raise RnnlensError(
+            f"{path.parent} was made by rnnlens {str(value.get('version', '?'))[:40]} in a format "
+            f"that rnnlens {__version__} does not read; train it anew or use that version"
+        )
+    return read_json(path, Record)
+
+
+@dataclass(frozen=True)
+class Grouping(Strict):
+    """Labels in groups, and groups in colours."""
+
+    colours: Annotated[dict[Name, Name], Len(1, MOST_GROUPS)]
+    groups: Annotated[dict[Name, Name], MaxLen(MOST_LABELS)]
+
+    def __post_init__(self) -> None:
+        for group, colour in self.colours.items():
+            if not _HEX.fullmatch(colour):
+                raise ValueError(f"the colour of {group[:40]!r} is not written as #rrggbb")
+        if strange := set(self.groups.values()) - self.colours.keys():
+            raise ValueError(f"the group {min(strange)[:40]!r} has no colour")
+
+
+@dataclass(frozen=True)
+class Colours(Strict):
+    """colours.json: ways to group labels."""
+
+    source: Name  # where they come from
+    groupings: Annotated[dict[Name, Grouping], Len(1, _MOST_PALETTES)]
+
+    def to_json(self) -> dict[str, Any]:
+        """What `Run.write_colours` takes."""
+        groupings = {
+            name: {"colours": one.colours, "groups": one.groups}
+            for name, one in self.groupings.items()
+        }
+        return {"source": self.source, "groupings": groupings}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFile(Strict):
+    """model.json, of whatever sort of model."""
+
+    sha256: Sha  # of model.safetensors
+    vocabulary: Sha | None = None  # of vocabulary.json; older versions did not keep it
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkFile(NetworkConfig, ModelFile):
+    """model.json of a network that rnnlens has trained."""
+
+    labels: Annotated[int, Ge(1), Le(MOST_LABELS)]
+    words: Annotated[int, Ge(1), Le(MOST_LABELS)] | None = None  # that it reads; None: its labels
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserFile(UserRecord, ModelFile):
+    """model.json of a user's module."""
+
+    def record(self) -> UserRecord:
+        """What it says of the module."""
+        plain = {one.name: getattr(self, one.name) for one in fields(UserRecord)}
+        return UserRecord(**{**plain, "kinds": tuple(kind.completed() for kind in self.kinds)})
+
+
+@dataclass(frozen=True)
+class ExamplesHeader(Strict):
+    """What examples.safetensors says of its texts, beside the states that some have."""
+
+    examples: Annotated[
+        tuple[
+            tuple[Annotated[str, MaxLen(20_000)], Annotated[tuple[Name, ...], MaxLen(2_000)],
+                  Annotated[tuple[Count, ...], MaxLen(2_000)]], ...
+        ], MaxLen(100),
+    ]  # fmt: skip
+    model: Annotated[str, MaxLen(64)] = ""  # the hash of the weights, where texts have states
+
+
+def read_network(path: Path, file: NetworkFile) -> Network:
+    """A network that rnnlens has trained, with its weights, which are checked to be those."""
+    config = NetworkConfig(**{one.name: getattr(file, one.name) for one in fields(NetworkConfig)})
+    with torch.device("meta"):  # shapes only
+        shapes = Network(config, file.labels, file.words)
+    wanted = {name: tuple(p.shape) for name, p in shapes.named_parameters()}
+
+    def fits(layouts: Layouts) -> None:
+        found = {name: layout.shape for name, layout in layouts.items()}
+        strange = (n for n in sorted(found | wanted) if found.get(n) != wanted.get(n))
+        if (name := next(strange, None)) is not None:
+            raise ValueError(f"its {name} does not fit model.json")
+
+    weights = read_tensors(path, file.sha256, fits, "restore it and model.json, or train anew")
+    if not in_range(weights):
+        raise RnnlensError(f"{path} holds weights that are not numbers; train anew")
+    network = Network(config, file.labels, file.words)
+    network.load_state_dict(weights)
+    return network.eval().requires_grad_(False)
+
+
+def write_examples(path: Path, examples: Sequence[Example], model: str) -> None:
+    """Write some texts; `model` is the hash of the weights that gave them states, if any did."""
+    texts = tuple((e.text, e.words, tuple(min(n, MOST_LABELS) for n in e.ids)) for e in examples)
+    states = {f"{k}/{kind}": v for k, e in enumerate(examples) for kind, v in e.states.items()}
+    write_tensors(path, states, ExamplesHeader(texts, model))
+
+
+def read_examples(
+    path: Path, model: NetworkFile | UserFile, vocabulary: Vocabulary
+) -> list[Example]:
+    """Read what `write_examples` has written."""
+    remedy = "delete it"
+    tensors, header = read_sealed(path, ExamplesHeader, remedy, older=True)
+    features = model.features if isinstance(model, UserFile) else 0
+    try:
+        _check_examples(header, tensors, model, vocabulary)
+    except ValueError as error:
+        raise damaged(path, error, remedy) from error
+    return [
+        Example(text, words, _numbered(words, features) or ids, {
+            name.partition("/")[2]: t for name, t in tensors.items() if name.startswith(f"{k}/")
+        })
+        for k, (text, words, ids) in enumerate(header.examples)
+    ]  # fmt: skip
+
+
+def _numbered(words: Sequence[str], features: int) -> tuple[int, ...]:
+    """The numbers of steps that read so many numbers each, which files do not keep."""
+    return tuple(encode(word, features) for word in words) if features else ()
+
+
+def _check_examples(
+    header: ExamplesHeader,
+    tensors: Mapping[str, Tensor],
+    model: NetworkFile | UserFile,
+    vocabulary: Vocabulary,
+) -> None:
+    """Raise ValueError where kept texts and their states are not of this model."""
+    if header.model not in ("", model.sha256):
+        raise ValueError("it is of another model")
+    user = model if isinstance(model, UserFile) else None
+    kinds = [kind.id for kind in user.kinds] if user else []
+    kinds += [PREDICTION] if user and user.predicts else []
+    widths = {PREDICTION: 1 if user and user.scale else model.labels}
+    read = [k for k in range(len(header.examples)) if kinds and f"{k}/{kinds[-1]}" in tensors]
+    if strange := sorted({f"{k}/{kind}" for k in read for kind in kinds} ^ tensors.keys()):
+        raise ValueError(f"the tensor {strange[0]} is missing or too many")
+    known = None if user and user.features else len(vocabulary.inputs)
+    for k, (_, words, ids) in enumerate(header.examples):
+        if len(words) != len(ids) or (known is not None and any(n >= known for n in ids)):
+            raise ValueError("its words do not fit their numbers")
+        for kind in kinds if k in read else []:
+            states = tensors[f"{k}/{kind}"]
+            width = widths.setdefault(kind, states.shape[-1] if states.dim() == 2 else -1)
+            if states.dtype != torch.float32 or tuple(states.shape) != (len(ids), width):
+                raise ValueError(f"the states of {kind} have another shape or type")
+            logits = states.clamp_min(-LARGEST) if kind == PREDICTION else states  # -inf: never
+            if not in_range({kind: logits}):
+                raise ValueError(f"the states of {kind} are no numbers")

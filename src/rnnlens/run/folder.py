@@ -1,0 +1,308 @@
+"""The run folder: a model, its vocabulary and colours, its probes and their evaluation."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.known import KnownModule, found_again
+from rnnlens.adapter.user_model import UserModel
+from rnnlens.adapter.user_record import UserRecord
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import (
+    add_line,
+    damaged,
+    is_present,
+    read_json,
+    sha256,
+    write_bytes,
+    write_json,
+)
+from rnnlens.base.lock import locked
+from rnnlens.base.tensors import packed, read_tensors, write_tensors
+from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
+from rnnlens.model.network import Network
+from rnnlens.model.text import Example, TextSide
+from rnnlens.model.traceable import Traceable
+from rnnlens.probe.probes import Probes
+from rnnlens.probe.recipe import FitConfig
+from rnnlens.probe.stored import ProbesFile, check_layouts, halved, label_counts
+from rnnlens.run import contents, trust
+from rnnlens.version import __version__
+
+FILES = (  # what a finished run may hold, besides run.json
+    "vocabulary.json", "colours.json", "evaluation.json", "model.json", "model.safetensors",
+    "probes.json", "probes.safetensors", "examples.safetensors",
+)  # fmt: skip
+BUNDLED = "english-news"  # the first of the runs that come with the package
+SHIPPED = Path(__file__).parents[1] / "bundled"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A folder on disk; nothing of it is held in memory."""
+
+    path: Path
+
+    def exists(self) -> bool:
+        """Whether the folder holds a run, finished or not."""
+        return (self.path / "run.json").exists()
+
+    def create(self) -> None:
+        """Make the folder, and refuse one that holds something else."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            foreign = not self.exists() and any(p for p in self.path.iterdir() if p.name[0] != ".")
+        except OSError as error:
+            raise RnnlensError(
+                f"cannot make the folder {self.path}: {error.strerror}; choose another with -o"
+            ) from error
+        if foreign:
+            raise RnnlensError(
+                f"{self.path} holds files that are no run; choose an empty or new folder with -o"
+            )
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Make the folder if need be, and be the only one who writes to it."""
+        self.create()
+        with locked(self.path):
+            yield
+
+    def record(self) -> contents.Record:
+        """Read run.json, which says how this run is made."""
+        if not self.path.exists():
+            raise RnnlensError(
+                f"no run at {self.path}; make one with: rnnlens train CORPUS -o {self.path}"
+            )
+        return contents.read_record(self.path / "run.json")
+
+    def check_unchanged(self, before: contents.Record | None) -> None:
+        """Refuse to go on where another command has written since the run was looked at."""
+        if (self.record() if self.exists() else None) != before:
+            raise RnnlensError(
+                f"another command has written to {self.path} meanwhile; give this one again to "
+                "continue, or choose another folder with -o"
+            )
+
+    def write_record(self, record: Mapping[str, Any]) -> None:
+        """Write run.json."""
+        write_json(
+            self.path / "run.json", {"format": contents.FORMAT, "version": __version__, **record}
+        )
+
+    def write_vocabulary(self, vocabulary: Vocabulary) -> None:
+        """Write vocabulary.json."""
+        write_json(self.path / "vocabulary.json", vocabulary.to_json())
+
+    def vocabulary(self) -> Vocabulary:
+        """Read vocabulary.json."""
+        return Vocabulary.of_file(read_json(self.path / "vocabulary.json", VocabularyFile))
+
+    def write_colours(self, colours: Mapping[str, Any]) -> None:
+        """Write colours.json."""
+        write_json(self.path / "colours.json", colours)
+
+    def colours(self) -> dict[str, Any]:
+        """Read colours.json."""
+        return read_json(self.path / "colours.json", contents.Colours).to_json()
+
+    def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
+        """Write evaluation.json."""
+        write_json(self.path / "evaluation.json", evaluation)
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where training saves its state until it ends."""
+        return self.path / "checkpoint.safetensors"
+
+    def log(self, line: str) -> None:
+        """Add a line to training.log."""
+        add_line(self.path / "training.log", line)
+
+    def write_probes(self, probes: Probes, made: Mapping[str, Any], *, half: bool = False) -> None:
+        """Write the probes, and probes.json with their hash, the model's, and how they were made.
+
+        In half precision the file is half as large, and probabilities move in the fourth digit.
+        Whatever moment it is killed at, the run has the old probes or the new.
+        """
+        data = packed(halved(probes.tensors()) if half else probes.tensors())
+        hashes = {"model": self.model_hash(), "sha256": hashlib.sha256(data).hexdigest()}
+        described = {**probes.to_json(), **hashes, "made": made}
+        others = None
+        with suppress(RnnlensError):  # there are none, or damaged ones
+            others = asdict(self._probes_file())
+        if others:
+            write_json(self.path / "probes.json", {**described, "previous": others})
+        write_bytes(self.path / "probes.safetensors", data)
+        write_json(self.path / "probes.json", described)
+
+    @property
+    def _refit(self) -> str:
+        return f"fit anew: rnnlens fit {self.path}"
+
+    def has_probes(self) -> bool:
+        """Whether the run has fitted probes."""
+        return is_present(self.path / "probes.json")
+
+    def _probes_file(self) -> ProbesFile:
+        """Read probes.json; of two descriptions the one whose tensors are in place."""
+        file = read_json(self.path / "probes.json", ProbesFile, self._refit)
+        previous, path = file.previous, self.path / "probes.safetensors"
+        if previous and path.is_file() and sha256(path) == previous.sha256:
+            return previous
+        return replace(file, previous=None)
+
+    def probes(self) -> Probes:
+        """The fitted probes, checked against the model they were fitted to."""
+        if not self.has_probes():
+            raise RnnlensError(
+                f"{self.path} has no probes yet; fit them with: rnnlens fit {self.path}"
+            )
+        file = self._probes_file()
+        if file.model != self.model_hash():
+            raise RnnlensError(f"the probes in {self.path} are of another model; {self._refit}")
+        counts = label_counts(file.semantics, file.labels, file.answers)
+        fits = partial(check_layouts, probes=(file.family, file.kinds, counts))
+        path, named = self.path / "probes.safetensors", (file.family, file.kinds, file.semantics)
+        tensors = read_tensors(path, file.sha256, fits, self._refit)
+        return Probes.of(*named, file.labels, tensors, file.answers)
+
+    def fit_config(self) -> FitConfig:
+        """How the probes were fitted."""
+        try:
+            config = FitConfig(**self._probes_file().made)  # type: ignore[arg-type]
+            config.check()
+        except (TypeError, RnnlensError) as error:
+            raise damaged(self.path / "probes.json", error, "fit anew") from error
+        return config
+
+    def probes_hash(self) -> str | None:
+        """The SHA-256 of the probes' tensors, as probes.json records it; None: there are none."""
+        return self._probes_file().sha256 if self.has_probes() else None
+
+    @property
+    def fit_checkpoint(self) -> Path:
+        """Where fitting saves its state until it ends."""
+        return self.path / "fit.safetensors"
+
+    def model_hash(self) -> str:
+        """The SHA-256 of the model's weights, as model.json records it."""
+        return self._model_file().sha256
+
+    def write_model(self, model: Traceable) -> None:
+        """Write the weights, then model.json with a description of the model and their hash."""
+        if isinstance(model, Network):
+            weights: Mapping[str, Tensor] = model.state_dict()
+            counts = {"labels": model.label_count, "words": model.word_count}
+            described = {**asdict(model.config), **counts}
+        elif isinstance(model, KnownModule):
+            weights, described = model.user.weights(), asdict(model.record)
+        else:
+            raise RnnlensError(f"a {type(model).__name__} cannot be kept as a run")
+        described["sha256"] = write_tensors(self.path / "model.safetensors", weights)
+        words = self.path / "vocabulary.json"
+        described["vocabulary"] = sha256(words) if words.exists() else None
+        write_json(self.path / "model.json", described)
+
+    def check_finished(self) -> None:
+        """Refuse a run whose training has not finished."""
+        record = self.record()
+        if record.status != contents.TRAINED:
+            begun = record.command[:300] or "rnnlens train"
+            raise RnnlensError(f"{self.path} has not finished; give its command again: {begun}")
+
+    def _model_file(self) -> contents.NetworkFile | contents.UserFile:
+        """Read model.json."""
+        path = self.path / "model.json"
+        if isinstance(value := read_json(path, object), dict) and "kinds" in value:
+            return read_json(path, contents.UserFile)
+        return read_json(path, contents.NetworkFile)
+
+    def model(self, code: Any = None) -> Network | KnownModule:
+        """The trained model, ready to trace.
+
+        A user's module needs its code when it is first traced: that which the run names, or `code`
+        in its place (a module, a UserModel, or its package.module:factory).
+        """
+        self.check_finished()
+        if isinstance(self._model_file(), contents.UserFile):
+            return self.module(code)
+        if code is not None:
+            raise RnnlensError(f"{self.path} holds its model itself; leave model= out")
+        return self.network()
+
+    def module(self, code: Any = None) -> KnownModule:
+        """The model of a run that is of a user's module."""
+        self.check_finished()
+        file = read_json(self.path / "model.json", contents.UserFile)
+        record = file.record()
+        return KnownModule(record, lambda: self._module(record, file.sha256, code))
+
+    def text(self, model: Network | KnownModule) -> TextSide:
+        """How texts are given to the model of this run."""
+        vocabulary = self.vocabulary()
+        if self._model_file().vocabulary not in (None, sha256(self.path / "vocabulary.json")):
+            raise RnnlensError(f"the vocabulary in {self.path} is not its model's; restore both")
+        if model.label_count != len(vocabulary):
+            raise RnnlensError(
+                f"the model in {self.path} has {model.label_count} labels and its vocabulary "
+                f"{len(vocabulary)}; restore both"
+            )
+        return model.text(vocabulary)
+
+    def network(self) -> Network:
+        """The model of a run that rnnlens has trained."""
+        self.check_finished()
+        file = read_json(self.path / "model.json", contents.NetworkFile)
+        return contents.read_network(self.path / "model.safetensors", file)
+
+    def allow_code(self, *, always: bool = False) -> None:
+        """Let the code that this run names be imported, as its user trusts who made it."""
+        if isinstance(file := self._model_file(), contents.UserFile) and file.factory:
+            trust.allow(file.sha256, file.factory, always=always)
+
+    def _module(self, record: UserRecord, sha: str, code: Any) -> tuple[UserModel, Adapter]:
+        """The user's module with the run's weights, checked to read a text as it did."""
+        if code is None and not record.factory:
+            raise RnnlensError(
+                f"{self.path} does not say where its model's code is, so that it cannot read a new "
+                "text; in Python, give it: rnnlens.load(run, model=...)"
+            )
+        if code is None and not trust.is_allowed(sha, record.factory):
+            raise RnnlensError(trust.question(self.path, record.factory))
+        weights = read_tensors(self.path / "model.safetensors", sha)
+        user = found_again(record, code or record.factory, sha, weights)
+        adapter = user.adapter()
+        known, examples = KnownModule(record, lambda: (user, adapter)), self.examples() or []
+        known.check_reading(self.vocabulary(), examples[:1], f"the code of {self.path}")
+        return user, adapter
+
+    def write_examples(self, examples: Sequence[Example]) -> None:
+        """Write some texts to begin with; those that have states are shown without any code."""
+        model = self.model_hash() if any(example.states for example in examples) else ""
+        contents.write_examples(self.path / "examples.safetensors", examples, model)
+
+    def examples(self) -> list[Example] | None:
+        """Read what `write_examples` has written; None where the run has no such file."""
+        path = self.path / "examples.safetensors"
+        if not is_present(path):
+            return None
+        return contents.read_examples(path, self._model_file(), self.vocabulary())
+
+
+def run_at(name: str) -> Run:
+    """The run in a folder, or a bundled one such as `english-news`, if no folder has its name."""
+    return Run(SHIPPED / name if name in bundled() and not Path(name).exists() else Path(name))
+
+
+def bundled() -> list[str]:
+    """The names of the runs that come with the package; `rnnlens demo` opens the first."""
+    names = (path.parent.name for path in SHIPPED.glob("*/run.json"))
+    return sorted(names, key=lambda name: (name != BUNDLED, name))

@@ -1,0 +1,226 @@
+"""How well each kind predicts: what a run's evaluation.json says."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le, MaxLen
+
+from rnnlens.base.files import Count, Name, Sha, Strict, is_present, read_json
+from rnnlens.probe.evaluation import Score
+from rnnlens.probe.model_scores import MOST_CONFUSED
+from rnnlens.probe.used import Used
+
+_NUMBERS = {  # ours -> evaluation.json's
+    "perplexity": "perplexity", "ratio": "ratio", "accuracy": "accuracy", "kl": "divergence",
+    "calibration": "calibration",
+}  # fmt: skip
+_MORE = ("used", "error", "precision")  # what is not measured of every kind
+_MOST = 100_000  # scores
+
+Number = Annotated[float, Ge(-1e300), Le(1e300)]
+
+
+@dataclass(frozen=True)
+class _Split(Strict):
+    """How well the model itself predicts a part of its corpus."""
+
+    perplexity: Number | None
+    unigram: Number | None
+    pairs: Count = 0
+    sentences: Count = 0
+    batches: Count = 0
+    accuracy: Number | None = None  # of networks that tag or classify
+    macro_f1: Number | None = None
+
+
+@dataclass(frozen=True)
+class Confusion(Strict):
+    """How often each true label (rows) got each answer (columns) on the test part."""
+
+    labels: Annotated[tuple[Name, ...], MaxLen(MOST_CONFUSED)]
+    counts: Annotated[
+        tuple[Annotated[tuple[Count, ...], MaxLen(MOST_CONFUSED)], ...], MaxLen(MOST_CONFUSED)
+    ]
+
+    def __post_init__(self) -> None:
+        if {len(self.counts), *map(len, self.counts)} != {len(self.labels)}:
+            raise ValueError("the confusion of labels is no square of their number")
+
+
+@dataclass(frozen=True)
+class _Used(Strict):
+    """What was measured of a kind's use; see `rnnlens.probe.used`."""
+
+    used: Number
+    read: Number
+    most: Number
+    random: Number
+    shaped: Number
+    swap: Number | None
+
+
+@dataclass(frozen=True)
+class _Against(Strict):
+    """A measure of a probe, of the model and of frequencies; see `rnnlens.probe.measures`."""
+
+    probe: Number
+    model: Number | None
+    constant: Number
+
+
+@dataclass(frozen=True)
+class _KindScore(Strict):
+    """A `Score`, with None for numbers that are infinite."""
+
+    semantic: Name
+    kind: Name
+    perplexity: Number | None
+    ratio: Number | None
+    accuracy: Number | None
+    divergence: Number | None
+    calibration: Number | None
+    unigram: Number
+    pairs: Count = 0
+    used: _Used | None = None  # older evaluations have none
+    error: _Against | None = None
+    precision: _Against | None = None
+
+
+@dataclass(frozen=True)
+class _Reach(Strict):
+    """How well a kind tells one of the labels around."""
+
+    semantic: Name
+    kind: Name
+    perplexity: Number | None
+    unigram: Number
+
+
+@dataclass(frozen=True)
+class _File(Strict):
+    """evaluation.json: what was measured."""
+
+    model: Annotated[dict[Name, _Split], MaxLen(100)]
+    of: Sha | None = None  # the SHA-256 of the probes that were measured; older ones do not say
+    probes: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
+    control: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
+    confusion: Confusion | None = None
+    reach: Annotated[tuple[_Reach, ...], MaxLen(_MOST)] = ()
+
+    def __post_init__(self) -> None:
+        if "test" not in self.model:
+            raise ValueError("there is nothing of the test part")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of the model and of every probe on the test split; empty where nothing was measured."""
+
+    own: float | None = None  # the model's own perplexity
+    unigram: float | None = None
+    semantics: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    unigrams: Mapping[str, float] = field(default_factory=dict)  # of each semantic's labels
+    # Of a network that tags or classifies: how often it is right, and what it takes for what.
+    accuracy: float | None = None
+    macro_f1: float | None = None
+    confusion: Confusion | None = None
+    reach: Sequence[dict[str, Any]] = ()  # of every kind, for the labels around
+
+    @classmethod
+    def read(cls, folder: Path, probes: str | None = None) -> "Scores":
+        """What `rnnlens eval` left in a run folder, which has probes of this SHA-256.
+
+        Where others were fitted since, nothing is known of these yet.
+        """
+        path = folder / "evaluation.json"
+        if not is_present(path):
+            return cls()
+        file = read_json(path, _File, f"measure again: rnnlens eval {folder}")
+        semantics: dict[str, list[dict[str, Any]]] = {}
+        current = file.of is None or file.of == probes
+        for score in file.probes if current else ():
+            row: dict[str, Any] = {ours: getattr(score, name) for ours, name in _NUMBERS.items()}
+            row |= {name: _plain(getattr(score, name)) for name in _MORE}
+            semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
+        unigrams = {score.semantic: score.unigram for score in file.probes if current}
+        test = file.model["test"]
+        answers = (test.accuracy, test.macro_f1, file.confusion)
+        reach = tuple(asdict(row) for row in file.reach) if current else ()
+        return cls(test.perplexity, test.unigram, semantics, unigrams, *answers, reach)
+
+    @classmethod
+    def of(cls, scores: Sequence[Score]) -> "Scores":
+        """What was just measured."""
+        semantics: dict[str, list[dict[str, Any]]] = {}
+        for score in scores:
+            row = {ours: getattr(score, theirs) for ours, theirs in _NUMBERS.items()}
+            row |= {name: _plain(getattr(score, name)) for name in _MORE}
+            semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
+        own = next((s.perplexity / s.ratio for s in scores if s.ratio), None)
+        unigrams = {score.semantic: score.unigram for score in scores}
+        return cls(own, unigrams.get("output"), semantics, unigrams)
+
+    def evaluation(self) -> dict[str, Any]:
+        """What evaluation.json holds."""
+        theirs = [
+            {"semantic": semantic, "kind": row["kind"], "unigram": self.unigrams[semantic]}
+            | {name: row[ours] for ours, name in _NUMBERS.items()}
+            | {name: row[name] for name in _MORE if row[name] or name == "used"}
+            for semantic, rows in self.semantics.items()
+            for row in rows
+        ]
+        model = {"perplexity": self.own, "unigram": self.unigram}
+        model |= {"accuracy": self.accuracy, "macro_f1": self.macro_f1}
+        confusion = None if self.confusion is None else asdict(self.confusion)
+        reach = list(self.reach)
+        return {"model": {"test": model}, "probes": theirs, "confusion": confusion, "reach": reach}
+
+    def used(self, semantic: str, kind: str) -> float | None:
+        """How much of what a kind's probe reads the model uses; None: not measured."""
+        rows = self.semantics.get(semantic, [])
+        use = next((row["used"] for row in rows if row["kind"] == kind), None)
+        return None if use is None else float(use["used"])
+
+    def perplexity(self, semantic: str, kind: str) -> float | None:
+        """The perplexity of a kind under a semantic, or of the model itself."""
+        if kind == "y":
+            return self.own
+        rows = self.semantics.get(semantic, [])
+        return next((row["perplexity"] for row in rows if row["kind"] == kind), None)
+
+    def over_training(self) -> dict[str, Any]:
+        """The model's own perplexity, and each kind's by semantic: a point of what is drawn over a
+        training.
+        """
+        semantics = {
+            name: {row["kind"]: row["perplexity"] for row in rows}
+            for name, rows in self.semantics.items()
+        }
+        return {"own": self.own, "semantics": semantics}
+
+    def to_json(self) -> dict[str, Any]:
+        """What the accuracy page draws."""
+        semantics = {
+            name: [
+                {**row, "kl": None if row["kl"] is None else max(0.0, row["kl"])} for row in rows
+            ]
+            for name, rows in self.semantics.items()
+        }  # a sum of rounded numbers may lie a little below 0
+        return {
+            "own": self.own,
+            "unigram": self.unigram,
+            "unigrams": dict(self.unigrams),
+            "semantics": semantics,
+            "accuracy": self.accuracy,
+            "macro_f1": self.macro_f1,
+            "confusion": None if self.confusion is None else asdict(self.confusion),
+        }
+
+
+def _plain(value: Any) -> dict[str, Any] | None:
+    """What was measured as plain numbers, rounded where it says how."""
+    if value is None:
+        return None
+    return value.to_json() if isinstance(value, Used) else asdict(value)

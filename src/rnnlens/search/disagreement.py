@@ -1,0 +1,212 @@
+"""Two kinds of states over a whole corpus: where do they disagree most?"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.frames import data_frame
+from rnnlens.base.threads import one_thread, pool
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.text import text_states
+from rnnlens.reading.common import Common
+from rnnlens.reading.source import GridSource
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TOGETHER = 64  # sentences of one length that are read side by side
+_PIECE = 256  # pairs of states whose logits are computed at once
+_BLOCK = 64  # of which so many are compared at once: they stay in the processor's cache
+Values = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Advance = Callable[[int], object]
+
+
+class End(NamedTuple):
+    """What is compared: a kind of a lens."""
+
+    lens: GridSource
+    kind: str
+
+
+class Sentence(NamedTuple):
+    """A sentence on which two kinds disagree."""
+
+    words: tuple[str, ...]
+    bits: float  #: Mean divergence over its words.
+    step: int  #: Of the word after which they are furthest apart.
+    most: float  #: The divergence there.
+    said: tuple[str, str]  #: The most probable label of each there.
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """How far apart two kinds are after every word of a corpus, in bits of Jensen-Shannon."""
+
+    ends: tuple[End, End]
+    semantic: str
+    sentences: tuple[tuple[str, ...], ...]
+    starts: Integers  # (S + 1,) where each sentence begins among all words
+    bits: Values  # (words,)
+    notes: tuple[str, ...]  # what is not compared
+    states: tuple[Tensor, Tensor]  # (words, H) of both
+
+    @property
+    def mean(self) -> Values:
+        """Of each sentence, (S,)."""
+        means: Values = np.add.reduceat(self.bits, self.starts[:-1]) / np.diff(self.starts)
+        return means
+
+    def top(self, count: int = 50, least: int = 4) -> list[Sentence]:
+        """The sentences of so many words at `least` on which the two disagree most, by their mean;
+        of a corpus of shorter ones, any.
+        """
+        means, long = self.mean, np.diff(self.starts) >= least
+        order = np.argsort(-np.where(long | ~long.any(), means, -1), kind="stable")[:count]
+        return [self._sentence(k, means[k]) for k in order if long[k] or not long.any()]
+
+    def _sentence(self, number: int, mean: float) -> Sentence:
+        first, last = self.starts[number], self.starts[number + 1]
+        step = int(self.bits[first:last].argmax())
+        most = float(self.bits[first + step])
+        said = self.said(0, first + step), self.said(1, first + step)
+        return Sentence(self.sentences[number], float(mean), step, most, said)
+
+    @torch.inference_mode()
+    def said(self, side: int, place: int) -> str:
+        """The label that the first (0) or the second (1) finds most probable after a word, by its
+        place among all.
+        """
+        end = self.ends[side]
+        logits = _logits(end, self.states[side][place : place + 1], self.semantic)
+        return end.lens.answers(self.semantic).names[int(logits[0].argmax())]
+
+    def by_word(self, least: int = 10) -> list[tuple[str, float, int]]:
+        """Words that were read at least so often, with the mean divergence after them and how often
+        they were read, the largest first.
+        """
+        words = np.array([word.casefold() for sentence in self.sentences for word in sentence])
+        names, number = np.unique(words, return_inverse=True)
+        counts = np.bincount(number)
+        means = np.bincount(number, self.bits) / counts
+        often = np.flatnonzero(counts >= least)
+        order = often[np.argsort(-means[often], kind="stable")]
+        return [(str(names[k]), float(means[k]), int(counts[k])) for k in order]
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A row for every word: sentence, step, word, bits."""
+        return data_frame(
+            {"sentence": s, "step": step, "word": word, "bits": float(self.bits[first + step])}
+            for s, (first, sentence) in enumerate(zip(self.starts, self.sentences, strict=False))
+            for step, word in enumerate(sentence)
+        )
+
+    def __repr__(self) -> str:
+        names = " and ".join(f"{end.kind} of {end.lens.name}" for end in self.ends)
+        return f"<{names} over {len(self.bits):,} words: {self.bits.mean():.3f} bits apart>"
+
+
+def disagreement(
+    first: End,
+    second: End,
+    sentences: Iterable[Sequence[str]],
+    semantic: str | None = None,
+    advance: Advance = int,
+) -> Disagreement:
+    """How far apart two kinds are after every word of some sentences, given as words.
+
+    `advance` is told the number of words after each that are read and compared, each counting once
+    for reading by either and once for comparing.
+    """
+    given = tuple(tuple(sentence) for sentence in sentences if len(sentence))
+    if not given:
+        raise RnnlensError("there is nothing to compare on; give some sentences")
+    ends = (first, second)
+    asked = _semantic(ends, semantic)
+    common = Common.of(first.lens, second.lens, asked)
+    states = [_states(end, given, advance) for end in ends]
+    bits = _apart(ends, states, common, asked, advance)
+    starts = np.cumsum([0, *map(len, given)])
+    return Disagreement(ends, asked, given, starts, bits, common.notes, (states[0], states[1]))
+
+
+def _semantic(ends: Sequence[End], semantic: str | None) -> str:
+    """The semantic that both are asked about; kinds that there are not are refused."""
+    for lens, kind in ends:
+        known = (*(lens.probes.kinds if lens.probes else ()), PREDICTION)
+        if kind not in known:
+            raise RnnlensError(f"{lens.name} has no probes of {kind!r}; it has {', '.join(known)}")
+    asked = [lens.request("", semantic, None).semantic for lens, _ in ends]
+    if any(kind == PREDICTION for _, kind in ends) and asked[0] != "output":
+        raise RnnlensError(
+            f"y is the model's own prediction, and the semantic {asked[0]!r} asks for another "
+            "label; name output, or other kinds"
+        )
+    return asked[0]
+
+
+@torch.inference_mode()
+def _states(end: End, sentences: Sequence[Sequence[str]], advance: Advance) -> Tensor:
+    """The states of a kind after every word, in the order of the sentences, (words, H)."""
+    lens, kind = end
+    session, model = lens.session, lens.model
+    model.check()
+    ids = [session.text.encode(list(words)) for words in sentences]
+    starts = np.cumsum([0, *map(len, ids)])
+    found = torch.empty(0)
+    order = np.argsort([len(one) for one in ids], kind="stable")
+    lengths = np.array([len(ids[k]) for k in order])
+    groups = np.split(order, np.flatnonzero(np.diff(lengths)) + 1)
+    most = _TOGETHER if session.text.side_by_side else 1
+    for group in (part for some in groups for part in np.split(some, range(most, len(some), most))):
+        some = [ids[k] for k in group]
+        if session.text.side_by_side:  # no sentence is longer than another: none is padded
+            trace = model.trace(torch.tensor(some).T)
+            values = trace.prediction if kind == PREDICTION else trace.states[kind]
+        else:
+            values = text_states(model, session.text, some[0])[kind][:, None]
+        if not len(found):
+            found = torch.empty(int(starts[-1]), values.shape[-1])
+        for column, number in enumerate(group):
+            found[starts[number] : starts[number + 1]] = values[:, column].float()
+        advance(sum(map(len, some)))
+    return found
+
+
+def _logits(end: End, states: Tensor, semantic: str) -> Tensor:
+    """What states say of every label, (N, V)."""
+    lens, kind = end
+    if kind == PREDICTION or lens.probes is None:
+        return lens.model.predict(states)
+    return lens.probes.logits(kind, states, semantic)
+
+
+def _apart(
+    ends: Sequence[End],
+    states: Sequence[Tensor],
+    common: Common,
+    semantic: str,
+    advance: Advance,
+) -> Values:
+    """The divergence of each pair of states."""
+
+    def work(start: int) -> Values:
+        with one_thread(), torch.inference_mode():  # neither carries over to other threads
+            before, after = (
+                _logits(end, states[k][start : start + _PIECE], semantic)
+                for k, end in enumerate(ends)
+            )
+            blocks = zip(after.split(_BLOCK), before.split(_BLOCK), strict=True)
+            return np.concatenate([common.bits(*block) for block in blocks])
+
+    parts = []
+    for part in pool().map(work, range(0, len(states[0]), _PIECE)):
+        parts.append(part)
+        advance(len(part))
+    return np.concatenate(parts)

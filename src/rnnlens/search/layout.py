@@ -1,0 +1,159 @@
+"""What an index holds: a row for each word, and how its columns are called."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Le, Len, MaxLen
+
+from rnnlens.base.files import Count, Name, Sha, Strict
+from rnnlens.model.kinds import Kind
+
+FORMAT = 1
+TOP = 5  # labels kept of each state, the most probable ones
+_MOST_PARTS = 1_000_000
+_NUMBERS = ("share", "entropy", "came", "rank")
+
+
+@dataclass(frozen=True)
+class Pair(Strict):
+    """Two kinds whose predictions are compared: one, and another `back` steps before it."""
+
+    kind: Name
+    other: Name
+    back: Annotated[int, Ge(-1), Le(1)] = 0
+
+    @property
+    def name(self) -> str:
+        """The other as people write it: `c2@-1` is `c2` one step back."""
+        return f"{self.other}@{-self.back:+d}" if self.back else self.other
+
+    @property
+    def column(self) -> str:
+        """The divergence of the two, in bits."""
+        return f"{self.kind}_differs_{self.name}"
+
+
+def label_column(kind: str, place: int) -> str:
+    """The number of the label in that place, from 1."""
+    return f"{kind}_label{place}"
+
+
+def probability_column(kind: str, place: int) -> str:
+    """The probability of the label in that place, from 1."""
+    return f"{kind}_p{place}"
+
+
+def kind_columns(kind: str, top: int) -> list[str]:
+    """The columns of a kind, but for its divergences."""
+    places = range(1, top + 1)
+    return [
+        *(label_column(kind, k) for k in places),
+        *(probability_column(kind, k) for k in places),
+        f"{kind}_group",
+        *(f"{kind}_{name}" for name in _NUMBERS),
+    ]
+
+
+def column_types(contents: "Contents") -> dict[str, str]:
+    """The columns of a part, and their types as Arrow calls them."""
+    types = dict.fromkeys(("sentence", "position", "length"), "int32")
+    types |= dict.fromkeys(("split", "text", "word"), "string")
+    types |= {"unknown": "bool", "tag": "string", "next": "string", "surprisal": "float"}
+    for kind in contents.kinds:
+        names = kind_columns(kind, contents.top)
+        whole = {*names[: contents.top], f"{kind}_rank"}
+        types |= {name: "int32" if name in whole else "float" for name in names}
+        types[f"{kind}_group"] = "string"
+    return types | {pair.column: "float" for pair in contents.pairs}
+
+
+def pairs_of(kinds: Sequence[Kind]) -> tuple[Pair, ...]:
+    """What is compared: each kind with those that feed it and with itself one step before, which is
+    the next word where a layer reads backwards, and those with each other that feed the same kind,
+    as the two memories of a cell do.
+    """
+    there = {kind.id for kind in kinds}
+    pairs: dict[Pair, None] = {}
+    for kind in kinds:
+        sources = [source for source in kind.sources if source.kind in there]
+        for source in sources:
+            pairs[Pair(kind.id, source.kind, source.back)] = None
+        pairs[Pair(kind.id, kind.id, -1 if kind.reverse else 1)] = None
+        beside = [source.kind for source in sources if not source.back]
+        for k, one in enumerate(beside):
+            pairs |= dict.fromkeys(Pair(one, other) for other in beside[k + 1 :])
+    return tuple(pairs)
+
+
+@dataclass(frozen=True)
+class Part(Strict):
+    """One file of rows."""
+
+    number: Count
+    rows: Count
+    bytes: Count
+    sha256: Sha
+    states: Sha | None = None  # of the file of states beside it, where there is one
+
+    @property
+    def file(self) -> str:
+        """Its name in the folder of the index."""
+        return f"part-{self.number:05d}.parquet"
+
+    @property
+    def states_file(self) -> str:
+        """The name of its file of states."""
+        return f"states-{self.number:05d}.safetensors"
+
+
+@dataclass(frozen=True)
+class Contents(Strict):
+    """What an index is of, and what it tells: two with the same contents have the same rows."""
+
+    model: Sha
+    probes: Sha | None
+    groups: Sha  # of the labels' grouping
+    corpus: Sha
+    source: Name  # where the corpus was read from
+    splits: Annotated[tuple[Name, ...], Len(1, 100)]
+    semantic: Name
+    palette: Name
+    kinds: Annotated[tuple[Name, ...], Len(1, 5000)]  # the prediction is the last
+    pairs: Annotated[tuple[Pair, ...], MaxLen(1_000_000)]
+    top: Annotated[int, Ge(1), Le(1000)]
+    sentences: Count
+    part_count: Annotated[int, Ge(1), Le(_MOST_PARTS)]
+    states: Name  # int8, fp16, or empty: none are kept
+    state_kinds: Annotated[tuple[Name, ...], MaxLen(5000)]
+    follows: bool = True  # whether labels are the words that follow, so that the corpus tells them
+
+
+@dataclass(frozen=True)
+class Manifest(Strict):
+    """manifest.json, which is written last: without it there is no index."""
+
+    format: Annotated[int, Ge(FORMAT), Le(FORMAT)]
+    version: Name
+    contents: Contents
+    labels: Sha  # of labels.parquet
+    rows: Count
+    parts: Annotated[tuple[Part, ...], Len(1, _MOST_PARTS)]
+
+    def __post_init__(self) -> None:
+        numbers = [part.number for part in self.parts]
+        if numbers != list(range(self.contents.part_count)):
+            raise ValueError("a part is missing")
+        if sum(part.rows for part in self.parts) != self.rows:
+            raise ValueError("the parts do not have as many rows as it says")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a question to an index may name."""
+
+    kinds: tuple[str, ...]
+    groups: tuple[str, ...]
+    labels: Mapping[str, int]  # and their numbers
+    pairs: frozenset[Pair]
+    follows: bool = True  # whether the corpus tells which label came

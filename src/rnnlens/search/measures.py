@@ -1,0 +1,217 @@
+"""What states say, as numbers for many words at once: on the CPU in the processor's cache, on a GPU
+in large blocks. `reading/encoding.py` has the rule for what is drawn; here are the divergences, and
+the same rule in operations that a GPU has.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.model.cell import States
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.traceable import Traceable
+from rnnlens.probe.probes import Probes
+from rnnlens.reading.encoding import Encodings, Integers, Palette, encode, top_of
+from rnnlens.search.layout import TOP, Pair
+
+_TINY = 1e-30  # its logarithm is finite, and nothing times it is nothing
+# Numbers of a kind's distributions that are held at once: they stay in the cache, or fill a GPU.
+_NUMBERS = {"cpu": 1 << 18, "cuda": 1 << 24}
+_MOST_WORDS = 4096  # at once, where there are few labels
+_ROWS = 40  # states that are encoded at once on a CPU
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What the states of N words say, kind by kind, and how far those of each pair are apart."""
+
+    encodings: Mapping[str, Encodings]
+    divergences: Mapping[Pair, NDArray[np.float32]]  # (N,) bits; NaN: there is no other state
+
+
+class Measuring:
+    """A model's prediction and its probes, ready to be asked about states."""
+
+    def __init__(
+        self,
+        model: Traceable,
+        probes: Probes | None,
+        semantic: str,
+        palette: Palette,
+        pairs: Sequence[Pair],
+        device: torch.device,
+    ) -> None:
+        self.predict, self.palette, self.device = model.predict, palette, device
+        self.stack = probes.stacks[semantic].to(device) if probes else None
+        self.kinds = (*(probes.kinds if probes else ()), PREDICTION)
+        self.pairs = tuple(pairs)
+        self.group_of = torch.from_numpy(palette.group_of).to(device)
+        numbers = _NUMBERS[device.type] // len(palette.group_of)
+        self.words = max(1, min(_MOST_WORDS, numbers))
+
+    @torch.inference_mode()
+    def of(self, states: States, wanted: Mapping[str, Integers], starts: Integers) -> Measures:
+        """The measures of N words, sentence after sentence.
+
+        `states` are of every kind and of the prediction, (N, H); `wanted` the labels that came;
+        `starts` the numbers of the words that begin a sentence.
+        """
+        count = len(states[PREDICTION])
+        begins = np.zeros(count + 1, bool)
+        begins[starts] = begins[count] = True  # whether a word has none before it
+        blocks: list[_Block] = []
+        for first in range(0, count, self.words):
+            here = slice(first, min(first + self.words, count))
+            block = {kind: values[here] for kind, values in states.items()}
+            asked = {kind: labels[here] for kind, labels in wanted.items()}
+            blocks.append(_Block(self, block, asked, blocks[-1] if blocks else None))
+        encodings = {
+            kind: Encodings.join([block.encodings[kind] for block in blocks]) for kind in self.kinds
+        }
+        return Measures(encodings, self._joined(blocks, begins))
+
+    def _joined(
+        self, blocks: "Sequence[_Block]", begins: NDArray[np.bool_]
+    ) -> dict[Pair, NDArray[np.float32]]:
+        """The divergences of all blocks, with NaN where a sentence has no other word there."""
+        bits: dict[Pair, NDArray[np.float32]] = {}
+        rows = torch.cat([block.bits for block in blocks], 1).cpu().numpy()
+        for pair, values in zip(self.pairs, rows, strict=True):
+            if pair.back > 0:
+                values[begins[:-1]] = np.nan
+            elif pair.back < 0:  # the first has been compared with nothing: all move up by one
+                values[:-1] = values[1:]
+                values[begins[1:]] = np.nan
+            bits[pair] = values
+        return bits
+
+
+class _Block:
+    """Some words one after the other, of which all distributions are held until it is done.
+
+    Of each kind that is a row more than there are words, of the word above, which is there for the
+    divergences alone.
+    """
+
+    def __init__(
+        self, measuring: Measuring, states: States, wanted: Mapping[str, Integers],
+        above: "_Block | None",
+    ) -> None:  # fmt: skip
+        device, labels = measuring.device, len(measuring.group_of)
+        count = len(states[PREDICTION])
+        self.encodings: dict[str, Encodings] = {}
+        self.p = torch.empty(len(measuring.kinds), 1 + count, labels, device=device)  # (K, N+1, V)
+        self.nats = torch.zeros(len(measuring.kinds), 1 + count, device=device)  # of p log p
+        if above is None:
+            self.p[:, 0] = 1 / labels
+        else:
+            self.p[:, 0], self.nats[:, 0] = above.p[:, -1], above.nats[:, -1]
+            del above.p
+        for kinds, logits in _logits(measuring, states):
+            self._take(measuring, kinds, logits, np.concatenate([wanted[kind] for kind in kinds]))
+        self.bits = self._divergences(measuring)
+
+    def _take(
+        self, measuring: Measuring, kinds: tuple[str, ...], logits: Tensor, wanted: Integers
+    ) -> None:
+        """Encode some kinds, one after the other, and hold what they predict."""
+        p = logits.softmax(1)
+        on_cpu = measuring.device.type == "cpu"
+        encoded = (encode_in_pieces if on_cpu else encode_there)(logits, p, measuring, wanted)
+        first, size = len(self.encodings), len(p) // len(kinds)
+        here = slice(first, first + len(kinds))
+        torch.add(p.unflatten(0, (len(kinds), size)), _TINY, out=self.p[here, 1:])
+        bits = torch.from_numpy(encoded.entropy).to(measuring.device).unflatten(0, (-1, size))
+        self.nats[here, 1:] = -math.log(2) * bits
+        for k, kind in enumerate(kinds):
+            self.encodings[kind] = encoded.of(slice(k * size, (k + 1) * size))
+
+    def _divergences(self, measuring: Measuring) -> Tensor:
+        """Jensen-Shannon in bits of all pairs for each word, (pairs, N).
+
+        Of a pair of rows it belongs to the lower one's, whichever kind that is.
+        """
+        place = {kind: k for k, kind in enumerate(measuring.kinds)}
+        room = self.p.new_empty(2, *self.p[0, 1:].shape)
+        nats = torch.empty(len(measuring.pairs), room.shape[1], device=room.device)
+        for k, pair in enumerate(measuring.pairs):
+            lower, upper = place[pair.kind], place[pair.other]
+            if pair.back < 0:
+                lower, upper = upper, lower
+            rows = slice(0, -1) if pair.back else slice(1, None)
+            torch.add(self.p[lower, 1:], self.p[upper, rows], out=room[0])
+            torch.add(self.nats[lower, 1:], self.nats[upper, rows], out=nats[k])
+            nats[k] -= _negentropy(room[0], room[1])
+        return nats.div_(2 * math.log(2)).add_(1).clamp_(0, 1)
+
+
+def _negentropy(p: Tensor, log: Tensor) -> Tensor:
+    """The sum of p log p of each row; `log` is room for logarithms.
+
+    On a CPU numpy's logarithms take a third of the time of torch's.
+    """
+    if p.device.type == "cpu":
+        return torch.from_numpy(np.vecdot(p.numpy(), np.log(p.numpy(), out=log.numpy())))
+    sums: Tensor = torch.linalg.vecdot(p, torch.log(p, out=log))
+    return sums
+
+
+def _logits(measuring: Measuring, states: States) -> Iterator[tuple[tuple[str, ...], Tensor]]:
+    """What states say of every label, (N, V): some kinds at once, one after the other."""
+    stack = measuring.stack
+    if stack is not None:
+        every = len(states[PREDICTION]) * len(stack.kinds)
+        pieces = stack.pieces(states, every)
+        size = len(stack.kinds) // len(pieces)
+        for k, piece in enumerate(pieces):
+            yield stack.kinds[k * size : (k + 1) * size], piece.logits()
+    yield (PREDICTION,), measuring.predict(states[PREDICTION])
+
+
+def encode_in_pieces(
+    logits: Tensor, p: Tensor, measuring: Measuring, wanted: Integers
+) -> Encodings:
+    """On a CPU, few states at once."""
+    logits = logits.contiguous()
+    top = min(TOP, logits.shape[1])
+    parts = [
+        encode(logits[k : k + _ROWS], measuring.palette, wanted[k : k + _ROWS], top,
+               p[k : k + _ROWS])
+        for k in range(0, len(logits), _ROWS)
+    ]  # fmt: skip
+    return Encodings.join(parts)
+
+
+def encode_there(logits: Tensor, p: Tensor, measuring: Measuring, wanted: Integers) -> Encodings:
+    """The same as `encode`, in operations that leave the logits where they are."""
+    palette, size = measuring.palette, logits.shape[1]
+    values, labels = logits.topk(min(TOP, size), 1)
+    probabilities = p.gather(1, labels)
+    among = logits.topk(top_of(size), 1, sorted=False).indices
+    sums = p.new_zeros(len(p), len(palette.groups))
+    sums.scatter_add_(1, measuring.group_of[among], p.gather(1, among))
+    dominant, group = sums.max(1)
+    nats = values[:, 0] - probabilities[:, 0].log() - torch.linalg.vecdot(p, logits)
+    asked = torch.from_numpy(wanted).to(logits.device)[:, None]
+    there = asked[:, 0] >= 0
+    value = logits.gather(1, asked.clamp_min(0))
+    came = torch.where(there, p.gather(1, asked.clamp_min(0))[:, 0], 0)
+    rank = torch.where(there, 1 + (logits > value).sum(1), 0)
+    if not bool(torch.isfinite(probabilities[:, 0]).all()):
+        raise RnnlensError("the network's numbers are too large to index; train it anew")
+    return Encodings(
+        labels.cpu().numpy(),
+        probabilities.cpu().numpy(),
+        group.cpu().numpy(),
+        (dominant / sums.sum(1)).cpu().numpy(),
+        (nats / math.log(2)).clamp_min(0).cpu().numpy(),
+        came.cpu().numpy(),
+        rank.cpu().numpy(),
+        np.zeros((len(p), 0)),  # of labels that are numbers, which no index has
+    )

@@ -1,0 +1,247 @@
+"""Pictures of a whole corpus: the numbers, and for each mark the question that leads to its words.
+
+Every picture goes once through the index. What a corpus or a network does not have is said.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from shlex import quote
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.probe.semantics import offset
+from rnnlens.reading.source import GridSource
+from rnnlens.run.scores import Scores
+from rnnlens.search.asking import as_kind, as_other, as_text, memories, possible
+from rnnlens.search.deadline import Deadline
+from rnnlens.search.index import Index
+from rnnlens.search.layout import Pair, label_column
+from rnnlens.search.sql import column
+from rnnlens.search.table import arrow
+
+MOST_KINDS = 40  # in a matrix
+MOST_PAIRS = 600  # of kinds whose divergence is ranked
+FAR = 0.5  # bits: a prediction that has turned
+_BINS, _HIGH = 28, 40  # across, at most; up
+SECONDS = 60.0  # after which a picture is given up
+
+
+class MissingError(RnnlensError):
+    """What a corpus or a network lacks for a picture."""
+
+
+def picture(lens: GridSource, index: Index, name: str) -> dict[str, Any]:
+    """A picture, which is computed once for an index; `missing` says why there is none."""
+    if name not in PICTURES:
+        raise RnnlensError(f"there is no picture {name!r}; there is {', '.join(PICTURES)}")
+    held = _held.setdefault(index, {})
+    if name not in held:
+        empty = {"name": name, "missing": "", **dict.fromkeys(PICTURES)}
+        try:
+            held[name] = {**empty, name: PICTURES[name](lens, index, Deadline(SECONDS))}
+        except MissingError as error:  # which is not held: somebody may provide it meanwhile
+            return {**empty, "missing": str(error)}
+    return held[name]
+
+
+_held: WeakKeyDictionary[Index, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+
+
+def drawn_kinds(index: Index) -> list[str]:
+    """The kinds that are drawn side by side: all, or those nearest to the prediction."""
+    return list(index.contents.kinds[-MOST_KINDS:])
+
+
+def disagreement(_: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
+    """How often two kinds expect different groups, and different labels."""
+    kinds = drawn_kinds(index)
+    pairs = list(combinations(kinds, 2))
+    if not pairs:
+        raise MissingError("The index has one kind alone, so there is nothing to compare.")
+    groups = _differing(index, [f"{kind}_group" for kind in kinds], deadline)
+    labels = _differing(index, [label_column(kind, 1) for kind in kinds], deadline)
+    words = index.manifest.rows
+    cells = []
+    for k, (a, b) in enumerate(pairs):
+        asked = f"{as_kind(a)} disagrees with {as_kind(b)}"
+        cells.append({
+            "kind": a, "other": b, "groups": groups[k] / words, "labels": labels[k] / words,
+            "question": possible(index, asked),
+            "label_question": possible(index, f"{asked} on label"),
+        })  # fmt: skip
+    return {"kinds": kinds, "left_out": len(index.contents.kinds) - len(kinds), "pairs": cells}
+
+
+def turns(lens: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
+    """The edges of the network by how far the predictions at their ends are apart, on average."""
+    pairs = index.contents.pairs[-MOST_PAIRS:]
+    if not pairs:
+        raise MissingError("The index compares no kinds.")
+    means, far, there = _divergences(index, [pair.column for pair in pairs], deadline)
+    feeding = {
+        (kind.id, edge.kind, edge.back)
+        for kind in (*lens.model.kinds, lens.model.prediction)
+        for edge in kind.sources
+    }
+    edges: list[dict[str, Any]] = []
+    for k, pair in enumerate(pairs):
+        if not there[k]:  # as in sentences of one word
+            continue
+        asked = f"{as_kind(pair.kind)} differs from {as_other(pair)}"
+        question = f"{asked} > {FAR:g} sort by {asked} desc"
+        edges.append({
+            "kind": pair.kind, "other": pair.name, "sort": _sort(pair, feeding),
+            "bits": means[k], "far": far[k], "words": there[k],
+            "question": possible(index, question),
+        })  # fmt: skip
+    edges.sort(key=lambda edge: -edge["bits"])
+    return {"far": FAR, "left_out": len(index.contents.pairs) - len(pairs), "edges": edges}
+
+
+def _sort(pair: Pair, feeding: set[tuple[str, str, int]]) -> str:
+    """Whether the other feeds the kind, is the kind itself a step before, or stands beside it."""
+    if (pair.kind, pair.other, pair.back) in feeding:
+        return "feeds"
+    return "step" if pair.back else "beside"
+
+
+def surprise(_: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
+    """How surprised the model is by how undecided it was, as a density of words."""
+    if not index.contents.follows:
+        raise MissingError(
+            "The model's labels are not the words that follow, so the corpus does not tell what "
+            "would surprise it."
+        )
+    most = math.log2(max(2, len(index.labels)))
+    width = 2.0 ** max(-5, math.ceil(math.log2(most / _BINS)))
+    entropy = column(f"{PREDICTION}_entropy")
+    rows = index.ask(
+        f"SELECT floor({entropy} / {width})::INT AS x, "
+        f"least(floor(surprisal / {width})::INT, {_HIGH - 1}) AS y, count(*) AS words "
+        "FROM words WHERE surprisal IS NOT NULL GROUP BY x, y ORDER BY x, y",
+        deadline,
+    ).to_pylist()
+    if not rows:
+        raise MissingError("No word of this corpus has another after it.")
+    cells = []
+    for row in rows:
+        x, y = row["x"] * width, row["y"] * width
+        asked = f"y entropy >= {x:g} and y entropy < {x + width:g} and surprisal >= {y:g}"
+        if row["y"] < _HIGH - 1:
+            asked += f" and surprisal < {y + width:g}"
+        cells.append({**row, "question": possible(index, f"{asked} sort by surprisal desc")})
+    return {
+        "width": width,
+        "columns": 1 + max(row["x"] for row in rows),
+        "rows": 1 + max(row["y"] for row in rows),
+        "cells": cells,
+    }
+
+
+def by_tag(lens: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
+    """How often the two memories of a layer expect different groups, by part of speech."""
+    pairs = memories(index, lens.model.kinds)[-8:]
+    if not pairs:
+        raise MissingError(
+            "This network has no two memories, one that is kept and one that is new, to compare."
+        )
+    differs = [f"{column(f'{a}_group')} <> {column(f'{b}_group')}" for a, b in pairs]
+    counts = ", ".join(
+        f"count(*) FILTER (WHERE {differ}) AS n{k}" for k, differ in enumerate(differs)
+    )
+    rows = index.ask(
+        f"SELECT tag, count(*) AS words, {counts} FROM words WHERE tag IS NOT NULL "
+        "GROUP BY tag ORDER BY words DESC, tag",
+        deadline,
+    ).to_pylist()
+    if not rows:
+        raise MissingError("This corpus has no parts of speech.")
+    shown = []
+    for k, (a, b) in enumerate(pairs):
+        asked = f"{as_kind(a)} disagrees with {as_kind(b)} and tag = "
+        tags = [
+            {"tag": row["tag"], "words": row["words"], "count": row[f"n{k}"],
+             "question": possible(index, asked + as_text(row["tag"]))}
+            for row in rows
+        ]  # fmt: skip
+        shown.append({"kind": a, "other": b, "tags": tags})
+    return {"pairs": shown}
+
+
+def reach(lens: GridSource, index: Index, _: Deadline) -> dict[str, Any]:
+    """How much each kind tells of the labels around, as `rnnlens eval --horizon` measured it."""
+    rows: Sequence[Mapping[str, Any]] = lens.scores.reach
+    if not rows and lens.run and lens.hashes:  # perhaps it was measured after the run was opened
+        rows = Scores.read(lens.run.path, lens.hashes[1]).reach
+    if not rows:
+        where = quote(str(lens.run.path)) if lens.run else "RUN"
+        raise MissingError(
+            f"It was not measured yet; run: rnnlens eval {where} --horizon 4, and open the page "
+            "again"
+        )
+    known = set(index.contents.kinds) if index.contents.follows else set()
+    cells = []
+    for row in rows:
+        here = row["semantic"] == index.contents.semantic and row["kind"] in known
+        asked = f"{as_kind(row['kind'])} rank = 1" if here else ""
+        cells.append({
+            "kind": row["kind"], "steps": offset(row["semantic"]), "told": _told(row),
+            "perplexity": row["perplexity"], "unigram": row["unigram"],
+            "question": asked and possible(index, asked),
+        })  # fmt: skip
+    return {"cells": cells}
+
+
+def _told(row: Mapping[str, Any]) -> float | None:
+    """Of the bits that frequencies leave open, the share that a kind tells: 0 none, 1 all."""
+    left, all_ = row["perplexity"], row["unigram"]
+    if left is None or left < 1 or all_ <= 1:
+        return None
+    return max(0.0, 1 - math.log(left) / math.log(all_))
+
+
+def _differing(index: Index, columns: Sequence[str], deadline: Deadline) -> list[int]:
+    """For each two columns, how many words have another value in one than in the other."""
+    pairs = list(combinations(range(len(columns)), 2))
+    counts = np.zeros(len(pairs), np.int64)
+    for table in index.scan(columns, deadline):
+        codes = [_codes(table[name], index.names.groups) for name in columns]
+        counts += [np.count_nonzero(codes[a] != codes[b]) for a, b in pairs]
+    return [int(count) for count in counts]
+
+
+def _codes(values: Any, names: Sequence[str]) -> NDArray[np.int64]:
+    """Numbers as they are, and names by their places in a list."""
+    if arrow().types.is_integer(values.type):
+        return np.asarray(values)
+    places = arrow().compute.index_in(values, value_set=arrow().array(names))
+    return np.asarray(places)
+
+
+def _divergences(
+    index: Index, columns: Sequence[str], deadline: Deadline
+) -> tuple[list[float], list[int], list[int]]:
+    """Of columns of bits the mean, how many are large, and how many there are."""
+    total, far, there = (np.zeros(len(columns)) for _ in range(3))
+    for table in index.scan(columns, deadline):
+        bits = np.stack([np.asarray(table[name], np.float64) for name in columns])  # NaN: none
+        there += np.isfinite(bits).sum(1)
+        far += (bits > FAR).sum(1)
+        total += np.nansum(bits, 1)
+    means = np.clip(total / np.maximum(1, there), 0, 1)
+    return means.tolist(), far.astype(int).tolist(), there.astype(int).tolist()
+
+
+PICTURES: dict[str, Callable[[GridSource, Index, Deadline], dict[str, Any]]] = {
+    "disagreement": disagreement,
+    "turns": turns,
+    "surprise": surprise,
+    "reach": reach,
+    "tags": by_tag,
+}

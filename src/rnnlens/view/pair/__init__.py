@@ -1,1 +1,0 @@
-"""Two of anything side by side: two texts, two runs on one text, two checkpoints of a run."""

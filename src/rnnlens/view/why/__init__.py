@@ -1,1 +1,0 @@
-"""Why a state says so, and whether it matters: edits, who wrote it, read beside used."""

@@ -1,0 +1,50 @@
+"""The figure of perplexities: what its bars are called."""
+
+import re
+
+import pytest
+
+from rnnlens.draw.accuracy import write_figure
+
+
+def drawn(tmp_path, kinds):
+    scores = [
+        {"kind": kind, "semantic": "output", "perplexity": 12.0, "ratio": 1.2, "unigram": 20.0}
+        for kind in kinds
+    ]
+    write_figure({"probes": scores}, tmp_path / "figure.svg")
+    return (tmp_path / "figure.svg").read_text(encoding="utf-8")
+
+
+def names(svg):
+    """The names below the bars, and whether each is set upright."""
+    axis = svg[svg.index('id="matplotlib.axis_1"') : svg.index('id="matplotlib.axis_2"')]
+    found = re.findall(r"<text ([^>]*)>(.*?)</text>", axis)
+    return [(text, "rotate(-90)" in how) for how, text in found]
+
+
+def test_short_names_stand_side_by_side(tmp_path):
+    assert names(drawn(tmp_path, ["x", "c1", "h1"])) == [("x", False), ("c1", False), ("h1", False)]
+
+
+@pytest.mark.parametrize("start", ["backbone.encoder.layers", "a.backbone.encoder.layers"])
+def test_long_paths_are_upright_and_cut_in_front(tmp_path, start):
+    found = names(drawn(tmp_path, [f"{start}.{k}" for k in range(12)]))
+    assert [text for text, _ in found] == [f"…encoder.layers.{k}" for k in range(12)]
+    assert all(upright for _, upright in found)
+
+
+def test_names_are_no_mathematics(tmp_path):
+    assert names(drawn(tmp_path, ["$x^2$", "<b>"])) == [("$x^2$", False), ("&lt;b&gt;", False)]
+
+
+def test_what_is_used_stands_beside_what_is_read(tmp_path):
+    rows = [
+        {"kind": kind, "semantic": "output", "perplexity": 12.0, "ratio": 1.2, "unigram": 20.0,
+         "used": used}
+        for kind, used in (("x", {"used": 0.6}), ("f1", {"used": 0.03}), ("part", None))
+    ]  # fmt: skip
+    write_figure({"probes": rows}, tmp_path / "used.svg")
+    svg = (tmp_path / "used.svg").read_text(encoding="utf-8")
+    assert "used (dots)" in svg
+    assert "used (dots)" not in drawn(tmp_path, ["x"])

@@ -1,0 +1,203 @@
+"""The engine computes the grids of Python from a packed lens, in WebAssembly and without."""
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from tests.letters import WORDS, Classifier, LanguageModel, Turning, batches
+from tests.page.publish.asking import apart
+from tests.page.publish.engine import answered
+from tests.page.publish.lenses import of_others, of_sets
+from torch import nn
+
+import rnnlens
+from rnnlens.base.errors import RnnlensError
+from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
+from rnnlens.page.publish.pack import packed
+from rnnlens.page.publish.quantised import Precision
+from rnnlens.reading.source import joined_steps
+from rnnlens.run.folder import run_at
+
+TEXTS = ("the dog sees zebra <b> 12 the the", "")
+Asked = tuple[int, str, dict[str, Any]]
+
+
+def sent(lens: Lens, precision: Precision = "fp16") -> dict[str, Any]:
+    pack = packed(lens, lens.semantics, precision)
+    return {"manifest": pack.manifest, "blob": base64.b64encode(pack.blob).decode()}
+
+
+def of_python(lens: Lens, asked: dict[str, Any]) -> Any:
+    """A grid as the server sends it."""
+    return json.loads(json.dumps(joined_steps(lens.steps(**{"limit": 100, **asked}))))
+
+
+def every_grid(lenses: Sequence[Lens], texts: Sequence[str], first: int = 0) -> list[Asked]:
+    """All texts in all semantics of lenses that are numbered from the first on."""
+    return [
+        (k, "api/grid", {"text": text, "semantic": semantic})
+        for k, lens in enumerate(lenses, first)
+        for semantic in lens.semantics or (None,)
+        for text in texts
+    ]
+
+
+def wrong(lenses: Sequence[Lens], asked: Sequence[Asked]) -> list[Any]:
+    """What the engine answers otherwise than Python."""
+    question = {"lenses": [sent(lens) for lens in lenses], "ways": [True, False]}
+    answers = answered("grids.mjs", {**question, "questions": asked})
+    assert len(answers) == 2 * len(asked)
+    right = [of_python(lenses[k], of) for k, _, of in asked]
+    pairs = zip([*asked, *asked], answers, [*right, *right], strict=True)
+    found = [(lenses[k].name, of, apart(ours["gives"], grid)) for (k, _, of), ours, grid in pairs]
+    return [one for one in found if one[2]]
+
+
+@pytest.mark.slow
+def test_grids_are_those_of_python(formula, formulas):
+    sets, others = of_sets(formulas["gru"]), of_others(formula)
+    lenses = [formula, *formulas.values(), sets, others]
+    assert wrong(lenses, every_grid(lenses, TEXTS)) == []
+
+
+@pytest.mark.slow
+def test_only_the_columns_that_are_asked_for_are_answered(formula):
+    some = [["h2", "y"], ["c1@-1", "x", "h2", "l1", "f1", "y"], None, ["nothing"], ["h2"]]
+    more = {"text": f"{TEXTS[0]} dog", "previous": TEXTS[0], "have": 8}
+    asked: list[Asked] = [
+        (0, "api/grid", {**question, "columns": columns, "semantic": semantic})
+        for columns in some
+        for semantic in formula.semantics
+        for question in ({"text": TEXTS[0]}, more)
+    ]
+    assert wrong([formula], asked) == []
+    rows = of_python(formula, asked[0][2])["rows"]
+    assert sum(state is not None for state in rows[0]) == 2
+
+
+@pytest.mark.slow
+def test_grids_of_bundled_runs_are_those_of_python():
+    waves, tags, news = (opened(run_at(n)) for n in ("waves", "english-tags", "english-news"))
+    asked = every_grid([waves], ["0.1 0.5 0.9 1.2 0.3 -0.4 -1", "1"])
+    asked += every_grid([tags], ["the old teacher sees zebras ."], 1)
+    asked += every_grid([news], ["`` we stand in solidarity"], 2)
+    assert wrong([waves, tags, news], asked) == []
+
+
+MODULES = {
+    "gru": LanguageModel(cell=nn.GRU, num_layers=2),
+    "relu": LanguageModel(cell=nn.RNN, nonlinearity="relu", bias=False),
+    "both": LanguageModel(cell=nn.LSTM, bidirectional=True),
+    "whole": Classifier(),
+}
+
+
+@pytest.mark.slow
+def test_grids_of_users_modules_are_those_of_python():
+    data, lenses = batches(), list[Lens]()
+    for name, module in MODULES.items():
+        pairs = [(x, y[:, -1]) for x, y in data] if name == "whole" else data
+        with torch.random.fork_rng():
+            lenses.append(rnnlens.fit(module.eval(), pairs, WORDS, inputs=WORDS, epochs=1))
+    assert wrong(lenses, every_grid(lenses, ["c d e a b", "a"])) == []
+    assert [sent(lens)["manifest"]["network"]["whole"] for lens in lenses] == [0, 0, 0, 1]
+
+
+class Scaled(LanguageModel):
+    """Does something between its embedding and its recurrent part."""
+
+    def forward(self, words: torch.Tensor) -> Any:
+        return self.readout(self.recurrence(2 * self.embedding(words))[0])
+
+
+class Started(LanguageModel):
+    """Begins with a state of its own."""
+
+    def forward(self, words: torch.Tensor) -> Any:
+        start = torch.full((1, len(words), 9), 0.5)
+        return self.readout(self.recurrence(self.embedding(words), start)[0])
+
+
+class Masked(LanguageModel):
+    """Predicts nothing after a word that it takes for padding."""
+
+    def forward(self, words: torch.Tensor) -> Any:
+        states = self.recurrence(self.embedding(words))[0]
+        return self.readout(states) * (words != 0)[..., None]
+
+
+class Forgetful(LanguageModel):
+    """Shows its states forty words long."""
+
+    def forward(self, words: torch.Tensor) -> Any:
+        near = torch.arange(words.shape[1])[:, None] < 40
+        return self.readout(self.recurrence(self.embedding(words))[0] * near)
+
+
+class Bounded(LanguageModel):
+    """Shortens a row of its embedding when it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding.max_norm = 1.0
+
+
+REFUSED = [
+    (Masked(), (), "its prediction is more than a linear map of h1"),
+    (Forgetful(), (), "its prediction is more than a linear map of h1"),
+    (
+        Bounded(),
+        (),
+        "its embedding has a max_norm, by which torch changes a word's row when it is .*",
+    ),
+    (Turning(flat=False), (), "its prediction is no linear map of one of its states"),
+    (Scaled(), (), "what its recurrent part reads is not just a row of one embedding"),
+    (Started(cell=nn.GRU), (), "its r1 is more than its recurrent cells make of its input"),
+    (
+        LanguageModel(),
+        ["readout"],
+        "its readout is the output of readout, which is no recurrent cell",
+    ),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("module", "kinds", "why"), REFUSED)
+def test_modules_that_compute_more_are_refused_by_name(module, kinds, why):
+    lens = rnnlens.fit(module.eval(), batches(), WORDS, kinds=kinds, epochs=1)
+    with pytest.raises(RnnlensError, match=rf"^{type(module).__name__} cannot .*: {why}; save "):
+        packed(lens, lens.semantics)
+
+
+def test_semantics_that_there_are_not_are_refused(formula):
+    with pytest.raises(RnnlensError, match="no probes for the semantic 'tag'; it has output, inpu"):
+        packed(formula, ["tag"])
+
+
+@pytest.mark.slow
+def test_a_key_costs_one_row(formula):
+    """Typing on at the end of a text, and in its middle, computes what has changed alone."""
+    start = "the dog sees a bird , she said"
+    texts = [start, f"{start} n", f"{start} no", f"{start} now", f"{start} now .", f"{start} now a"]
+    middle = ["a dog sees the bird now", "a dog saw the bird now", "a dog see the bird now"]
+    asked = [
+        {"text": text, "previous": before, "have": 8, "limit": 3}
+        for some in (texts, middle)
+        for before, text in zip(["", *some], some, strict=False)
+    ]
+    typed = answered("typed.mjs", {**sent(formula), "questions": asked})
+    for one, of in zip(typed, asked, strict=True):
+        assert apart(one["gives"], of_python(formula, of)) == ""
+    # One more: the row before the first, which the first shows again.
+    assert [one["computed"] for one in typed] == [4, 3, 0, 1, 1, 1, 3, 2, 2]
+
+
+@pytest.mark.slow
+def test_padding_is_no_word_that_people_type():
+    names = ["<pad>", *WORDS[1:]]
+    lens = rnnlens.fit(Masked().eval(), batches(), names, inputs=names, epochs=1)
+    assert packed(lens, lens.semantics).manifest["name"] == lens.name

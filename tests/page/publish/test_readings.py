@@ -1,0 +1,111 @@
+"""What the published page's engine answers beyond plain grids is what Python answers: edits, two
+texts side by side, labels that are followed, turns, divergences, continuations, who wrote a state.
+"""
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from tests.fixtures import formula_run
+from tests.letters import WORDS as LETTERS
+from tests.letters import Classifier, batches
+from tests.page.publish.asking import Chance, apart, asked_python
+from tests.page.publish.engine import answered
+from tests.page.publish.lenses import of_others, of_sets
+
+import rnnlens
+from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
+from rnnlens.page.publish.pack import packed
+from rnnlens.page.publish.quantised import Tensors
+from rnnlens.reading.source import joined_steps
+from rnnlens.run.folder import Run, run_at
+
+QUESTIONS = 24  # of each lens
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """Lenses are packed in single precision, so that nothing is rounded."""
+    monkeypatch.setattr(Tensors, "half", Tensors.exact)
+
+
+@pytest.fixture
+def lenses(tmp_path):
+    """One of each sort."""
+    formulas = {
+        cell: opened(Run(formula_run(tmp_path / cell, cell, family)))
+        for cell, family in (("lstm", "shared"), ("gru", "linear"), ("rnn", "shared"))
+    }
+    bundled = [opened(run_at(name)) for name in ("english-tags", "brackets", "waves")]
+    pairs = [(words, words[:, 0] % 2) for words, _ in batches(count=4, size=6)]
+    with torch.random.fork_rng():
+        whole = rnnlens.fit(Classifier(labels=2), pairs, ["even", "odd"], inputs=LETTERS, epochs=1)
+    others = [of_sets(formulas["gru"]), of_others(formulas["lstm"]), whole]
+    return [*formulas.values(), *others, *bundled]
+
+
+def asked_engine(lenses: Sequence[Lens], asked: Sequence[tuple[int, str, Any]], wasm: bool) -> Any:
+    """What the engine answers."""
+    packs = [packed(lens, lens.semantics, "fp16") for lens in lenses]
+    sent = [{"manifest": p.manifest, "blob": base64.b64encode(p.blob).decode()} for p in packs]
+    return answered("grids.mjs", {"lenses": sent, "ways": [wasm], "questions": asked})
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("exact")
+def test_readings_are_those_of_python(lenses):
+    asked: list[tuple[int, str, Any]] = []
+    for k, lens in enumerate(lenses):
+        chance = Chance(lens, seed=k)
+        asked += [(k, *chance.question()) for _ in range(QUESTIONS)]
+    answers = asked_engine(lenses, asked, wasm=True)
+    wrong = [
+        (lenses[k].name, path, question, where)
+        for (k, path, question), answer in zip(asked, answers, strict=True)
+        if (where := apart(answer, asked_python(lenses[k], path, question)))
+    ]
+    assert wrong == []
+    every = ("grid", "divergence", "follow", "turns", "written", "continue")
+    outcomes = {(path, *answer) for (_, path, _), answer in zip(asked, answers, strict=True)}
+    assert outcomes == {(f"api/{name}", way) for name in every for way in ("gives", "refuses")}
+
+
+@pytest.mark.slow
+def test_what_is_too_large_and_what_follows_two_texts():
+    """An edit beyond numbers is refused for what it is; after a pair any text is read again."""
+    lenses = [opened(run_at(name)) for name in ("brackets", "waves")]
+    grids: list[tuple[int, str, Any]] = [
+        (0, "api/grid", {"text": "( [ ]", "edits": [edit]})
+        for edit in ("h1@2=1e30", "c1@2=1e38", "x@2=1e37", "c1@2*1e38", "h1@2=2")
+    ]
+    after = {"text": "1 2 3", "previous": "1 2 3 {4|5}", "have": 3}
+    beyond = {"text": "1 2 3", "first": 9, "labels": [lenses[1].labels[0]]}
+    asked = [*grids, (1, "api/grid", after), (1, "api/follow", beyond)]
+    answers = asked_engine(lenses, asked, wasm=True)
+    right = [asked_python(lenses[k], path, question) for k, path, question in asked]
+    assert [apart(*both) for both in zip(answers, right, strict=True)] == [""] * len(asked)
+    assert "make the edit smaller" in answers[0]["refuses"]
+    assert len(answers[5]["gives"]["rows"]) == 3
+    assert answers[6]["gives"]["rows"] == []
+
+
+@pytest.mark.slow
+def test_a_file_holds_one_run(formula):
+    there = {"text": "the dog"}
+    asked = [
+        (0, "api/grid", {**there, "run": "other"}),
+        (0, "api/turns", {**there, "beside": "it's"}),
+    ]
+    refused = [answer["refuses"] for answer in asked_engine([formula], asked, wasm=False)]
+    assert refused == [
+        "no run is called 'other'; there is formula",
+        'no run is called "it\'s"; there is formula',
+    ]
+    both = {**there, "beside": "formula"}  # itself
+    (answer,) = asked_engine([formula], [(0, "api/grid", both)], wasm=False)
+    steps = formula.steps("the dog", beside=formula)
+    assert apart(answer["gives"], json.loads(json.dumps(joined_steps(steps)))) == ""

@@ -1,0 +1,175 @@
+"""What is really sent, held to the schema field by field: none that it lacks, none too few."""
+
+import json
+import re
+
+import pytest
+from pydantic import ValidationError
+from starlette.testclient import TestClient
+
+from rnnlens.draw.saving import Look, drawn
+from rnnlens.page.serve import api, views
+from rnnlens.page.serve.app import application
+from rnnlens.page.serve.measured import Accuracy
+
+TEXTS = ("", "the dog", "the dog sees 3 zyzzyva . " * 12)
+
+
+@pytest.fixture(scope="module")
+def client(formula, formulas):
+    lenses = {"formula": formula, **formulas}
+    return TestClient(application(lenses), base_url="http://127.0.0.1")
+
+
+def held_to(model, answer):
+    """Strict: numbers are numbers, and extra fields are refused as missing ones are."""
+    return model.model_validate_json(answer, strict=True)
+
+
+def test_runs(client):
+    held_to(api.Runs, client.get("/api/runs").content)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("run", ["formula", "gru", "rnn", "bare"])
+def test_grids(client, run, text):
+    answer = client.post("/api/grid", json={"run": run, "text": text, "limit": 200})
+    grid = held_to(api.Grid, answer.content)
+    assert len(grid.rows) == len(grid.words)
+    assert all(len(row) == len(grid.columns) for row in grid.rows)
+
+
+def test_grids_of_other_semantics_and_later_rows(client):
+    asked = {"text": TEXTS[-1], "semantic": "input", "previous": TEXTS[-1], "have": 3, "limit": 2}
+    assert held_to(api.Grid, client.post("/api/grid", json=asked).content).from_ == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("run", ["formula", "gru", "bare"])
+def test_followed_labels_and_turns(client, run, text):
+    asked = {"run": run, "text": text, "limit": 200}
+    grid = held_to(api.Grid, client.post("/api/grid", json=asked).content)
+    for against in ([], ["dogs"]):
+        wanted = {**asked, "labels": ["dog"], "against": against}
+        followed = held_to(api.Followed, client.post("/api/follow", json=wanted).content)
+        assert [len(row) for row in followed.rows] == [len(grid.columns)] * len(grid.words)
+    turns = held_to(api.Turns, client.post("/api/turns", json=asked).content)
+    assert len(turns.rows) == len(grid.words)
+    assert all(len(row.edges) == len(grid.edges) for row in turns.rows)
+    assert all(len(row.above) == len(grid.columns) for row in turns.rows)
+
+
+def test_divergences_accuracy_and_problems(client):
+    pin = {"column": "h2", "row": 0}
+    pairs = [{"a": pin, "b": pin}, {"a": pin, "b": {**pin, "column": "x"}}]
+    asked = client.post("/api/divergence", json={"text": "the dog", "pairs": pairs})
+    assert len(held_to(api.Divergences, asked.content).bits) == 2
+    held_to(Accuracy, client.get("/api/accuracy").content)
+    for refused in (client.get("/no"), client.post("/api/grid", json={"texts": 1})):
+        held_to(api.Problem, refused.content)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        Look(),
+        Look(kinds="all", bars=5),
+        Look(kinds=["h2", "c1@-1"], density="compact", symbols=True),
+    ],
+)
+def test_saved_pages(formula, look):
+    page = drawn(formula.grid("the dog sees"), ".html", look).decode()
+    (embedded,) = re.findall(r'<script type="application/json" id="embedded">(.*?)</script>', page)
+    assert held_to(views.SavedPage, embedded).view.bars == look.bars
+
+
+def test_a_field_too_many_or_too_few_is_noticed(formula):
+    grid = json.loads(json.dumps(formula.grid("the dog")))
+    held_to(api.Grid, json.dumps(grid))
+    for change in (
+        lambda state: state.update(more=1),
+        lambda state: state.pop("entropy"),
+        lambda state: state.update(share=1.5),
+        lambda state: state["top"][0].append(1),
+        lambda state: state.update(wanted=["the", 0.5, 0]),
+    ):
+        spoilt = json.loads(json.dumps(grid))
+        change(spoilt["rows"][1][2])
+        with pytest.raises(ValidationError, match=r"rows\.1\.2"):
+            held_to(api.Grid, json.dumps(spoilt))
+
+
+@pytest.mark.slow
+def test_edited_grids_what_wrote_a_state_and_how_it_goes_on(client, formula):
+    edits = ["c1@2=0", "l2@3+0.5:dog"]
+    for text in TEXTS[1:]:
+        asked = {"text": text, "edits": edits[: len(text.split()) - 1], "limit": 200}
+        grid = held_to(api.Grid, client.post("/api/grid", json=asked).content)
+        assert grid.edits == asked["edits"]
+        assert [len(row) for row in grid.changes] == [len(row) for row in grid.rows]
+        assert {change.bits for change in grid.changes[0]} == {0}
+        assert max(row[-1].bits for row in grid.changes) > 0
+        followed = client.post("/api/follow", json={**asked, "labels": ["dog"]}).json()["rows"]
+        expected = formula(text, edits=asked["edits"]).follow("dog").to_json()["rows"]
+        assert followed == expected
+        turns = client.post("/api/turns", json=asked).json()
+        assert turns != client.post("/api/turns", json={**asked, "edits": []}).json()
+    ends = [{"column": "y", "row": 1, "edits": some} for some in ([], ["c1@2=0"])]
+    pairs = [{"a": ends[0], "b": ends[1]}, {"a": ends[1], "b": ends[1]}]
+    bits = client.post("/api/divergence", json={"text": "the dog", "pairs": pairs}).json()["bits"]
+    assert bits[0] > bits[1] == 0
+    for column in ("c2", "f1", "y"):
+        state = {"text": "the dog sees", "column": column, "row": 2, "labels": ["dog"]}
+        held_to(api.Written, client.post("/api/written", json=state).content)
+    words = client.post("/api/continue", json={"text": "the dog", "edits": ["c2@2*9"], "words": 4})
+    continued = held_to(api.Continued, words.content)
+    assert len(continued.before) == len(continued.after) == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "said"),
+    [
+        ("grid", {"edits": ["c9@1=0"]}, "'c9' is no kind that could be edited"),
+        ("grid", {"edits": ["c1@9=0"]}, "c1@9=0 is about word 9"),
+        ("grid", {"edits": ["c1"]}, "'c1' is no edit"),
+        ("written", {"column": "y", "row": 0, "labels": ["a"], "against": ["a"]}, "'a' cannot"),
+        ("written", {"column": "y", "row": 9}, "there is no row 9"),
+        ("continue", {"words": 201}, "words: "),
+    ],
+)
+def test_edits_and_states_that_there_are_not(client, path, asked, said):
+    answer = client.post(f"/api/{path}", json={"text": "the dog", **asked})
+    assert answer.status_code in (400, 422)
+    assert held_to(api.Problem, answer.content).error.startswith(said)
+
+
+def test_edits_that_cannot_be_made_are_left_out_and_said_where_that_is_asked_for(client):
+    edits = [
+        "c9@1=0",
+        "c1@2=0",
+        "c1@9=0",
+        "c1",
+        "c1@1=freeze",
+        "l1@1=@9",
+        "c2@2+nowhere",
+        "l2@1*0.5",
+    ]
+    asked = {"text": "the dog", "edits": edits, "lenient": True}
+    grid = held_to(api.Grid, client.post("/api/grid", json=asked).content)
+    assert grid.edits == ["c1@2=0", "l2@1*0.5"]
+    assert len(grid.dropped) == 6
+    exact = client.post("/api/grid", json={"text": "the dog", "edits": grid.edits}).json()
+    assert exact["rows"] == [[state.model_dump(mode="json") for state in row] for row in grid.rows]
+    assert exact["dropped"] == []
+    none = client.post("/api/grid", json={**asked, "edits": ["c9@1=0"]}).json()
+    assert none["edits"] == none["changes"] == []
+
+
+def test_a_figure_has_the_edits_of_its_grid(client):
+    asked = {"text": "the dog sees", "rows": "2-3", "labels": ["dog"], "edits": ["c1@2=0"]}
+    plain, edited = (
+        client.post("/api/figure", json={**asked, "edits": edits}).json()["data"]
+        for edits in ([], asked["edits"])
+    )
+    assert edited != plain

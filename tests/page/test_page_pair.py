@@ -1,0 +1,102 @@
+"""Two texts and two runs side by side in the page; checkpoints by a slider."""
+
+import re
+import shutil
+
+import pytest
+from playwright.sync_api import expect
+from tests.page.test_page_access import findings
+
+from rnnlens.run.checkpoints import Keeper
+from rnnlens.run.folder import Run
+
+TEXT = "the old dog {sees|saw} a {small|} bird"
+FIRST, SECOND = "the old dog sees a small bird", "the old dog saw a bird"
+LINK = "#text=the+old+dog+%7Bsees%7Csaw%7D+a+%7Bsmall%7C%7D+bird"
+
+
+def test_a_minimal_pair_is_typed_looked_at_and_left_again(look):
+    screen = look("#text=the+old+dog", quiet=False)  # a console tells of what is refused
+    screen.drawn(3)
+    screen.page.fill("#text", "the old dog {sees")
+    expect(screen.find(".note.problem")).to_contain_text("the brace in '{sees' is not closed")
+    screen.write(TEXT, 12)
+    expect(screen.find(".note.problem")).to_be_hidden()
+    words = screen.words()
+    assert words == [
+        "the", "old", "dog", "dog", "sees", "saw, unknown word", "a", "a", "small", "no word",
+        "bird", "bird",
+    ]  # fmt: skip
+    expect(screen.find(".sides .side")).to_have_text([FIRST, SECOND])
+    expect(screen.page).to_have_url(re.compile(re.escape(LINK)))
+    grid = screen.ask("api/grid", {"text": TEXT})
+    told = screen.find(".row[aria-rowindex='7'] .state").last.get_attribute("aria-label") or ""
+    bits = grid["changes"][5][-1]["bits"]
+    apart = f"{bits:.2f} bits from" if bits >= 0.0005 else "as in"
+    assert f"{apart} the first text, which says" in told
+    screen.point(6, "output state, layer 2")  # the first `a`, which follows the first text alone
+    detail = screen.find(".detail")
+    expect(detail).to_contain_text("after a")
+    expect(detail).to_contain_text("the second text, which says")
+    assert {row for row, _ in screen.rings("feeds")} <= {6, 4}
+    screen.pin(7, "output state, layer 2")
+    expect(screen.page).to_have_url(re.compile(r"pin=h2:5/+the\+old\+dog\+saw\+a\+bird"))
+    screen.page.get_by_role("button", name="swap").click()
+    expect(screen.find("#text")).to_have_value("the old dog {saw|sees} a {|small} bird")
+    expect(screen.find(".sides .side")).to_have_text([SECOND, FIRST])
+    screen.page.get_by_role("button", name="only the first").click()
+    expect(screen.find("#text")).to_have_value(SECOND)
+    screen.drawn(6)
+    expect(screen.find(".sides")).to_be_hidden()
+    expect(screen.page).to_have_url(re.compile("text=the[+]old[+]dog[+]saw[+]a[+]bird"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_link_shows_two_texts_and_axe_finds_nothing_serious(look, scheme):
+    screen = look(f"{LINK}&at=h2:6", color_scheme=scheme)
+    screen.drawn(12)
+    expect(screen.find(".detail")).to_contain_text("the first text, which says")
+    assert findings(screen) == []
+    assert screen.find(".bracket").count() == 10
+    screen.page.get_by_role("button", name="turns").click()
+    screen.page.fill(".follow", "a")
+    expect(screen.find(".row[aria-rowindex='7'] .number").first).to_contain_text("%")
+    expect(screen.find(".turning h3")).to_contain_text("Largest turns")
+    assert findings(screen) == []
+    lines = screen.find(".row[aria-rowindex='4'] .state").last.locator("polyline")
+    expect(lines).to_have_count(1)  # from `dog` in the first text, the other is of the second
+    expect(screen.find(".row[aria-rowindex='3'] .state").last.locator("polyline")).to_have_count(2)
+    expect(screen.find(".sides")).to_contain_text("to change a state, take only one of them")
+
+
+def test_two_runs_and_the_checkpoints_of_a_training(look, probed_run, tmp_path, server):
+    path = shutil.copytree(probed_run, tmp_path / "trained")
+    run = Run(path)
+    record = {k: v for k, v in run.record().to_json().items() if k != "metrics"}
+    keeper = Keeper(run, record, (1,))
+    keeper.after_epoch(1, run.network())
+    for name in ("probes.json", "probes.safetensors", "evaluation.json"):
+        shutil.copy(path / name, path / "kept/0001" / name)
+    with server(path, probed_run) as address:
+        screen = look("#text=the+old+dog", at=address)
+        screen.drawn(3)
+        screen.page.get_by_label("beside it").select_option("trained-epoch-1")
+        screen.drawn(6)
+        expect(screen.find(".sides b")).to_have_text("Two runs")
+        assert "beside=trained-epoch-1" in screen.page.url
+        slider = screen.page.get_by_label("training")
+        expect(slider).to_have_attribute("aria-valuetext", re.compile("after epoch 2, perplexity"))
+        screen.page.get_by_label("beside it").select_option("")
+        screen.drawn(3)
+        slider.focus()
+        screen.page.keyboard.press("ArrowLeft")
+        expect(slider).to_have_attribute("aria-valuetext", re.compile("after epoch 1, perplexity"))
+        expect(screen.page).to_have_url(re.compile("run=trained-epoch-1"))
+        screen.settled()
+        expect(slider).to_be_focused()
+        assert findings(screen) == []
+        screen.page.get_by_role("button", name="accuracy").click()
+        expect(screen.find(".accuracy h2").last).to_have_text("When each kind learns")
+        assert findings(screen) == []
+        gone = look("#text=the+old+dog&beside=nowhere", at=address)
+        expect(gone.find(".note.link")).to_contain_text("names run nowhere, which is not served")

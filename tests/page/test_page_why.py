@@ -1,0 +1,164 @@
+"""Why, on the page: states that are edited, and which words have written them."""
+
+import re
+
+from playwright.sync_api import expect
+from tests.page.test_page_access import findings
+
+import rnnlens
+
+TEXT = "the dogs see the old birds"
+VIEW = f"#text={TEXT.replace(' ', '+')}"
+CELL = "cell state, layer 2"
+
+
+def choose(screen, name):
+    """Take a line of the menu that is open."""
+    screen.find(".sheet.whatif").get_by_role("button", name=name, exact=True).click()
+
+
+def test_a_state_is_edited_by_keyboard_marked_linked_and_undone(look, probed_run):
+    screen = look(f"{VIEW}&at=c2:2&follow=birds")
+    screen.drawn(6)
+    lens = rnnlens.load(probed_run)
+    plain, edited = lens(TEXT), lens(TEXT, edits=["c2@2=0"])
+    expect(screen.find(".number")).to_have_count(6 * 12 - 2)
+    before = screen.states()
+    screen.find(".scroller").focus()
+    screen.page.keyboard.press("e")
+    expect(screen.find(".sheet.whatif")).to_be_visible()
+    screen.page.keyboard.press("Enter")  # the first way: zero
+    expect(screen.find(".editline li")).to_have_text(re.compile("c2 after dogs: zero"))
+    screen.settled()
+    expect(screen.find(".scroller")).to_be_focused()
+    now = screen.states()
+    assert now[: len(before) // 6] == before[: len(before) // 6], "rows before stay as they were"
+    bits = (edited - plain)["c2"][1]
+    expect(screen.state(1, CELL)).to_have_attribute(
+        "aria-label", re.compile(rf"edited, {bits:.2f} bits from before")
+    )
+    assert screen.find("rect.edited").count() == 2, "the state, and as previous cell of the next"
+    assert "edit=c2@2=0" in screen.page.url
+    assert screen.page.title().endswith("c2@2=0")
+    points = 100 * (edited - plain).follow("birds")[1, -1]
+    sign = "−" if points < 0 else r"\+"
+    last = screen.find(".row[aria-rowindex='3'] .state").last
+    assert abs(points) >= 0.05
+    expect(last).to_contain_text(re.compile(rf"{sign}{abs(points):.1f}"))
+    expect(last).to_have_attribute("aria-label", re.compile(r"followed [\d<.]+%, was [\d<.]+%"))
+    screen.page.keyboard.press("e")
+    assert findings(screen) == []
+    screen.page.keyboard.press("Escape")
+    screen.find(".editline").get_by_role("button", name="how it goes on").click()
+    goes_on = edited.continuation(12)
+    expect(screen.find(".goeson dd").first).to_have_text(" ".join(goes_on.words))
+    expect(screen.find(".goeson dd").last).to_have_text(" ".join(goes_on.before))
+    screen.find(".editline li button").click()
+    expect(screen.find("rect.edited")).to_have_count(0)
+    expect(screen.find(".editline")).to_be_hidden()
+    assert "edit=" not in screen.page.url
+    screen.page.go_back()
+    expect(screen.find("rect.edited")).to_have_count(2)
+
+
+def test_edits_go_on_with_what_is_typed_and_what_is_dropped_is_said(look, probed_run):
+    screen = look(f"{VIEW}&edit=c2@2=0&edit=l2@6*0.5&edit=q9@1=0", quiet=False)
+    note = screen.find(".note.edits")
+    expect(note).to_contain_text("'q9' is no kind")
+    expect(screen.find(".editline li")).to_have_count(2)
+    screen.write("the dogs see the old")
+    expect(screen.find(".editline li")).to_have_count(1)
+    expect(note).to_contain_text("l2@6*0.5 is about word 6")
+    lens = rnnlens.load(probed_run)
+    edited = lens("the dogs see the old", edits=["c2@2=0"])
+    label, p = edited.json["rows"][4][-1]["top"][0]
+    said = screen.find(".row").nth(4).locator(".state").last.get_attribute("aria-label")
+    percent = f"{p:.0%}" if p >= 0.0995 else f"{p:.1%}"
+    assert f"; {label} {percent}" in said
+    expect(screen.page).to_have_url(re.compile(r"edit=c2@2=0(&|$)"))
+    screen.write("the cats see the old", 5)  # another word of the same row
+    expect(screen.find(".editline li")).to_have_text(re.compile("c2 after cats: zero"))
+
+
+def test_a_state_is_swapped_with_a_pinned_one_and_pushed_towards_a_label(look, probed_run):
+    screen = look(f"{VIEW}&pin=c2:5&pin=c2:2//the+dog+sees&pin=l2:2")
+    screen.drawn(6)
+    screen.point(1, CELL)
+    screen.page.mouse.down(button="right")
+    screen.page.mouse.up(button="right")
+    expect(screen.find(".sheet.whatif")).to_contain_text("swap with that of word 2 of “the dog")
+    choose(screen, "swap with that after old")
+    expect(screen.find(".editline li")).to_have_text(re.compile("c2 after dogs: that after old"))
+    lens = rnnlens.load(probed_run)
+    swapped = lens(TEXT, edits=["c2@2=@5"])
+    pinned = swapped["c2"][4].divergence(swapped["c2"][1])
+    expect(screen.apart(0, "the state in view")).to_contain_text(f"{pinned:.2f} bits")
+    screen.page.keyboard.press("Escape")
+    screen.point(2, CELL)
+    screen.find(".asks").get_by_role("button", name="what if").click()
+    screen.find(".push input").fill("birds")
+    choose(screen, "towards")
+    expect(screen.find(".editline li")).to_have_count(2)
+    assert "edit=c2@2=@5&edit=c2@3%2B1:birds" in screen.page.url
+    pushed = lens(TEXT, edits=["c2@2=@5", "c2@3+birds"])
+    label = pushed["c2"][2].top(1)[0][0]
+    expect(screen.state(2, CELL)).to_have_attribute(
+        "aria-label", re.compile(rf"; {re.escape(label)} ")
+    )
+    screen.find(".editline").get_by_role("button", name="undo all").click()
+    expect(screen.find(".editing")).to_have_count(0)
+
+
+def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probed_run):
+    screen = look(f"{VIEW}&at=y:6", color_scheme="dark")
+    screen.drawn(6)
+    section = screen.find(".writtenby")
+    assert section.locator("table").count() == 0, "only on demand"
+    screen.find(".scroller").focus()
+    screen.page.keyboard.press("w")
+    state = rnnlens.load(probed_run)(TEXT)["y"][5]
+    written = state.written_by()
+    expect(section.locator("tfoot")).to_contain_text(signed(written.difference))
+    assert written.path is not None
+    path = [signed(value) for value in written.path]
+    told = section.locator("tbody tr td:last-child").all_text_contents()
+    assert told == [signed(written.path_rest), *path]
+    heads = [f"{word}, path {part}" for word, part in zip(written.words, path, strict=True)]
+    assert screen.words() == heads
+    assert screen.find(".word .part").count() == 6
+    section.get_by_label("reading").select_option("without this word")
+    expect(section.locator("tfoot")).to_have_count(0)
+    without = [signed(value) for value in written.without]
+    assert section.locator("tbody tr td:last-child").all_text_contents() == without
+    first = section.locator("tbody tr").first.get_attribute("title")
+    assert [line.rpartition(" ")[0] for line in first.splitlines()] == [
+        "stored", "path", "without this word", "through gates",
+    ]  # fmt: skip
+    section.locator("input").fill("see / sees")
+    other = state.written_by("see", against="sees")
+    expect(section).to_contain_text(f"see against sees: {signed(other.difference)}")
+    assert findings(screen) == []
+    screen.point(2, "short-term memory, layer 2")
+    expect(section).to_be_hidden()
+    assert screen.find(".word .part").count() == 0
+
+
+def signed(value):
+    """As the page writes logits."""
+    said = f"{abs(value):.2f}"
+    return said if said == "0.00" else f"{'−' if value < 0 else '+'}{said}"
+
+
+def test_what_is_read_stands_beside_what_is_used(look, probed_run):
+    screen = look(f"{VIEW}&at=f2:2&kinds=all")
+    screen.drawn(6)
+    grid = screen.ask("api/grid", {"text": TEXT})
+    used = {column["id"]: column["used"] for column in grid["columns"]}
+    expect(screen.find(".detail .used")).to_have_text(
+        re.compile(rf"^Readable here, [a-z ]+: {used['f2']:.2f}$")
+    )
+    screen.page.click("text=accuracy")
+    scores = rnnlens.load(probed_run).scores.to_json()["semantics"]["output"]
+    cells = screen.find(".accuracy tbody tr td:nth-last-child(2)").all_text_contents()
+    assert cells == [f"{score['used']['used']:.2f}" for score in scores]
+    expect(screen.find(".accuracy rect.use")).to_have_count(len(scores))

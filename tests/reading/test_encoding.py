@@ -1,0 +1,226 @@
+"""The encoding: worked by hand, and against a naive one in double precision."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.reading import encoding
+from rnnlens.reading.encoding import (
+    Encodings,
+    Palette,
+    among_top,
+    encode,
+    faded,
+    largest,
+    separating,
+    significant,
+)
+
+GREEN, PURPLE, YELLOW = "#00ff00", "#800080", "#ffff00"
+GROUPING = {
+    "colours": {"N": GREEN, "V": PURPLE, "OTHER": YELLOW},
+    "groups": {"a": "N", "b": "V", "c": "N"},
+}
+
+
+def named(count):
+    return ["a", "b", "c", *(f"w{k}" for k in range(count))][:count]
+
+
+def palette(count):
+    return Palette.of(named(count), GROUPING)
+
+
+def spread(count, first):
+    """So many labels: the first ones given, the rest evenly improbable."""
+    rest = (1 - sum(first)) / (count - len(first))
+    return [*first, *[rest] * (count - len(first))]
+
+
+def encoded(p, bars=20, wanted=-1):
+    logits = torch.tensor([p], dtype=torch.float64).log().float()
+    return encode(logits, palette(len(p)), np.array([wanted]), bars)
+
+
+def fade(colour, share):
+    channels = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)]]
+    return faded(np.array(channels, float), np.array([share]))[0]
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [(1.0, "#00ff00"), (0.9, "#19ff19"), (0.5, "#80ff80"), (1 / 3, "#aaffaa"), (0.0, "#ffffff")],
+)
+def test_colours_fade_towards_white(share, expected):
+    assert fade(GREEN, share) == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "first", "share", "expected"),
+    [
+        (30, (0.54, 0.09, 0.27), 0.9, "#19ff19"),  # three take part: a and c are green, b is not
+        (20, (0.45, 0.45), 0.5, "#80ff80"),  # two take part, one of each group
+        (30, (0.3, 0.3, 0.0, 0.3), 1 / 3, "#aaffaa"),  # three take part, one of each group
+    ],
+)
+def test_the_papers_figure(labels, first, share, expected):
+    made = encoded(spread(labels, first))
+    assert made.share[0] == pytest.approx(share, abs=1e-6)
+    assert made.colours(palette(labels)) == [expected]
+
+
+def test_the_dominant_group_is_the_largest_sum_not_the_largest_label():
+    made = encoded(spread(30, (0.3, 0.4, 0.25)), bars=2)
+    assert made.labels.tolist() == [[1, 0]]
+    assert made.probabilities[0].tolist() == pytest.approx([0.4, 0.3])
+    assert made.share.tolist() == pytest.approx([0.55 / 0.95])
+    assert made.colours(palette(30)) == [fade(GREEN, 0.55 / 0.95)]
+
+
+def test_one_label_in_ten_takes_part_and_at_least_one():
+    made = encode(torch.tensor([[1.0, 3.0, 2.0]]), palette(3), np.array([0]), 3)
+    assert made.colours(palette(3)) == [PURPLE]
+    assert made.labels.tolist() == [[1, 2, 0]]
+    assert made.rank.tolist() == [3]
+
+
+def test_entropy_and_outcome_by_hand():
+    made = encoded([0.5, 0.25, 0.125, 0.125], wanted=1)
+    assert made.entropy[0] == pytest.approx(1.75, abs=1e-5)
+    assert (made.came[0], made.rank[0]) == (pytest.approx(0.25), 2)
+    nothing = encoded([0.5, 0.25, 0.125, 0.125], wanted=-1)
+    assert (nothing.came[0], nothing.rank[0]) == (0, 0)
+
+
+def test_labels_equally_probable_stand_in_their_order_and_the_first_take_part():
+    logits = torch.zeros(1, 3000)
+    made = encode(logits, palette(3000), np.array([2999]), 20)
+    assert made.labels.tolist() == [list(range(20))]
+    assert made.rank.tolist() == [1]  # none is more probable
+    assert among_top(logits, 300).nonzero()[:, 1].tolist() == list(range(300))
+    assert made.entropy[0] == pytest.approx(np.log2(3000), abs=1e-4)
+
+
+def test_a_network_that_gives_no_numbers_is_refused():
+    with pytest.raises(RnnlensError, match="too large"):
+        encode(torch.full((1, 30), torch.inf), palette(30), np.array([-1]))
+    one = torch.zeros(2, 30).index_fill_(1, torch.tensor([7]), torch.nan)
+    with pytest.raises(RnnlensError, match="too large"):
+        encode(one, palette(30), np.array([-1, -1]))
+
+
+def test_a_grouping_without_other_is_refused():
+    with pytest.raises(RnnlensError, match="OTHER"):
+        Palette.of(["a"], {"colours": {"N": GREEN}, "groups": {}})
+
+
+@given(st.lists(st.sampled_from(["N", "V", "OTHER"]), min_size=1, max_size=9))
+def test_a_palette_becomes_the_grouping_it_was_made_of(groups):
+    labels = [f"w{k}" for k in range(len(groups))]
+    listed = {label: g for label, g in zip(labels, groups, strict=True) if g != "OTHER"}
+    made = Palette.of(labels, {"colours": GROUPING["colours"], "groups": listed})
+    assert made.grouping(labels) == {"colours": GROUPING["colours"], "groups": listed}
+
+
+def naive(logits, groups, wanted, bars):
+    """By the definitions, one state, in double precision."""
+    x = logits.astype(np.float64)
+    p = np.exp(x - x.max())
+    p /= p.sum()
+    order = sorted(range(len(x)), key=lambda k: (-logits[k], k))
+    sums = [0.0] * 3
+    for k in order[: max(1, math.floor(0.1 * len(x) + 0.5))]:
+        sums[groups[k]] += p[k]
+    entropy = -sum(q * np.log2(q) for q in p if q > 0)
+    rank = 1 + sum(other > logits[wanted] for other in logits)
+    return order[:bars], [p[k] for k in order[:bars]], sums, entropy, p[wanted], rank
+
+
+coarse = st.integers(-12, 12).map(float)  # ties abound
+fine = st.floats(-30, 30, width=32)
+
+
+@given(
+    st.integers(2, 60).flatmap(
+        lambda v: arrays(
+            np.float32, st.tuples(st.integers(1, 4), st.just(v)), elements=fine | coarse
+        )
+    ),
+    st.integers(1, 25),
+    st.integers(0, 59),
+)
+def test_encodings_are_the_naive_ones(x, bars, chosen):
+    wanted = chosen % x.shape[1]
+    colours = palette(x.shape[1])
+    made = encode(torch.from_numpy(x), colours, np.full(len(x), wanted), bars)
+    for row in range(len(x)):
+        labels, values, sums, entropy, came, rank = naive(x[row], colours.group_of, wanted, bars)
+        assert made.labels[row].tolist() == labels
+        assert made.probabilities[row] == pytest.approx(values, rel=1e-4, abs=1e-7)
+        share = max(sums) / sum(sums)
+        assert made.share[row] == pytest.approx(share, rel=1e-4)
+        assert sums[made.group[row]] == pytest.approx(max(sums), rel=1e-4)
+        assert made.entropy[row] == pytest.approx(entropy, abs=1e-3)
+        assert (made.came[row], made.rank[row]) == (pytest.approx(came, rel=1e-4, abs=1e-7), rank)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2048, 6000),
+    st.sampled_from(["normal", "ties", "few values", "spike", "ramp", "constant"]),
+)
+@example(0, 2048, "constant")
+@example(1, 4096, "spike")
+def test_bounds_found_by_counting_separate_exactly(seed, labels, shape):
+    """The fast way of finding the top labels, which only large vocabularies take."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(5, labels)).astype(np.float32)
+    if shape == "ties":
+        x = x.round(1)
+    elif shape == "few values":
+        x = x.round(0)
+    elif shape == "spike":
+        x[:, : labels // 9] += 50
+    elif shape == "ramp":
+        x = np.sort(x, 1)
+    elif shape == "constant":
+        x[:] = 2.5
+    top = math.floor(0.1 * labels + 0.5)
+    bound = separating(x, top)
+    exact = -np.sort(-x, 1)[:, top - 1, None]
+    assert ((x >= bound) == (x >= exact)).all()
+    order = np.argsort(-x, 1, kind="stable")
+    kept = among_top(torch.from_numpy(x), top).numpy().astype(bool)
+    assert kept.sum(1).tolist() == [top] * 5
+    assert np.take_along_axis(kept, order[:, :top], 1).all()
+    assert (largest(x, 20) == order[:, :20]).all()
+
+
+def test_parts_join_in_order():
+    logits = torch.randn(7, 40, generator=torch.Generator().manual_seed(0))
+    wanted = np.arange(7)
+    whole = encode(logits, palette(40), wanted)
+    parts = [encode(logits[a:b], palette(40), wanted[a:b]) for a, b in ((0, 3), (3, 4), (4, 7))]
+    joined = Encodings.join(parts)
+    assert (joined.labels == whole.labels).all()
+    assert joined.share == pytest.approx(whole.share)
+    assert joined.rank.tolist() == whole.rank.tolist()
+
+
+def test_numbers_have_five_digits():
+    given_ = np.array([[0.123456789, 1.0, 0.0, 3.2109876e-12, 12.3456]], np.float32)
+    assert significant(given_) == [[0.12346, 1.0, 0.0, 3.211e-12, 12.346]]
+    assert significant(np.array([1e-305, 1e-299])) == [0.0, 1e-299]
+
+
+@pytest.mark.parametrize("labels", [1, 7, 8, 2039, 2040, 2041, 9000])
+def test_numbers_that_reach_a_bound_are_counted_whatever_their_number(labels):
+    x = np.random.default_rng(labels).normal(size=(3, labels)).astype(np.float32)
+    bounds = np.array([-9, 0, 9], np.float32)
+    assert encoding._count(x, bounds).tolist() == (x >= bounds[:, None]).sum(1).tolist()

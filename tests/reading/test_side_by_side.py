@@ -1,0 +1,292 @@
+"""Two readings side by side: their lines, states and divergences, from one lens or two."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from tests.alike import alike
+from tests.fixtures import formula_run, wave
+
+import rnnlens
+from rnnlens.ask.divergence import jensen_shannon
+from rnnlens.ask.readings import following, turning
+from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.lens.open import opened
+from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.page.notebook import answer
+from rnnlens.page.serve.api import Followed, Grid, Turns
+from rnnlens.page.serve.figures import FigureRequest, figured
+from rnnlens.reading.common import REST
+from rnnlens.reading.source import joined_steps
+from rnnlens.run.folder import Run
+
+TEXT = "the old dog {sees|said} the {very small|} bird now"
+FIRST, SECOND = "the old dog sees the very small bird now", "the old dog said the bird now"
+
+
+def both(lens, text=TEXT, **more):
+    return json.loads(json.dumps(joined_steps(lens.steps(text, **more))))
+
+
+def rows_alike(ours, theirs):
+    """Lines with the same states, gaps in the same places."""
+    assert [row[0]["top"] == [] for row in ours] == [row[0]["top"] == [] for row in theirs]
+    alike(*([row for row in rows if row[0]["top"]] for rows in (ours, theirs)))
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """A run with some other labels, in another order."""
+    path = formula_run(tmp_path_factory.mktemp("other") / "other", "gru")
+    run, labels = Run(path), ["bird", "cat", "the", "dog", "old", "sees", "mouse", "UNK", "NUM"]
+    network = Network(NetworkConfig("gru", width=4, layers=2, embedding=3), len(labels)).eval()
+    for k, weight in enumerate(network.requires_grad_(False).parameters()):
+        weight.copy_(wave(tuple(weight.shape), 1.1, k / 7))
+    for name in ("probes.json", "probes.safetensors"):
+        (path / name).unlink()
+    run.write_vocabulary(Vocabulary(tuple(labels), tuple(range(9, 0, -1))))
+    run.write_model(network)
+    return opened(run)
+
+
+def test_lines_are_of_both_until_the_texts_differ_then_of_each(formula):
+    grid = both(formula)
+    Grid.model_validate(grid)
+    lines = [(line["side"][0], line["row"]) for line in grid["lines"]]
+    assert lines == [
+        ("b", 0), ("b", 1), ("f", 2), ("s", 2), ("f", 3), ("s", 3), ("f", 4), ("s", 4), ("f", 5),
+        ("s", None), ("f", 6), ("s", None), ("f", 7), ("s", 5), ("f", 8), ("s", 6),
+    ]  # fmt: skip
+    assert [line["then"] for line in grid["lines"][2:5]] == ["sees", "said", None]
+    assert [side["text"] for side in grid["sides"]] == [FIRST, SECOND]
+    assert grid["text"] == TEXT
+
+
+def test_each_line_has_the_states_of_its_text(formula):
+    grid, alone = both(formula), [json.loads(json.dumps(formula.grid(t))) for t in (FIRST, SECOND)]
+    for line, word, states in zip(grid["lines"], grid["words"], grid["rows"], strict=True):
+        if line["row"] is None:
+            assert (word["text"], {state["unread"] for state in states}) == ("", {True})
+            continue
+        mine = alone[line["side"] == "second"]
+        assert word == mine["words"][line["row"]]
+        alike([states], [mine["rows"][line["row"]]])
+
+
+def test_the_divergence_is_that_of_a_plain_loop_over_states(formula):
+    found = rnnlens.compare(formula, TEXT)
+    a, b = formula(FIRST), formula(SECOND)
+    for row, (i, j) in enumerate(found.pairs):
+        for k, kind in enumerate(found.kinds):
+            if i is None or j is None:
+                assert np.isnan(found.bits[row, k])
+                continue
+            p, q = (
+                lens.lens.logits(lens.asked(), kind, step).double().softmax(0)
+                for lens, step in ((a, i), (b, j))
+            )
+            assert found.bits[row, k] == pytest.approx(jensen_shannon(p, q), abs=2e-6)
+    drawn = both(formula)
+    for (upper, lower), changes in zip(pairwise(drawn["lines"]), drawn["changes"][1:], strict=True):
+        if lower["side"] != "second" or None in (upper["row"], lower["row"]):
+            assert changes == []
+            continue
+        row = found.pairs.index((upper["row"], lower["row"]))
+        bits = [change["bits"] for change in changes]
+        assert bits == pytest.approx(found.bits[row].tolist(), abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "previous", ["the old dog {sees|said} the", TEXT.removesuffix(" now"), "the old dog", TEXT, "{"]
+)
+def test_whoever_has_the_first_lines_is_sent_the_others(formula, previous):
+    whole = both(formula)
+    have = 0 if previous == "{" else len(both(formula, previous)["rows"])
+    part = both(formula, previous=previous, have=have)
+    assert 0 < part["from"] <= have if have else part["from"] == 0
+    rows_alike(part["rows"], whole["rows"][part["from"] :])
+    bits = [[change["bits"] for row in some["changes"] for change in row] for some in (part, {
+        "changes": whole["changes"][part["from"] :]})]  # fmt: skip
+    assert bits[0] == pytest.approx(bits[1], abs=1e-4)
+    if have and previous != TEXT:
+        before = both(formula, previous)
+        kept = before["rows"][: part["from"]]
+        rows_alike(kept, whole["rows"][: part["from"]])
+
+
+def test_rows_that_edits_changed_are_no_lines_of_two_readings(formula):
+    asked = {"edits": ["l2@2=0"], "previous_edits": ["l2@2=0"], "lenient": True}
+    part, _ = next(formula.steps(TEXT, previous="the old dog", have=3, limit=9, **asked))
+    assert part["from"] <= 1
+    assert part["dropped"]
+
+
+def test_lines_of_two_readings_are_no_rows_of_one(formula):
+    part, _ = next(formula.steps("the old dog", previous=TEXT, have=9, limit=9))
+    assert part["from"] == 0
+    assert len(part["rows"]) == 3
+
+
+@pytest.mark.slow
+def test_a_part_is_the_same_however_it_is_cut(formula):
+    whole = both(formula)
+    for limit in (1, 3):
+        rows: list[object] = []
+        while len(rows) < len(whole["rows"]):
+            rows += both(formula, previous=TEXT, have=len(rows), limit=limit)["rows"]
+        rows_alike(rows, whole["rows"])
+
+
+def test_two_lenses_share_kinds_by_id_and_labels_by_name(formula, other):
+    grid = both(formula, "the dog sees", beside=other)
+    Grid.model_validate(grid)
+    assert [column["id"] for column in grid["columns"]] == ["y"]  # the other has no probes
+    assert [line["side"] for line in grid["lines"]] == ["first", "second"] * 3
+    only = [c.id for c in formula.columns if c.id != "y"]
+    assert grid["notes"][0].startswith(f"only {formula.name} has {', '.join(only[:6])} and ")
+    assert grid["notes"][1] == (
+        f"7 labels are in both; 16 only in {formula.name} and 2 only in other count as one"
+    )
+    found = rnnlens.compare(formula, other, "the dog sees")
+    shared = [label for label in formula.labels if label in other.labels]
+    for step in range(3):
+        p, q = (lens("the dog sees")["y"][step].distribution() for lens in (formula, other))
+        both_of = []
+        for lens, d in ((formula, p), (other, q)):
+            known = [d[lens.labels.index(label)] for label in shared]
+            both_of.append(np.array([*known, 1 - sum(known)]))
+        m = sum(both_of) / 2
+        bits = sum((d * np.log2(d / m)).sum() for d in both_of) / 2
+        assert found["y"][step] == pytest.approx(bits, abs=2e-6)
+    assert REST not in shared
+
+
+def test_kinds_of_another_cell_are_those_that_both_have(formula, formulas):
+    found = rnnlens.compare(formula, formulas["gru"], "the dog sees")
+    assert found.kinds == ("x", "h1", "h2", "y")
+    assert any("only gru has r1, z1" in note for note in found.notes)
+    assert found.to_pandas().shape[0] == 3 * 4
+    first, second = found.json["sides"]
+    assert first["columns"] == []  # the grid's own
+    assert [column["equation"] for column in second["columns"]] == [
+        column.kind.equation for column in formulas["gru"].columns if column.id in found.kinds
+    ]
+
+
+def test_following_and_turning_go_by_lines(formula, formulas):
+    gru = formulas["gru"]
+    for text, beside in ((TEXT, None), ("the dog sees", gru)):
+        grid = both(formula, text, beside=beside)
+        steps = following(formula, text, None, ["dog"], beside=beside)
+        numbers = [row for part, _ in steps for row in part["rows"]]
+        turns = [
+            row for part, _ in turning(formula, text, None, beside=beside) for row in part["rows"]
+        ]
+        Followed.model_validate({"labels": ["dog"], "against": [], "from": 0, "rows": numbers})
+        Turns.model_validate({"from": 0, "rows": turns})
+        ids = [column["id"] for column in grid["columns"]]
+        for line, values, turn in zip(grid["lines"], numbers, turns, strict=True):
+            assert len(turn["edges"]) == len(grid["edges"])
+            if line["row"] is None:
+                assert (values, set(turn["above"])) == ([], {None})
+                continue
+            lens = beside if beside and line["side"] == "second" else formula
+            mine = lens(grid["sides"][line["side"] == "second"]["text"]).follow("dog")
+            expected = [mine[kind][line["row"]] for kind in ids]
+            assert values == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda a, b: a(TEXT), r"holds two texts; compare them: rnnlens.compare\(lens, text\)"),
+        (lambda a, b: a.request(TEXT, None, None), "holds two texts, and this is asked of one"),
+        (lambda a, b: both(a, TEXT, edits=["c1@1=0"]), "edits change one text; take the braces"),
+        (lambda a, b: both(a, "{the|}"), "one of the two texts is empty; give each a word"),
+        (lambda a, b: rnnlens.compare(a, "the dog"), "'the dog' is one text; write two in one"),
+        (lambda a, b: rnnlens.compare(a, b, None), "Lens, Lens cannot be compared; give two grids"),
+        (lambda a, b: both(a, "the dog", semantic="input", beside=b), "no probes for the semantic"),
+        (lambda a, b: both(a, "{the|a} " + "dog " * 2500), "2,501 words are too many"),
+        (
+            lambda a, b: rnnlens.compare(a("the", semantic="input"), a("the")),
+            "one grid asks about 'input', the other about 'output'",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_said(formula, other, ask, said):
+    with pytest.raises(RnnlensError, match=said):
+        ask(formula, other)
+
+
+def test_runs_without_a_common_label_are_refused(formula, tmp_path):
+    path = formula_run(tmp_path / "apart", family="")
+    labels = (*(f"label{k}" for k in range(21)), "NUM", "UNK")
+    Run(path).write_vocabulary(Vocabulary(labels, tuple(range(23, 0, -1))))
+    Run(path).write_model(Run(path).network())
+    with pytest.raises(RnnlensError, match="have no label in common, such as 'the' and 'label0'"):
+        rnnlens.compare(formula, opened(Run(path)), "the dog")
+
+
+@pytest.mark.slow
+def test_runs_of_hardly_a_common_label_are_refused():
+    words, brackets = rnnlens.load("english-news"), rnnlens.load("brackets")
+    assert set(words.labels) & set(brackets.labels) - {"UNK", "NUM"}
+    for pair in ((words, brackets), (brackets, words)):
+        with pytest.raises(RnnlensError, match="have hardly a label in common, such as"):
+            rnnlens.compare(*pair, "( )")
+
+
+def test_two_words_that_are_read_as_one_are_two_lines(formula):
+    grid = both(formula, "the {qwxzz|zzyqx} dog")
+    assert [word["text"] for word in grid["words"]] == ["the", "qwxzz", "zzyqx", "dog"]
+    assert [line["side"] for line in grid["lines"]] == ["both", "first", "second", "both"]
+    assert all(word["unknown"] for word in grid["words"][1:3])
+    assert max(change["bits"] for change in grid["changes"][2]) == 0
+    assert len(both(formula, "the {DOG|dog}")["lines"]) == 2  # read and meant as one
+
+
+def test_a_lens_beside_itself_is_one(formula):
+    assert both(formula, "the dog", beside=formula)["lines"] == []
+
+
+@pytest.mark.slow
+def test_a_comparison_is_drawn_and_saved_like_a_grid(formula, tmp_path):
+    found = rnnlens.compare(formula(FIRST), formula(SECOND))
+    assert found.json["text"] == TEXT
+    assert found.json["lines"] == both(formula)["lines"]
+    for ending in ("svg", "json", "html"):
+        assert found.save(tmp_path / f"two.{ending}", kinds="outputs").stat().st_size > 1000
+    row, kind, before, after = found.groups()[0]
+    assert (formula(FIRST)[kind][row].group, formula(SECOND)[kind][row].group) == (before, after)
+    followed = found.follow("dog")
+    assert [bool(np.isnan(row).all()) for row in followed[:6]] == [False] * 5 + [True]
+    static = found._repr_mimebundle_()[0]["text/html"]
+    assert [line in static for line in ("┌ sees", "└ said", "└ –")] == [True] * 3
+
+
+def test_a_notebook_asks_for_two_readings_like_the_page(formula, formulas):
+    def asked(path, body, beside=None):
+        return json.loads(answer(formula, {"id": 1, "path": path, "body": body}, beside)["answer"])
+
+    assert asked("api/grid", {"text": TEXT})["lines"] == both(formula)["lines"]
+    gru = formulas["gru"]
+    runs = asked("api/grid", {"text": "the dog", "beside": "gru"}, gru)
+    assert [side["run"] for side in runs["sides"]] == ["formula", "gru"]
+    pair = {"column": "h2", "row": 1}, {"column": "h2", "row": 0}
+    body = {"run": "gru", "text": "the dog", "pairs": [{"a": pair[0], "b": pair[1]}]}
+    states = gru("the dog")["h2"]
+    assert asked("api/divergence", body, gru)["bits"] == pytest.approx(
+        [states[1].divergence(states[0])], abs=1e-6
+    )
+
+
+def test_a_figure_of_some_lines_is_drawn_for_the_page(formula, formulas):
+    for text, beside in ((TEXT, None), ("the old dog sees", formulas["gru"])):
+        given = {"text": text, "rows": "3-6", "kinds": ["h2", "y"], "labels": ["dog"]}
+        asked = FigureRequest.model_validate({**given, "pins": ["y:4"]})
+        *_, (drawn, more) = figured(formula, asked, beside)
+        assert (drawn["ending"], more) == ("svg", False)
+        assert drawn["data"].count("<!-- ┌ dog") == 1

@@ -1,0 +1,206 @@
+"""An index that is damaged, half or of something else is refused, and none can be written to."""
+
+import shutil
+from dataclasses import replace
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+from tests.fixtures import formula_probes
+from tests.search.conftest import CPU, builder_of
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import read_json, write_json
+from rnnlens.labels.answers import Answers
+from rnnlens.lens.open import opened
+from rnnlens.run.folder import Run, run_at
+from rnnlens.search import wholeness
+from rnnlens.search.deadline import Deadline
+from rnnlens.search.index import Index
+from rnnlens.search.layout import Manifest
+
+
+@pytest.fixture
+def run(indexed, tmp_path):
+    """A copy to be damaged."""
+    return Run(shutil.copytree(indexed.run.path, tmp_path / "run"))
+
+
+def test_a_run_without_an_index_says_how_to_make_one(run):
+    shutil.rmtree(run.path / "index")
+    with pytest.raises(RnnlensError, match="has no index; make one: rnnlens index"):
+        Index.of(run)
+
+
+def test_what_makes_an_index_elsewhere_is_said(run, tmp_path):
+    with pytest.raises(RnnlensError, match=r"make one: rnnlens index \S+ -o \S+my index'"):
+        Index.of(run, tmp_path / "my index")
+    elsewhere = (run.path / "index").rename(tmp_path / "elsewhere")
+    (elsewhere / "labels.parquet").unlink()
+    with pytest.raises(RnnlensError, match=r"rnnlens index \S+ -o \S+elsewhere --anew"):
+        Index.of(run, elsewhere)
+
+
+def test_half_an_index_is_none(run):
+    (run.path / "index" / "manifest.json").unlink()
+    write_json(run.path / "index" / "making.json", {"identity": "0" * 64})
+    with pytest.raises(RnnlensError, match="is not finished"):
+        Index.of(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "message"),
+    [
+        ("part-00001.parquet", lambda data: data[:-50], r"part-00001.parquet is damaged \(it has"),
+        ("part-00001.parquet", lambda _: None, r"part-00001.parquet is damaged \(it is missing"),
+        ("part-00001.parquet", lambda data: data[:99] + bytes([data[99] ^ 1]) + data[100:],
+         "its SHA-256 is not"),
+        ("labels.parquet", lambda data: data[:-4], "labels.parquet is damaged"),
+        ("manifest.json", lambda data: data.replace(b'"rows": ', b'"rows": 1', 1),
+         "manifest.json is damaged"),
+        ("manifest.json", lambda data: data[:200], "manifest.json is damaged"),
+    ],
+)  # fmt: skip
+def test_files_that_are_cut_or_changed_are_refused(run, name, harm, message):
+    path = run.path / "index" / name
+    data = harm(path.read_bytes())
+    path.unlink() if data is None else path.write_bytes(data)
+    with pytest.raises(RnnlensError, match=message) as error:
+        Index.of(run)
+    assert "--anew" in str(error.value)
+
+
+def test_a_cut_part_of_a_large_index_is_seen_by_its_size(run, monkeypatch):
+    monkeypatch.setattr(wholeness, "_HASHED", 0)  # beyond that much, parts are not hashed
+    Index.of(run)
+    labels = run.path / "index" / "labels.parquet"
+    data = labels.read_bytes()
+    labels.write_bytes(data[:50] + bytes([data[50] ^ 1]) + data[51:])  # always hashed
+    with pytest.raises(RnnlensError, match=r"labels\.parquet is damaged"):
+        Index.of(run)
+    labels.write_bytes(data)
+    path = run.path / "index" / "part-00000.parquet"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(RnnlensError, match=r"part-00000\.parquet is damaged"):
+        Index.of(run)
+
+
+def test_an_index_of_an_older_fit_is_refused(run):
+    network = run.network()
+    probes = formula_probes(network, "linear", ("output",))
+    run.write_probes(probes, {})
+    with pytest.raises(RnnlensError, match="is of another fit of its probes; make it anew"):
+        Index.of(run)
+
+
+def test_an_index_of_another_model_is_refused(run):
+    network = run.network()
+    with torch.no_grad():
+        network.bias.add_(1)
+    run.write_model(network)
+    with pytest.raises(RnnlensError, match="is of another model; make it anew"):
+        Index.of(run)
+
+
+def test_an_index_with_other_groups_is_refused(run):
+    colours = run.colours()
+    colours["groupings"]["coarse"]["groups"]["dog"] = "VERB"
+    run.write_colours(colours)
+    with pytest.raises(RnnlensError, match="is of another grouping of its labels; make it anew"):
+        Index.of(run)
+
+
+def test_kinds_that_differ_in_capitals_only_are_refused(run, corpus_file):
+    lens: Any = opened(run)
+    probes = replace(lens.probes, kinds=("h2", "H2"))
+    builder = builder_of(lens, corpus_file)
+    with pytest.raises(RnnlensError, match="the kinds h2 and H2 differ only in capitals"):
+        replace(builder.subject, probes=probes).contents(builder.texts)
+
+
+FORBIDDEN = {
+    "SELECT * FROM read_csv('/etc/passwd')": "file system operations are disabled",
+    "SELECT * FROM read_text('/etc/passwd')": "file system operations are disabled",
+    "SELECT * FROM glob('/etc/*')": "file system operations are disabled",
+    "SELECT * FROM '/etc/passwd'": "does not exist",
+    "SELECT * FROM index": "mend the SQL",
+    "SELECT * FROM duckdb_settings() WHERE nothing": "mend the SQL",
+    "COPY words TO '/tmp/rnnlens-words.csv'": "only read",
+    "COPY (SELECT 1) TO '{part}'": "only read",
+    "ATTACH '/tmp/rnnlens.db'": "only read",
+    "INSTALL httpfs": "only read",
+    "SET memory_limit = '90GB'": "only read",
+    "DROP VIEW words": "only read",
+    "CREATE TABLE mine AS SELECT 1": "only read",
+    "INSERT INTO labels VALUES (1, 'a', 'b')": "only read",
+    "SELECT 1; DROP VIEW words": "only read",
+    "PRAGMA enable_profiling": "only read",
+    "": "only read",
+    "WITH x AS (DELETE FROM labels RETURNING *) SELECT count(*) FROM x": "mend the SQL",
+    "WITH x AS (INSERT INTO labels VALUES (1, 'a', 'b') RETURNING *) SELECT * FROM x": "mend the",
+    "SELECT tag, tag FROM words": "two columns of the answer are called 'tag'",
+    "SELEC 1": "mend the SQL",
+}
+
+
+def test_sql_reads_the_index_and_nothing_else(run):
+    index = Index.of(run)
+    path = index.folder / index.manifest.parts[0].file
+    before = path.read_bytes()
+    words = ["a python variable that SQL must not see"]  # noqa: F841
+    for sql, message in FORBIDDEN.items():
+        with pytest.raises(RnnlensError, match=message):
+            index.ask(sql.replace("{part}", str(path)), by_user=True)
+    assert path.read_bytes() == before
+    assert index.ask("SELECT count(*) FROM words")[0][0].as_py() == index.manifest.rows
+    assert index.ask("SELECT count(*) FROM labels")[0][0].as_py() == len(index.labels)
+    with pytest.raises(RnnlensError, match=r"took more than 0\.05 seconds"):
+        index.ask("SELECT count(*) FROM range(100000000) a, range(1000000) b", Deadline(0.05))
+    assert index.ask("SELECT 1")[0][0].as_py() == 1  # it goes on answering
+
+
+def test_labels_of_the_same_name_keep_their_numbers(run):
+    path = run.path / "index" / "labels.parquet"
+    table = pq.read_table(path)
+    names = table["label"].to_pylist()
+    names[2] = names[1]
+    pq.write_table(table.set_column(1, "label", [names]), path)
+    index = Index(path.parent, read_json(path.with_name("manifest.json"), Manifest))
+    assert index.labels == names
+    assert index.names.labels[names[1]] == 1
+    assert index.names.labels[names[3]] == 3
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(run, corpus_file, monkeypatch):
+    import errno
+
+    lens: Any = opened(run)
+    builder = builder_of(lens, corpus_file)
+    assert builder.begin(anew=True)
+
+    def full(_handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("rnnlens.base.files.os.fsync", full)
+    with pytest.raises(RnnlensError, match=r"no space left to write .*part-0000.*run the same"):
+        builder.make(CPU)
+    monkeypatch.undo()
+    builder.make(CPU)
+    assert builder.finish().rows == Index.of(run).manifest.rows
+
+
+def test_what_is_no_label_of_the_model_is_not_indexed(run, corpus_file):
+    subject = builder_of(opened(run), corpus_file).subject
+    tag = replace(subject, semantic="tag", probes=None)
+    with pytest.raises(RnnlensError, match="has no probes for the semantic 'tag'"):
+        tag.check()
+    palette = next(iter(subject.palettes.values()))
+    several = replace(palette, answers=Answers(palette.groups, several=True))
+    with pytest.raises(RnnlensError, match="an index holds what states say of the labels that"):
+        replace(subject, palettes={"coarse": several}).check()
+
+
+def test_a_bundled_run_needs_a_corpus_and_a_folder_of_ones_own():
+    with pytest.raises(RnnlensError, match="rnnlens index brackets --corpus CORPUS -o FOLDER"):
+        Index.of(run_at("brackets"))

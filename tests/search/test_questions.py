@@ -1,0 +1,193 @@
+"""Questions to an index, against loops over grids that were written without parser and SQL."""
+
+import os
+import random
+from dataclasses import replace
+
+import pytest
+from tests.fixtures import WORDS
+from tests.search.naive import Questions, facts_of
+from tests.shown import ROOT
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.search.find import found
+from rnnlens.search.grammar import GRAMMAR
+from rnnlens.search.index import Index
+from rnnlens.search.parse import parsed
+from rnnlens.search.tokens import QueryError
+
+COUNT = int(os.environ.get("RNNLENS_QUERIES", "60"))  # 500 for a thorough look
+
+
+@pytest.fixture(scope="module")
+def index(indexed):
+    return Index.of(indexed.run)
+
+
+@pytest.fixture(scope="module")
+def sentences(grids, index):
+    return [facts_of(grid, index.contents.pairs) for grid in grids]
+
+
+@pytest.fixture(scope="module")
+def draw(sentences, index, indexed):
+    palette = next(iter(indexed.palettes.values()))
+    groups = {w: palette.groups[palette.group_of[k]] for k, w in enumerate(indexed.labels)}
+    return Questions(
+        sentences, list(index.contents.kinds), list(index.names.groups), list(indexed.labels),
+        list(index.contents.pairs), WORDS, random.Random(7),
+    ).with_groups(groups)  # fmt: skip
+
+
+def rows(index, question):
+    answer = found(index, question, None)
+    return [(row["sentence"], row["position"]) for row in answer.rows]
+
+
+@pytest.mark.slow
+def test_random_questions_find_what_a_loop_finds(index, sentences, draw):
+    sizes = []
+    for number in range(COUNT):
+        text, holds = draw.condition(number % 4)
+        expected = [(k, t) for k, s in enumerate(sentences) for t in range(len(s)) if holds(s, t)]
+        assert rows(index, text) == expected, text
+        sizes.append(len(expected))
+    every = sum(map(len, sentences))
+    assert sum(0 < size < every for size in sizes) > COUNT / 2  # most tell words apart
+
+
+def test_counts_are_the_counts_of_a_loop(index, sentences):
+    (row,) = found(index, "y rank = 1 count").table.to_pylist()
+    facts = [fact for facts in sentences for fact in facts]
+    hits = [fact for fact in facts if fact["y"]["rank"] == 1]
+    assert row == {"count": len(hits), "words": len(facts), "share": len(hits) / len(facts)}
+    table = found(index, "y rank <= 3 count by word, l2 limit 5").table.to_pylist()
+    assert len(table) == 5
+    for row in table:
+        alike = [
+            f for f in facts if (f["word"], f["l2"]["group"]) == (row["word"], row["l2 group"])
+        ]
+        hits = [fact for fact in alike if (fact["y"]["rank"] or 99) <= 3]
+        assert (row["count"], row["words"]) == (len(hits), len(alike))
+    assert [row["count"] for row in table] == sorted((r["count"] for r in table), reverse=True)
+    labels = found(index, "count by h2 label").table.to_pylist()
+    assert sum(row["count"] for row in labels) == len(facts)
+    tops = {fact["h2"]["top"][0][0] for fact in facts}
+    assert {row["h2 label"] for row in labels} == tops
+    assert found(index, "position = 0 count by split").total == len(sentences)
+
+
+def test_answers_are_sorted_and_limited(index):
+    answer = found(index, "y rank > 1 sort by surprisal desc limit 7")
+    bits = [hit.surprisal or 0.0 for hit in answer]
+    assert len(bits) == 7
+    assert bits == sorted(bits, reverse=True)
+    assert answer.total > 7
+    lowest = found(index, "sort by h2 differs from c2 limit 3").rows
+    assert [row["sorted_by"] for row in lowest] == sorted(row["sorted_by"] for row in lowest)
+    assert found(index, "word = dog limit 2").sql.endswith("LIMIT 2")
+    last = found(index, "sort by surprisal", None).rows[-1]
+    assert last["surprisal"] is None  # what has no number comes last
+
+
+@pytest.mark.parametrize(
+    ("question", "place", "message"),
+    [
+        ("l2 expcts verb", 3, "did you mean expects"),
+        ("l2 expects vreb", 11, "no such group and no label; did you mean VERB"),
+        ('l2 expects "dgo"', 11, "no such label; did you mean dog"),
+        ("l2 expects {dog, birdd}", 17, "no such label; did you mean bird"),
+        ("l9 expects verb", 0, "it is no kind and no word of the grammar; did you mean"),
+        ("l2 agrees with l9", 15, "it is no kind of the index"),
+        ("`l9` expects verb", 0, "it is no kind of the index"),
+        ("l2 differs from x", 3, "the index compares l2 with"),
+        ("l2 differs from s2 > ", 21, "its end"),
+        ("l2 expects verb >", 17, "a number belongs here"),
+        ("(word = dog", 11, "a closing bracket belongs here"),
+        ("word ~ dog", 5, "=, !=, in, like"),
+        ('word = "dog', 7, "texts stand in quotes"),
+        ("word is nuon", 8, "there is no such group"),
+        ("word = dog limit 0", 17, "a number from 1"),
+        ("word = dog limit " + "9" * 5000, 17, "a number from 1 to 999,999,999"),
+        ("l2 differs from l2@-" + "1" * 5000, 3, "the index compares l2 with"),
+        ("surprisal > 1e999", 12, "the number is too large"),
+        ("surprisal > " + "9" * 5000, 12, "the number is too large"),
+        ("word = dog limit many", 17, "a whole number belongs here"),
+        ("within 0 (word = dog)", 7, "a number from 1"),
+        ("word = dog dog", 11, "and, or, count"),
+        ("count by l2 sort by surprisal", 29, "counts are sorted by themselves"),
+        ("count by colour", 9, "count by word, next"),
+        ("surprisal", 9, "one of = !="),
+        ("and word = dog", 0, "no word of the grammar"),
+        ("word in dog", 8, "{ belongs here"),
+        ("word in {dog", 12, ", or } belongs here"),
+        ("not " * 200 + "word = dog", 400, "more than 100 conditions"),
+        ("(" * 200 + "word = dog", 200, "more than 100 conditions"),
+    ],
+)
+def test_a_wrong_question_is_pointed_at(index, question, place, message):
+    with pytest.raises(QueryError, match=r".") as error:
+        found(index, question)
+    assert message in str(error.value)
+    if place < 100:
+        assert error.value.place == place
+        line, caret = error.value.pointed().split("\n")
+        assert (line, caret) == (question, " " * place + "^")
+
+
+def test_bytes_that_are_no_text_are_refused(index):
+    with pytest.raises(QueryError, match="character 8 is no text in UTF-8"):
+        found(index, "word = \udcff")
+    with pytest.raises(RnnlensError, match="character 9 of the SQL is no text in UTF-8"):
+        index.ask("SELECT '\udcff'")
+
+
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [("y rank = 1", 2), ("y came > .1", 2), ("surprisal > 1", 0), ("sort by h2 surprisal", 11),
+     ("word is noun", 5), ("next is noun", 0), ("count by next", 9)],
+)  # fmt: skip
+def test_labels_that_do_not_follow_have_not_come(index, question, place):
+    names = replace(index.names, follows=False)
+    with pytest.raises(QueryError, match="does not tell which came; ask what is said") as error:
+        parsed(question, names)
+    assert error.value.place == place
+    parsed("word is unknown and y expects noun count by y label", names)
+    parsed("word = next and tag in {rank, came}", names)
+
+
+def test_a_question_may_not_be_endless(index):
+    with pytest.raises(RnnlensError, match="is too long"):
+        found(index, "word = dog or " * 2000 + "word = dog")
+
+
+def test_quotes_in_texts_stay_inside_them(index):
+    assert rows(index, """word = "'; DROP VIEW words; --" """) == []
+    assert rows(index, """word = "\\"" """) == rows(index, "word = '\"'") != []
+    assert rows(index, """word like "'%" """) == rows(index, """word = "''" """)
+
+
+def test_percents_and_short_numbers_are_numbers(index):
+    assert (
+        rows(index, "y share > 50%") == rows(index, "y share > .5") == rows(index, "y share > 0.5")
+    )
+
+
+def test_what_differs_without_a_number_differs_by_half_a_bit(index):
+    assert rows(index, "l2 differs from s2") == rows(index, "s2 differs from l2 > .5")
+
+
+def test_every_form_of_the_grammar_is_understood(index):
+    for question in (
+        "", "count", "h2 surprisal > 3", "l2 entropy > s2 entropy", "l2 differs from c2@-1 > .1",
+        "l2 differs from l2@-1 sort by l2 differs from l2@-1 desc", "word not in {dog}",
+        "next is verb and word is unknown", "c2 agrees with l2, s2 on group",
+        "l2 expects dog > 1e-3",
+    ):  # fmt: skip
+        found(index, question).table.to_pylist()
+    assert "KIND expects THING" in GRAMMAR
+
+
+def test_the_documentation_has_the_grammar():
+    page = (ROOT / "docs/corpus-search.md").read_text(encoding="utf-8")
+    assert f"```text\n{GRAMMAR}\n```" in page

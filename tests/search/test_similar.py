@@ -1,0 +1,166 @@
+"""The nearest states of a corpus, against a loop over all of them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tests.fixtures import formula_probes, formula_run
+from tests.search.conftest import CPU, build, builder_of
+
+from rnnlens.ask.divergence import jensen_shannon
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import sha256
+from rnnlens.lens.open import opened
+from rnnlens.run.folder import Run
+from rnnlens.search.find import link_to
+from rnnlens.search.index import Index
+from rnnlens.search.nearest import Kept
+
+TEXT = "the old dogs see a bird"
+
+
+@pytest.fixture(scope="module")
+def state(indexed):
+    return indexed(TEXT)["l2"][3]
+
+
+@pytest.fixture(scope="module")
+def corpus(indexed, grids):
+    """Every l2 of the corpus with its place: the state, standardised, and what it says."""
+    stack = indexed.probes.stacks["output"]
+    k = stack.kinds.index("l2")
+    every = []
+    for number, grid in enumerate(grids):
+        asked = grid.asked()
+        states, _ = indexed.session.read(asked.ids, 0, len(grid))
+        z = stack.prepare(k, states["l2"])[:, : stack.widths[k]].double().numpy()
+        p = indexed.probes.logits("l2", states["l2"]).double().softmax(1)
+        every += [(number, t, z[t], p[t]) for t in range(len(grid))]
+    return every
+
+
+def standardised(lens, state):
+    stack = lens.probes.stacks["output"]
+    k = stack.kinds.index("l2")
+    vector = torch.from_numpy(state.vector())[None]
+    return stack.prepare(k, vector)[0, : stack.widths[k]].double().numpy()
+
+
+def test_the_nearest_by_cosine_are_those_of_a_loop(indexed, grids, state, corpus):
+    mine = standardised(indexed, state)
+    length = np.linalg.norm(mine)
+    distances = [1 - z @ mine / max(1e-12, np.linalg.norm(z)) / length for *_, z, _ in corpus]
+    near = state.similar(5)
+    assert [one.distance for one in near] == pytest.approx(sorted(distances)[:5], abs=2e-3)
+    at = {(number, t): d for (number, t, *_), d in zip(corpus, distances, strict=True)}
+    for one in near:
+        grid = grids[one.sentence]
+        assert one.distance == pytest.approx(at[one.sentence, one.position], abs=2e-3)
+        assert (list(one.words), one.word) == (grid.words, grid.words[one.position])
+        wanted = grid["y"][one.position].wanted
+        assert one.next == (wanted and wanted[0])
+        assert one.link == link_to(grid.text, one.position, "l2")
+
+
+def test_the_nearest_by_divergence_are_those_of_a_loop(state, corpus):
+    mine = torch.from_numpy(state.distribution())
+    distances = [jensen_shannon(mine, p) for *_, p in corpus]
+    near = state.similar(8, by="divergence")
+    assert [one.distance for one in near] == pytest.approx(sorted(distances)[:8], abs=2e-3)
+
+
+def test_a_state_of_the_corpus_is_nearest_to_itself(grids):
+    for by in ("cosine", "divergence"):
+        (one,) = grids[4]["h1"][1].similar(1, by=by)
+        assert one.distance == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_eight_bits_are_nearly_as_good(tmp_path, corpus_file, state, corpus):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file, "int8")
+    near = lens(TEXT)["l2"][3].similar(5)
+    assert [o.distance for o in near] == pytest.approx(
+        [o.distance for o in state.similar(5)], abs=0.02
+    )
+    exact = [o.distance for o in state.similar(5, by="divergence")]
+    near = lens(TEXT)["l2"][3].similar(5, by="divergence")
+    assert [o.distance for o in near] == pytest.approx(exact, abs=0.02)
+
+
+def test_what_cannot_be_compared_is_said(indexed, state, tmp_path, corpus_file):
+    with pytest.raises(RnnlensError, match="cosine or divergence"):
+        state.similar(by="colour")
+    with pytest.raises(RnnlensError, match="count=0"):
+        state.similar(0)
+    with pytest.raises(RnnlensError, match="y is a prediction and has no units"):
+        indexed(TEXT)["y"][0].similar()
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file)
+    with pytest.raises(RnnlensError, match="keeps the states of no kind, not of l2"):
+        lens(TEXT)["l2"][0].similar()
+
+
+def test_a_cut_file_of_states_is_refused(tmp_path, corpus_file):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file, "fp16")
+    path = lens.run.path / "index" / "states-00001.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(RnnlensError, match=r"states-00001.safetensors is damaged"):
+        lens(TEXT)["l2"][0].similar()
+
+
+def test_changed_states_are_refused(tmp_path, corpus_file):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file, "int8")
+    path = lens.run.path / "index" / "states-00001.safetensors"
+    tensors = load_file(path)
+    good = tensors["l2"]
+
+    def refused(message, **changed):
+        save_file({**tensors, **changed}, path)
+        index = Index.of(lens.run)
+        with pytest.raises(RnnlensError, match=message):
+            lens(TEXT)["l2"][0].similar()
+        part = replace(index.manifest.parts[1], states=sha256(path))
+        parts = (index.manifest.parts[0], part, *index.manifest.parts[2:])
+        return replace(index, manifest=replace(index.manifest, parts=parts))
+
+    index = refused("its SHA-256 is not the recorded one", l2=good + 1)
+    Kept(index, "l2", 4)
+    sha = "SHA-256"
+    for changed in ({"l2": good[:, :3]}, {"l2": good.float()}, {"l2/scale": good.float()}):
+        plain = {name: tensor.contiguous() for name, tensor in changed.items()}
+        with pytest.raises(RnnlensError, match="make it anew"):
+            Kept(refused(sha, **plain), "l2", 4)
+
+
+def test_a_lens_of_an_older_fit_refuses_an_index_of_a_newer(tmp_path, corpus_file):
+    run = Run(formula_run(tmp_path / "run"))
+    lens: Any = opened(run)
+    build(lens, corpus_file, "int8", semantic="input")
+    assert lens.find("count").table
+    run.write_probes(formula_probes(run.network(), "linear", ("output",)), {})
+    builder = builder_of(opened(run), corpus_file, "int8")
+    builder.begin(anew=True)
+    builder.make(CPU)
+    builder.finish()
+    for ask in (lambda: lens.find("count"), lens(TEXT)["l2"][0].similar):
+        with pytest.raises(RnnlensError, match="fitted anew after it was opened; start rnnlens v"):
+            ask()
+    assert opened(run)(TEXT)["l2"][0].similar(1)
+
+
+def test_an_index_of_another_semantic(tmp_path, corpus_file):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file, "int8", semantic="input")
+    with pytest.raises(RnnlensError, match="grid is of the semantic output and the index in"):
+        lens(TEXT)["l2"][0].similar(1, by="divergence")
+    for by, semantic in (("cosine", "output"), ("divergence", "input")):
+        (one,) = lens(TEXT, semantic)["l2"][0].similar(1, by=by)
+        assert one.link == link_to(one.text, one.position, "l2", semantic="input")
+    hit = next(iter(lens.find("word = dog")))
+    assert "&semantic=input&at=" in hit.link

@@ -15,7 +15,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.frames import data_frame
 from rnnlens.base.threads import one_thread
 from rnnlens.model.traceable import StateEdit
-from rnnlens.reading.difference import Difference
+from rnnlens.reading.divergence import Difference
 from rnnlens.reading.rows import Request
 from rnnlens.reading.source import GridSource
 

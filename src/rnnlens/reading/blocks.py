@@ -10,7 +10,7 @@ from torch import Tensor
 from rnnlens.base.threads import one_thread
 from rnnlens.labels.colours import OTHER
 from rnnlens.reading.alignment import Beside
-from rnnlens.reading.difference import Difference
+from rnnlens.reading.divergence import Difference
 from rnnlens.reading.encoding import Encodings, encode
 from rnnlens.reading.pairing import Line, Pairing
 from rnnlens.reading.payload import Column, changes_json, labels_json, row_json, states_json

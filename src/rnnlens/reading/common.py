@@ -10,7 +10,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.vocabulary import NUM, UNK
 from rnnlens.labels.answers import Answers
-from rnnlens.reading.difference import Difference, Floats, bits_between
+from rnnlens.reading.divergence import Difference, Floats, bits_between
 from rnnlens.reading.payload import Column
 from rnnlens.reading.source import GridSource
 

@@ -8,7 +8,7 @@ from rnnlens.labels.colours import OTHER
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import TextSide
 from rnnlens.probe.semantics import base, shift
-from rnnlens.reading.difference import Difference
+from rnnlens.reading.divergence import Difference
 from rnnlens.reading.encoding import Encodings, Integers, Palette, significant
 
 FORMAT, VERSION = "rnnlens-grid", 1

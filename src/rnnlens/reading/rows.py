@@ -18,7 +18,7 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece, Probes
 from rnnlens.probe.semantics import of_model, offset
 from rnnlens.reading.changes import TextEdits
-from rnnlens.reading.difference import Difference
+from rnnlens.reading.divergence import Difference
 from rnnlens.reading.encoding import Encodings, Integers, Palette, encode
 from rnnlens.reading.payload import Column
 from rnnlens.reading.prefixes import prefixes

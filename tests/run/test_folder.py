@@ -21,7 +21,9 @@ from rnnlens.probe.probes import Probes
 from rnnlens.run.contents import FORMAT, TRAINED
 from rnnlens.run.folder import Run
 
-RECORD: dict[str, Any] = {"corpus": {}, "network": {}, "training": {}, "status": TRAINED}
+RECORD: dict[str, Any] = {
+    "corpus": {}, "network": {}, "training": {}, "status": TRAINED, "made_by": "train",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -127,6 +129,20 @@ def test_a_missing_run_says_how_to_make_it(tmp_path):
 def test_records_that_cannot_be_read_are_refused(run, text, message):
     (run.path / "run.json").write_text(text)
     with pytest.raises(RnnlensError, match=message):
+        run.record()
+
+
+@pytest.mark.parametrize("command", ["train", "fit"])
+def test_a_record_says_which_command_made_the_run(run, command):
+    """Runs of older versions do not say it: those that were trained have a network."""
+    plain = {"corpus": {"source": "a.txt"}, "status": TRAINED}
+    older = {**plain, "network": {}} if command == "train" else plain
+    for record in (older, {**plain, "made_by": command}):
+        run.write_record(record)
+        assert run.record().made_by == command
+        assert run.record().to_json()["made_by"] == command
+    run.write_record({**plain, "made_by": "hand"})
+    with pytest.raises(RnnlensError, match=r"run\.json is damaged \(made_by"):
         run.record()
 
 

@@ -35,13 +35,13 @@ def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
 def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
     """The model of a run, ready to trace, with the corpus that it was made with."""
     run.check_finished()
-    record = run.record().corpus
-    if not record:
+    record = run.record()
+    if not record.corpus:
         raise RnnlensError(
             f"the run.json of {run.path} names no corpus; of a run that was fitted in Python, "
             "measure it there: lens.evaluate(batches)"
         )
-    if "min_count" not in record:
+    if record.made_by == "fit":
         return _of_batches(run, args)
     network = run.network().to(pick_device(args.device))
     return sentence_dataset(network, encoded_corpus(run, args))

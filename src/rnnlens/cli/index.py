@@ -145,12 +145,12 @@ def _writing(folder: Path) -> Iterator[None]:
 
 def _texts(run: Run, args: argparse.Namespace, subject: Subject) -> Texts:
     """The sentences to be indexed: of the run's corpus, or of another as a whole."""
-    record = run.record().corpus
-    if not record and not args.corpus:
+    record = run.record()
+    if not record.corpus and not args.corpus:
         raise RnnlensError(f"the run.json of {run.path} names no corpus; give one with --corpus")
-    sort = CorpusConfig if "min_count" in record else ReadingConfig
+    sort = CorpusConfig if record.made_by == "train" and record.corpus else ReadingConfig
     config, sha, source = sort(), "", str(args.corpus)
-    if record:
+    if record.corpus:
         source, sha, config = recorded(run, args, sort)
     lowercase = isinstance(config, CorpusConfig) and config.lowercase
     form, tokens = read_tokens(source, config, lowercase=lowercase)

@@ -110,6 +110,7 @@ class Order:
         """What run.json says of how a run is made."""
         return {
             "command": shlex.join(["rnnlens", *words]),
+            "made_by": "train",
             "corpus": {"source": corpus.name, "hash": corpus.hash, **asdict(self.corpus)},
             "network": asdict(self.network),
             "training": asdict(self.training),
@@ -121,7 +122,7 @@ class Order:
 
     def refuse_other(self, run: Run, before: Record) -> None:
         """Refuse to continue a run that was begun with other options."""
-        if before.network is None:
+        if before.made_by == "fit":
             raise RnnlensError(
                 f"{run.path} holds the run of a module of your own; choose another folder with -o"
             )

@@ -48,6 +48,7 @@ class UserRun:
         corpus = Corpus.read(args.corpus, config)
         record: dict[str, Any] = {
             "command": shlex.join(["rnnlens", *args.words]),
+            "made_by": "fit",
             "corpus": {"source": corpus.name, "hash": corpus.hash, **asdict(config)},
         }
         before = run.record() if run.exists() else None
@@ -102,7 +103,7 @@ class UserRun:
 def _refuse_other(run: Run, corpus: Mapping[str, Any], user: UserModel) -> None:
     """Refuse to continue a run of another corpus, other options or other weights."""
     before = run.record()
-    if before.network is not None:
+    if before.made_by == "train":
         raise RnnlensError(f"{run.path} holds a run that was trained; choose another with -o")
     if before.corpus.get("hash") != corpus["hash"]:
         raise RnnlensError(

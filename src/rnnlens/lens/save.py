@@ -42,7 +42,7 @@ def written(
         examples = [session.example(text) for text in session.examples or ()]
         model = model.found_at(factory, session.vocabulary, examples)
     colours = {name: palette.grouping(lens.labels) for name, palette in lens.palettes.items()}
-    record = {"command": "rnnlens.fit", "corpus": {}}
+    record = {"command": "rnnlens.fit", "made_by": "fit", "corpus": {}}
     begun = {**record, "status": COPYING}
     with run.writing():
         keep(run, begun, model, session, {"source": "", "groupings": colours})

@@ -49,6 +49,12 @@ class Record(Strict):
     training: Settings | None = None
     metrics: dict[Name, Any] | None = None  # for people to read
     epoch: Count | None = None  # of a checkpoint that a training has kept
+    #: The command: `train` of a network of ours, `fit` of a user's module.
+    made_by: Literal["train", "fit"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.made_by is None:  # older versions did not say; only trained runs have a network
+            object.__setattr__(self, "made_by", "fit" if self.network is None else "train")
 
     def to_json(self) -> dict[str, Any]:
         """What `Run.write_record` takes."""

@@ -18,8 +18,7 @@ from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.fitting import Fitter
-from rnnlens.probe.recipe import FitConfig
+from rnnlens.probe.fitting import FitConfig, Fitter
 
 LABELS = 14_787
 

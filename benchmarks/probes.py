@@ -20,8 +20,7 @@ from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.fitting import Fitter
-from rnnlens.probe.recipe import FitConfig
+from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.run.folder import Run
 
 CPU = torch.device("cpu")

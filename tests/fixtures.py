@@ -28,8 +28,8 @@ from rnnlens.labels.colours import default_colours
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.spread import Spread
 from rnnlens.run.contents import TRAINED
 from rnnlens.run.folder import Run
 

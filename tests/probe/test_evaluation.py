@@ -1,11 +1,18 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from tests.probe.conftest import dataset_of
+from tests.probe.conftest import LABELS, dataset_of, make_split
 
-from rnnlens.probe.evaluation import evaluate
+from rnnlens.corpus.batches import Split
+from rnnlens.labels.answers import Answers
+from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.probe.data import Sentences
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.evaluation import _answered, model_scores, probe_scores
+from rnnlens.probe.measures import MOST_CONFUSED, Verdicts
 from rnnlens.probe.probes import Probes
 
 
@@ -24,15 +31,15 @@ def probes(network) -> Probes:
 
 
 def measured(probes, network, train, test, **options):
-    return evaluate(probes, dataset_of(network, train=train, test=test), **options)
+    return probe_scores(probes, dataset_of(network, train=train, test=test), **options)
 
 
 def test_the_models_own_classifier_scores_as_the_model(network, probes, train, valid):
     scores = {s.kind: s for s in measured(probes, network, train, valid)}
     assert scores["h2"].ratio == pytest.approx(1, abs=1e-5)
-    assert scores["h2"].divergence == pytest.approx(0, abs=1e-5)
+    assert scores["h2"].kl == pytest.approx(0, abs=1e-5)
     assert (scores["x"].ratio or 0) > 1
-    assert (scores["x"].divergence or 0) > 0
+    assert (scores["x"].kl or 0) > 0
 
 
 def test_scores_agree_with_a_plain_float64_computation(network, probes, train, valid):
@@ -45,7 +52,7 @@ def test_scores_agree_with_a_plain_float64_computation(network, probes, train, v
     assert score.pairs == valid.pairs == len(y)
     assert score.perplexity == pytest.approx(math.exp(-np.log(came).mean()), rel=1e-5)
     assert score.accuracy == pytest.approx((p.argmax(1) == y).mean())
-    assert score.divergence == pytest.approx((own * np.log2(own / p)).sum(1).mean(), rel=1e-4)
+    assert score.kl == pytest.approx((own * np.log2(own / p)).sum(1).mean(), rel=1e-4)
     confidence, right = p.max(1), p.argmax(1) == y
     place = np.minimum((confidence * 15).astype(int), 14)
     gap = sum(abs(confidence[place == b].sum() - right[place == b].sum()) for b in range(15))
@@ -59,3 +66,111 @@ def test_scores_agree_with_a_plain_float64_computation(network, probes, train, v
 def test_a_limit_looks_at_fewer_states(network, probes, train, valid):
     score = next(iter(measured(probes, network, train, valid, states=1)))
     assert 0 < score.pairs <= valid.pairs
+
+
+def labelled(seed: int = 0, of_texts: bool = False) -> Split:
+    split = make_split(60, seed)
+    labels = split.ids % 3
+    if of_texts:
+        labels = labels[split.starts[:-1]].repeat(split.lengths)
+    return Split(split.ids, split.starts, labels)
+
+
+def dataset(split: Split, both: bool = False, of_texts: bool = False) -> Dataset:
+    config = NetworkConfig("gru", 6, tied=False, bidirectional=both)
+    network = Network(config, 3, LABELS).initialise(5).requires_grad_(False)
+    data = {name: Sentences(split, with_lengths=both) for name in ("train", "test")}
+    return Dataset(network, data, 3, reads_labels=False, follows=False, of_texts=of_texts)
+
+
+def test_accuracy_f1_and_confusion_by_hand():
+    answers = Verdicts(4)
+    answers.add(torch.tensor([0, 0, 0]), torch.tensor([0, 1, 0]))
+    answers.add(torch.tensor([1, 2]), torch.tensor([1, 0]))
+    assert answers.accuracy == pytest.approx(3 / 5)
+    # 0: two of three, and one of three said; 1: one, and two said; 2: never; 3 does not occur.
+    assert answers.macro_f1 == pytest.approx((4 / 6 + 2 / 3 + 0) / 3)
+    assert answers.confusion == [[2, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]]
+    assert Verdicts(MOST_CONFUSED + 1).confusion is None
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_tagger_is_asked_at_every_word(both):
+    split = labelled()
+    made = dataset(split, both)
+    right = 0
+    for k in range(len(split)):
+        a, b = split.starts[k], split.starts[k + 1]
+        assert split.labels is not None
+        logits = made.model.trace(torch.from_numpy(split.ids[a:b])[:, None]).logits
+        assert logits is not None
+        right += int((logits[:, 0].argmax(-1) == torch.from_numpy(split.labels[a:b])).sum())
+    found = model_scores(made)
+    assert found.parts["test"]["accuracy"] == pytest.approx(right / len(split.ids))
+    assert found.parts["test"]["pairs"] == len(split.ids)
+    assert found.confusion is not None
+    assert sum(map(sum, found.confusion)) == len(split.ids)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_text_is_answered_once_after_its_last_word_or_by_the_mean(both):
+    split = labelled(of_texts=True)
+    made = dataset(split, both, of_texts=True)
+    right = 0
+    for a, b in zip(split.starts, split.starts[1:], strict=False):
+        assert split.labels is not None
+        logits = made.model.trace(torch.from_numpy(split.ids[a:b])[:, None]).logits
+        assert logits is not None
+        p = logits[:, 0].softmax(-1)
+        right += int((p.mean(0) if both else p[-1]).argmax()) == split.labels[a]
+    found = model_scores(made)
+    assert found.parts["test"]["accuracy"] == pytest.approx(right / len(split))
+    assert found.confusion is not None
+    assert sum(map(sum, found.confusion)) == len(split)
+
+
+def test_a_language_models_answers_are_not_counted(network, train):
+    found = model_scores(dataset_of(network, train=train, test=train))
+    assert set(found.parts["test"]) == {"sentences", "pairs", "perplexity", "unigram"}
+    assert found.confusion is None
+
+
+def test_controls_leave_a_text_one_label_and_exchange_those_of_words():
+    texts = Sentences(labelled(of_texts=True)).shuffled(1).asked
+    assert texts.labels is not None
+    for a, b in zip(texts.starts, texts.starts[1:], strict=False):
+        assert len(set(texts.labels[a:b].tolist())) == 1
+    words, mixed = Sentences(labelled()), Sentences(labelled()).shuffled(1)
+    assert words.asked.labels is not None
+    assert mixed.asked.labels is not None
+    assert sorted(words.asked.labels) == sorted(mixed.asked.labels)
+    assert (words.asked.labels != mixed.asked.labels).any()
+    assert (words.split.ids == mixed.split.ids).all()
+
+
+@pytest.mark.parametrize("semantic", ["output", "output+2", "output-1", "tag", "tag+1", "tag-2"])
+@pytest.mark.parametrize("of", ["words", "texts", "next words"])
+def test_states_with_labels_are_as_many_as_is_said(semantic, of):
+    split = labelled(of_texts=of == "texts")
+    split = replace(split, labels=None) if of == "next words" else split
+    tagged = Sentences(split, tags=split.ids % 2)
+    found = dataset(split)
+    found.splits, found.answers["tag"] = {"test": tagged}, Answers(("a", "b"))
+    if of == "next words":
+        found.follows, found.answers["output"] = True, Answers.numbered(LABELS)
+    stream = found.stream("test", semantic, kinds=("x",))
+    assert sum(len(chunk.labels) for chunk in stream.chunks()) == stream.pairs
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_sequence_without_a_label_is_not_counted(both):
+    data = dataset(labelled(of_texts=True), both, of_texts=True)
+    chunk = next(iter(data.stream("test", "output", kinds=("y",)).chunks()))
+    there = chunk.sequences != 1
+    fewer = replace(chunk, labels=chunk.labels[there], sequences=chunk.sequences[there])
+    logits = torch.randn(len(chunk.labels), 3)
+    labels, answers = _answered(chunk, logits, data)
+    kept = torch.arange(chunk.count) != 1
+    some = _answered(fewer, logits[there], data)
+    assert torch.equal(some[0], labels[kept])
+    assert torch.equal(some[1], answers[kept])

@@ -48,3 +48,10 @@ def test_the_gradient_of_several_labels_is_autograds():
     torch.testing.assert_close(logits[:, :4], wanted)
     assert not logits[:, 4:].any()
     torch.testing.assert_close(nll, loss.mean(1).detach())
+
+
+def test_every_label_counts_once_more_than_it_came():
+    frequencies = (
+        Answers.numbered(len(torch.tensor([5, 2, 0]))).prior(torch.tensor([5, 2, 0])).exp()
+    )
+    assert frequencies.tolist() == pytest.approx([0.6, 0.3, 0.1], rel=1e-12)

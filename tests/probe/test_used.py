@@ -16,8 +16,8 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.evaluate import _use
 from rnnlens.model.traceable import StateEdit
 from rnnlens.page.serve.measured import Use
+from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.spread import Spread
 from rnnlens.probe.used import _Directions, _places, _Pushes, frequent, used
 from rnnlens.run.scores import Scores
 

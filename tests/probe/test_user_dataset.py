@@ -19,7 +19,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.answers import Answers
 from rnnlens.probe.data import Batches, of_batches
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.model_scores import measured
+from rnnlens.probe.evaluation import model_scores
 
 V = 6
 
@@ -111,7 +111,7 @@ def test_perplexities_are_those_of_the_module_and_of_frequencies():
     train, valid = batches(count=6), batches(count=2, seed=5)
     valid[0][1][:, 2:4] = -100
     model = trained(LanguageModel(), train, 2)
-    found = measured(dataset(model, train, valid)).parts
+    found = model_scores(dataset(model, train, valid)).parts
     counts = torch.bincount(torch.cat([t.flatten() for _, t in train]), minlength=V).double() + 1
     for name, data in (("train", train), ("valid", valid)):
         targets = torch.cat([t.flatten() for _, t in data])
@@ -132,7 +132,7 @@ def test_a_module_without_logits_cannot_be_measured():
             return self.recurrence(self.embedding(words))[0]
 
     with pytest.raises(RnnlensError, match=r"logits were not found .* give logits="):
-        measured(dataset(Silent(), batches()))
+        model_scores(dataset(Silent(), batches()))
 
 
 def test_the_classifier_is_a_linear_map_of_a_kind_that_is_there():
@@ -153,7 +153,7 @@ def test_the_states_of_whole_sequences_are_what_is_counted():
     assert found.stream("train", "output").pairs == 3 * 8 * 7
     expected = 7 * np.bincount(np.concatenate([t.numpy() for _, t in data]), minlength=V)
     assert found.counts("output").tolist() == expected.tolist()
-    assert measured(found).parts["train"]["pairs"] == 3 * 8 * 7
+    assert model_scores(found).parts["train"]["pairs"] == 3 * 8 * 7
 
 
 def test_control_labels_of_the_word_just_read_are_others_and_the_module_reads_the_same():

@@ -1,4 +1,4 @@
-"""The one exception rnnlens raises for anything a user can mend."""
+"""What rnnlens raises: one error for anything a user can mend, and a stop that loses nothing."""
 
 
 class RnnlensError(Exception):
@@ -7,3 +7,11 @@ class RnnlensError(Exception):
 
 class RnnlensWarning(UserWarning):
     """Something was left out, and the rest goes on."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal has stopped a job after it was saved; `code` is what a shell expects of that."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__("stopped; what was done is saved")
+        self.code = code

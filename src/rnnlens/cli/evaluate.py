@@ -5,7 +5,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,9 @@ from rnnlens.draw.accuracy import check_figure, write_figure
 from rnnlens.draw.confusion import write_confusion
 from rnnlens.draw.reach import write_reach
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.evaluation import evaluate
-from rnnlens.probe.model_scores import measured
+from rnnlens.probe.evaluation import model_scores, probe_scores
+from rnnlens.probe.fit_loop import FitObserver, fit_probes
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.quietly import fit_quietly
 from rnnlens.probe.used import SENTENCES, used
 from rnnlens.run.checkpoints import kept_runs
 from rnnlens.run.folder import Run
@@ -122,7 +121,7 @@ def measured_checkpoints(run: Run, dataset: Dataset, states: int) -> dict[int, d
     found: dict[int, dict[str, Any]] = {}
     for epoch, kept in kept_runs(run).items():
         test = of_model(dataset, kept.network().to(dataset.device), ["test"])
-        evaluation: dict[str, Any] = {"model": measured(test).parts}
+        evaluation: dict[str, Any] = {"model": model_scores(test).parts}
         if of := kept.probes_hash():
             probes = kept.probes().to(dataset.device)
             evaluation |= {"of": of, "probes": scores(probes, test, states)}
@@ -159,7 +158,7 @@ def evaluation_of(dataset: Dataset, labels: Sequence[str]) -> dict[str, Any]:
                           for name, some in dataset.splits.items()}}  # fmt: skip
     pairs = sum(dataset.stream(name, "output").pairs for name in dataset.splits)
     with Progress(pairs, unit="state", device=dataset.device, title="the model itself") as progress:
-        parts, confusion = measured(dataset, progress.advance)
+        parts, confusion = model_scores(dataset, progress.advance)
     evaluation: dict[str, Any] = {"model": parts}
     if confusion:
         evaluation["confusion"] = {"labels": list(labels), "counts": confusion}
@@ -178,7 +177,9 @@ def scores(probes: Probes, dataset: Dataset, states: int) -> list[dict[str, Any]
         title="probes",
         shorter=(f"--states {fewer}", 1 / 4),
     ) as progress:
-        return [asdict(score) for score in evaluate(probes, dataset, states, progress.advance)]
+        return [
+            score.to_json() for score in probe_scores(probes, dataset, states, progress.advance)
+        ]
 
 
 def add_use(rows: list[dict[str, Any]], probes: Probes, dataset: Dataset) -> None:
@@ -196,7 +197,7 @@ def control(
     """Scores of probes that are fitted to shuffled labels, and so can only memorise."""
     config = replace(run.fit_config(), semantic=",".join(semantics))
     shuffled = dataset.shuffled(config.seed)
-    probes = fit_quietly(shuffled, config, "shuffled ", closed_form=False)
+    probes = fit_probes(shuffled, config, FitObserver("shuffled "), closed_form=False)
     return scores(probes.to(dataset.device), shuffled, states)
 
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from rnnlens.base.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError, Stopped
 from rnnlens.base.files import is_present, remove
 from rnnlens.base.flags import add_flags, add_preset, from_flags
 from rnnlens.base.tensors import digest
@@ -21,13 +22,9 @@ from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.model.train.distributed import Processes, processes
 from rnnlens.model.train.perplexity import perplexity
-from rnnlens.probe.checkpoint import SavedFit, save_fit
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.fitting import Fitter
-from rnnlens.probe.probes import Probes
-from rnnlens.probe.quietly import other_answers
-from rnnlens.probe.recipe import FitConfig
-from rnnlens.probe.semantics import parse
+from rnnlens.probe.fit_loop import FitObserver, SavedFit, fit_probes, save_fit
+from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.run.checkpoints import kept_runs
 from rnnlens.run.folder import Run
 from rnnlens.run.trust import search
@@ -156,26 +153,11 @@ def _check_asked(args: argparse.Namespace) -> None:
 
 
 def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, seconds: float) -> int:
-    identity = json.dumps([run.model_hash(), asdict(config)], sort_keys=True)
-    saved = SavedFit(run.fit_checkpoint, identity) if is_present(run.fit_checkpoint) else None
-    group.any(False)  # no process writes before all have read
-    done = saved.done if saved else {}
-    for semantic in parse(config.semantic):
-        if any(name.startswith(f"{semantic}/") for name in done):
-            continue
-        fitter = Fitter(dataset, semantic, config, group)
-        if saved and saved.semantic == semantic:
-            saved.restore(fitter)
-        if code := _watch(run, fitter, identity, done, seconds):
-            return code
-        done |= fitter.result().tensors(semantic) | {f"{semantic}/counts": fitter.counts}
-        for kind, spread in fitter.spreads.items():
-            done = spread.tensors(kind) | done  # the first semantic's is as good as any
-        if group.first:
-            save_fit(run.fit_checkpoint, identity, done)
-    semantics = parse(config.semantic)
-    answers = other_answers(dataset, semantics)
-    probes = Probes.of(config.probe, dataset.kinds, semantics, dataset.label_count, done, answers)
+    observer = _SavingObserver(run, config, group, seconds)
+    try:
+        probes = fit_probes(dataset, config, observer, group)
+    except Stopped as stop:
+        return stop.code
     if group.first:
         run.write_probes(probes, asdict(config))
         remove(run.fit_checkpoint)
@@ -183,7 +165,34 @@ def _fit(run: Run, dataset: Dataset, config: FitConfig, group: Processes, second
     return 0
 
 
-def _watch(run: Run, fitter: Fitter, identity: str, done: dict[str, Tensor], seconds: float) -> int:
+class _SavingObserver(FitObserver):
+    """Saves a fit into its run, and continues one that was saved there."""
+
+    def __init__(self, run: Run, config: FitConfig, group: Processes, seconds: float) -> None:
+        super().__init__()
+        self.run_, self.group, self.seconds = run, group, seconds
+        self.identity = json.dumps([run.model_hash(), asdict(config)], sort_keys=True)
+        path = run.fit_checkpoint
+        self.saved = SavedFit(path, self.identity) if is_present(path) else None
+        group.any(False)  # no process writes before all have read
+
+    def finished(self) -> dict[str, Tensor]:
+        return self.saved.done if self.saved else {}
+
+    def run(self, fitter: Fitter, done: Mapping[str, Tensor]) -> None:
+        if self.saved and self.saved.semantic == fitter.semantic:
+            self.saved.restore(fitter)
+        if code := _watch(self.run_, fitter, self.identity, done, self.seconds):
+            raise Stopped(code)
+
+    def after_semantic(self, done: Mapping[str, Tensor]) -> None:
+        if self.group.first:
+            save_fit(self.run_.fit_checkpoint, self.identity, done)
+
+
+def _watch(
+    run: Run, fitter: Fitter, identity: str, done: Mapping[str, Tensor], seconds: float
+) -> int:
     """Fit one semantic with progress and checkpoints; the exit code, 0 unless a signal stops it."""
     chunks = fitter.chunks
 

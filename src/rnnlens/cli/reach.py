@@ -8,9 +8,9 @@ from typing import Any
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.progress import Progress
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.evaluation import Score, evaluate
+from rnnlens.probe.evaluation import Score, probe_scores
+from rnnlens.probe.fit_loop import FitObserver, fit_probes
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.quietly import fit_quietly
 from rnnlens.probe.semantics import offset
 from rnnlens.run.folder import Run
 
@@ -54,7 +54,7 @@ def reach(
     scores = _scores(known, dataset, states) if known.stacks else []
     for semantic in missing:
         config = replace(run.fit_config(), semantic=semantic)
-        fitted = fit_quietly(dataset, config, "reach ")
+        fitted = fit_probes(dataset, config, FitObserver("reach "))
         scores += _scores(fitted.to(dataset.device), dataset, states)
     order = {semantic: k for k, semantic in enumerate(semantics)}
     return [
@@ -72,7 +72,7 @@ def _scores(probes: Probes, dataset: Dataset, states: int) -> list[Score]:
     pairs = dataset.stream("test", probes.semantics[0]).pairs
     size = min(states or pairs, pairs) * len(probes.semantics)
     with Progress(size, unit="state", device=dataset.device, title="reach") as progress:
-        return list(evaluate(probes, dataset, states, progress.advance))
+        return list(probe_scores(probes, dataset, states, progress.advance))
 
 
 def reach_table(rows: list[dict[str, Any]]) -> str:

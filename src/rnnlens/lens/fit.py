@@ -17,8 +17,8 @@ from rnnlens.base.threads import threads_for
 from rnnlens.labels.colours import checked
 from rnnlens.lens.lens import Lens
 from rnnlens.model.numbers import written
-from rnnlens.probe.quietly import fit_quietly
-from rnnlens.probe.recipe import FitConfig
+from rnnlens.probe.fit_loop import fit_probes
+from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.study import Study, study
 from rnnlens.reading.encoding import Palette, palettes_of
 from rnnlens.reading.examples import EXAMPLES, LONG, LONG_SERIES
@@ -76,7 +76,7 @@ def fit(
     chosen = None if colours is None else {"own": checked(colours, Path("colours="))}
     with threads_for(max((p.numel() for p in user.module.parameters()), default=0)):
         found = study(user, {"train": train, "valid": held}, names=targets)
-        probes = fit_quietly(found.dataset, config)
+        probes = fit_probes(found.dataset, config)
     vocabulary = found.vocabulary()
     text = found.model.text(vocabulary)
     examples = _examples(found, Session(found.model, text), held[0])

@@ -9,7 +9,7 @@ from rnnlens.lens.grid import Grid
 from rnnlens.lens.save import written
 from rnnlens.page.publish import publish
 from rnnlens.page.publish.quantised import Precision
-from rnnlens.probe.evaluation import Score, evaluate, with_use
+from rnnlens.probe.evaluation import Score, probe_scores, with_use
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.used import used as measured_use
 from rnnlens.reading.edits import Edit, parsed
@@ -129,7 +129,7 @@ class Lens(SideBySide):
             raise RnnlensError(f"{self.name} has no probes; fit them with: rnnlens fit RUN")
         dataset = self.session.dataset(list(data), self.probes.answers)
         probes = self.probes.to(dataset.device)
-        scores = list(evaluate(probes, dataset))
+        scores = list(probe_scores(probes, dataset))
         if used:
             scores = with_use(scores, measured_use(probes, dataset))
         if not self.scores.semantics:

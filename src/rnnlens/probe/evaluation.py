@@ -1,10 +1,12 @@
-"""How good probes are, kind by kind, on data that had no part in fitting them."""
+"""How good a model is, and its probes kind by kind, on data that had no part in fitting them."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
@@ -12,10 +14,9 @@ from rnnlens.labels.answers import Answers
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.dataset import Chunk, Dataset
-from rnnlens.probe.measures import Against, Errors, Measure, Precision
-from rnnlens.probe.prior import prior_nll
+from rnnlens.probe.measures import Against, Errors, Measure, Precision, Verdicts, prior_nll
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.semantics import base, of_model
+from rnnlens.probe.semantics import OUTPUT, base, of_model
 from rnnlens.probe.used import Used
 
 _BINS = 15  # of confidence, for the calibration error
@@ -32,7 +33,7 @@ class Score:
     #: To the model's own perplexity; None where the model predicts another label.
     ratio: float | None
     accuracy: float  #: How often the most probable label is right.
-    divergence: float | None  #: Mean KL divergence of the probe from the model's own, in bits.
+    kl: float | None  #: Mean Kullback-Leibler divergence from the model's own, in bits.
     calibration: float  #: Expected calibration error: mean gap of confidence and accuracy.
     unigram: float  #: Perplexity of the labels' frequencies in training.
     #: How much of what the probe reads the model itself uses; None: not measured.
@@ -41,6 +42,11 @@ class Score:
     error: Against | None = None
     #: Where several labels hold at once: the average precision, mean over the labels.
     precision: Against | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """What evaluation.json holds of it, where `kl` has always been called divergence."""
+        plain = asdict(self) | {"used": self.used.to_json() if self.used else None}
+        return {"divergence" if name == "kl" else name: plain[name] for name in plain}
 
 
 class _Sums:
@@ -53,13 +59,13 @@ class _Sums:
             self.more = Precision(answers) if answers.several else Errors(answers)
         self.nll = torch.zeros((), dtype=torch.float64, device=device)
         self.right = torch.zeros_like(self.nll)
-        self.divergence = torch.zeros_like(self.nll)
+        self.kl = torch.zeros_like(self.nll)
         self.bins = torch.zeros(3, _BINS, dtype=torch.float64, device=device)
 
     def add(
         self, logits: Tensor, chunk: Chunk, model_logits: Tensor | None, y: Tensor | None = None
     ) -> None:
-        """Take in logits (N, V); the divergence is from those of the model.
+        """Take in logits (N, V); `model_logits` are those of the model itself.
 
         `y`: they are the model's own, made of this.
         """
@@ -79,7 +85,7 @@ class _Sums:
         if model_logits is not None:
             model_log_p = self.answers.questions(model_logits, chunk.labels)[0].log_softmax(-1)
             gap = model_log_p - log_p
-            self.divergence += (model_log_p.exp() * gap).sum() / np.log(2)
+            self.kl += (model_log_p.exp() * gap).sum() / np.log(2)
 
     def calibration(self) -> float:
         confidence, right, count = self.bins
@@ -96,7 +102,7 @@ def with_use(scores: Iterable[Score], measured: Iterable[Used]) -> list[Score]:
 
 
 @torch.no_grad()
-def evaluate(
+def probe_scores(
     probes: Probes, dataset: Dataset, states: int = 0, advance: Callable[[int], object] = int
 ) -> Iterator[Score]:
     """Score every kind and semantic on the test split, on at most about `states` states; 0: all.
@@ -141,7 +147,7 @@ def evaluate(
                 perplexity=perplexity(float(total.nll), pairs),
                 ratio=float(np.exp(float(total.nll - model.nll) / pairs)) if model else None,
                 accuracy=float(total.right) / pairs,
-                divergence=float(total.divergence) / pairs if model else None,
+                kl=float(total.kl) / pairs if model else None,
                 calibration=total.calibration(),
                 unigram=perplexity(unigram, pairs),
                 error=_against(Errors, total, model, constant),
@@ -157,3 +163,63 @@ def _against(
                     for sums in (total, constant))  # fmt: skip
     own = model.more.value() if model and model.more else None
     return None if ours is None or theirs is None else Against(ours, own, theirs)
+
+
+class ModelScores(NamedTuple):
+    """What was measured of a model."""
+
+    parts: dict[str, dict[str, float]]  # of each split
+    confusion: list[list[int]] | None  # on the test split, true label by answer; None: not counted
+
+
+@torch.no_grad()
+def model_scores(dataset: Dataset, advance: Callable[[int], object] = int) -> ModelScores:
+    """What a model's own predictions are worth on each split, beside the unigram baseline.
+
+    `advance` is told the number of states after each chunk. A language model's answers are not
+    counted: its labels are thousands, and perplexity is what people compare.
+    """
+    answers, parts = dataset.answers_to(OUTPUT), {}
+    prior, confusion = answers.prior(dataset.counts(OUTPUT)), None
+    counts = not (dataset.follows or answers.several or answers.scale)
+    for name, data in dataset.splits.items():
+        model_nll = unigram_nll = 0.0
+        pairs, verdicts = 0, Verdicts(dataset.label_count) if counts else None
+        for chunk in dataset.stream(name, OUTPUT, kinds=(PREDICTION,)).chunks():
+            logits = dataset.model.predict(chunk.states[PREDICTION])
+            asked = answers.questions(logits, chunk.labels)
+            model_nll += float(F.cross_entropy(*asked, reduction="sum"))
+            unigram_nll += prior_nll(answers, prior, chunk.labels)
+            pairs += chunk.labels.numel()
+            if verdicts:
+                verdicts.add(*_answered(chunk, logits, dataset))
+            advance(len(chunk.labels))
+        parts[name] = {
+            data.unit: len(data.counts),
+            "pairs": pairs,
+            "perplexity": perplexity(model_nll, pairs),
+            "unigram": perplexity(unigram_nll, pairs),
+        }
+        if verdicts:
+            parts[name] |= {"accuracy": verdicts.accuracy, "macro_f1": verdicts.macro_f1}
+            confusion = verdicts.confusion if name == "test" else confusion
+    return ModelScores(parts, confusion)
+
+
+def _answered(chunk: Chunk, logits: Tensor, dataset: Dataset) -> tuple[Tensor, Tensor]:
+    """The true labels of what is asked, and the model's answers.
+
+    Of a whole text the answer is what a model says after the last word. One that reads both ways
+    has read everything at each word, and its answer is the mean of the probabilities there.
+    """
+    if not dataset.of_texts:
+        return chunk.labels, logits.argmax(-1)
+    places = torch.arange(len(logits), device=logits.device)
+    last = places.new_zeros(chunk.count).scatter_reduce_(0, chunk.sequences, places, "amax")
+    if dataset.model.causal:
+        said = logits[last]
+    else:
+        said = logits.new_zeros(chunk.count, logits.shape[1])
+        said.index_add_(0, chunk.sequences, logits.softmax(-1))
+    there = torch.bincount(chunk.sequences, minlength=chunk.count) > 0  # others have no label
+    return chunk.labels[last[there]], said[there].argmax(-1)

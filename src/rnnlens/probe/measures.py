@@ -1,15 +1,17 @@
-"""What people measure of numbers, and of labels that hold or not each by itself."""
+"""What is counted while states are read: errors, precision, right answers, the unigram baseline."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.answers import Answers
 from rnnlens.probe.dataset import Chunk
 
+MOST_CONFUSED = 256  # labels whose confusion is counted pair by pair
 _STEPS = 2000  # of probability, at which precision is looked at
 
 
@@ -78,3 +80,51 @@ class Precision(Measure):
         gained = right[there].diff(dim=1, prepend=torch.zeros(int(there.sum()), 1).double())
         each = (precision * gained).sum(1) / right[there][:, -1]
         return float(each.mean()) if len(each) else 0.0
+
+
+class Verdicts:
+    """Counts of right and wrong answers, label by label."""
+
+    def __init__(self, label_count: int) -> None:
+        self.size = label_count
+        self.right, self.true, self.said = torch.zeros(3, label_count, dtype=torch.int64)
+        self.pairs = torch.zeros(
+            label_count**2 if label_count <= MOST_CONFUSED else 0, dtype=torch.int64
+        )
+
+    def add(self, labels: Tensor, answers: Tensor) -> None:
+        """Take in true labels (N,) and the answers to them."""
+        labels, answers = labels.cpu(), answers.cpu()
+        self.true += torch.bincount(labels, minlength=self.size)
+        self.said += torch.bincount(answers, minlength=self.size)
+        self.right += torch.bincount(labels[labels == answers], minlength=self.size)
+        if len(self.pairs):
+            self.pairs += torch.bincount(labels * self.size + answers, minlength=len(self.pairs))
+
+    @property
+    def accuracy(self) -> float:
+        """How often the answer is right."""
+        return float(self.right.sum() / self.true.sum())
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 of all labels that occur or are answered."""
+        both = (self.true + self.said).double()
+        return float((2 * self.right.double() / both)[both > 0].mean())
+
+    @property
+    def confusion(self) -> list[list[int]] | None:
+        """How often each label (rows) got each answer (columns), where labels are not too many."""
+        if not len(self.pairs):
+            return None
+        rows: list[list[int]] = self.pairs.view(self.size, self.size).tolist()
+        return rows
+
+
+def prior_nll(answers: Answers, prior: Tensor, labels: Tensor) -> float:
+    """The negative log-likelihood of labels, all together, by `answers.prior` of their counts."""
+    labels = labels.cpu()
+    if not answers.several:
+        return -float(prior[labels].sum())
+    logits = prior.expand(len(labels), -1)
+    return float(F.cross_entropy(*answers.questions(logits, labels), reduction="sum"))

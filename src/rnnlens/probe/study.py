@@ -21,8 +21,8 @@ from rnnlens.labels.answers import Scale
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Trace
 from rnnlens.probe import data
-from rnnlens.probe.asked import other_answers, own_answers
 from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.module_answers import other_answers, own_answers
 
 _TRIED = 4  # batches that are compared with the unigram baseline
 _EXACT = 1e-4  # of the axis: how well a number is told at best

@@ -30,9 +30,8 @@ from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
 from rnnlens.model.network import Network
 from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
-from rnnlens.probe.probes import Probes
-from rnnlens.probe.recipe import FitConfig
-from rnnlens.probe.stored import ProbesFile, check_layouts, halved, label_counts
+from rnnlens.probe.fitting import FitConfig
+from rnnlens.probe.probes import Probes, ProbesFile, check_layouts, halved, label_counts
 from rnnlens.run import contents, trust
 from rnnlens.version import __version__
 

@@ -9,7 +9,7 @@ from annotated_types import Ge, Le, MaxLen
 
 from rnnlens.base.files import Count, Name, Sha, Strict, is_present, read_json
 from rnnlens.probe.evaluation import Score
-from rnnlens.probe.model_scores import MOST_CONFUSED
+from rnnlens.probe.measures import MOST_CONFUSED
 from rnnlens.probe.used import Used
 
 _NUMBERS = {  # ours -> evaluation.json's
@@ -155,7 +155,7 @@ class Scores:
         """What was just measured."""
         semantics: dict[str, list[dict[str, Any]]] = {}
         for score in scores:
-            row = {ours: getattr(score, theirs) for ours, theirs in _NUMBERS.items()}
+            row = {ours: getattr(score, ours) for ours in _NUMBERS}
             row |= {name: _plain(getattr(score, name)) for name in _MORE}
             semantics.setdefault(score.semantic, []).append({"kind": score.kind, **row})
         own = next((s.perplexity / s.ratio for s in scores if s.ratio), None)

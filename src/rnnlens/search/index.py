@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import damaged, is_present, read_json
-from rnnlens.probe.stored import ProbesFile
+from rnnlens.probe.probes import ProbesFile
 from rnnlens.reading.notation import escaped
 from rnnlens.run.folder import SHIPPED, Run
 from rnnlens.search.build import MAKING, groups_hash

@@ -1,6 +1,7 @@
-"""A fit's whole state in one file: finished semantics, and the one that is being fitted."""
+"""Fitting probes for every semantic in turn, and the file that an unfinished fit leaves."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,10 +10,73 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Strict, damaged
 from rnnlens.base.flags import as_flag
+from rnnlens.base.progress import Progress
 from rnnlens.base.tensors import check_same, in_range, read_sealed, write_tensors
-from rnnlens.probe.fitting import FitProgress, Fitter
+from rnnlens.model.train.distributed import Processes
+from rnnlens.probe import semantics
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.fitting import FitConfig, FitProgress, Fitter
+from rnnlens.probe.probes import Probes
 
 _REMEDY = "give --anew to fit anew"
+
+
+class FitObserver:
+    """Who a fit reports to: this one shows a bar, keeps nothing, and lets it go on to the end."""
+
+    def __init__(self, title: str = "") -> None:
+        """`title` stands in front of the semantic, beside the bar."""
+        self.title = title
+
+    def finished(self) -> dict[str, Tensor]:
+        """The tensors of the semantics that an earlier fit has finished."""
+        return {}
+
+    def run(self, fitter: Fitter, done: Mapping[str, Tensor]) -> None:  # noqa: ARG002
+        """Fit one semantic to its end; `done` are the tensors of those that are finished."""
+        with Progress(
+            fitter.epochs * fitter.chunks,
+            unit="chunk",
+            device=fitter.device,
+            title=f"{self.title}{fitter.semantic}",
+            shorter=fitter.shorter("{}={}"),
+        ) as progress:
+
+            def advance() -> bool:
+                progress.advance()
+                return False
+
+            fitter.run(advance, lambda: None)
+
+    def after_semantic(self, done: Mapping[str, Tensor]) -> None:
+        """Note that one more semantic is finished."""
+
+
+def fit_probes(
+    dataset: Dataset,
+    config: FitConfig,
+    observer: FitObserver | None = None,
+    processes: Processes | None = None,
+    *,
+    closed_form: bool = True,
+) -> Probes:
+    """Fit probes for every semantic of the configuration; without `closed_form` all of them start
+    from the frequencies of labels.
+    """
+    observer = observer or FitObserver()
+    done, names = observer.finished(), semantics.parse(config.semantic)
+    for semantic in names:
+        if any(name.startswith(f"{semantic}/") for name in done):
+            continue
+        fitter = Fitter(dataset, semantic, config, processes, closed_form=closed_form)
+        observer.run(fitter, done)
+        done |= fitter.result().tensors(semantic) | {f"{semantic}/counts": fitter.counts}
+        for kind, spread in fitter.spreads.items():
+            done = spread.tensors(kind) | done  # the first semantic's is as good as any
+        observer.after_semantic(done)
+    others = {semantics.base(name) for name in names if not semantics.of_model(name)}
+    answers = {name: dataset.answers[name] for name in sorted(others)}
+    return Probes.of(config.probe, dataset.kinds, names, dataset.label_count, done, answers)
 
 
 @dataclass(frozen=True)
@@ -38,7 +102,7 @@ def _state(fitter: Fitter) -> dict[str, Tensor]:
 
 
 def save_fit(
-    path: Path, identity: str, done: dict[str, Tensor], fitter: Fitter | None = None
+    path: Path, identity: str, done: Mapping[str, Tensor], fitter: Fitter | None = None
 ) -> None:
     """Write the finished probes and the fitter that is at work; `identity` tells fits apart."""
     tensors, header = {f"done:{name}": t for name, t in done.items()}, _Header(identity)

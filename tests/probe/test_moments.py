@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.spread import Spread
 
 
 def test_a_covariance_comes_back_from_its_triangle():

@@ -30,8 +30,7 @@ import torch
 
 from rnnlens.base.files import read_json, sha256, write_json
 from rnnlens.cli import main as main_of_rnnlens
-from rnnlens.corpus.corpus import Corpus
-from rnnlens.corpus.reading import read_tokens
+from rnnlens.corpus.corpus import Corpus, read_tokens
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened

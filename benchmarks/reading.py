@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from rnnlens.corpus.corpus import CorpusConfig, load_corpus
-from rnnlens.corpus.read.source import lines
+from rnnlens.corpus.read.text_files import lines
 
 NOISE = 0.05  # share of words that are spelt anew
 REPEATED = 1_000_000  # words

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnlens.cli import main as rnnlens
-from rnnlens.run.contents import TRAINED
 from rnnlens.run.folder import Run
+from rnnlens.run.schema import TRAINED
 
 SHIPPED = Path(__file__).parents[1] / "src/rnnlens/bundled"
 FILES = (

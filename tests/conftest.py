@@ -56,7 +56,7 @@ def trusted(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     shutil.rmtree(folder, ignore_errors=True)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.with_name("cache")))
-    monkeypatch.setattr("rnnlens.run.trust._allowed", set())
+    monkeypatch.setattr("rnnlens.run.trusted_code._allowed", set())
     return folder / "rnnlens" / "trusted"
 
 

@@ -30,8 +30,8 @@ from rnnlens.lens.open import opened
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes import Probes
-from rnnlens.run.contents import TRAINED
 from rnnlens.run.folder import Run
+from rnnlens.run.schema import TRAINED
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = (

@@ -14,7 +14,7 @@ from rnnlens.cli import main, parser
 from rnnlens.cli.evaluate import tables
 from rnnlens.cli.order import Order
 from rnnlens.corpus.read.formats import FORMATS, TABLES, read, recognise
-from rnnlens.corpus.read.labels import Asked
+from rnnlens.corpus.read.task import Asked
 from rnnlens.run.folder import run_at
 
 DOCS = ROOT / "docs"

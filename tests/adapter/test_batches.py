@@ -17,7 +17,7 @@ from rnnlens.corpus.corpus import Corpus
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tokens import SPLITS, collect
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.labels.tags import UNIVERSAL
+from rnnlens.labels.parts_of_speech import UNIVERSAL
 
 LETTERS = Vocabulary.of_user(tuple(WORDS), (1,) * 6, tuple(WORDS))
 TAGS = ("NOUN", "VERB", "DET")

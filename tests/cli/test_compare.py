@@ -6,8 +6,7 @@ import shutil
 
 import pytest
 
-from rnnlens.run.checkpoints import kept_runs
-from rnnlens.run.folder import Run
+from rnnlens.run.folder import Run, kept_runs
 
 
 @pytest.fixture(scope="module")

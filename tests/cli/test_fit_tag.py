@@ -8,7 +8,7 @@ from tests import grammar
 
 import rnnlens
 from rnnlens.cli import main
-from rnnlens.labels.tags import UNIVERSAL
+from rnnlens.labels.parts_of_speech import UNIVERSAL
 from rnnlens.run.folder import Run
 
 CPU = ("--device", "cpu")

@@ -8,7 +8,7 @@ import pytest
 from tests.fixtures import formula_run
 from tests.search.conftest import corpus_text
 
-from rnnlens.base.lock import locked
+from rnnlens.base.files import locked
 from rnnlens.run.folder import bundled
 
 QUESTION = "l2 entropy > 1 and word = dog"

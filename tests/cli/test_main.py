@@ -129,7 +129,7 @@ def test_what_was_left_by_a_command_killed_in_its_last_moment_is_cleared(
     command, corpus_file, tiny, run_copy
 ):
     names = {path.name for path in run_copy.iterdir()}
-    for name in ("checkpoint.safetensors", ".rnnlens.base.lock", ".run.json.rnnlens-1a"):
+    for name in ("checkpoint.safetensors", ".rnnlens.base.files", ".run.json.rnnlens-1a"):
         (run_copy / name).touch()
     assert "is trained already" in command("train", corpus_file, "-o", run_copy, *tiny).out
     assert {path.name for path in run_copy.iterdir()} == names

@@ -10,8 +10,7 @@ from tests import grammar
 
 import rnnlens
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import sha256
-from rnnlens.base.lock import locked
+from rnnlens.base.files import locked, sha256
 from rnnlens.corpus.corpus import Corpus, CorpusConfig
 from rnnlens.model.train import training
 from rnnlens.reading.examples import TEXTS

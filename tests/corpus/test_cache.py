@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rnnlens.corpus import cache, flat, reading
+from rnnlens.corpus import cache, storage
+from rnnlens.corpus import corpus as corpora
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
-from rnnlens.corpus.flat import scratch
 from rnnlens.corpus.read.formats import read
 from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.storage import scratch
 
 LINES = [f"the {a} {b} sees {c} 7" for a in "abcd" for b in "efgh" for c in "ijkl"]
 
@@ -23,8 +24,8 @@ LINES = [f"the {a} {b} sees {c} 7" for a in "abcd" for b in "efgh" for c in "ijk
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if corpora were large and old."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(flat, "SMALL", 0)
-    monkeypatch.setattr(flat, "BLOCK", 100)
+    monkeypatch.setattr(storage, "SMALL", 0)
+    monkeypatch.setattr(storage, "BLOCK", 100)
     monkeypatch.setattr(cache, "SETTLED", -1.0)
 
 
@@ -37,7 +38,7 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         sources.append(Path(source).name)
         return read(source, *how)
 
-    monkeypatch.setattr(reading, "read", noted)
+    monkeypatch.setattr(corpora, "read", noted)
     return sources
 
 
@@ -63,8 +64,8 @@ def test_a_corpus_is_read_once_and_encoded_alike_from_memory_and_disk(
     other = load_corpus(str(source), CorpusConfig(min_count=9, split_seed=4, longest=3))
     assert readings == ["corpus.txt"]
     assert isinstance(first.splits["train"].ids.base, np.memmap)
-    monkeypatch.setattr(flat, "SMALL", 1 << 20)
-    monkeypatch.setattr(flat, "BLOCK", 1 << 20)
+    monkeypatch.setattr(storage, "SMALL", 1 << 20)
+    monkeypatch.setattr(storage, "BLOCK", 1 << 20)
     monkeypatch.setenv("XDG_CACHE_HOME", str(source.parent / "another"))
     small = load_corpus(str(source), CorpusConfig(min_count=1))
     assert contents(first) == contents(again) == contents(small)
@@ -76,9 +77,9 @@ def test_a_corpus_is_read_once_and_encoded_alike_from_memory_and_disk(
 def test_labels_are_found_again(tmp_path, readings):
     path = tmp_path / "stars.tsv"
     path.write_text("".join(f"{k % 3}\ta {'bcd'[k % 3]} text\n" for k in range(60)))
-    corpora = [load_corpus(str(path), CorpusConfig(task="classify", min_count=1)) for _ in "ab"]
-    assert contents(corpora[0]) == contents(corpora[1])
-    first, second = (corpus.splits["valid"].labels for corpus in corpora)
+    both = [load_corpus(str(path), CorpusConfig(task="classify", min_count=1)) for _ in "ab"]
+    assert contents(both[0]) == contents(both[1])
+    first, second = (corpus.splits["valid"].labels for corpus in both)
     assert first is not None
     assert second is not None
     assert first.tolist() == second.tolist()
@@ -141,9 +142,9 @@ def test_what_changes_while_it_is_read_is_not_kept(source, readings, monkeypatch
         yield from read(*how)
         source.write_text("\n".join(LINES[:40]))
 
-    monkeypatch.setattr(reading, "read", slow)
+    monkeypatch.setattr(corpora, "read", slow)
     load_corpus(str(source), CorpusConfig())
-    monkeypatch.setattr(reading, "read", read)
+    monkeypatch.setattr(corpora, "read", read)
     assert not list(scratch().iterdir())
     assert load_corpus(str(source), CorpusConfig()).hash != ""
 

@@ -4,8 +4,8 @@ from itertools import pairwise
 import pytest
 from tests.grammar import conllu, sentences
 
-from rnnlens.corpus.read.conllu import read_conllu
-from rnnlens.labels.tags import UNIVERSAL
+from rnnlens.corpus.read.conll import read_conllu
+from rnnlens.labels.parts_of_speech import UNIVERSAL
 
 PLURAL_PRONOUNS = ("they", "we")
 

@@ -15,7 +15,8 @@ from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, TAG_IDS, ReadingConfig
-from rnnlens.corpus.vocabulary import UNKNOWN, Vocabulary
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.labels.marks import UNKNOWN
 
 LETTERS = Vocabulary.of_user(("x",), (1,), ("<unk>", *"abcdefgh"))
 

@@ -5,7 +5,8 @@ import pytest
 from tests.runfiles import vocabulary_in
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.vocabulary import NUM, UNK, Vocabulary, is_numeral
+from rnnlens.corpus.vocabulary import Vocabulary, is_numeral
+from rnnlens.labels.marks import NUM, UNK
 
 VOCABULARY = Vocabulary(
     labels=("the", UNK, "dog", NUM, "one", "20-year"),

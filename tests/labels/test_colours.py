@@ -17,7 +17,7 @@ from rnnlens.labels.colours import (
     palettes,
     read_colours,
 )
-from rnnlens.labels.tags import UNIVERSAL
+from rnnlens.labels.parts_of_speech import UNIVERSAL
 from rnnlens.run.folder import Run
 
 MINE = {"colours": {"ANIMAL": "#123456"}, "groups": {"dog": "ANIMAL"}}

@@ -93,7 +93,7 @@ def test_a_lens_comes_back_with_the_code_it_names(code, lens, tmp_path):
 
 def test_what_was_not_saved_here_is_not_run_unasked(code, lens, tmp_path, monkeypatch):
     lens.save(tmp_path / "run", "keptcode:same")
-    monkeypatch.setattr("rnnlens.run.trust._allowed", set())  # as in another process
+    monkeypatch.setattr("rnnlens.run.trusted_code._allowed", set())  # as in another process
     again = rnnlens.load(tmp_path / "run")
     close(rows(again, lens.examples()[0]), rows(lens, lens.examples()[0]))
     assert again.scores == lens.scores

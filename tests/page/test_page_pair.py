@@ -7,8 +7,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.page.test_page_access import findings
 
-from rnnlens.run.checkpoints import Keeper
-from rnnlens.run.folder import Run
+from rnnlens.run.folder import Keeper, Run
 
 TEXT = "the old dog {sees|saw} a {small|} bird"
 FIRST, SECOND = "the old dog sees a small bird", "the old dog saw a bird"

@@ -7,7 +7,7 @@ import torch
 from tests.probe.conftest import LABELS, dataset_of, make_split
 
 from rnnlens.corpus.batches import Split
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
@@ -155,9 +155,9 @@ def test_states_with_labels_are_as_many_as_is_said(semantic, of):
     split = replace(split, labels=None) if of == "next words" else split
     tagged = Sentences(split, tags=split.ids % 2)
     found = dataset(split)
-    found.splits, found.answers["tag"] = {"test": tagged}, Answers(("a", "b"))
+    found.splits, found.answers["tag"] = {"test": tagged}, LabelSet(("a", "b"))
     if of == "next words":
-        found.follows, found.answers["output"] = True, Answers.numbered(LABELS)
+        found.follows, found.answers["output"] = True, LabelSet.numbered(LABELS)
     stream = found.stream("test", semantic, kinds=("x",))
     assert sum(len(chunk.labels) for chunk in stream.chunks()) == stream.pairs
 

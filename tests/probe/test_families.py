@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from tests.probe.conftest import dataset_of
 
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.probe.dataset import Chunk
 from rnnlens.probe.families import Linear, Shared
 from rnnlens.probe.moments import Moments, measure
@@ -37,13 +37,13 @@ def moments(stream, kinds):
 
 
 def linear(moments, kinds, network):
-    family = Linear(moments, kinds, Answers.numbered(network.label_count), CPU)
+    family = Linear(moments, kinds, LabelSet.numbered(network.label_count), CPU)
     family.start(network.classifier(), torch.zeros(network.label_count))
     return family
 
 
 def shared(moments, kinds, network, rank=6):
-    family = Shared(moments, kinds, Answers.numbered(network.label_count), CPU, rank)
+    family = Shared(moments, kinds, LabelSet.numbered(network.label_count), CPU, rank)
     family.start(network.classifier(), torch.zeros(network.label_count))
     return family
 

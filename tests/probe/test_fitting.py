@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from tests.probe.conftest import dataset_of
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.probe.fit_loop import SavedFit, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter, Recipe
 from rnnlens.probe.probes import Probes
@@ -73,7 +73,7 @@ def test_fitting_betters_the_start_and_every_kind_beats_the_unigram(network, tra
     assert np.mean(list(end.values())) < np.mean(list(start.values()))
     counts = torch.bincount(torch.from_numpy(train.targets()), minlength=network.label_count)
     unigram = math.exp(
-        -Answers.numbered(len(counts)).prior(counts)[torch.from_numpy(valid.targets())].mean()
+        -LabelSet.numbered(len(counts)).prior(counts)[torch.from_numpy(valid.targets())].mean()
     )
     assert max(end.values()) < unigram
 
@@ -185,7 +185,7 @@ def test_a_semantic_starts_from_its_own_frequencies(network, train, valid):
     )
     stack = fitter.family.stack
     bias = stack.logits(0, torch.eye(stack.map.shape[2])[stack.widths[0]][None])[0]
-    wanted = Answers.numbered(len(fitter.counts)).prior(fitter.counts).float()
+    wanted = LabelSet.numbered(len(fitter.counts)).prior(fitter.counts).float()
     torch.testing.assert_close(bias[: network.label_count], wanted, rtol=1e-4, atol=1e-5)
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rnnlens.labels.answers import Answers, Scale
+from rnnlens.labels.sets import LabelSet, Scale
 from rnnlens.probe.dataset import Chunk
 from rnnlens.probe.kernels import sigmoid_gradient_
 from rnnlens.probe.measures import Errors, Precision
@@ -11,7 +11,7 @@ from rnnlens.probe.measures import Errors, Precision
 
 def test_the_error_is_that_of_each_distributions_mean():
     scale = Scale((0.0, 1.0, 2.0), (0.5, 1.5))
-    errors = Errors(Answers(scale.names, scale=scale))
+    errors = Errors(LabelSet(scale.names, scale=scale))
     values = torch.tensor([0.2, 1.9])
     errors.add(
         torch.tensor([[1.0, 0.0], [0.5, 0.5]]), Chunk({}, torch.tensor([0, 1]), values, 1, values)
@@ -30,7 +30,7 @@ def test_average_precision_is_that_of_a_sorted_list():
     generator = torch.Generator().manual_seed(0)
     p = torch.randperm(300, generator=generator).reshape(100, 3) / 300
     holds = (torch.rand(100, 3, generator=generator) < p).float()
-    precision = Precision(Answers(("a", "b", "c"), several=True))
+    precision = Precision(LabelSet(("a", "b", "c"), several=True))
     for part in (slice(0, 37), slice(37, None)):
         precision.add(p[part], Chunk({}, holds[part], holds[part], 1))
     wanted = [naive(p[:, k], holds[:, k]) for k in range(3)]
@@ -52,6 +52,6 @@ def test_the_gradient_of_several_labels_is_autograds():
 
 def test_every_label_counts_once_more_than_it_came():
     frequencies = (
-        Answers.numbered(len(torch.tensor([5, 2, 0]))).prior(torch.tensor([5, 2, 0])).exp()
+        LabelSet.numbered(len(torch.tensor([5, 2, 0]))).prior(torch.tensor([5, 2, 0])).exp()
     )
     assert frequencies.tolist() == pytest.approx([0.6, 0.3, 0.1], rel=1e-12)

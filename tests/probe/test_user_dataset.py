@@ -16,7 +16,7 @@ from torch import Tensor
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.targets import Pair
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.probe.data import Batches, of_batches
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import model_scores
@@ -77,7 +77,7 @@ def test_frequencies_are_those_of_training_by_semantic():
     assert found.counts("output").tolist() == [1, 0, 0, 0, 3, 1]
     assert found.counts("input").tolist() == [0, 3, 0, 2, 0, 0]
     assert found.counts("output+1").tolist() == [1, 0, 0, 0, 2, 0]
-    prior = Answers.numbered(len(found.counts("output"))).prior(found.counts("output"))
+    prior = LabelSet.numbered(len(found.counts("output"))).prior(found.counts("output"))
     assert prior.exp().tolist() == pytest.approx([2 / 11, 1 / 11, 1 / 11, 1 / 11, 4 / 11, 2 / 11])
 
 

@@ -7,8 +7,7 @@ import pytest
 import torch
 from tests.fixtures import WORDS, formula_run
 
-from rnnlens.corpus.corpus import Corpus
-from rnnlens.corpus.reading import read_tokens
+from rnnlens.corpus.corpus import Corpus, read_tokens
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.lens.open import opened
 from rnnlens.model.train.distributed import Processes

@@ -12,7 +12,7 @@ from tests.search.conftest import CPU, builder_of
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import read_json, write_json
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.lens.open import opened
 from rnnlens.run.folder import Run, run_at
 from rnnlens.search import wholeness
@@ -196,7 +196,7 @@ def test_what_is_no_label_of_the_model_is_not_indexed(run, corpus_file):
     with pytest.raises(RnnlensError, match="has no probes for the semantic 'tag'"):
         tag.check()
     palette = next(iter(subject.palettes.values()))
-    several = replace(palette, answers=Answers(palette.groups, several=True))
+    several = replace(palette, answers=LabelSet(palette.groups, several=True))
     with pytest.raises(RnnlensError, match="an index holds what states say of the labels that"):
         replace(subject, palettes={"coarse": several}).check()
 

@@ -15,10 +15,11 @@ from rnnlens.adapter.user_model import UserModel
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
-from rnnlens.corpus.flat import Numbers
+from rnnlens.corpus.storage import Numbers
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, Ints
-from rnnlens.corpus.vocabulary import Vocabulary, is_special
-from rnnlens.labels.tags import UNIVERSAL
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.labels.marks import is_special
+from rnnlens.labels.parts_of_speech import UNIVERSAL
 
 _FEW, _MANY = 32, 512  # sentences side by side, on a CPU and on a GPU
 

@@ -18,7 +18,7 @@ from rnnlens.adapter.user_record import UserRecord
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tensors import digest
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
@@ -122,7 +122,7 @@ class KnownModule(Traceable):
         return self.adapter.in_time(labels, trace)
 
     def batches(
-        self, given: Sequence[Any], others: Mapping[str, Answers] | None = None
+        self, given: Sequence[Any], others: Mapping[str, LabelSet] | None = None
     ) -> list[Batch]:
         asked = others or {}
         counts = {name: len(one) for name, one in asked.items() if one.several}
@@ -250,7 +250,7 @@ def found_again(
     return user
 
 
-def _form(answers: Answers) -> str:
+def _form(answers: LabelSet) -> str:
     """What targets are that have these answers."""
     return "numbers" if answers.scale else sets_of(len(answers)) if answers.several else LABELS
 

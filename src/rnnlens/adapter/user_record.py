@@ -11,8 +11,7 @@ from rnnlens.adapter.axes.axes import MOST_FEATURES
 from rnnlens.adapter.axes.targets import LABEL, LABELS, NOTHING, NUMBER
 from rnnlens.adapter.settings import Settings
 from rnnlens.base.files import Name, Strict
-from rnnlens.corpus.vocabulary import MOST_LABELS
-from rnnlens.labels.answers import Answers, Scale
+from rnnlens.labels.sets import MOST_LABELS, LabelSet, Scale
 from rnnlens.model.kinds import MOST_KINDS, Kind
 
 _Factory = Annotated[str, Predicate(re.compile(r"([\w.]+:[\w.]+)?").fullmatch)]
@@ -44,9 +43,9 @@ class UserRecord(Strict):
             return NOTHING
         return NUMBER if self.scale else LABELS if self.several else LABEL
 
-    def answers(self, names: Sequence[str]) -> Answers:
+    def answers(self, names: Sequence[str]) -> LabelSet:
         """Its labels, by their names."""
-        return Answers(tuple(names), self.several, self.scale)
+        return LabelSet(tuple(names), self.several, self.scale)
 
     def __post_init__(self) -> None:
         ids = [kind.id for kind in self.kinds]

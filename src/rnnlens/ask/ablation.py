@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.frames import data_frame
+from rnnlens.base.tables import data_frame
 from rnnlens.base.threads import one_thread
 from rnnlens.model.traceable import StateEdit
 from rnnlens.reading.divergence import Difference

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rnnlens.ask.follow import Sides, follow_all
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.frames import data_frame
+from rnnlens.base.tables import data_frame
 from rnnlens.draw import figure, saving
 from rnnlens.draw.saving import Look
 from rnnlens.lens.state import Reading

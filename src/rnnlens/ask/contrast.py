@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.names import number_of
+from rnnlens.labels.sets import number_of
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from rnnlens.ask.follow import percent
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.frames import data_frame
+from rnnlens.base.tables import data_frame
 from rnnlens.draw.visible import clip, printable, width_of
-from rnnlens.labels.names import number_of
+from rnnlens.labels.sets import number_of
 from rnnlens.model.kinds import PREDICTION
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.frames import data_frame
+from rnnlens.base.tables import data_frame
 from rnnlens.draw.visible import clip, width_of
-from rnnlens.labels.names import number_of
+from rnnlens.labels.sets import number_of
 from rnnlens.reading.encoding import significant
 
 if TYPE_CHECKING:

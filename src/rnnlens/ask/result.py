@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnlens.base.frames import data_frame
+from rnnlens.base.tables import data_frame
 from rnnlens.draw.visible import clip, width_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.base.frames import data_frame
+from rnnlens.base.tables import data_frame
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.reading.payload import Column
 

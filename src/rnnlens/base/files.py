@@ -1,4 +1,6 @@
-"""Files that are written whole or not at all, and checked whenever they are read."""
+"""Files that are written whole or not at all, and checked whenever they are read; and one writer a
+folder.
+"""
 
 import errno
 import fcntl
@@ -7,9 +9,13 @@ import json
 import os
 import re
 import secrets
+import shlex
+import socket
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -25,6 +31,9 @@ _TEMPORARY = ".rnnlens-"  # no other program names its files so
 _SEAL = re.compile(rb',?\n "checksum": "([0-9a-f]{64})"\n}\n\Z')
 _SEAL_SIZE = 100
 _BY_HAND = "where you changed it by hand, take its last entry, checksum, out"
+LOCK = ".rnnlens.lock"
+_LONGEST_COMMAND = 300  # characters that the holder of a lock is named with
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)  # what some network file systems answer
 _UNFLUSHABLE = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # said by file systems without that
 
 Sort = TypeVar("Sort")
@@ -211,3 +220,73 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Be the only one who writes to a folder, and clear what killed writers have left there.
+
+    The kernel opens the lock when its process ends, however it ends; a file that is left behind
+    locks nothing.
+    """
+    handle = _taken(folder)
+    try:
+        clear_temporary(folder)
+        yield
+    finally:
+        (folder / LOCK).unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _taken(folder: Path) -> int:
+    """An open file that holds the lock."""
+    path = folder / LOCK
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            remedy = (
+                f"delete {path}" if os.path.lexists(path) else "choose a folder you can write to"
+            )
+            raise RnnlensError(f"cannot write to {folder}: {error.strerror}; {remedy}") from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                holder = _holder(handle)
+                os.close(handle)
+                raise RnnlensError(
+                    f"{folder} is being written by {holder}; wait until it ends, or choose another "
+                    "folder"
+                ) from error
+        if _is_there(handle, path):  # else its last holder has just removed it
+            os.ftruncate(handle, 0)
+            os.write(handle, _myself().encode())
+            return handle
+        os.close(handle)
+
+
+def _is_there(handle: int, path: Path) -> bool:
+    """Whether an open file is still the one that the path names."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _myself() -> str:
+    """Who holds the lock, for those who meet it."""
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])[:_LONGEST_COMMAND]
+    since = time.strftime("%Y-%m-%d %H:%M:%S %z")
+    return json.dumps(
+        {"process": os.getpid(), "host": socket.gethostname(), "command": command, "since": since}
+    )
+
+
+def _holder(handle: int) -> str:
+    try:
+        holder = json.loads(os.pread(handle, 4096, 0))
+        where = f"process {holder['process']} on {holder['host']}"
+        return f"{where} since {holder['since']} ({holder['command']})"
+    except (ValueError, KeyError, TypeError, RecursionError):  # it has only just been taken
+        return "another process"

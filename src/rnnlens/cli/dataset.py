@@ -12,8 +12,8 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.trust import heed
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.tokens import ReadingConfig
-from rnnlens.labels.answers import Answers
-from rnnlens.labels.tags import UNIVERSAL
+from rnnlens.labels.parts_of_speech import UNIVERSAL
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.network import Network
 from rnnlens.model.traceable import Traceable
 from rnnlens.model.train.distributed import pick_device
@@ -66,7 +66,7 @@ def sentence_dataset(network: Network, corpus: EncodedCorpus) -> Dataset:
     }
     return Dataset(
         network, data, len(corpus.vocabulary), reads_labels=follows, follows=follows,
-        answers={TAG: Answers(tuple(UNIVERSAL))} if tagged else {},
+        answers={TAG: LabelSet(tuple(UNIVERSAL))} if tagged else {},
         of_texts=corpus.vocabulary.of_texts,
     )  # fmt: skip
 

@@ -23,8 +23,7 @@ from rnnlens.probe.evaluation import model_scores, probe_scores
 from rnnlens.probe.fit_loop import FitObserver, fit_probes
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.used import SENTENCES, used
-from rnnlens.run.checkpoints import kept_runs
-from rnnlens.run.folder import Run
+from rnnlens.run.folder import Run, kept_runs
 
 _HELP = """\
 Measure a trained run: the model's own perplexity (lower is better) on the training, validation and

@@ -25,9 +25,8 @@ from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fit_loop import FitObserver, SavedFit, fit_probes, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter
-from rnnlens.run.checkpoints import kept_runs
-from rnnlens.run.folder import Run
-from rnnlens.run.trust import search
+from rnnlens.run.folder import Run, kept_runs
+from rnnlens.run.trusted_code import search
 
 _HELP = """\
 Fit the probes of a trained run: for every kind of hidden state, what that state alone says about

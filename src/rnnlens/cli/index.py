@@ -9,12 +9,11 @@ from shlex import quote
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.lock import locked
+from rnnlens.base.files import locked
 from rnnlens.base.progress import Progress
 from rnnlens.cli.dataset import recorded
 from rnnlens.cli.trust import add_trust_flags, heed
-from rnnlens.corpus.corpus import Corpus, CorpusConfig
-from rnnlens.corpus.reading import read_tokens
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, read_tokens
 from rnnlens.corpus.tokens import SPLITS, ReadingConfig
 from rnnlens.lens.open import opened
 from rnnlens.model.train.distributed import pick_device, processes

@@ -16,14 +16,14 @@ from rnnlens.base.flags import check_same, from_flags
 from rnnlens.base.progress import Shorter
 from rnnlens.corpus.batches import Split
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus
-from rnnlens.corpus.flat import BLOCK
-from rnnlens.corpus.read.labels import CLASSIFY, NEXT, TAG
+from rnnlens.corpus.read.task import CLASSIFY, NEXT, TAG
+from rnnlens.corpus.storage import BLOCK
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.dropout import Unknown
 from rnnlens.model.train.training import TrainingConfig
-from rnnlens.run.contents import Record
 from rnnlens.run.folder import Run
+from rnnlens.run.schema import Record
 
 # A smaller network, chosen by what two CPU cores reach in minutes (docs/results.md).
 QUICK = "quick"

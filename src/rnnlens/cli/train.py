@@ -27,16 +27,15 @@ from rnnlens.cli.order import (
 from rnnlens.cli.watch import Watch, check_seconds
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.labels.colours import colours_of, default_colours, read_colours
-from rnnlens.labels.groups import parts_of_speech
+from rnnlens.labels.parts_of_speech import parts_of_speech
 from rnnlens.model.network import NetworkConfig
 from rnnlens.model.text import TextSide
 from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.training import Trainer, TrainingConfig
 from rnnlens.reading.examples import TEXTS, chosen_examples
-from rnnlens.run.checkpoints import Keeper, epochs_to_keep
-from rnnlens.run.contents import TRAINED, TRAINING
-from rnnlens.run.folder import Run
+from rnnlens.run.folder import Keeper, Run, epochs_to_keep
+from rnnlens.run.schema import TRAINED, TRAINING
 
 _HELP = """\
 Train a network: it reads a sentence word by word and predicts the next word; with --task tag a

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.run.folder import Run
-from rnnlens.run.trust import search
+from rnnlens.run.trusted_code import search
 
 
 def add_trust_flags(parser: Any) -> None:

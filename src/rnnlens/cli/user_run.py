@@ -20,8 +20,8 @@ from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.study import Study, study
 from rnnlens.reading.examples import EXAMPLES, chosen_examples
 from rnnlens.reading.session import Session
-from rnnlens.run.contents import TRAINED, TRAINING, Record
 from rnnlens.run.folder import Run
+from rnnlens.run.schema import TRAINED, TRAINING, Record
 
 
 @dataclass(frozen=True)

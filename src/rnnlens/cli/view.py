@@ -10,8 +10,7 @@ from typing import Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.trust import add_trust_flags, heed
-from rnnlens.run.checkpoints import FOLDER, kept_name
-from rnnlens.run.folder import Run, bundled, run_at
+from rnnlens.run.folder import CHECKPOINTS, Run, bundled, kept_name, run_at
 
 _DEMO = """\
 Show rnnlens at work, in the browser, with the networks that come along: english-news, a language
@@ -51,7 +50,7 @@ def add_to(verbs: Any) -> None:
                       help=f"a run folder, or a bundled run: {', '.join(bundled())}")  # fmt: skip
     view.add_argument("--colours", metavar="FILE", type=Path,
                       help="your own groups of labels and their colours, as JSON")  # fmt: skip
-    view.add_argument("--index", metavar="FOLDER", type=Path,
+    view.add_argument("--index", metavar="CHECKPOINTS", type=Path,
                       help="the first run's index, elsewhere than in RUN/index")  # fmt: skip
     add_trust_flags(view.add_argument_group("runs of modules"))
     view.set_defaults(run=run_view)
@@ -111,7 +110,7 @@ def unique_names(runs: Sequence[Run]) -> list[str]:
     names: list[str] = []
     for run in runs:
         path = run.path.resolve()
-        kept = path.parent.name == FOLDER and path.name.isdecimal()
+        kept = path.parent.name == CHECKPOINTS and path.name.isdecimal()
         plain = kept_name(path.parent.parent.name, int(path.name)) if kept else path.name or "run"
         name, count = plain, 2
         while name in names:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.corpus.flat import Numbers
+from rnnlens.corpus.storage import Numbers
 
 _POOL = 200  # batches whose sentences are sorted by length together, to waste little on padding
 

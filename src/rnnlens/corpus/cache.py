@@ -27,9 +27,9 @@ import numpy as np
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Sha, Strict, read_json, sha256, write_json
-from rnnlens.corpus.flat import Shelf, cache_folder, clear_unfinished, mapped
 from rnnlens.corpus.read.formats import is_of_nltk
-from rnnlens.corpus.read.source import files
+from rnnlens.corpus.read.text_files import files
+from rnnlens.corpus.storage import Shelf, cache_folder, clear_unfinished, mapped
 from rnnlens.corpus.tokens import COLUMNS, ReadingConfig, Tokens
 
 # A file can change twice within one tick of its clock: what has only just changed is not kept.

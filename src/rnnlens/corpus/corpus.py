@@ -1,4 +1,4 @@
-"""From tokens to encoded splits: the paper's preprocessing, on arrays.
+"""From a source to encoded splits: the paper's preprocessing, on arrays.
 
 Splits are mapped files where they are long, which vanish with the process that made them.
 """
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import option
 from rnnlens.corpus.batches import Split
-from rnnlens.corpus.encoder import Encoder, Labelling, blocks
-from rnnlens.corpus.flat import Numbers, Shelf
-from rnnlens.corpus.labels import label_numbers
-from rnnlens.corpus.read.labels import CLASSIFY, NEXT, Asked
-from rnnlens.corpus.reading import read_tokens
+from rnnlens.corpus.cache import kept
+from rnnlens.corpus.encoder import Encoder, Labelling, blocks, label_numbers
+from rnnlens.corpus.read.formats import number_mark_of, read, recognise
+from rnnlens.corpus.read.task import CLASSIFY, NEXT, Asked
 from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.storage import Numbers, Shelf
 from rnnlens.corpus.tokens import (
     NO_TAG,
     SPLITS,
@@ -25,11 +25,13 @@ from rnnlens.corpus.tokens import (
     Ints,
     ReadingConfig,
     Tokens,
+    collect,
     cuts,
     split,
 )
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.labels.tags import UNIVERSAL
+from rnnlens.labels.marks import NUM
+from rnnlens.labels.parts_of_speech import UNIVERSAL
 
 Words = Callable[[str], Iterable[str]]
 
@@ -195,3 +197,43 @@ def tag_counts_of(labels: Numbers, tags: Numbers, size: int) -> Ints:
     tagged = tags != NO_TAG
     cells = labels[tagged] * len(UNIVERSAL) + tags[tagged]
     return np.bincount(cells, minlength=size * len(UNIVERSAL)).reshape(size, len(UNIVERSAL))
+
+
+def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple[str, Tokens]:
+    """Read a corpus, and the corpora for validation and test where the configuration names any.
+
+    Returns the format, with the reason where it was recognised, and the tokens.
+    """
+    config.check()
+    return kept(source, config, lowercase, lambda shelf: _read(source, config, lowercase, shelf))
+
+
+def _read(source: str, config: ReadingConfig, lowercase: bool, shelf: Shelf) -> tuple[str, Tokens]:
+    format_, reason = config.format, ""
+    if format_ == "auto":
+        format_, reason = recognise(source, config.encoding, config.asked.task)
+    is_text = format_ == "text" and config.numbers
+    mark = number_mark_of(source, config.encoding) if is_text else ""
+    how = config.format, config.encoding, config.swelling, config.asked.of_one_corpus()
+    parts: list[Iterable[Sentence]] = [read(source, *how)]
+    parts += [read(s, *how) if s else () for s in (config.valid, config.test)]
+    tokens = collect(parts, lowercase, mark, shelf)
+    _check(source, config, tokens)
+    details = "; ".join(filter(None, [reason, mark and f"{mark} is {NUM}"]))
+    return f"{format_}: {details}" if details else format_, tokens
+
+
+def _check(source: str, config: ReadingConfig, tokens: Tokens) -> None:
+    """Refuse a source that holds nothing to learn from."""
+    for which, corpus in ((1, config.valid), (2, config.test)):
+        if corpus and not (tokens.part == which).any():
+            size = "of two words or more" if config.asked.task == NEXT else "with labels"
+            raise RnnlensError(f"{corpus} holds no sentence {size}; give another")
+    if (tokens.part == 0).any():
+        return
+    if config.asked.task != NEXT:
+        raise RnnlensError(f"{source} holds no sentence with labels; give another corpus")
+    what = f"only {tokens.short} sentences of a single word" if tokens.short else "no sentence"
+    raise RnnlensError(
+        f"{source} holds {what}; a language model needs sentences of at least two words"
+    )

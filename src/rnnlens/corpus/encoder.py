@@ -7,13 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.batches import Split
-from rnnlens.corpus.flat import Numbers, Shelf, release, spans
-from rnnlens.corpus.tokens import NO_TAG, SPLITS, TAG_IDS, Ints, Tokens, cut
-from rnnlens.corpus.vocabulary import NUM, UNK, is_numeral
-from rnnlens.labels.tags import UNIVERSAL
+from rnnlens.corpus.read.task import CLASSIFY
+from rnnlens.corpus.storage import Numbers, Shelf, release, spans
+from rnnlens.corpus.tokens import NO_TAG, SPLITS, TAG_IDS, Ints, ReadingConfig, Tokens, cut
+from rnnlens.corpus.vocabulary import is_numeral
+from rnnlens.labels.marks import NUM, UNK
+from rnnlens.labels.parts_of_speech import UNIVERSAL
 
 _UNKNOWN_IN_SOURCE = "<unk>"  # what stands for UNK in corpora that others have preprocessed
+_LONGEST_NUMERAL = 300  # characters: such names are no numbers to be ordered by
+_MOST_LABELS_PER_TEXT = 0.5  # labels for each text: they are names or numbers rather than classes
 
 
 class Block(NamedTuple):
@@ -193,3 +198,51 @@ class Encoder:
             for name in SPLITS
         }
         return splits, {name: arrays[f"{name}.tags"] for name in SPLITS}
+
+
+def label_numbers(
+    source: str, tokens: Tokens, part: Numbers, config: ReadingConfig
+) -> tuple[tuple[str, ...], Ints]:
+    """The names of all labels, the most frequent in training first, and the number that each has of
+    those that were read.
+
+    Names that are whole numbers stay in their order, as grades and stars have one.
+    """
+    labels, names = tokens.labels, tokens.label_names
+    if labels is None:
+        raise RnnlensError(f"{source} has no labels; give another corpus")
+    texts, counts = len(part), np.zeros(len(names), np.int64)
+    for first, last in spans(tokens.starts):
+        lengths = np.diff(tokens.starts[first : last + 1])
+        some = labels[tokens.starts[first] : tokens.starts[last]]
+        train = some[np.repeat(part[first:last] == 0, lengths)]
+        counts += np.bincount(train, minlength=len(names))
+        release(labels)
+    if len(names) < 2:
+        raise RnnlensError(
+            f"{source} has the label {names[0]!r} alone, of which nothing can be learnt; give "
+            "another --label-column or corpus"
+        )
+    if config.asked.task == CLASSIFY and len(names) > max(2, _MOST_LABELS_PER_TEXT * texts):
+        raise RnnlensError(
+            f"{source} has {len(names):,} labels for {texts:,} texts; give the column that "
+            "has few: --label-column"
+        )
+    for number in np.flatnonzero(counts == 0):
+        raise RnnlensError(_unseen(names[number], int(number), tokens, part, config))
+    order = np.argsort(-counts, kind="stable")
+    if all(len(name) < _LONGEST_NUMERAL and name.removeprefix("-").isdecimal() for name in names):
+        order = np.argsort([int(name) for name in names], kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return tuple(names[k] for k in order), place
+
+
+def _unseen(name: str, number: int, tokens: Tokens, part: Numbers, config: ReadingConfig) -> str:
+    """What to do about a label that the training part does not have."""
+    first = int(np.flatnonzero(tokens.labels == number)[0])
+    sentence = int(np.searchsorted(tokens.starts, first, side="right")) - 1
+    which = SPLITS[part[sentence]]
+    given = config.valid if which == "valid" else config.test
+    remedy = f"mend {given}" if given else "give more text or another --split-seed"
+    return f"the label {name!r} is in the {which} part and never in training; {remedy}"

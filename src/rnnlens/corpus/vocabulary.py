@@ -11,14 +11,10 @@ from annotated_types import Len, MaxLen
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Strict
-
-NUM = "NUM"
-UNK = "UNK"
-MOST_LABELS = 5_000_000
-UNKNOWN = (UNK, "<unk>", "<UNK>", "[UNK]", "unk")  # what a model may call unknown words
+from rnnlens.labels.marks import NUM, UNK, UNKNOWN
+from rnnlens.labels.sets import MOST_LABELS
 
 _NUMERAL = re.compile(r"[+-]?[.,]?\d[\d.,:/-]*(?:st|nd|rd|th|%)?")
-_SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")  # <eos>, [CLS]
 
 
 def is_numeral(word: str) -> bool:
@@ -29,11 +25,6 @@ def is_numeral(word: str) -> bool:
 def composed(word: str) -> str:
     """A word with every letter and its accents as one character, where there is one."""
     return word if word.isascii() else unicodedata.normalize("NFC", word)
-
-
-def is_special(label: str) -> bool:
-    """Whether a label is no word, but a mark such as <eos> or [PAD]; unknown words are words."""
-    return label not in UNKNOWN and _SPECIAL.fullmatch(label) is not None
 
 
 @dataclass(frozen=True)

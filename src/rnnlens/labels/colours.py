@@ -2,19 +2,21 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Len, MaxLen
+from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import read_json
-from rnnlens.corpus.tokens import Ints
-from rnnlens.corpus.vocabulary import is_special
-from rnnlens.labels.groups import parts_of_speech
-from rnnlens.labels.tags import UNIVERSAL, coarse
-from rnnlens.run.contents import MOST_GROUPS
+from rnnlens.base.files import Name, Strict, read_json
+from rnnlens.labels.marks import is_special
+from rnnlens.labels.parts_of_speech import UNIVERSAL, coarse, parts_of_speech
+from rnnlens.labels.sets import MOST_LABELS
 
+MOST_GROUPS, _MOST_PALETTES = 1000, 16
 OTHER = "OTHER"  # the group of every label that is not listed
 
 # The paper's groups in Okabe and Ito's colours, which colour-blind readers can tell apart.
@@ -40,6 +42,37 @@ _FREQUENCIES = {"FREQUENT": "#0072b2", "COMMON": "#009e73", "RARE": "#e69f00"}
 _SEQUENCE = ("#471164", "#472f7d", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30",
              "#f4e41f")  # fmt: skip
 _SHARES = (0.5, 0.9)  # of all that was counted: up to here labels are frequent, up to there common
+
+
+@dataclass(frozen=True)
+class Grouping(Strict):
+    """Labels in groups, and groups in colours."""
+
+    colours: Annotated[dict[Name, Name], Len(1, MOST_GROUPS)]
+    groups: Annotated[dict[Name, Name], MaxLen(MOST_LABELS)]
+
+    def __post_init__(self) -> None:
+        for group, colour in self.colours.items():
+            if not _HEX.fullmatch(colour):
+                raise ValueError(f"the colour of {group[:40]!r} is not written as #rrggbb")
+        if strange := set(self.groups.values()) - self.colours.keys():
+            raise ValueError(f"the group {min(strange)[:40]!r} has no colour")
+
+
+@dataclass(frozen=True)
+class Colours(Strict):
+    """colours.json: ways to group labels."""
+
+    source: Name  # where they come from
+    groupings: Annotated[dict[Name, Grouping], Len(1, _MOST_PALETTES)]
+
+    def to_json(self) -> dict[str, Any]:
+        """What `Run.write_colours` takes."""
+        groupings = {
+            name: {"colours": one.colours, "groups": one.groups}
+            for name, one in self.groupings.items()
+        }
+        return {"source": self.source, "groupings": groupings}
 
 
 def default_colours(
@@ -71,7 +104,7 @@ def default_colours(
 def colours_of(
     labels: Sequence[str],
     counts: Sequence[int],
-    tag_counts: Ints | None = None,
+    tag_counts: NDArray[np.int64] | None = None,
     *,
     in_order: bool = False,
 ) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from rnnlens.ask.decision import Decision, decision
 from rnnlens.ask.follow import Followed, Sides, follow_all
 from rnnlens.ask.turns import Turns, turn_parts
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.frames import data_frame
+from rnnlens.base.tables import data_frame
 from rnnlens.draw import figure, saving
 from rnnlens.draw.saving import Look
 from rnnlens.lens.state import Reading, States

@@ -12,8 +12,7 @@ from rnnlens.lens.lens import Lens
 from rnnlens.reading.encoding import Palette
 from rnnlens.reading.parts import Training
 from rnnlens.reading.session import Session
-from rnnlens.run.checkpoints import kept_name, kept_runs
-from rnnlens.run.folder import Run
+from rnnlens.run.folder import Run, kept_name, kept_runs
 from rnnlens.run.scores import Scores
 
 

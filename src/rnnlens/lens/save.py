@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import write_bytes
-from rnnlens.base.lock import locked
+from rnnlens.base.files import locked, write_bytes
 from rnnlens.model.traceable import Traceable
 from rnnlens.reading.session import Session
 from rnnlens.reading.source import GridSource
-from rnnlens.run.contents import COPYING, TRAINED
 from rnnlens.run.folder import FILES, Run
+from rnnlens.run.schema import COPYING, TRAINED
 
 
 def written(

@@ -13,7 +13,7 @@ from rnnlens.ask.divergence import jensen_shannon
 from rnnlens.ask.result import Written
 from rnnlens.ask.written import written_by
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.names import number_of
+from rnnlens.labels.sets import number_of
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.reading.edits import Address, Edit, parsed
 from rnnlens.reading.rows import Request

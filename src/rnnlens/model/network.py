@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import Options, option
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.cells import CELLS
 from rnnlens.model.directions import at_end, lengths_of, side_by_side, turned, turned_edits
@@ -214,7 +214,7 @@ class Network(nn.Module, Traceable):
         return self._copy[1]
 
     def batches(
-        self, user_batches: Sequence[Any], others: Mapping[str, Answers] | None = None
+        self, user_batches: Sequence[Any], others: Mapping[str, LabelSet] | None = None
     ) -> Sequence[tuple[Any, Tensor]]:
         """Check pairs of words and targets; a sequence ends with its last target."""
         pairs = super().batches(user_batches, others)

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.text import words_of
+from rnnlens.corpus.read.plain_text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
@@ -41,7 +41,7 @@ class TextSide:
     follows: bool = True  # whether labels are the next words, so that a text tells the labels
     side_by_side: bool = False  # whether sentences are columns of one batch (T, B)
     mark: int | None = None  # what the model reads in front of a text, whose last word it leaves
-    answers: Answers | None = None  # the labels, where there is more to them than their names
+    answers: LabelSet | None = None  # the labels, where there is more to them than their names
     features: int = 0  # numbers that are read at each step; 0: words
     #: The rule of `split`, where it has a name, so that others than Python can keep it.
     splitting: Splitting | None = None
@@ -88,9 +88,9 @@ class TextSide:
         return numbers.decode(number, self.features) if self.features else ()
 
     @cached_property
-    def labels(self) -> Answers:
+    def labels(self) -> LabelSet:
         """What the model predicts."""
-        return self.answers or Answers(self.vocabulary.labels)
+        return self.answers or LabelSet(self.vocabulary.labels)
 
     def is_unknown(self, number: int) -> bool:
         """Whether it is the number of all words that the model does not know."""

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import Cell, Change, States, Weights
 from rnnlens.model.kinds import Kind, prediction
 
@@ -239,7 +239,7 @@ class Traceable(ABC):
     def batches(
         self,
         user_batches: Sequence[Any],
-        others: Mapping[str, Answers] | None = None,  # noqa: ARG002 - not every model is asked more
+        others: Mapping[str, LabelSet] | None = None,  # noqa: ARG002 - not every model is asked more
     ) -> Sequence[tuple[Any, Tensor]]:
         """Check a user's batches, and return them as pairs of inputs and targets.
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rnnlens.adapter.axes.targets import Batch as UserBatch
 from rnnlens.corpus.batches import Split
-from rnnlens.corpus.flat import Numbers
+from rnnlens.corpus.storage import Numbers
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.semantics import OUTPUT, TAG, base, shift
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Readout, Trace, Traceable
@@ -46,7 +46,7 @@ class Dataset:
         *,
         reads_labels: bool = True,
         follows: bool = True,
-        answers: Mapping[str, Answers] | None = None,
+        answers: Mapping[str, LabelSet] | None = None,
         of_texts: bool = False,
     ) -> None:
         """`reads_labels`: the words that the model reads are labels, so that probes can be asked
@@ -55,7 +55,7 @@ class Dataset:
         `of_texts`: a target is of a whole sequence, and stands at each of its states.
         """
         self.model, self.splits, self.label_count = model, splits, label_count
-        self.answers = {OUTPUT: Answers.numbered(label_count), **(answers or {})}
+        self.answers = {OUTPUT: LabelSet.numbered(label_count), **(answers or {})}
         self.reads_labels, self.follows, self.of_texts = reads_labels, follows, of_texts
         self.kinds = tuple(kind.id for kind in model.kinds)
         self._counts: dict[str, Tensor] = {}
@@ -79,7 +79,7 @@ class Dataset:
             )
         return Stream(self, self.splits[split], semantic, size, kinds or self.kinds)
 
-    def answers_to(self, semantic: str) -> Answers:
+    def answers_to(self, semantic: str) -> LabelSet:
         """The labels that a semantic asks for."""
         name = OUTPUT if of_model(semantic) else base(semantic)
         if name not in self.answers or (name == OUTPUT and not self.model.predicts):

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.dataset import Chunk, Dataset
@@ -52,7 +52,7 @@ class Score:
 class _Sums:
     """Running sums over the states of one kind."""
 
-    def __init__(self, answers: Answers, device: torch.device) -> None:
+    def __init__(self, answers: LabelSet, device: torch.device) -> None:
         self.answers = answers
         self.more: Measure | None = None
         if answers.several or answers.scale:

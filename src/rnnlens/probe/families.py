@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.traceable import Readout
 from rnnlens.probe.kernels import sigmoid_gradient_, softmax_gradient_
 from rnnlens.probe.moments import Moments
@@ -33,7 +33,7 @@ class Family(ABC):
     rank = 0
 
     def __init__(
-        self, moments: Moments, kinds: Sequence[str], answers: Answers, device: torch.device
+        self, moments: Moments, kinds: Sequence[str], answers: LabelSet, device: torch.device
     ) -> None:
         self.moments, self.kinds, self.label_count = moments, tuple(kinds), len(answers)
         self.scale = answers.scale
@@ -140,7 +140,7 @@ class Shared(Family):
     """
 
     def __init__(
-        self, moments: Moments, kinds: Sequence[str], answers: Answers, device: torch.device,
+        self, moments: Moments, kinds: Sequence[str], answers: LabelSet, device: torch.device,
         rank: int,
     ) -> None:  # fmt: skip
         self.rank, self.inner = rank, padded(rank + len(kinds), 8)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.probe.dataset import Chunk
 
 MOST_CONFUSED = 256  # labels whose confusion is counted pair by pair
@@ -39,7 +39,7 @@ class Measure(ABC):
 class Errors(Measure):
     """The mean absolute error of each distribution's mean."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: LabelSet) -> None:
         if answers.scale is None:
             raise RnnlensError("labels that are no numbers have no error; give a scale")
         self.scale, self.total, self.count = answers.scale, 0.0, 0
@@ -64,7 +64,7 @@ class Precision(Measure):
     count as equal.
     """
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: LabelSet) -> None:
         self.counts = torch.zeros(2, len(answers), _STEPS + 1, dtype=torch.float64)
 
     def add(self, p: Tensor, chunk: Chunk) -> None:
@@ -121,7 +121,7 @@ class Verdicts:
         return rows
 
 
-def prior_nll(answers: Answers, prior: Tensor, labels: Tensor) -> float:
+def prior_nll(answers: LabelSet, prior: Tensor, labels: Tensor) -> float:
     """The negative log-likelihood of labels, all together, by `answers.prior` of their counts."""
     labels = labels.cpu()
     if not answers.several:

@@ -8,18 +8,18 @@ from torch import Tensor
 from rnnlens.adapter.axes.targets import LABELS, NOTHING, NUMBER, Batch
 from rnnlens.adapter.user_model import UserModel, names_of
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.answers import Answers, Scale
+from rnnlens.labels.sets import LabelSet, Scale
 from rnnlens.model.traceable import Trace
 
 _MANY = 100  # whole numbers: more of them are hardly labels
 
 
 def own_answers(
-    user: UserModel, batches: Mapping[str, Sequence[Batch]], trace: Trace, other: Answers | None
-) -> Answers:
+    user: UserModel, batches: Mapping[str, Sequence[Batch]], trace: Trace, other: LabelSet | None
+) -> LabelSet:
     """The labels of the module itself; where it predicts none of them, those of `other` targets."""
     if user.sort == NOTHING:
-        return other or Answers(("",))
+        return other or LabelSet(("",))
     count = trace.prediction.shape[-1]
     table = batches["train"][0].tables.get("output")
     if user.sort == NUMBER and table is not None:
@@ -41,10 +41,10 @@ def own_answers(
             f"the module predicts {count} labels and targets have an axis of {table.shape[1]}; "
             "give a 0 or 1 for each of them"
         )
-    return Answers(names, several=user.sort == LABELS)
+    return LabelSet(names, several=user.sort == LABELS)
 
 
-def _numbers(user: UserModel, table: Tensor, codes: Sequence[Tensor], count: int) -> Answers:
+def _numbers(user: UserModel, table: Tensor, codes: Sequence[Tensor], count: int) -> LabelSet:
     """The bins of a module's numbers."""
     whole = bool((table == table.round()).all())
     if count > 1 and whole and len(table) <= max(_MANY, count):
@@ -65,7 +65,7 @@ def _numbers(user: UserModel, table: Tensor, codes: Sequence[Tensor], count: int
             "logits=lambda z: torch.cat([0 * z, z], -1), with the names of no and yes"
         )
     scale = scale_of(table, codes)
-    return Answers(scale.names, scale=scale)
+    return LabelSet(scale.names, scale=scale)
 
 
 def scale_of(table: Tensor, codes: Sequence[Tensor]) -> Scale:
@@ -79,7 +79,7 @@ def scale_of(table: Tensor, codes: Sequence[Tensor]) -> Scale:
 
 def other_answers(
     batches: Sequence[Batch], names: Mapping[str, Sequence[str] | None]
-) -> dict[str, Answers]:
+) -> dict[str, LabelSet]:
     """What is asked beside the module's own labels, by semantic."""
     first = batches[0]
     if missing := [name for name in names if name not in first.others]:
@@ -91,12 +91,12 @@ def other_answers(
     return {name: _other(name, batches, names.get(name)) for name in first.others}
 
 
-def _other(name: str, batches: Sequence[Batch], names: Sequence[str] | None) -> Answers:
+def _other(name: str, batches: Sequence[Batch], names: Sequence[str] | None) -> LabelSet:
     table, codes = batches[0].tables.get(name), [batch.others[name] for batch in batches]
     if table is not None and table.dim() == 1:
         _check_numbers(name, table, names)
         scale = scale_of(table, codes)
-        return Answers(scale.names, scale=scale)
+        return LabelSet(scale.names, scale=scale)
     largest = max(int(one.max()) for one in codes)
     count = largest + 1 if table is None else table.shape[1]
     chosen = _names(None if names is None else names_of(names, f"targets={{{name!r}: ...}}"), count)
@@ -109,7 +109,7 @@ def _other(name: str, batches: Sequence[Batch], names: Sequence[str] | None) -> 
             f"the targets of {name} have a single label, so that there is nothing to tell apart; "
             "give more"
         )
-    return Answers(chosen, several=table is not None)
+    return LabelSet(chosen, several=table is not None)
 
 
 def _check_numbers(name: str, table: Tensor, names: Sequence[str] | None) -> None:

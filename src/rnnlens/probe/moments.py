@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.probe.dataset import Chunk
 
 _RIDGE = 1e-4  # share of the mean variance, so that a kind with idle units still has an inverse
@@ -35,7 +35,7 @@ class Moments:
     sums: dict[str, Tensor] = field(default_factory=dict)  # (H,)
     squares: dict[str, Tensor] = field(default_factory=dict)  # (H, H)
     products: dict[str, Tensor] = field(default_factory=dict)  # (H, H of the last kind)
-    answers: Answers | None = None  # whose frequencies are counted
+    answers: LabelSet | None = None  # whose frequencies are counted
     label_counts: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
 
     def add(self, chunk: Chunk) -> None:
@@ -109,7 +109,7 @@ def _about(states: Tensor) -> tuple[Tensor, Tensor]:
     return centre, torch.where(spread > 0, spread, torch.ones_like(spread))
 
 
-def measure(chunks: Iterable[Chunk], last: str, answers: Answers | None = None) -> Moments:
+def measure(chunks: Iterable[Chunk], last: str, answers: LabelSet | None = None) -> Moments:
     """The moments of all chunks, and how often each label occurs in them."""
     counts = answers.no_counts() if answers else torch.zeros(0, dtype=torch.int64)
     moments = Moments(last, answers=answers, label_counts=counts)

@@ -12,8 +12,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Settings, Sha, Strict
 from rnnlens.base.tensors import Layout, Layouts, in_range
-from rnnlens.corpus.vocabulary import MOST_LABELS
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import MOST_LABELS, LabelSet
 from rnnlens.model.kinds import MOST_KINDS
 from rnnlens.model.traceable import product
 from rnnlens.probe.moments import Spread
@@ -178,7 +177,7 @@ class Probes:
     stacks: Mapping[str, Stack]  # by semantic
     counts: Mapping[str, Tensor] = field(default_factory=dict)  # (V,) of labels in training
     spreads: Mapping[str, Spread] = field(default_factory=dict)  # by kind; older probes have none
-    answers: Mapping[str, Answers] = field(default_factory=dict)  # that are not the model's labels
+    answers: Mapping[str, LabelSet] = field(default_factory=dict)  # that are not the model's labels
 
     @property
     def semantics(self) -> tuple[str, ...]:
@@ -245,7 +244,7 @@ class Probes:
     @classmethod
     def of(
         cls, family: str, kinds: Sequence[str], semantics: Sequence[str], label_count: int,
-        tensors: Mapping[str, Tensor], answers: Mapping[str, Answers] | None = None,
+        tensors: Mapping[str, Tensor], answers: Mapping[str, LabelSet] | None = None,
     ) -> "Probes":  # fmt: skip
         """The inverse of `tensors`; an error where these do not fit together."""
         layouts = {name: Layout(dtype_name(t), tuple(t.shape)) for name, t in tensors.items()}
@@ -279,7 +278,7 @@ class ProbesFile(Strict):
     #: While they replace others: what was here of those, whose tensors may still be in place.
     previous: "ProbesFile | None" = None
     #: By semantic, what they ask for where that is not a label of the model.
-    answers: Annotated[dict[Name, Answers], MaxLen(100)] = field(default_factory=dict)
+    answers: Annotated[dict[Name, LabelSet], MaxLen(100)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for names in (self.kinds, self.semantics):
@@ -302,7 +301,7 @@ def halved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def label_counts(
-    semantics: Sequence[str], label_count: int, answers: Mapping[str, Answers]
+    semantics: Sequence[str], label_count: int, answers: Mapping[str, LabelSet]
 ) -> dict[str, int]:
     """How many labels each semantic asks for; `label_count` is that of the model."""
     return {

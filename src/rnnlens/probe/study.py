@@ -17,7 +17,7 @@ from rnnlens.adapter.user_model import UserModel
 from rnnlens.adapter.user_record import UserRecord
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.labels.answers import Scale
+from rnnlens.labels.sets import Scale
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Trace
 from rnnlens.probe import data

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.names import number_of
+from rnnlens.labels.sets import number_of
 from rnnlens.model.kinds import PREDICTION, Kind
 from rnnlens.model.traceable import StateEdit
 from rnnlens.probe.probes import Probes

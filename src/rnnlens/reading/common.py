@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.vocabulary import NUM, UNK
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.marks import NUM, UNK
+from rnnlens.labels.sets import LabelSet
 from rnnlens.reading.divergence import Difference, Floats, bits_between
 from rnnlens.reading.payload import Column
 from rnnlens.reading.source import GridSource
@@ -25,7 +25,7 @@ class Common:
     """Columns that both have, and distributions over labels that both have."""
 
     columns: tuple[Column, ...]  # as the first has them
-    answers: Answers  # that distributions are compared over
+    answers: LabelSet  # that distributions are compared over
     notes: tuple[str, ...]  # what is not compared, or not label by label
     shared: tuple[Tensor, Tensor] | None = None  # numbers of the labels; None: all of them
     rest: tuple[Tensor, Tensor] | None = None  # and of those that only one has
@@ -67,7 +67,7 @@ class Common:
             f"{len(labels):,} labels are in both; {len(rest[0]):,} only in {first.name} and "
             f"{len(rest[1]):,} only in {second.name} count as one"
         )
-        return cls(columns, Answers((*labels, REST)), tuple(filter(None, notes)), shared, rest)
+        return cls(columns, LabelSet((*labels, REST)), tuple(filter(None, notes)), shared, rest)
 
     def difference(self, after: Tensor, before: Tensor) -> Difference:
         """How far states of the second with these logits lie from states of the first."""
@@ -87,7 +87,7 @@ class Common:
 
 
 def _check(
-    lenses: Sequence[GridSource], semantic: str, answers: Sequence[Answers], labels: Sequence[str]
+    lenses: Sequence[GridSource], semantic: str, answers: Sequence[LabelSet], labels: Sequence[str]
 ) -> None:
     """Refuse lenses that predict hardly anything of the same; `labels` have the same name."""
     follows = {lens.session.text.follows for lens in lenses}

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 
 Floats = NDArray[np.float64]
 _TINY = 1e-38  # whose logarithm is finite, and nothing times it is nothing
@@ -76,7 +76,7 @@ class Difference:
     now: Floats  # (N,) and after
 
     @classmethod
-    def of(cls, after: Tensor, before: Tensor, answers: Answers | None = None) -> "Difference":
+    def of(cls, after: Tensor, before: Tensor, answers: LabelSet | None = None) -> "Difference":
         """Of states with these logits, (N, V) each."""
         if answers and answers.several:
             return cls._of_several(after, before, answers)
@@ -86,7 +86,7 @@ class Difference:
         return cls(_bits(*both, after, before), label.numpy(), was, now)
 
     @classmethod
-    def _of_several(cls, after: Tensor, before: Tensor, answers: Answers) -> "Difference":
+    def _of_several(cls, after: Tensor, before: Tensor, answers: LabelSet) -> "Difference":
         """Where each label holds or not by itself, the mean over the labels."""
         bits = cls.of(answers.pooled(after), answers.pooled(before)).bits
         label = before.argmax(1)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.answers import Answers, Scale
 from rnnlens.labels.colours import OTHER, colours_of
+from rnnlens.labels.sets import LabelSet, Scale
 
 _SHARE = 0.1  # of the labels take part in the rectangle: the paper's top-k is 10% of the vocabulary
 BARS = 20  # labels kept of each state: what the detail panel shows
@@ -35,11 +35,11 @@ class Palette:
     colours: tuple[str, ...]  # of each group
     group_of: Integers  # (V,) number of each label's group
     members: Tensor  # (G, V) 1 where a label is of a group
-    answers: Answers | None = None  # the labels, where there is more to them than their names
+    answers: LabelSet | None = None  # the labels, where there is more to them than their names
 
     @classmethod
     def of(
-        cls, labels: Sequence[str], grouping: Mapping[str, Any], answers: Answers | None = None
+        cls, labels: Sequence[str], grouping: Mapping[str, Any], answers: LabelSet | None = None
     ) -> "Palette":
         """A grouping of colours.json, for these labels; labels it does not list are OTHER."""
         groups = tuple(grouping["colours"])
@@ -67,7 +67,7 @@ class Palette:
         return np.array(rows, np.float64)
 
 
-def palettes_of(answers: Answers, counts: Sequence[int] = ()) -> dict[str, Palette]:
+def palettes_of(answers: LabelSet, counts: Sequence[int] = ()) -> dict[str, Palette]:
     """The colours that labels have unless somebody chooses."""
     colours = colours_of(
         answers.names, counts or [0] * len(answers), in_order=answers.scale is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION, drawn, prediction
 from rnnlens.model.traceable import Readout
 from rnnlens.probe.probes import Probes
@@ -59,7 +59,7 @@ class Parts:
         others = probes.answers if probes else {}
         self._other_palettes = {name: palettes_of(answers) for name, answers in others.items()}
 
-    def answers(self, semantic: str) -> Answers:
+    def answers(self, semantic: str) -> LabelSet:
         """What the states are asked for under a semantic."""
         others = self.probes.answers if self.probes else {}
         return others.get(base(semantic), self.session.text.labels)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.threads import one_thread, pool
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece, Probes
 from rnnlens.probe.semantics import of_model, offset
@@ -43,7 +43,7 @@ class Request:
     came: list[int]  # the label each word is, where the text tells what came; else -1
     semantic: str
     palette: str
-    answers: Answers  # that the semantic asks for
+    answers: LabelSet  # that the semantic asks for
     left_out: int = 0  # words of the text beyond the most that are read
     edits: TextEdits | None = None  # on the way
     dropped: tuple[str, ...] = ()  # why edits that were asked for are not among them

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.batches import Split
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.text import Example, TextSide, text_states
@@ -101,7 +101,9 @@ class Session:
         ids = tuple(self.text.encode(words))
         return Example(text, words, ids, self._states(ids))
 
-    def dataset(self, data: Sequence[Any], answers: Mapping[str, Answers] | None = None) -> Dataset:
+    def dataset(
+        self, data: Sequence[Any], answers: Mapping[str, LabelSet] | None = None
+    ) -> Dataset:
         """Data to be measured on: sentences, as texts or lists of words, or a user's batches.
 
         `answers`: what is asked, by semantic, where that is not a label of the model.
@@ -114,7 +116,7 @@ class Session:
             answers={"output": self.text.labels, **(answers or {})}, of_texts=names.of_texts,
         )  # fmt: skip
 
-    def _data(self, data: Sequence[Any], others: Mapping[str, Answers]) -> Data:
+    def _data(self, data: Sequence[Any], others: Mapping[str, LabelSet]) -> Data:
         if not data:
             raise RnnlensError("there is nothing to measure on; give some sentences or batches")
         if not all(isinstance(one, str) or _is_words(one) for one in data):
@@ -138,7 +140,7 @@ class Session:
             return torch.tensor([self.text.values(number)[0] for number in ids])
         return torch.tensor(list(ids))
 
-    def _aligned(self, pairs: Sequence[Any], others: Mapping[str, Answers] | None = None) -> Data:
+    def _aligned(self, pairs: Sequence[Any], others: Mapping[str, LabelSet] | None = None) -> Data:
         return of_batches(self.model, self.model.batches(pairs, others))
 
     def forget(self) -> None:

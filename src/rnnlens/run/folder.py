@@ -1,4 +1,6 @@
-"""The run folder: a model, its vocabulary and colours, its probes and their evaluation."""
+"""The run folder: a model, its vocabulary and colours, its probes and their evaluation; and the
+checkpoints that its training keeps, each a run of its own in the folder `kept`.
+"""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,20 +21,22 @@ from rnnlens.base.files import (
     add_line,
     damaged,
     is_present,
+    locked,
     read_json,
     sha256,
     write_bytes,
     write_json,
 )
-from rnnlens.base.lock import locked
 from rnnlens.base.tensors import packed, read_tensors, write_tensors
 from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
+from rnnlens.labels.colours import Colours
 from rnnlens.model.network import Network
 from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Probes, ProbesFile, check_layouts, halved, label_counts
-from rnnlens.run import contents, trust
+from rnnlens.run import schema, trusted_code
+from rnnlens.run.schema import TRAINED, TRAINING
 from rnnlens.version import __version__
 
 FILES = (  # what a finished run may hold, besides run.json
@@ -41,6 +45,8 @@ FILES = (  # what a finished run may hold, besides run.json
 )  # fmt: skip
 BUNDLED = "english-news"  # the first of the runs that come with the package
 SHIPPED = Path(__file__).parents[1] / "bundled"
+CHECKPOINTS = "kept"
+_SAME_IN_CHECKPOINTS = ("vocabulary.json", "colours.json", "examples.safetensors")
 
 
 @dataclass(frozen=True)
@@ -74,15 +80,15 @@ class Run:
         with locked(self.path):
             yield
 
-    def record(self) -> contents.Record:
+    def record(self) -> schema.Record:
         """Read run.json, which says how this run is made."""
         if not self.path.exists():
             raise RnnlensError(
                 f"no run at {self.path}; make one with: rnnlens train CORPUS -o {self.path}"
             )
-        return contents.read_record(self.path / "run.json")
+        return schema.read_record(self.path / "run.json")
 
-    def check_unchanged(self, before: contents.Record | None) -> None:
+    def check_unchanged(self, before: schema.Record | None) -> None:
         """Refuse to go on where another command has written since the run was looked at."""
         if (self.record() if self.exists() else None) != before:
             raise RnnlensError(
@@ -93,7 +99,7 @@ class Run:
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write run.json."""
         write_json(
-            self.path / "run.json", {"format": contents.FORMAT, "version": __version__, **record}
+            self.path / "run.json", {"format": schema.FORMAT, "version": __version__, **record}
         )
 
     def write_vocabulary(self, vocabulary: Vocabulary) -> None:
@@ -110,7 +116,7 @@ class Run:
 
     def colours(self) -> dict[str, Any]:
         """Read colours.json."""
-        return read_json(self.path / "colours.json", contents.Colours).to_json()
+        return read_json(self.path / "colours.json", Colours).to_json()
 
     def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
         """Write evaluation.json."""
@@ -213,16 +219,16 @@ class Run:
     def check_finished(self) -> None:
         """Refuse a run whose training has not finished."""
         record = self.record()
-        if record.status != contents.TRAINED:
+        if record.status != schema.TRAINED:
             begun = record.command[:300] or "rnnlens train"
             raise RnnlensError(f"{self.path} has not finished; give its command again: {begun}")
 
-    def _model_file(self) -> contents.NetworkFile | contents.UserFile:
+    def _model_file(self) -> schema.NetworkFile | schema.UserFile:
         """Read model.json."""
         path = self.path / "model.json"
         if isinstance(value := read_json(path, object), dict) and "kinds" in value:
-            return read_json(path, contents.UserFile)
-        return read_json(path, contents.NetworkFile)
+            return read_json(path, schema.UserFile)
+        return read_json(path, schema.NetworkFile)
 
     def model(self, code: Any = None) -> Network | KnownModule:
         """The trained model, ready to trace.
@@ -231,7 +237,7 @@ class Run:
         in its place (a module, a UserModel, or its package.module:factory).
         """
         self.check_finished()
-        if isinstance(self._model_file(), contents.UserFile):
+        if isinstance(self._model_file(), schema.UserFile):
             return self.module(code)
         if code is not None:
             raise RnnlensError(f"{self.path} holds its model itself; leave model= out")
@@ -240,7 +246,7 @@ class Run:
     def module(self, code: Any = None) -> KnownModule:
         """The model of a run that is of a user's module."""
         self.check_finished()
-        file = read_json(self.path / "model.json", contents.UserFile)
+        file = read_json(self.path / "model.json", schema.UserFile)
         record = file.record()
         return KnownModule(record, lambda: self._module(record, file.sha256, code))
 
@@ -259,13 +265,13 @@ class Run:
     def network(self) -> Network:
         """The model of a run that rnnlens has trained."""
         self.check_finished()
-        file = read_json(self.path / "model.json", contents.NetworkFile)
-        return contents.read_network(self.path / "model.safetensors", file)
+        file = read_json(self.path / "model.json", schema.NetworkFile)
+        return schema.read_network(self.path / "model.safetensors", file)
 
     def allow_code(self, *, always: bool = False) -> None:
         """Let the code that this run names be imported, as its user trusts who made it."""
-        if isinstance(file := self._model_file(), contents.UserFile) and file.factory:
-            trust.allow(file.sha256, file.factory, always=always)
+        if isinstance(file := self._model_file(), schema.UserFile) and file.factory:
+            trusted_code.allow(file.sha256, file.factory, always=always)
 
     def _module(self, record: UserRecord, sha: str, code: Any) -> tuple[UserModel, Adapter]:
         """The user's module with the run's weights, checked to read a text as it did."""
@@ -274,8 +280,8 @@ class Run:
                 f"{self.path} does not say where its model's code is, so that it cannot read a new "
                 "text; in Python, give it: rnnlens.load(run, model=...)"
             )
-        if code is None and not trust.is_allowed(sha, record.factory):
-            raise RnnlensError(trust.question(self.path, record.factory))
+        if code is None and not trusted_code.is_allowed(sha, record.factory):
+            raise RnnlensError(trusted_code.question(self.path, record.factory))
         weights = read_tensors(self.path / "model.safetensors", sha)
         user = found_again(record, code or record.factory, sha, weights)
         adapter = user.adapter()
@@ -286,14 +292,14 @@ class Run:
     def write_examples(self, examples: Sequence[Example]) -> None:
         """Write some texts to begin with; those that have states are shown without any code."""
         model = self.model_hash() if any(example.states for example in examples) else ""
-        contents.write_examples(self.path / "examples.safetensors", examples, model)
+        schema.write_examples(self.path / "examples.safetensors", examples, model)
 
     def examples(self) -> list[Example] | None:
         """Read what `write_examples` has written; None where the run has no such file."""
         path = self.path / "examples.safetensors"
         if not is_present(path):
             return None
-        return contents.read_examples(path, self._model_file(), self.vocabulary())
+        return schema.read_examples(path, self._model_file(), self.vocabulary())
 
 
 def run_at(name: str) -> Run:
@@ -305,3 +311,65 @@ def bundled() -> list[str]:
     """The names of the runs that come with the package; `rnnlens demo` opens the first."""
     names = (path.parent.name for path in SHIPPED.glob("*/run.json"))
     return sorted(names, key=lambda name: (name != BUNDLED, name))
+
+
+def kept_name(run: str, epoch: int) -> str:
+    """What the checkpoint of a run is called beside it."""
+    return f"{run}-epoch-{epoch}"
+
+
+def epochs_to_keep(count: int, epochs: int) -> list[int]:
+    """After which of all epochs a checkpoint is kept: close together at first, when most is learnt,
+    then ever further apart.
+    """
+    kept: list[int] = []
+    for k in range(min(count, epochs)):
+        wanted = round(epochs ** (k / max(1, count - 1)))
+        left = min(count, epochs) - k - 1  # that are still to come after this one
+        kept.append(min(max(wanted, kept[-1] + 1 if kept else 1), epochs - left))
+    return kept
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """Keeps the weights of some epochs of a training beside the run that it ends with."""
+
+    run: Run
+    record: Mapping[str, Any]  # of the run
+    epochs: tuple[int, ...]
+
+    def after_epoch(self, epoch: int, model: Traceable) -> None:
+        """Keep a checkpoint, if one is wanted after this epoch."""
+        if epoch not in self.epochs:
+            return
+        kept = Run(self.run.path / CHECKPOINTS / f"{epoch:04}")
+        record = {**self.record, "epoch": epoch}
+        kept.create()
+        kept.write_record({**record, "status": TRAINING})  # first: it marks the folder as a run
+        for name in _SAME_IN_CHECKPOINTS:
+            if is_present(self.run.path / name):
+                write_bytes(kept.path / name, (self.run.path / name).read_bytes())
+        kept.write_model(model)
+        kept.write_record({**record, "status": TRAINED})
+
+
+def kept_runs(run: Run) -> dict[int, Run]:
+    """The checkpoints of a run's training by the epochs they are of, the earliest first.
+
+    Other runs in their folder are refused: what is drawn over a training must be one training.
+    """
+    folder = run.path / CHECKPOINTS
+    if not folder.is_dir():
+        return {}
+    corpus, kept = run.record().corpus, {}
+    for path in sorted(path for path in folder.iterdir() if (path / "run.json").exists()):
+        one = Run(path)
+        record = one.record()
+        if record.epoch is None or record.corpus.get("hash") != corpus.get("hash"):
+            raise RnnlensError(
+                f"{path} is no checkpoint of the training of {run.path}, but a run of another "
+                "corpus; move it elsewhere"
+            )
+        if record.status == TRAINED:
+            kept[record.epoch] = one
+    return dict(sorted(kept.items()))

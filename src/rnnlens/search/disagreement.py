@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.frames import data_frame
+from rnnlens.base.tables import data_frame
 from rnnlens.base.threads import one_thread, pool
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import text_states

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from rnnlens.base.frames import data_frame
+from rnnlens.base.tables import data_frame
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.search.deadline import Deadline
 from rnnlens.search.index import Index

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import Corpus
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, cut
-from rnnlens.labels.tags import UNIVERSAL
+from rnnlens.labels.parts_of_speech import UNIVERSAL
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import TextSide, text_states

@@ -10,7 +10,7 @@ import torch
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.batches import Split
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train import training
 from rnnlens.model.train.perplexity import model_perplexity
@@ -68,7 +68,7 @@ def test_a_grammar_is_learnt_far_better_than_by_counting_words(cell, corpus):
     config = TrainingConfig(epochs=8, batch=8, learning_rate=0.03, average=0.9)
     made = Trainer(network, corpus.splits["train"], corpus.splits["valid"], config, CPU)
     assert made.run(never, nothing)
-    prior = Answers.numbered(len(torch.tensor(corpus.vocabulary.counts))).prior(
+    prior = LabelSet.numbered(len(torch.tensor(corpus.vocabulary.counts))).prior(
         torch.tensor(corpus.vocabulary.counts)
     )
     unigram = math.exp(-prior[corpus.splits["valid"].targets()].mean())

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 from tests.fixtures import formula_probes
 
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.lens.lens import Lens
 from rnnlens.model.network import Network
 from rnnlens.probe.probes import Probes
 from rnnlens.reading.session import Session
 
-TAGS = Answers(("noun", "verb", "other"))
-TOPICS = Answers(("sport", "news", "art", "law"), several=True)
+TAGS = LabelSet(("noun", "verb", "other"))
+TOPICS = LabelSet(("sport", "news", "art", "law"), several=True)
 
 
 def of_sets(lens: Lens) -> Lens:
     """The same network, whose labels hold or not each by itself, with probes for them."""
-    answers = Answers(lens.labels, several=True)
+    answers = LabelSet(lens.labels, several=True)
     side = replace(lens.session.text, follows=False, answers=answers)
     palettes = {name: replace(one, answers=answers) for name, one in lens.palettes.items()}
     return Lens("sets", Session(lens.model, side), palettes, lens.probes)

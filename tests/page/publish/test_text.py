@@ -11,7 +11,7 @@ from tests.page.publish.engine import engine_readings, python_reading
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.labels.answers import Answers, Scale
+from rnnlens.labels.sets import LabelSet, Scale
 from rnnlens.model import numbers
 from rnnlens.model.text import TextSide, column
 from rnnlens.page.publish.text import text_json
@@ -77,7 +77,7 @@ def test_numbers_are_read_alike(features):
     names = Vocabulary.of_user(scale.names, (1,) * 4, ())
     side = TextSide(
         names, lambda text: numbers.split(text, features), column,
-        answers=Answers(scale.names, scale=scale), features=features, splitting="numbers",
+        answers=LabelSet(scale.names, scale=scale), features=features, splitting="numbers",
     )  # fmt: skip
     chance = random.Random(0)
     values = [0.0, -0.0, 1000.5, 1001.5, 12345, 1234.5, -1233.5, 0.00012345, 1e-5, 1e20, 1e-44]

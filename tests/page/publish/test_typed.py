@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.names import number_of
+from rnnlens.labels.sets import number_of
 from rnnlens.reading.alignment import aligned
 from rnnlens.reading.edits import Edit
 from rnnlens.reading.notation import two_texts

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.labels import TAG, WORDS, Asked
-from rnnlens.corpus.read.source import lines
+from rnnlens.corpus.read.task import TAG, WORDS, Asked
+from rnnlens.corpus.read.text_files import lines
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.labels.tags import universal
+from rnnlens.labels.parts_of_speech import universal
 
 _PIECE = re.compile(r"[()]|[^()\s]+")
 _ESCAPES = {

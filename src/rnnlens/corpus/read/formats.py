@@ -7,14 +7,8 @@ from typing import NamedTuple
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.brackets import read_brackets
-from rnnlens.corpus.read.columns import read_columns
-from rnnlens.corpus.read.conllu import FIELDS, read_conllu
-from rnnlens.corpus.read.labels import CLASSIFY, NEXT, TAG, TASKS, WORDS, Asked
-from rnnlens.corpus.read.nltk import read_nltk
-from rnnlens.corpus.read.records import is_record, read_arrow, read_jsonl, read_parquet
-from rnnlens.corpus.read.source import check_swelling, codec, files, head
-from rnnlens.corpus.read.text import number_mark, read_raw, read_tokenised, tokenised
-from rnnlens.corpus.read.texts import (
+from rnnlens.corpus.read.conll import FIELDS, read_columns, read_conllu
+from rnnlens.corpus.read.labelled_texts import (
     FOLDERS,
     left_out,
     read_csv,
@@ -22,6 +16,11 @@ from rnnlens.corpus.read.texts import (
     read_json_texts,
     read_tsv,
 )
+from rnnlens.corpus.read.nltk import read_nltk
+from rnnlens.corpus.read.plain_text import number_mark, read_raw, read_tokenised, tokenised
+from rnnlens.corpus.read.records import is_record, read_arrow, read_jsonl, read_parquet
+from rnnlens.corpus.read.task import CLASSIFY, NEXT, TAG, TASKS, WORDS, Asked
+from rnnlens.corpus.read.text_files import check_swelling, codec, files, head
 from rnnlens.corpus.sentence import Sentence
 
 Reader = Callable[[Path, str, Asked], Iterator[Sentence]]

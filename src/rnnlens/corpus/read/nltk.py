@@ -5,9 +5,9 @@ from itertools import islice
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.labels import NEXT, TAG, Asked
+from rnnlens.corpus.read.task import NEXT, TAG, Asked
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.labels.tags import universal
+from rnnlens.labels.parts_of_speech import universal
 
 _PREVIEW = 200
 

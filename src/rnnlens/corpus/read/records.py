@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.source import lines
-from rnnlens.corpus.read.text import SAMPLE, running, tokenised
+from rnnlens.corpus.read.plain_text import SAMPLE, running, tokenised
+from rnnlens.corpus.read.text_files import lines
 from rnnlens.corpus.sentence import Sentence
-from rnnlens.labels.tags import universal
+from rnnlens.labels.parts_of_speech import universal
 
 _WORDS = ("words", "tokens", "form")
 _TAGS = ("tags", "upos", "pos", "pos_tags")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.answers import Answers
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.text import TextSide
 
 
@@ -28,7 +28,7 @@ def text_json(text: TextSide) -> dict[str, Any]:
     }
 
 
-def answers_json(answers: Answers) -> dict[str, Any]:
+def answers_json(answers: LabelSet) -> dict[str, Any]:
     """What a state can be asked for, as `Answers` of engine/text.js has it."""
     scale = answers.scale
     return {

@@ -1,4 +1,4 @@
-// An axis of numbers in bins, as rnnlens/labels/answers.py has it.
+// An axis of numbers in bins, as rnnlens/labels/sets.py has it.
 
 /** @typedef {import("./text.js").Scale} Scale */
 

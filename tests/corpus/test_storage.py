@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus import flat
-from rnnlens.corpus.flat import Shelf, clear_unfinished, mapped, release, scratch, spans
+from rnnlens.corpus import storage
+from rnnlens.corpus.storage import Shelf, clear_unfinished, mapped, release, scratch, spans
 
 
 @pytest.mark.parametrize("small", [0, 100, 1 << 20])
 def test_a_shelf_gives_back_what_was_added(small, monkeypatch):
-    monkeypatch.setattr(flat, "SMALL", small)
+    monkeypatch.setattr(storage, "SMALL", small)
     with Shelf() as shelf:
         numbers, letters = shelf.column("numbers", np.int32), shelf.column("letters", np.uint8)
         shelf.column("none", np.int64)
@@ -52,7 +52,7 @@ def _resident() -> int:
 
 
 def test_spans_hold_every_sentence_once_and_about_a_block_of_words(monkeypatch):
-    monkeypatch.setattr(flat, "BLOCK", 10)
+    monkeypatch.setattr(storage, "BLOCK", 10)
     starts = np.cumsum([0, 3, 3, 3, 3, 25, 1, 1, 9, 10])
     assert list(spans(starts)) == [(0, 3), (3, 4), (4, 5), (5, 7), (7, 8), (8, 9)]
     assert list(spans(np.zeros(1, np.int64))) == []
@@ -62,7 +62,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(monkeypatch):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(flat, "SMALL", 0)
+    monkeypatch.setattr(storage, "SMALL", 0)
     with Shelf() as shelf:
         column = shelf.column("numbers", np.int32)
         monkeypatch.setattr(column, "flush", full)
@@ -73,7 +73,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(monkeypatch):
 
 def test_what_was_killed_is_cleared_and_what_is_being_written_is_not(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(flat, "SMALL", 0)
+    monkeypatch.setattr(storage, "SMALL", 0)
     left = scratch() / ".unfinished-1"
     left.mkdir()
     (left / "words").write_bytes(b"1234")

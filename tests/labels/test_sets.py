@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.answers import Answers, Scale
+from rnnlens.labels.sets import LabelSet, Scale
 
 EVEN = Scale((0.0, 1.0, 2.0, 4.0), (0.5, 1.5, 3.0), error=0.5)
 
@@ -72,7 +72,7 @@ def test_a_linear_map_to_a_number_gives_almost_the_logits_of_its_bins():
 
 
 def test_several_labels_are_yes_and_no_for_each():
-    several = Answers(("a", "b"), several=True)
+    several = LabelSet(("a", "b"), several=True)
     labels = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     assert several.counts(labels).tolist() == [[1, 2], [2, 1]]
     assert several.prior(several.counts(labels)).exp().tolist() == pytest.approx([3 / 2, 2 / 3])
@@ -86,7 +86,7 @@ def test_several_labels_are_yes_and_no_for_each():
 
 
 def test_what_is_compared_of_several_labels_is_the_mean_of_their_divergences():
-    several = Answers(("a", "b", "c"), several=True)
+    several = LabelSet(("a", "b", "c"), several=True)
     p, q = (several.pooled(torch.randn(1, 3, generator=torch.Generator().manual_seed(k)))
             for k in (0, 1))  # fmt: skip
     kl = (p.softmax(-1) * (p.log_softmax(-1) - q.log_softmax(-1))).sum()

@@ -5,7 +5,7 @@ import pytest
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.formats import check_format, read, recognise
-from rnnlens.corpus.read.labels import Asked
+from rnnlens.corpus.read.task import Asked
 
 CSV = 'id,review,stars\n1,"A fine, quiet film.",4\n2,"Dull.\nAnd long.",1\n'
 JSONL = '{"text": "good film", "label": "pos"}\n\n{"text": ["bad", "film"], "label": "neg"}\n'

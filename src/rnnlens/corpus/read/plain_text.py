@@ -6,7 +6,7 @@ from itertools import groupby, islice
 from pathlib import Path
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.source import lines
+from rnnlens.corpus.read.text_files import lines
 from rnnlens.corpus.sentence import Sentence
 
 Split = Callable[[str], list[str]]  # from a text to its words

@@ -3,8 +3,14 @@ from pathlib import Path
 import pytest
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read import text
-from rnnlens.corpus.read.text import number_mark, read_raw, read_tokenised, tokenised, words_of
+from rnnlens.corpus.read import plain_text
+from rnnlens.corpus.read.plain_text import (
+    number_mark,
+    read_raw,
+    read_tokenised,
+    tokenised,
+    words_of,
+)
 from rnnlens.corpus.sentence import Sentence
 
 
@@ -140,7 +146,7 @@ def test_sentences_of_a_long_text_are_learnt_from_a_part_of_it(tmp_path, monkeyp
 
     learnt = []
     monkeypatch.setattr(PunktTrainer, "train", lambda _, part, finalize: learnt.append(part))
-    monkeypatch.setattr(text, "SAMPLE", 300)
+    monkeypatch.setattr(plain_text, "SAMPLE", 300)
     paragraphs = [f"The dog of paragraph {k} barks. It sleeps." for k in range(30)]
     assert len(raw(tmp_path, "\n\n".join(paragraphs))) == 60
     assert 100 < sum(map(len, learnt)) <= 300
@@ -184,7 +190,7 @@ def test_what_nltk_gives_up_on_is_told_in_one_line(tmp_path, monkeypatch):
 
 
 def test_a_paragraph_of_many_letters_is_cut_after_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("rnnlens.corpus.read.text._LONGEST", 60)
+    monkeypatch.setattr("rnnlens.corpus.read.plain_text._LONGEST", 60)
     text = "The dog barks. The cat sleeps. " * 6
     assert raw(tmp_path, text) == ["The dog barks .", "The cat sleeps ."] * 6
     assert len(raw(tmp_path, "a" * 200)) == 4

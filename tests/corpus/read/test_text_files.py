@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.source import check_swelling, codec, files, head, lines
+from rnnlens.corpus.read.text_files import check_swelling, codec, files, head, lines
 
 
 def written(folder: Path, data: bytes, name: str = "corpus.txt") -> Path:

@@ -6,8 +6,8 @@ import pytest
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import parsed
-from rnnlens.run import trust
-from rnnlens.run.contents import UserFile
+from rnnlens.run import trusted_code
+from rnnlens.run.schema import UserFile
 
 
 def test_without_a_home_folder_nothing_is_remembered(monkeypatch):
@@ -16,9 +16,9 @@ def test_without_a_home_folder_nothing_is_remembered(monkeypatch):
 
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setattr("pathlib.Path.home", none)
-    assert not trust.is_allowed("a" * 64, "nothing.like:this")
+    assert not trusted_code.is_allowed("a" * 64, "nothing.like:this")
     with pytest.raises(RnnlensError, match="give --trust each time"):
-        trust.allow("b" * 64, "nothing.like:this", always=True)
+        trusted_code.allow("b" * 64, "nothing.like:this", always=True)
 
 
 @pytest.mark.parametrize("factory", ["mine:make\nanother os:system", "os:system now", "mine"])

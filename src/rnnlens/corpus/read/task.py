@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.text import Split, splitter
+from rnnlens.corpus.read.plain_text import Split, splitter
 
 NEXT, TAG, CLASSIFY = "next", "tag", "classify"
 TASKS = (NEXT, TAG, CLASSIFY)

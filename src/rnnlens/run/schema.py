@@ -2,14 +2,13 @@
 beside those.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import torch
-from annotated_types import Ge, Le, Len, MaxLen
+from annotated_types import Ge, Le, MaxLen
 from torch import Tensor
 
 from rnnlens.adapter.user_record import UserRecord
@@ -23,7 +22,8 @@ from rnnlens.base.tensors import (
     read_tensors,
     write_tensors,
 )
-from rnnlens.corpus.vocabulary import MOST_LABELS, Vocabulary
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.labels.sets import MOST_LABELS
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.numbers import encode
@@ -32,8 +32,6 @@ from rnnlens.version import __version__
 
 FORMAT = 1
 TRAINING, TRAINED, COPYING = "training", "trained", "copying"
-MOST_GROUPS, _MOST_PALETTES = 1000, 16
-_HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 @dataclass(frozen=True)
@@ -72,37 +70,6 @@ def read_record(path: Path) -> Record:
             f"that rnnlens {__version__} does not read; train it anew or use that version"
         )
     return read_json(path, Record)
-
-
-@dataclass(frozen=True)
-class Grouping(Strict):
-    """Labels in groups, and groups in colours."""
-
-    colours: Annotated[dict[Name, Name], Len(1, MOST_GROUPS)]
-    groups: Annotated[dict[Name, Name], MaxLen(MOST_LABELS)]
-
-    def __post_init__(self) -> None:
-        for group, colour in self.colours.items():
-            if not _HEX.fullmatch(colour):
-                raise ValueError(f"the colour of {group[:40]!r} is not written as #rrggbb")
-        if strange := set(self.groups.values()) - self.colours.keys():
-            raise ValueError(f"the group {min(strange)[:40]!r} has no colour")
-
-
-@dataclass(frozen=True)
-class Colours(Strict):
-    """colours.json: ways to group labels."""
-
-    source: Name  # where they come from
-    groupings: Annotated[dict[Name, Grouping], Len(1, _MOST_PALETTES)]
-
-    def to_json(self) -> dict[str, Any]:
-        """What `Run.write_colours` takes."""
-        groupings = {
-            name: {"colours": one.colours, "groups": one.groups}
-            for name, one in self.groupings.items()
-        }
-        return {"source": self.source, "groupings": groupings}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ number, whose axis is cut into bins.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated
@@ -16,6 +17,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Name, Strict
 
+MOST_LABELS = 5_000_000
 BINS = 16  # of a scale: few enough for all to be shown of a state, and for a colour each
 SURE = 0.8  # the probability that an interval holds
 MOST_BINS = 1000
@@ -136,10 +138,10 @@ def _short(edges: Sequence[float]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Answers(Strict):
+class LabelSet(Strict):
     """The answers to one question, by their names."""
 
-    names: Annotated[tuple[Name, ...], Len(1, 5_000_000)]
+    names: Annotated[tuple[Name, ...], Len(1, MOST_LABELS)]
     several: bool = False  # whether each label holds or not by itself, so that many may at once
     scale: Scale | None = field(default=None)  # where the labels are the bins of an axis
 
@@ -153,7 +155,7 @@ class Answers(Strict):
         return len(self.names)
 
     @classmethod
-    def numbered(cls, count: int) -> "Answers":
+    def numbered(cls, count: int) -> "LabelSet":
         """One of so many labels, whose names do not matter."""
         return cls(tuple(map(str, range(count))))
 
@@ -202,3 +204,14 @@ class Answers(Strict):
         if not self.several:
             return logits, labels
         return F.pad(logits.flatten()[:, None], (1, 0)), labels.flatten().long()
+
+
+def number_of(label: str, known: Sequence[str]) -> int:
+    """A label's place among all; one that is not there is refused with those most like it."""
+    if not isinstance(label, str):
+        raise RnnlensError(f"{label!r} is no label; give the name of one")
+    if label in known:
+        return known.index(label)
+    near = get_close_matches(label, known, 3)
+    like = f"the nearest: {', '.join(map(repr, near))}" if near else "none is like it"
+    raise RnnlensError(f"no label is {label!r}; {like}")

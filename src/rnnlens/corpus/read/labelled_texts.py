@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.labels import Asked, column
-from rnnlens.corpus.read.source import files, lines
+from rnnlens.corpus.read.task import Asked, column
+from rnnlens.corpus.read.text_files import files, lines
 from rnnlens.corpus.sentence import Sentence
 
 _USUAL = {"label", "labels", "class", "category", "sentiment", "text", "sentence", "review"}

@@ -1,27 +1,35 @@
-# Two commands do everything: `make demo` and `make test`; `make quick` is for in between. Options: make demo ARGS="--no-browser"
+# `make demo` shows it, `make test` tests a change, `make check` tests everything; `make quick` is for in between.
+# Options: make demo ARGS="--no-browser"
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 TSC := node_modules/.bin/tsc
+# Workers take whole files, in the order of tests/conftest.py.
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # Containers often forbid it; without it every process that the tests start compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick quick-tests lint types javascript pytest fuzz docs bench clean
+.PHONY: demo test check quick quick-tests static lint types javascript javascript-types pytest everything fuzz docs bench clean
 
 demo: $(VENV)/installed
 	@$(BIN)/rnnlens demo $(ARGS)
 
-test: $(VENV)/test-ready $(TSC)
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint types javascript
+test: static
 	@$(MAKE) --no-print-directory pytest
 
+check: static
+	@$(MAKE) --no-print-directory everything
+
 quick: $(VENV)/test-ready $(TSC)
-	@$(MAKE) --no-print-directory --jobs --output-sync lint types javascript quick-tests
+	@$(MAKE) --no-print-directory --jobs --output-sync lint types javascript-types javascript quick-tests
+
+static: $(VENV)/test-ready $(TSC)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint types javascript-types javascript
 
 quick-tests: $(VENV)/test-ready
-	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile --ignore-glob "*notebook*" \
-	  -m "not slow and not timing" --hypothesis-profile quick $(ARGS)
+	$(PYTEST) --quiet --ignore-glob "*notebook*" \
+	  -m "not slow and not release and not timing" --hypothesis-profile quick $(ARGS)
 
 lint: $(VENV)/test-ready
 	$(BIN)/ruff check .
@@ -31,11 +39,16 @@ types: $(VENV)/test-ready
 	$(BIN)/mypy
 
 javascript: $(TSC)
+	PATH="$(CURDIR)/$(BIN):$$PATH" node --test --test-reporter dot tests/web/*/*.test.js
+
+javascript-types: $(TSC)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(TSC) --project .
-	PATH="$(CURDIR)/$(BIN):$$PATH" node --test tests/web/*/*.test.js
 
 pytest: $(VENV)/test-ready $(VENV)/browser $(TSC)
-	$(BIN)/python -m pytest --cov --cov-report= --numprocesses 2 --dist loadfile -m "not timing" $(ARGS)
+	$(PYTEST) -m "not release and not timing" --hypothesis-profile change $(ARGS)
+
+everything: $(VENV)/test-ready $(VENV)/browser $(TSC)
+	$(PYTEST) --cov --cov-report= -m "not timing" $(ARGS)
 	$(BIN)/python -m pytest --cov --cov-append -m timing $(ARGS) || [ $$? = 5 ]  # 5: ARGS chose none
 
 # Half an hour at most for each subject; ARGS="runs --count 500 --seed 7" for a part.

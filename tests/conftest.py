@@ -1,8 +1,11 @@
 """What tests share: a tiny corpus, a run trained on it, and the command line."""
 
 import contextlib
+import fcntl
 import io
+import os
 import shutil
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -19,11 +22,13 @@ from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.tokens import collect
 
 pytest_plugins = ["tests.fixtures"]
-SLOW_FIXTURES = {"browser", "site", "kept"}  # a browser, the documentation, a run by the command
+SLOW_FIXTURES = {"browser", "kept"}  # a browser, a run by the command
+RELEASE_FIXTURES = {"site"}  # the documentation
 
 # The same examples every time, so that a change is judged by what it changes. Others are searched
-# for by `make test ARGS="--hypothesis-profile explore"`.
+# for by `make check ARGS="--hypothesis-profile explore"`.
 settings.register_profile("steady", derandomize=True, max_examples=40)
+settings.register_profile("change", derandomize=True, max_examples=20)
 settings.register_profile("quick", derandomize=True, max_examples=10)
 settings.register_profile("explore", derandomize=False, max_examples=400)
 settings.load_profile("steady")
@@ -38,10 +43,25 @@ class Answer(NamedTuple):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever needs a slow fixture is slow."""
+    """Mark what needs a slow fixture, and put the files that take longest first.
+
+    Workers take whole files: the last ones should be short, so that all workers end together.
+    """
+    seconds: dict[Path, float] = defaultdict(float)
     for item in items:
-        if isinstance(item, pytest.Function) and SLOW_FIXTURES.intersection(item.fixturenames):
-            item.add_marker("slow")
+        needed = set(item.fixturenames if isinstance(item, pytest.Function) else ())
+        for mark, fixtures in (("slow", SLOW_FIXTURES), ("release", RELEASE_FIXTURES)):
+            if needed & fixtures:
+                item.add_marker(mark)
+        seconds[item.path] += 20 if "lab" in needed else _about(item)
+    items.sort(key=lambda item: -seconds[item.path])
+
+
+def _about(item: pytest.Item) -> float:
+    """Seconds that a test takes, very roughly."""
+    return next(
+        (s for mark, s in (("release", 5), ("slow", 2)) if item.get_closest_marker(mark)), 0.05
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -61,16 +81,38 @@ def trusted(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
 
 @pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A folder that is filled by the first worker who needs it, for all of them to read."""
+    own = tmp_path_factory.getbasetemp()
+    root = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+
+    def folder(name: str, fill: Callable[[Path], object]) -> Path:
+        made, done = root / name, root / f"{name}.done"
+        root.mkdir(exist_ok=True)
+        with (root / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                shutil.rmtree(made, ignore_errors=True)
+                made.mkdir()
+                fill(made)
+                done.touch()
+        return made
+
+    return folder
+
+
+@pytest.fixture(scope="session")
 def tiny() -> list[str]:
     """Flags of a training that takes a moment."""
     return "--width 8 --batch 16 --epochs 2 --min-count 1 --device cpu".split()
 
 
 @pytest.fixture(scope="session")
-def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("corpus") / "grammar.conllu"
-    path.write_text(grammar.conllu(101), encoding="utf-8")
-    return path
+def corpus_file(shared: Callable[..., Path]) -> Path:
+    def fill(folder: Path) -> None:
+        (folder / "grammar.conllu").write_text(grammar.conllu(101), encoding="utf-8")
+
+    return shared("corpus", fill) / "grammar.conllu"
 
 
 @pytest.fixture(scope="session")
@@ -94,14 +136,14 @@ def random_split() -> Callable[..., Split]:
 
 
 @pytest.fixture(scope="session")
-def trained_run(
-    corpus_file: Path, tiny: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def trained_run(corpus_file: Path, tiny: list[str], shared: Callable[..., Path]) -> Path:
     """A finished run, to be read only."""
-    path = tmp_path_factory.mktemp("runs") / "tiny"
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert main(["train", str(corpus_file), "-o", str(path), *tiny]) == 0
-    return path
+
+    def fill(folder: Path) -> None:
+        with contextlib.redirect_stdout(io.StringIO()):
+            assert main(["train", str(corpus_file), "-o", str(folder / "tiny"), *tiny]) == 0
+
+    return shared("runs", fill) / "tiny"
 
 
 @pytest.fixture

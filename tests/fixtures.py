@@ -185,18 +185,21 @@ def server() -> Callable[..., contextlib.AbstractContextManager[str]]:
 
 
 @pytest.fixture(scope="session")
-def probed_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def probed_run(trained_run: Path, shared: Callable[..., Path]) -> Path:
     """A run with probes, evaluation and index, made by the real commands; to be read only."""
     if elsewhere := os.environ.get("RNNLENS_PAGE_RUN"):
         return Path(elsewhere)
-    path = Path(shutil.copytree(trained_run, tmp_path_factory.mktemp("probed") / "grammar"))
-    flags = "--semantic output,input --epochs 2 --device cpu".split()
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert main(["fit", str(path), *flags]) == 0
-        assert main(["eval", str(path), "--used", "--device", "cpu"]) == 0
-        parts = "--split test,train --states int8 --device cpu".split()
-        assert main(["index", str(path), *parts]) == 0
-    return path
+
+    def fill(folder: Path) -> None:
+        path = shutil.copytree(trained_run, folder / "grammar")
+        flags = "--semantic output,input --epochs 2 --device cpu".split()
+        with contextlib.redirect_stdout(io.StringIO()):
+            assert main(["fit", str(path), *flags]) == 0
+            assert main(["eval", str(path), "--used", "--device", "cpu"]) == 0
+            parts = "--split test,train --states int8 --device cpu".split()
+            assert main(["index", str(path), *parts]) == 0
+
+    return shared("probed", fill) / "grammar"
 
 
 @pytest.fixture(scope="session")

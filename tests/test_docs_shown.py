@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.grammar import conllu
+from tests.sampling import sampled
 from tests.shown import ROOT, SERVERS, blocks, run
 
 from rnnlens.cli import main, parser
@@ -25,6 +26,8 @@ PAGES = [
     for path in sorted(DOCS.glob("*.md"))
     if path.name not in ELSEWHERE and blocks(path.read_text(encoding="utf-8"), *RUN)
 ]
+LONG = ("corpus.md", "own-model.md")  # they train and fit for many seconds
+SHORT = [path for path in PAGES if path.name not in LONG]
 CORPUS = (DOCS / "corpus.md").read_text(encoding="utf-8")
 TASKS = (DOCS / "tasks.md").read_text(encoding="utf-8")
 
@@ -48,7 +51,7 @@ def sessions(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", sampled(PAGES, *SHORT), ids=lambda path: path.name)
 def test_what_a_page_shows_works(page, folder, capsys):
     space: dict[str, object] = {}
     for language, text in blocks(page.read_text(encoding="utf-8"), *RUN):

@@ -24,6 +24,7 @@ def test_the_readme_opens_with_the_two_commands():
     assert commands(README)[:2] == ["make demo", "make test"]
 
 
+@pytest.mark.release
 @pytest.mark.skipif(not (ROOT / ".venv").exists(), reason="make sets up .venv")
 def test_every_command_of_the_readme_works(folder):
     assert shutil.which("make")

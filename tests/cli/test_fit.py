@@ -126,7 +126,7 @@ def test_a_finished_semantic_is_kept_when_the_next_one_crashes(command, run_copy
     assert set(fitted) == {"output+1"}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_two_processes_fit_the_probes_of_one(run_copy, fitted_run):
     words = ["fit", str(run_copy), "--semantic", "output,output+1", "--epochs", "2", *CPU]
     done = subprocess.run(

@@ -68,7 +68,7 @@ def uninterrupted(corpus_file: Path, tmp_path_factory: pytest.TempPathFactory) -
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9)])
 def test_the_same_command_again_continues_to_the_same_model(
     corpus_file, uninterrupted, tmp_path, number, code

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.project import TRUST
 from tests.runfiles import contents, edit
+from tests.sampling import sampled
 
 from rnnlens.run.folder import Run
 
@@ -35,8 +36,11 @@ def test_what_would_be_imported_is_told_and_kept_texts_are_shown(command, here, 
     assert "usermodels" not in sys.modules
 
 
+STARTS = [["rnnlens"], [sys.executable, "-m", "rnnlens"]]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("start", [["rnnlens"], [sys.executable, "-m", "rnnlens"]])
+@pytest.mark.parametrize("start", sampled(STARTS, STARTS[1]))
 def test_code_in_the_runs_own_folder_is_never_found_by_itself(strange, start):
     program = [str(Path(sys.executable).with_name("rnnlens"))] if start[0] == "rnnlens" else start
     done = subprocess.run(

@@ -121,7 +121,7 @@ def test_damaged_runs_are_told_in_one_line(command, here, kept, tmp_path, spoil,
     assert message in told.err
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_processes_that_are_given_different_weights_are_refused(here, tmp_path):
     words = ["fit", "--model", "usermodels:of_each_process", "--path", ".", "--corpus", "plain.txt"]
     done = subprocess.run(

@@ -9,6 +9,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from tests.fixtures import formula_run
+from tests.sampling import sampled
 from tests.search.conftest import build, corpus_text
 
 from rnnlens.cli.view import unique_names
@@ -87,7 +88,9 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", sampled([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], signal.SIGINT)
+)
 def test_a_server_in_the_background_ends_as_soon_as_it_has_said_its_address(trained_run, number):
     command = [sys.executable, "-m", "rnnlens", "view", str(trained_run), "--no-browser"]
     with subprocess.Popen(

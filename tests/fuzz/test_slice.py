@@ -9,10 +9,14 @@ from tests.fuzz import harness
 from tests.fuzz.checkpoints import Checkpoints
 from tests.fuzz.corpora import Corpora
 from tests.fuzz.runs import Runs
+from tests.sampling import sampled
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("subject", "count"), [(Runs, 15), (Checkpoints, 12), (Corpora, 30)])
+@pytest.mark.parametrize(
+    ("subject", "count"),
+    sampled([(Runs, 15), (Checkpoints, 12), (Corpora, 30)], (Checkpoints, 12)),
+)
 def test_a_slice_of_all_mutations_is_refused_or_harmless(tmp_path, subject, count):
     case, outcomes = subject(tmp_path), []
     for number in range(count):
@@ -22,7 +26,7 @@ def test_a_slice_of_all_mutations_is_refused_or_harmless(tmp_path, subject, coun
     assert {"refused", "same"} <= set(outcomes)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_what_goes_wrong_is_counted(monkeypatch):
     monkeypatch.setattr(harness, "SECONDS", 0.2)
     monkeypatch.setattr(harness, "LONGEST", 4.0)

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 from tests.letters import WORDS, Classifier, LanguageModel, batches, trained
+from tests.sampling import sampled
 from torch import nn
 
 import rnnlens
 from rnnlens.base.errors import RnnlensError
 
 ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +199,9 @@ def test_how_a_text_is_fed_must_be_known():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "example", sampled(EXAMPLES, ROOT / "examples/gru_language_model.py"), ids=lambda p: p.stem
+)
 def test_the_examples_run(example):
     done = subprocess.run(
         [sys.executable, example], capture_output=True, text=True, timeout=200, check=False,

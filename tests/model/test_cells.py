@@ -47,7 +47,7 @@ cases = st.builds(
 )
 lstms = st.builds(case, st.just("lstm"), size, size, size, size, st.integers(0, 2**31))
 grus = st.builds(case, st.just("gru"), size, size, size, size, st.integers(0, 2**31))
-quick = settings(max_examples=40, deadline=None)
+quick = settings(deadline=None)
 
 
 def traced(it: Case) -> dict[str, Tensor]:
@@ -185,7 +185,7 @@ MODULES: dict[str, Callable[..., nn.RNNBase]] = {
 
 
 @given(st.sampled_from(sorted(MODULES)), size, size, size, size, st.booleans(), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 @torch.no_grad()
 def test_quick_fused_and_stepwise_ways_agree(mode, inputs, width, steps, batch, bias, project):
     with torch.random.fork_rng():

@@ -69,7 +69,7 @@ configs = st.builds(
     embedding=st.integers(0, 5),
     tied=st.booleans(),
 )
-quick = settings(max_examples=40, deadline=None)
+quick = settings(deadline=None)
 
 
 @given(configs, size, size, seeds)

@@ -180,6 +180,7 @@ def test_alive_in_jupyterlab(opened, home, cells, probed_run):
     assert Table(saved.cells[1].outputs[0].data["text/html"]).words == TEXT.split()
 
 
+@pytest.mark.release
 def test_without_its_kernel_a_widget_shows_what_was_saved_of_it(opened, executed, home):
     page = opened(trust(executed, home).name)  # and a kernel that knows nothing of the widgets
     views = page.locator(".rnnlens")
@@ -193,6 +194,7 @@ def test_without_its_kernel_a_widget_shows_what_was_saved_of_it(opened, executed
     expect(lens.locator(".note.server")).to_contain_text("the kernel does not answer")
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("trusted", [False, True])
 def test_reopened_without_its_widgets_the_table_is_read(opened, executed, home, trusted):
     read = nbformat.read(executed, as_version=4)

@@ -24,7 +24,6 @@ def test_a_walk_through_the_corpus(look, lens):
     page.fill(".question", "l2 expcts verb")
     expect(screen.find(".pointed")).to_contain_text("did you mean expects?")
     expect(screen.find(".pointed .before")).to_have_text("l2 ")
-    assert findings(screen) == []
     question = "l2 entropy > 1 sort by surprisal desc"
     page.fill(".question", question)
     page.press(".question", "Enter")
@@ -80,6 +79,20 @@ def test_pictures_lead_to_their_sentences_and_are_saved(look, lens):
         expect(page.locator(".question")).to_have_value(question)
         expect(total).to_have_text(f"{lens.find(question).total:,}")
     expect(screen.find("[data-picture=reach]")).to_contain_text("rnnlens eval")
+
+
+@pytest.mark.release
+def test_axe_finds_nothing_serious_in_questions_and_pictures(look):
+    screen = look("#page=corpus")
+    expect(screen.find(".hits tbody tr").first).to_be_visible()
+    screen.page.fill(".question", "l2 expcts verb")
+    expect(screen.find(".pointed")).to_contain_text("did you mean expects?")
+    assert findings(screen) == []
+    screen.page.fill(".question", "c2 disagrees with h2")
+    screen.page.press(".question", "Enter")
+    for name in ("disagreement", "turns", "surprise", "tags", "reach"):
+        screen.find(f"[data-picture={name}]").scroll_into_view_if_needed()
+    expect(screen.find("[data-picture=tags] [data-question]").first).to_be_visible()
     assert findings(screen) == []
 
 

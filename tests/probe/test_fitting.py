@@ -35,7 +35,7 @@ def best(fitter):
     return {k: math.exp(nll) for k, nll in zip(fitter.kinds, fitter.progress.best, strict=True)}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_long_fit_reaches_the_optimum_of_softmax_regression(network, train):
     # The reference: float64, L-BFGS to the optimum, on the very same states.
     fitter = Fitter(

@@ -73,7 +73,7 @@ def source(
     st.integers(0, 10**6), st.integers(1, 3), st.sampled_from(["packed", "first", "time"]),
     st.sampled_from(sorted(SHIFTS)),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples * 3 // 2, deadline=None)
 @torch.no_grad()
 def test_every_state_has_the_label_of_a_naive_loop(seed, count, how, semantic):
     module, data = made(seed, count, how == "packed", how != "time")

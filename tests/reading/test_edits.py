@@ -57,7 +57,7 @@ def test_edits_that_do_otherwise_are_others():
 
 
 @given(st.text(max_size=30))
-@settings(max_examples=200)
+@settings(max_examples=5 * settings().max_examples)
 def test_whatever_is_typed_is_an_edit_or_one_line(text):
     with contextlib.suppress(RnnlensError):
         edit = Edit.parse(f"l2@{text}")
@@ -193,7 +193,7 @@ def expected(edit: Edit, kind: str, network: Network, session: Session, probes) 
     st.sampled_from(["lstm", "gru", "rnn"]), st.integers(1, 2), st.integers(0, 50),
     st.sampled_from(WAYS), st.integers(1, 5), st.sampled_from([None, (0, 2)]), st.data(),
 )  # fmt: skip
-@settings(max_examples=120)
+@settings(max_examples=3 * settings().max_examples)
 def test_an_edited_text_is_what_a_loop_written_apart_gives(
     cell, layers, seed, way, step, units, data
 ):

@@ -3,11 +3,13 @@
 import argparse
 import json
 import shutil
+from itertools import product
 from typing import Any
 
 import pytest
 import torch
 from tests.letters import WORDS, LanguageModel, V, batches, trained
+from tests.sampling import sampled
 from torch import Tensor, nn
 
 import rnnlens
@@ -40,14 +42,18 @@ class Affine(nn.Module):
         return (h + self.offset) * self.size
 
 
+# Offset and size of the units of a kind.
+UNITS = [(0.0, 1.0), (300.0, 1.0), (3000.0, 1.0), (0.0, 1e-5), (7.0, 1e9)]
+
+
 @pytest.mark.parametrize(
-    ("offset", "size"), [(0.0, 1.0), (300.0, 1.0), (3000.0, 1.0), (0.0, 1e-5), (7.0, 1e9)]
+    ("units", "probe"),
+    sampled(product(UNITS, ("linear", "shared")), ((300.0, 1.0), "linear"), ((7.0, 1e9), "shared")),
 )
-@pytest.mark.parametrize("probe", ["linear", "shared"])
-def test_stored_probes_keep_what_they_say(offset, size, probe, tmp_path):
+def test_stored_probes_keep_what_they_say(units, probe, tmp_path):
     torch.manual_seed(0)
     data = batches()
-    module = trained(Shifted(offset, size), data, 8)
+    module = trained(Shifted(*units), data, 8)
     lens = rnnlens.fit(module, data, WORDS, kinds=["shifted"], probe=probe)
     lens.save(tmp_path / "run")
     again = rnnlens.load(tmp_path / "run", model=rnnlens.UserModel(module, kinds=["shifted"]))

@@ -12,7 +12,11 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 from rnnlens.adapter import Adapter
 
 pytestmark = pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
-quick = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(
+    max_examples=3 * settings().max_examples,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 SHAPES = ("batch", "unbatched", "packed", "unsorted")
 PARITY = {torch.float32: 1e-5, torch.float64: 1e-10}
 

@@ -25,7 +25,7 @@ LAYERS: dict[str, Callable[..., nn.RNNBase]] = {
     "tanh": nn.RNN,
     "relu": partial(nn.RNN, nonlinearity="relu"),
 }
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=settings().max_examples * 3 // 2, deadline=None)
 size = st.integers(1, 5)
 
 

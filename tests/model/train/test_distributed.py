@@ -63,7 +63,7 @@ def test_two_processes_train_the_model_of_one(corpus_file: Path, tiny: list[str]
     assert of_one == of_two
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
 def test_a_group_leaves_no_threads_behind_that_could_abort_at_exit():
     with socket.socket() as free:

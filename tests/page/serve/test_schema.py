@@ -76,7 +76,11 @@ def test_every_answer_is_what_the_schema_says(api, method, path, mode):
     """
     statuses = set()
 
-    @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=2 * settings().max_examples,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(case=api[path][method].as_strategy(generation_mode=mode))
     def fuzz(case):
         answer = case.call(headers=HOST)

@@ -1,4 +1,5 @@
-"""Write the types that the page's JavaScript is checked with, from the server's own schema.
+"""Write what the page's JavaScript has from Python: types from the server's own schema, and the
+limits, patterns and messages of base/rules.json.
 
     python scripts/page_types.py
 
@@ -12,13 +13,19 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
+from rnnlens.base.rules import rules
 from rnnlens.page.serve import views
 from rnnlens.page.serve.app import application
 
-TARGET = Path(__file__).parents[1] / "src/rnnlens/page/web/base/schema.d.ts"
+BASE = Path(__file__).parents[1] / "src/rnnlens/page/web/base"
+TARGET, RULES = BASE / "schema.d.ts", BASE / "rules.js"
 _HEAD = """\
 // What the server is asked and answers, and what a saved page and a notebook's view begin with.
 // Written by `python scripts/page_types.py` from page/serve/api.py: change that, not this.
+"""
+_RULES_HEAD = """\
+// Limits, patterns, names and messages that the page shares with Python.
+// Written by `python scripts/page_types.py` from base/rules.json: change that, not this.
 """
 _REFERENCE = "#/components/schemas/{model}"
 _NAMES = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean",
@@ -41,6 +48,18 @@ def declarations() -> str:
         _questions("Gets", "What is got from a path, by a query.", served["paths"], "get"),
         _questions("Posts", "What is posted to a path.", served["paths"], "post"),
     ]
+    return "\n".join(parts)
+
+
+def rules_module() -> str:
+    """The rules as constants of a module; patterns have the digits of every script, as Python's."""
+    parts = [_RULES_HEAD]
+    for section, entries in rules().items():
+        lines = [
+            f"  {name}: {json.dumps(value, ensure_ascii=False)},".replace(r"\\d", r"\\p{Nd}")
+            for name, value in entries.items()
+        ]
+        parts.append(f"export const {section.upper()} = {{\n{_lines(lines)}}};\n")
     return "\n".join(parts)
 
 
@@ -160,4 +179,5 @@ def _lines(lines: Iterable[str]) -> str:
 
 if __name__ == "__main__":
     TARGET.write_text(declarations(), encoding="utf-8")
-    print(f"wrote {TARGET}")
+    RULES.write_text(rules_module(), encoding="utf-8")
+    print(f"wrote {TARGET} and {RULES}")

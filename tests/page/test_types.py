@@ -20,6 +20,11 @@ def test_the_types_are_up_to_date():
     assert written == page_types.declarations(), "run: python scripts/page_types.py"
 
 
+def test_the_rules_of_both_languages_are_the_same():
+    written = page_types.RULES.read_text(encoding="utf-8")
+    assert written == page_types.rules_module(), "run: python scripts/page_types.py"
+
+
 def test_every_field_is_declared():
     declared = page_types.declarations()
     for model in (api.Grid, api.State, views.View, Accuracy, views.NotebookView):

@@ -1,6 +1,8 @@
 """What if a state were another: the text of an edit, what it does, and what it refuses."""
 
 import contextlib
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,37 @@ from rnnlens.reading.session import Session
 TEXT = "the old dog sees a bird ."
 LABELS = tuple(WORDS)
 WAYS = ("set", "zero", "scale", "freeze", "swap", "push", "away", "vector")
+GOLDEN = Path(__file__).parents[1] / "golden/edits.json"  # the page's parser reads it, too
+CASES = json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+def written(case: dict[str, Any]) -> dict[str, Any]:
+    """What an edit of the table of cases is, or why it is none."""
+    try:
+        edit = Edit.parse(case["text"])
+    except RnnlensError as error:
+        return {"refused": str(error)}
+    swap = [edit.swap.step, edit.swap.text] if isinstance(edit.swap, Address) else None
+    values: dict[str, Any] = {"units": edit.units and list(edit.units), "scale": edit.scale}
+    values |= {"swap": swap, "set": list(edit.set) if isinstance(edit.set, tuple) else edit.set}
+    if edit.label is not None:
+        values |= {"label": edit.label, "strength": edit.strength}
+    means = {"edit": str(edit), "kind": edit.kind, "row": edit.step + 1, "side": edit.side}
+    return means | {name: value for name, value in values.items() if value is not None}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["text"][:40] for case in CASES])
+def test_the_notation_is_that_of_the_table(case):
+    assert {"text": case["text"], **written(case)} == case
+    if "edit" in case:
+        assert str(Edit.parse(case["edit"])) == case["edit"]
+
+
+def test_an_edit_of_one_of_two_readings():
+    assert str(Edit("l2", 3, zero=True, side="second")) == "l2@2:4=0"
+    assert Edit("l2", 3, zero=True, side="second") != Edit("l2", 3, zero=True)
+    with pytest.raises(RnnlensError, match="side of an edit of l2 is 'third'; give one of both"):
+        Edit("l2", 3, zero=True, side="third")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +124,7 @@ def test_what_means_nothing_is_refused(given, said):
     ("edit", "said"),
     [
         ("q2@1=0", "'q2' is no kind that could be edited; there is x, f1"),
-        ("y@1=0", "'y' is no kind that anything goes on from"),
+        ("y@1=0", "'y' is the model's output: nothing reads it, so it cannot be edited"),
         ("l2@8=0", "is about word 8, and the text has 7 words"),
         ("l2[4]@1=0", "l2 has 4 units, from 0; there is no unit 4"),
         ("l2[4]@1+dog", "l2 has 4 units, from 0; there is no unit 4"),

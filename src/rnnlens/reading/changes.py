@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message, number
 from rnnlens.labels.sets import number_of
 from rnnlens.model.kinds import PREDICTION, Kind
 from rnnlens.model.traceable import StateEdit
@@ -18,7 +19,8 @@ from rnnlens.reading.edits import Address, Edit, parsed
 from rnnlens.reading.session import Session
 
 Change = Callable[[Tensor], Tensor]
-_LARGEST = 1e30  # of logits whose differences and sums are still numbers
+_LARGEST = number("largest_logit")  # whose differences and sums are still numbers
+_LEAST = number("least_length")  # that something is divided by
 _RANGES = dict.fromkeys("fiorz", (0.0, 1.0)) | dict.fromkeys("gn", (-1.0, 1.0))
 
 
@@ -77,27 +79,22 @@ class TextEdits:
     def check(self, edit: Edit) -> None:
         """Refuse what is not there."""
         if edit.kind not in self.kinds:
-            why = " that could be edited"
-            if edit.kind == PREDICTION:
-                why = " that anything goes on from"
-            raise RnnlensError(f"{edit.kind!r} is no kind{why}; there is {', '.join(self.kinds)}")
-        self._check_step(edit, edit.step, len(self.ids), "the text")
+            wrong = "edit_prediction" if edit.kind == PREDICTION else "edit_kind"
+            kind, known = repr(edit.kind), ", ".join(self.kinds)
+            raise RnnlensError(message(wrong, kind=kind, known=known))
+        self._check_step(edit, edit.step, len(self.ids), message("edited_text"))
         if edit.freeze and not 0 <= self._step_before(edit) < len(self.ids):
-            raise RnnlensError(
-                f"{edit} would keep what was before the first word that {edit.kind} reads; freeze "
-                "a later word"
-            )
+            raise RnnlensError(message("edit_freeze", edit=edit, kind=edit.kind))
         if isinstance(edit.swap, Address):
             self._ids_of(edit, edit.swap)
         if edit.label is not None:
             self._direction(edit)
 
     @staticmethod
-    def _check_step(edit: Edit, step: int, count: int, where: str) -> None:
-        if step >= count:
+    def _check_step(edit: Edit, step: int, words: int, where: str) -> None:
+        if step >= words:
             raise RnnlensError(
-                f"{edit} is about word {step + 1}, and {where} has {count} words; in Python their "
-                "numbers begin with 0, elsewhere with 1"
+                message("edit_row", edit=edit, row=step + 1, where=where, count=words)
             )
 
     def _step_before(self, edit: Edit) -> int:
@@ -119,10 +116,8 @@ class TextEdits:
     def check_size(self, logits: Tensor) -> None:
         """Refuse edits after which numbers are too large to compare or to draw."""
         if not bool((logits.abs() < _LARGEST).all()):  # nor are they where they are no numbers
-            raise RnnlensError(
-                f"{', '.join(map(str, self.edits))[:80]} makes numbers that are too large to "
-                "compute with; make the edit smaller"
-            )
+            edits = ", ".join(map(str, self.edits))[: count("quoted_edit")]
+            raise RnnlensError(message("edit_too_large", edits=edits))
 
     def _change(self, edit: Edit) -> Change:
         if edit.zero:
@@ -150,7 +145,8 @@ class TextEdits:
         ids: Sequence[int] = self.ids
         if address.text is not None:
             ids = self.session.text.encode(self.session.words(address.text))
-        where = "the text" if address.text is None else repr(address.text[:80])
+        most = count("quoted_edit")
+        where = message("edited_text") if address.text is None else repr(address.text[:most])
         self._check_step(edit, address.step, len(ids), where)
         return ids
 
@@ -159,14 +155,14 @@ class TextEdits:
         label = edit.label or ""
         others = self.probes.answers if self.probes else {}
         answers = others.get(base(self.semantic), self.session.text.labels)
-        number = number_of(label, answers.names)
+        place = number_of(label, answers.names)
         if self.probes is None or edit.kind not in self.probes.kinds:
-            raise RnnlensError(f"{edit.kind} has no probe, which a push goes by; fit one")
-        pattern = pattern_of(self.probes, edit.kind, number, self.semantic)
+            raise RnnlensError(message("edit_no_probe", kind=edit.kind))
+        pattern = pattern_of(self.probes, edit.kind, place, self.semantic)
         pattern = _only(edit, pattern)
         sign = 1 if edit.push is not None else -1
         size = self.probes.spreads[edit.kind].size
-        push: Tensor = pattern * (sign * edit.strength * size / max(float(pattern.norm()), 1e-30))
+        push: Tensor = pattern * (sign * edit.strength * size / max(float(pattern.norm()), _LEAST))
         return push
 
 
@@ -178,10 +174,7 @@ def pattern_of(probes: Probes, kind: str, label: int, semantic: str) -> Tensor:
     """
     spread = probes.spreads.get(kind)
     if spread is None:
-        raise RnnlensError(
-            f"the probe of {kind} does not know how its states vary, which a push goes by; fit "
-            "the probes anew"
-        )
+        raise RnnlensError(message("edit_no_spread", kind=kind))
     weights = probes.rows(kind, [label], semantic)[0][0].float()
     return spread.covariance @ weights
 
@@ -217,9 +210,8 @@ def _among(edit: Edit, change: Change) -> Change:
 
 def _check_units(edit: Edit, width: int) -> None:
     if max(edit.units or (0,)) >= width:
-        raise RnnlensError(
-            f"{edit.kind} has {width} units, from 0; there is no unit {max(edit.units or ())}"
-        )
+        unit = max(edit.units or ())
+        raise RnnlensError(message("edit_unit", kind=edit.kind, count=width, unit=unit))
 
 
 def _only(edit: Edit, vector: Tensor) -> Tensor:
@@ -236,12 +228,10 @@ def _put(edit: Edit, values: Tensor, units: Sequence[int] | None = None) -> Chan
     """Put a number, or one for each of the units, in the place of a state."""
 
     def put(value: Tensor) -> Tensor:
-        count = value.shape[-1] if units is None else len(units)
-        if values.dim() and len(values) != count:
-            raise RnnlensError(
-                f"{len(values)} numbers cannot be put in the place of {count} units of {edit.kind}"
-                "; give as many"
-            )
+        units_there = value.shape[-1] if units is None else len(units)
+        if values.dim() and len(values) != units_there:
+            given = {"given": len(values), "count": units_there}
+            raise RnnlensError(message("edit_count", kind=edit.kind, **given))
         if units is None:
             return values.to(value).expand_as(value).clone()
         _check_units(edit, value.shape[-1])

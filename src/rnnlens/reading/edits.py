@@ -10,29 +10,31 @@ from 1:
     l2@4+0.5:said   by half of the kind's deviation, instead of one
     l2@4=@2         is that of row 2            l2@4=@2:we ran  that of row 2 of another text
     l2[0,5-9]@4=0   some of its units alone, from 0
+
+Where two readings are compared, an edit is made in each that has its kind and its row, or in one of
+them: `l2@1:4=0` in the first alone, `l2@2:4=0` in the second.
 """
 
 import math
 import operator
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message, pattern
 
 Vector = NDArray[np.float32]
-_FORM = re.compile(
-    r"(?P<kind>[^@\[]+)(\[(?P<units>[^\]]*)\])?@(?P<row>\d{1,7})(?P<what>[=*+-].+)", re.DOTALL
-)
-_PUSH = re.compile(r"(?:(\d{1,17}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?):)?(.+)", re.DOTALL)
-_ROW = re.compile(r"@(\d{1,7})(?::(.*))?", re.DOTALL)
+Side = Literal["both", "first", "second"]
+_FORM, _PUSH, _SWAP = pattern("edit"), pattern("edit_push"), pattern("edit_swap")
 _WAYS = ("set", "zero", "scale", "freeze", "swap", "push", "away")
-HELP = "write it like l2@4=0, l2@4*0.5, l2@4=freeze, l2@4+said, l2@4-said or l2@4=@2"
+HELP = message("edit")
+_SIDES: dict[str | None, Side] = {None: "both", "1": "first", "2": "second"}
+_NUMBERS: dict[Side, str] = {"both": "", "first": "1:", "second": "2:"}
 
 
 class Stateful(Protocol):
@@ -72,7 +74,8 @@ class Edit:
     - `push`: a label that it is pushed towards, or `away` from, by `strength` times the kind's
       deviation, along what goes with that label in the kind's states; gates stay within 0 and 1.
 
-    `units` names some of its units, from 0, where the others are to stay.
+    `units` names some of its units, from 0, where the others are to stay. Where two readings are
+    compared, `side` says whether it is made in "both", or in the "first" or the "second" alone.
 
     >>> import rnnlens
     >>> rnnlens.Edit("l2", step=3, zero=True)
@@ -92,6 +95,7 @@ class Edit:
     away: str | None = None
     strength: float = 1.0
     units: Sequence[int] | None = None
+    side: Side = "both"
 
     def __post_init__(self) -> None:
         ways = {name: getattr(self, name) for name in _WAYS}
@@ -111,9 +115,12 @@ class Edit:
                 f"scale= and strength= of an edit of {self.kind} are one number each"
             )
         if self.strength <= 0:
+            strength = f"{self.strength:g}"
+            raise RnnlensError(message("edit_strength", kind=self.kind, strength=strength))
+        if self.side not in get_args(Side):
+            known = ", ".join(get_args(Side))
             raise RnnlensError(
-                f"the strength of an edit of {self.kind} is {self.strength:g}; give one above 0, "
-                "and away= for the other way"
+                f"the side of an edit of {self.kind} is {self.side!r}; give one of {known}"
             )
         if self.units is not None:
             object.__setattr__(self, "units", _checked_units(self.kind, self.units))
@@ -124,10 +131,11 @@ class Edit:
     def parse(cls, text: str) -> "Edit":
         """The edit that a text such as `l2@4=0` stands for; rows count from 1."""
         form = _FORM.fullmatch(text)
-        if form is None or int(form["row"]) < 1:
-            raise RnnlensError(f"{text[:80]!r} is no edit; {HELP}")
-        units = None if form["units"] is None else _spans(form["units"], text)
-        return cls(form["kind"], int(form["row"]) - 1, units=units, **_way(form["what"], text))
+        kind, units, side, row, what = form.groups() if form else ("", None, None, "0", "")
+        if int(row) < 1:
+            raise RnnlensError(message("no_edit", text=_quoted(text), how=HELP))
+        numbers = None if units is None else _spans(units, text)
+        return cls(kind, int(row) - 1, units=numbers, side=_SIDES[side], **_way(what, text))
 
     @property
     def label(self) -> str | None:
@@ -150,7 +158,7 @@ class Edit:
 
     def __str__(self) -> str:
         units = "" if self.units is None else f"[{','.join(map(str, self.units))}]"
-        return f"{self.kind}{units}@{self.step + 1}{self._what()}"
+        return f"{self.kind}{units}@{_NUMBERS[self.side]}{self.step + 1}{self._what()}"
 
     def _what(self) -> str:
         if self.label is not None:
@@ -193,13 +201,17 @@ def _numbers(name: str, value: Any) -> float | tuple[float, ...]:
     except (TypeError, ValueError, OverflowError):
         numbers = [math.nan]
     if not numbers or not all(map(math.isfinite, numbers)):
-        raise RnnlensError(f"{name}= of an edit is {_briefly(value)}; give a finite number")
+        raise RnnlensError(message("edit_finite", name=name, value=_briefly(value)))
     return tuple(numbers) if many else numbers[0]
 
 
 def _briefly(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:60]}…"
+    shown, most = repr(value), count("quoted_numbers")
+    return shown if len(shown) <= most else f"{shown[:most]}…"
+
+
+def _quoted(text: str) -> str:
+    return repr(text[: count("quoted_edit")])
 
 
 def _checked_units(kind: str, units: Any) -> tuple[int, ...]:
@@ -251,12 +263,10 @@ def _spans(units: str, text: str) -> list[int]:
     numbers: list[int] = []
     for part in units.split(","):
         first, dash, last = part.strip().partition("-")
-        spans = first.isdecimal() and (not dash or last.isdecimal()) and len(first + last) <= 12
-        if not spans or int(last or first) < int(first):
-            raise RnnlensError(
-                f"{text[:80]!r} names units {units!r}; give numbers and spans, such as 0,5-9"
-            )
-        numbers += range(int(first), min(int(last or first), int(first) + 65536) + 1)
+        spans = first.isdecimal() and (not dash or last.isdecimal())
+        if not spans or len(first + last) > count("unit_digits") or int(last or first) < int(first):
+            raise RnnlensError(message("edit_units", text=_quoted(text), units=repr(units)))
+        numbers += range(int(first), min(int(last or first), int(first) + count("unit_span")) + 1)
     return numbers
 
 
@@ -268,15 +278,16 @@ def _way(what: str, text: str) -> dict[str, Any]:
         return {"push" if sign == "+" else "away": push[2], **strength}
     if sign == "=" and rest == "freeze":
         return {"freeze": True}
-    if sign == "=" and (row := _ROW.fullmatch(rest)):
+    if sign == "=" and (row := _SWAP.fullmatch(rest)):
         if int(row[1]) < 1:
-            raise RnnlensError(f"{text[:80]!r} swaps with row {row[1]}; rows count from 1")
+            raise RnnlensError(message("edit_swap_row", text=_quoted(text), row=row[1]))
         return {"swap": Address(int(row[1]) - 1, row[2])}
     try:
         numbers = [float(part) for part in rest.split(",")]
     except ValueError:
+        value = repr(rest[: count("quoted_number")])
         raise RnnlensError(
-            f"{text[:80]!r} is no edit: {rest[:40]!r} is no number; {HELP}"
+            message("edit_number", text=_quoted(text), value=value, how=HELP)
         ) from None
     if sign == "*":
         return {"scale": numbers[0] if len(numbers) == 1 else math.nan}

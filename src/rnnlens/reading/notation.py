@@ -9,11 +9,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message, pattern
 
-_BRACES = re.compile(r"(?<!\\)\{(?:\\[{}]|[^{}])*(?<!\\)\}")
-_STRAY = re.compile(r"(?<!\\)[{}]")
-_HOW = "two alternatives are written {is|are}"
-_QUOTED = 30  # characters of a text that an error repeats
+_BRACES, _BRACE, _ESCAPED = pattern("braces"), pattern("brace"), pattern("escaped_brace")
+_HOW = message("braces")
 
 
 class TwoTexts(NamedTuple):
@@ -30,7 +29,7 @@ def two_texts(text: str, known: Container[str]) -> TwoTexts | None:
     code do, is given them as they are; where it knows braces alone, those that stand by themselves
     are words.
     """
-    if not _STRAY.search(text) or _reads_braces(known):
+    if not _BRACE.search(text) or _reads_braces(known):
         return None
     sides, end = ["", ""], 0
     for match in _BRACES.finditer(text):
@@ -58,8 +57,8 @@ def escaped(text: str, known: Container[str]) -> str:
 
 def plain(text: str, known: Container[str]) -> str:
     """What a single text says: its braces without the backslashes before them."""
-    braces = re.search(r"\\[{}]", text)
-    return re.sub(r"\\([{}])", r"\1", text) if braces and not _reads_braces(known) else text
+    braces = _ESCAPED.search(text)
+    return _ESCAPED.sub(r"\1", text) if braces and not _reads_braces(known) else text
 
 
 def _is_words(braces: str, known: Container[str]) -> bool:
@@ -72,14 +71,12 @@ def _alternatives(braces: str) -> tuple[str, str]:
     """What stands in braces on both sides of the bar."""
     inside = [alternative.strip() for alternative in braces[1:-1].split("|")]
     if len(inside) == 1:
-        raise RnnlensError(f"{_quoted(braces)} has no bar in it; {_HOW}")
+        raise RnnlensError(message("no_bar", braces=_quoted(braces), how=_HOW))
     if len(inside) > 2:
-        raise RnnlensError(
-            f"{_quoted(braces)} has {len(inside)} alternatives, and two are compared; leave "
-            f"{len(inside) - 2} out"
-        )
+        many = {"count": len(inside), "more": len(inside) - 2}
+        raise RnnlensError(message("many_alternatives", braces=_quoted(braces), **many))
     if not any(inside):
-        raise RnnlensError(f"{_quoted(braces)} has two empty alternatives; {_HOW}")
+        raise RnnlensError(message("empty_alternatives", braces=_quoted(braces), how=_HOW))
     return inside[0], inside[1]
 
 
@@ -91,21 +88,22 @@ def _joined(text: str, more: str) -> str:
 def _refuse_strays(text: str, known: Container[str]) -> None:
     for place in _strays(text, known):
         quoted = _quoted(text[place:] if text[place] == "{" else text[: place + 1], text[place])
-        wrong = "is not closed" if text[place] == "{" else "was not opened"
-        raise RnnlensError(f"the brace in {quoted} {wrong}; {_HOW}")
+        wrong = "open_brace" if text[place] == "{" else "closing_brace"
+        raise RnnlensError(message(wrong, text=quoted, how=_HOW))
 
 
 def _strays(text: str, known: Container[str]) -> Iterator[int]:
     """Where braces stand that are no words of the model."""
-    for match in _STRAY.finditer(text):
+    for match in _BRACE.finditer(text):
         around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
         if match[0] not in known or around.strip():
             yield match.start()
 
 
 def _quoted(text: str, brace: str = "{") -> str:
-    if len(text) > _QUOTED:
-        text = f"{text[:_QUOTED]}…" if brace == "{" else f"…{text[-_QUOTED:]}"
+    most = count("quoted_braces")
+    if len(text) > most:
+        text = f"{text[:most]}…" if brace == "{" else f"…{text[-most:]}"
     return repr(text)
 
 

@@ -2,7 +2,7 @@
 
 import { logSigmoid, pooled } from "./answers.js";
 import { significant } from "./encoding.js";
-import { rounded } from "./python.js";
+import { rounded } from "../base/python.js";
 import { padded } from "./unpack.js";
 
 /** @typedef {import("./answers.js").Answers} Answers */

@@ -1,7 +1,7 @@
 // How far apart two states are: the Jensen-Shannon divergence of what they predict.
 
 import { pooled, softmax } from "./answers.js";
-import { RnnlensError } from "./errors.js";
+import { Refusal } from "../base/refusal.js";
 import { LONGEST } from "./source.js";
 import { thousands } from "../base/format.js";
 
@@ -27,11 +27,11 @@ export async function divergences(source, { text = "", semantic = null, pairs },
   }));
   const words = [...texts.values()].reduce((sum, { ids }) => sum + ids.length, 0);
   if (words > MOST) {
-    throw new RnnlensError(`the states to compare are of texts with ${thousands(words)} words together; compare fewer, `
+    throw new Refusal(`the states to compare are of texts with ${thousands(words)} words together; compare fewer, `
       + `at most ${thousands(MOST)} words`);
   }
   if (new Set([...texts.values()].map(({ answers }) => answers.names)).size > 1) {
-    throw new RnnlensError("states that are asked about different labels cannot be compared");
+    throw new Refusal("states that are asked about different labels cannot be compared");
   }
   /** @type {Map<string, Float64Array>} */ const found = new Map();
   for (const { column, row, asked, key } of ends.flat()) {

@@ -1,7 +1,7 @@
 // The encoding of a state: from a distribution over labels to bars and a coloured rectangle. The rule is that of
 // rnnlens/reading/encoding.py; states are encoded four at a time.
 
-import { RnnlensError } from "./errors.js";
+import { Refusal } from "../base/refusal.js";
 import { rint } from "./palette.js";
 import { BINS } from "./plain.js";
 import { intervalOf, meanOf } from "./scale.js";
@@ -58,7 +58,7 @@ export class Encoder {
     const { kernels } = this.machine;
     kernels.exponentials(x, this.e, labels, this.sums);
     const [most, , sum, weighed] = [0, 1, 2, 3].map((k) => this.kept(this.sums + 4 * k));
-    if (!sum.every(Number.isFinite)) throw new RnnlensError(TOO_LARGE);
+    if (!sum.every(Number.isFinite)) throw new Refusal(TOO_LARGE);
     this.measure(x, labels);
     const tops = this.largest(x, lanes, labels, Math.min(BARS, labels));
     const shares = answers.scale ? [] : this.shares(x, lanes, labels, palette);
@@ -183,7 +183,7 @@ export class Encoder {
     const { floats } = this.machine;
     return Array.from({ length: lanes }, (_, lane) => {
       const logits = Array.from({ length: labels }, (_, label) => floats[x + label * 4 + lane]);
-      if (!logits.every(Number.isFinite)) throw new RnnlensError(TOO_LARGE);
+      if (!logits.every(Number.isFinite)) throw new Refusal(TOO_LARGE);
       const top = logits.map((_, label) => label).sort((a, b) => logits[b] - logits[a] || a - b).slice(0, BARS);
       const entropy = logits.reduce((bits, logit) => bits + binaryBits(logit), 0), probabilities = top.map((k) => sigmoid(logits[k]));
       return { labels: top, probabilities, highest: logits[top[0]], group: palette.groupOf[top[0]],

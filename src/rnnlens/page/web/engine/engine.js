@@ -1,11 +1,11 @@
 // The engine: it answers what the server answers, from a published file's numbers.
 
 import { divergences } from "./divergence.js";
-import { RnnlensError } from "./errors.js";
+import { Refusal } from "../base/refusal.js";
 import { Machine } from "./machine.js";
 import { following, turning } from "./pair/readings.js";
 import { SideBySide } from "./pair/source.js";
-import { repr } from "./python.js";
+import { repr } from "../base/python.js";
 import { continued } from "./why/continuation.js";
 import { written } from "./why/written.js";
 
@@ -20,7 +20,7 @@ const SLICE = 12; // ms of work after which others get their turn
 const ANSWERS = {
   "api/runs": ({ manifest }) => ({ runs: [manifest.run] }),
   "api/accuracy": ({ manifest, name }) => {
-    if (!manifest.accuracy) throw new RnnlensError(`${name} was not measured yet; run: rnnlens eval RUN`);
+    if (!manifest.accuracy) throw new Refusal(`${name} was not measured yet; run: rnnlens eval RUN`);
     return manifest.accuracy;
   },
   "api/grid": (source, asked, pause) => source.grid(asked, pause),
@@ -44,7 +44,7 @@ export class Engine {
    */
   static async of(manifest, blob, { wasm }) {
     if (manifest.format !== FORMAT || manifest.version !== VERSION) {
-      throw new RnnlensError(`the file is ${manifest.format} ${manifest.version}, and its page reads ${FORMAT} ${VERSION}; publish the lens again`);
+      throw new Refusal(`the file is ${manifest.format} ${manifest.version}, and its page reads ${FORMAT} ${VERSION}; publish the lens again`);
     }
     const machine = new Machine(manifest.tensors, blob), source = new SideBySide(manifest, machine);
     await machine.start(wasm);
@@ -58,10 +58,10 @@ export class Engine {
    */
   async answer(path, asked, signal) {
     const work = ANSWERS[path];
-    if (!work) throw new RnnlensError(`there is nothing at ${path}`);
+    if (!work) throw new Refusal(`there is nothing at ${path}`);
     for (const run of [asked.run, asked.beside]) { // a file holds one run
       if ((run ?? this.source.name) !== this.source.name) {
-        throw new RnnlensError(`no run is called ${repr(run)}; there is ${this.source.name}`);
+        throw new Refusal(`no run is called ${repr(run)}; there is ${this.source.name}`);
       }
     }
     return work(this.source, asked, pauses(signal));

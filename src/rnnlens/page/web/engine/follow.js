@@ -2,9 +2,9 @@
 
 import { logSigmoid, logSumExp } from "./answers.js";
 import { significant } from "./encoding.js";
-import { RnnlensError } from "./errors.js";
+import { Refusal } from "../base/refusal.js";
 import { numberOf } from "./labels.js";
-import { repr, rounded } from "./python.js";
+import { repr, rounded } from "../base/python.js";
 
 /** The labels that are followed, and those they stand against, by name and by number. */
 export class Sides {
@@ -12,12 +12,12 @@ export class Sides {
   constructor(labels, against, known) {
     this.labels = [...new Set(labels)];
     this.against = [...new Set(against)];
-    if (!this.labels.length) throw new RnnlensError("no label is named to follow; name at least one");
+    if (!this.labels.length) throw new Refusal("no label is named to follow; name at least one");
     this.ours = this.labels.map((label) => numberOf(label, known));
     this.theirs = this.against.map((label) => numberOf(label, known));
     const both = this.labels.find((label) => this.against.includes(label));
     if (both !== undefined) {
-      throw new RnnlensError(`${repr(both)} is followed and stands against itself; name it on one side only`);
+      throw new Refusal(`${repr(both)} is followed and stands against itself; name it on one side only`);
     }
   }
 

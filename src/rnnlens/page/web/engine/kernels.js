@@ -1,7 +1,7 @@
 // What takes most of the time, by kernels.wat where the browser runs WebAssembly with SIMD, else in plain JavaScript.
 
 import { ASSEMBLED } from "./assembled.js";
-import { RnnlensError } from "./errors.js";
+import { Refusal } from "../base/refusal.js";
 import { BINS, groupsOf, PlainKernels } from "./plain.js";
 
 /** @typedef {PlainKernels | WasmKernels} Kernels */
@@ -29,7 +29,7 @@ export async function kernelsFor(count, wasm) {
     return new PlainKernels(count);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new RnnlensError(`this lens takes ${Math.ceil((count * 4) / 1e6)} MB of memory, which the browser does not give; `
+    throw new Refusal(`this lens takes ${Math.ceil((count * 4) / 1e6)} MB of memory, which the browser does not give; `
       + "publish it with fewer semantics, or with shared probes");
   }
 }

@@ -1,7 +1,7 @@
 // Labels by their names; one that is not there is refused with those most like it.
 
-import { RnnlensError } from "./errors.js";
-import { compared, repr } from "./python.js";
+import { Refusal } from "../base/refusal.js";
+import { compared, repr } from "../base/python.js";
 
 const LIKE = 0.6; // the least share of letters in common of words that are alike
 const NAMED = 3; // words that are alike, at most
@@ -13,7 +13,7 @@ export function numberOf(label, known) {
   if (number >= 0) return number;
   const near = closeMatches(label, known);
   const like = near.length ? `the nearest: ${near.map(repr).join(", ")}` : "none is like it";
-  throw new RnnlensError(`no label is ${repr(label)}; ${like}`);
+  throw new Refusal(`no label is ${repr(label)}; ${like}`);
 }
 
 /** The words most like one, as Python's difflib finds them. @param {string} word @param {readonly string[]} known */

@@ -3,18 +3,18 @@
 
 import { thousands } from "../base/format.js";
 import { Comparison } from "./difference.js";
-import { RnnlensError } from "./errors.js";
+import { Refusal } from "../base/refusal.js";
 import { Network, of, PREDICTION } from "./network.js";
 import { Palette } from "./palette.js";
 import { labelsJson, stateJson, wordsJson } from "./payload.js";
 import { Probes } from "./probes.js";
-import { repr } from "./python.js";
+import { repr } from "../base/python.js";
 import { Rows } from "./rows.js";
 import { Session } from "./session.js";
 import { Text } from "./text.js";
 import { firstNew, firstOther } from "./unchanged.js";
 import { TextEdits } from "./why/changes.js";
-import { parsed } from "./why/edits.js";
+import { parsed } from "../base/edits.js";
 
 /** @typedef {import("../base/schema.d.ts").Grid} Grid */
 /** @typedef {import("../base/schema.d.ts").GridRequest} GridRequest */
@@ -85,11 +85,11 @@ export class GridSource {
     const chosen = semantic || this.semantics[0] || "output";
     if (!Object.hasOwn(this.manifest.semantics, chosen)) {
       const there = this.semantics.join(", ") || "none";
-      throw new RnnlensError(`${this.name} has no probes for the semantic ${repr(chosen)}; it has ${there}`);
+      throw new Refusal(`${this.name} has no probes for the semantic ${repr(chosen)}; it has ${there}`);
     }
     const palettes = this.palettesFor(chosen), names = Object.keys(palettes);
     if (palette && !Object.values(this.palettes).some((some) => Object.hasOwn(some, palette))) {
-      throw new RnnlensError(`${this.name} has no palette ${repr(palette)}; it has ${names.join(", ")}`);
+      throw new Refusal(`${this.name} has no palette ${repr(palette)}; it has ${names.join(", ")}`);
     }
     const every = this.words(text), words = every.slice(0, LONGEST), ids = this.text.encode(words);
     const [made, dropped] = lenient ? TextEdits.possible(this, ids, chosen, edits) : [TextEdits.of(this, ids, chosen, edits), []];
@@ -110,7 +110,7 @@ export class GridSource {
   /** @param {string} text */
   words(text) {
     const length = text.length > LONGEST_TEXT ? [...text].length : text.length; // as Python counts characters
-    if (length > LONGEST_TEXT) throw new RnnlensError(tooMany(length, "characters", LONGEST_TEXT));
+    if (length > LONGEST_TEXT) throw new Refusal(tooMany(length, "characters", LONGEST_TEXT));
     return this.text.words(text);
   }
 
@@ -247,9 +247,9 @@ export class GridSource {
   column(asked, id, row) {
     const columns = this.columnsFor(asked.semantic), found = columns.find((column) => column.id === id);
     if (!found) {
-      throw new RnnlensError(`${this.name} has no column ${repr(id)}; it has ${columns.map((one) => one.id).join(", ")}`);
+      throw new Refusal(`${this.name} has no column ${repr(id)}; it has ${columns.map((one) => one.id).join(", ")}`);
     }
-    if (row >= asked.ids.length) throw new RnnlensError(`there is no row ${row}; the text has ${asked.ids.length} words`);
+    if (row >= asked.ids.length) throw new Refusal(`there is no row ${row}; the text has ${asked.ids.length} words`);
     return found;
   }
 

@@ -1,8 +1,8 @@
 // The text side of a model: how a text becomes words and numbers, as `TextSide` and `Vocabulary` do it in Python.
 
-import { RnnlensError } from "./errors.js";
+import { Refusal } from "../base/refusal.js";
 import { pennWords } from "./penn.js";
-import { float, general, repr, split, splitNumbers } from "./python.js";
+import { float, general, repr, split, splitNumbers } from "../base/python.js";
 
 /** @typedef {{edges: number[], middles: number[], names: string[], error: number}} Scale */
 /** @typedef {{names: string[], several: boolean, scale: Scale | null}} Answers */
@@ -77,7 +77,7 @@ export class Text {
     const number = numbers && this.numerals.has(folded) ? index.get(NUM) : index.get(folded)
       ?? index.get(folded.normalize("NFC")) // é may be typed as e and an accent
       ?? (numbers && isNumeral(folded) ? index.get(NUM) : undefined) ?? this.unknown;
-    if (number === null || number === undefined) throw new RnnlensError(this.missing(word));
+    if (number === null || number === undefined) throw new Refusal(this.missing(word));
     return number;
   }
 
@@ -93,7 +93,7 @@ export class Text {
     const { features } = this, values = word.split(",").map((part) => Math.fround(float(part) ?? NaN));
     if (values.length !== features || !values.every(Number.isFinite)) {
       const wanted = features === 1 ? "numbers" : `${features} numbers a timestep, as 1,0.5`;
-      throw new RnnlensError(`${repr(word)} is not what the model reads; give ${wanted}, spaces between`);
+      throw new Refusal(`${repr(word)} is not what the model reads; give ${wanted}, spaces between`);
     }
     const key = values.map((value) => (Object.is(value, -0) ? "-0" : String(value))).join();
     let number = this.steps.get(key);

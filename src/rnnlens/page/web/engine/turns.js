@@ -3,7 +3,7 @@
 
 import { pooled } from "./answers.js";
 import { PREDICTION } from "./network.js";
-import { rounded } from "./python.js";
+import { rounded } from "../base/python.js";
 
 /** @typedef {import("./difference.js").Distribution} Distribution */
 /** @typedef {import("./network.js").Pause} Pause */

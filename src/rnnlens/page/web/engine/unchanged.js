@@ -1,6 +1,6 @@
 // Which rows of a grid that is at hand are those of another text, too.
 
-/** @typedef {import("./why/edits.js").Edit} Edit */
+/** @typedef {import("../base/edits.js").Edit} Edit */
 
 /**
  * The first row whose states or whose wanted labels are not those of a text before. `shift` says how many words after a

@@ -89,7 +89,7 @@ export class WhatIf {
     if (!target || !this.view || !this.on) return;
     this.close();
     this.gridView.scroller.focus({ preventScroll: true }); // what was clicked is drawn anew
-    this.on.edits(withEdit(this.view.edits, { kind: target.kind, units: "", row: target.row, what }));
+    this.on.edits(withEdit(this.view.edits, { kind: target.kind, units: "", side: target.side, row: target.row, what }));
   }
 
   close() {

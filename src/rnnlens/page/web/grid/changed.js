@@ -1,6 +1,6 @@
 // Where edits were made, and how far states lie from what they were, or from those of the other of two readings.
 
-import { editedKinds } from "../base/edits.js";
+import { editsAt, targetOf } from "../base/edits.js";
 import { percent, visible } from "../base/format.js";
 import { otherName, rowBeside } from "../base/lines.js";
 import { shape } from "../base/markup.js";
@@ -21,10 +21,10 @@ const CORNER = 0.55; // of the rectangle's width
 
 /** How a state has changed. @param {Held} grid @param {number} row @param {Pick<Slot, "column" | "index">} slot @returns {Changed} */
 export function changeOf(grid, row, { column, index }) {
-  if (grid.lines.length) return besideChange(grid, row, index);
-  const found = grid.changes[row]?.[index] ?? null;
-  const change = found && found.bits >= LEAST ? found : null;
-  const edited = grid.edits.length > 0 && editedKinds(grid.edits, row - column.back).has(column.kind);
+  const target = grid.edits.length ? targetOf(grid, { column: column.id, row }) : null;
+  const edited = target !== null && editsAt(grid.edits, target).length > 0;
+  if (grid.lines.length) return besideChange(grid, row, index, edited);
+  const found = grid.changes[row]?.[index] ?? null, change = found && found.bits >= LEAST ? found : null;
   return { change, edited, mark: change !== null, said: changeWords(change, edited) };
 }
 
@@ -35,15 +35,18 @@ function changeWords(change, edited) {
   return `${edited ? "edited, " : ""}${change.bits.toFixed(2)} bits from before; ${visible(label)} was ${percent(p)}, is ${percent(change.now)}`;
 }
 
-/** How far a state lies from the one beside it; drawn once, on the second's line. @param {Held} grid @param {number} row @param {number} index @returns {Changed} */
-function besideChange(grid, row, index) {
-  const beside = rowBeside(grid, row), isFirst = grid.lines[row]?.side === "first";
+/**
+ * How far a state lies from the one beside it; drawn once, on the second's line.
+ * @param {Held} grid @param {number} row @param {number} index @param {boolean} edited @returns {Changed}
+ */
+function besideChange(grid, row, index, edited) {
+  const beside = rowBeside(grid, row), isFirst = grid.lines[row]?.side === "first", begin = edited ? "edited, " : "";
   const change = beside === null ? null : grid.changes[isFirst ? beside : row]?.[index] ?? null;
   const other = beside === null ? null : grid.rows[beside]?.[index] ?? null;
-  if (!change || !other?.top.length) return { change: null, edited: false, mark: false, said: "" };
+  if (!change || !other?.top.length) return { change: null, edited, mark: false, said: edited ? "edited" : "" };
   const name = visible(otherName(grid, row)), [label, p] = other.top[0];
   const far = change.bits >= LEAST ? `${change.bits.toFixed(2)} bits from ${name}` : `as in ${name}`;
-  return { change, edited: false, mark: !isFirst && change.bits >= LEAST, said: `${far}, which says ${visible(label)} ${percent(p)}` };
+  return { change, edited, mark: !isFirst && change.bits >= LEAST, said: `${begin}${far}, which says ${visible(label)} ${percent(p)}` };
 }
 
 /**

@@ -1,6 +1,6 @@
 // The address bar holds the whole view, so a link reproduces it. Short, readable, defaults left out.
 
-import { parseEdit } from "../base/edits.js";
+import { editParts } from "../base/edits.js";
 import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 
 /** @typedef {import("../base/schema.d.ts").View} View */
@@ -192,9 +192,9 @@ function take(view, key, raw) {
       return given.length > 0;
     }
     case "edit": {
-      const edit = value.replace(/(@\d+) /, "$1+"); // where a push begins, + is no space
-      if (parseEdit(edit)) view.edits.push(edit);
-      return parseEdit(edit) !== null;
+      const edit = value.replace(/(@(?:[12]:)?\d+) /, "$1+"); // where a push begins, + is no space
+      if (editParts(edit)) view.edits.push(edit);
+      return editParts(edit) !== null;
     }
     case "turns":
       view.turns = value === "1";

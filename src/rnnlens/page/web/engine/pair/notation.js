@@ -1,8 +1,8 @@
 // Two texts in one: `the keys {is|are} here` is each of them with one alternative of the braces. A brace behind a
 // backslash is one of the text: `\{is|are\}` stands in a single text.
 
-import { RnnlensError } from "../errors.js";
-import { first, isSpace, last, repr, strip } from "../python.js";
+import { Refusal } from "../../base/refusal.js";
+import { first, isSpace, last, repr, strip } from "../../base/python.js";
 
 /** @typedef {{has(word: string): boolean}} Words those that a model knows */
 
@@ -54,12 +54,12 @@ function isWords(braces, known) {
 /** What stands in braces on both sides of the bar. @param {string} braces */
 function alternatives(braces) {
   const inside = braces.slice(1, -1).split("|").map(strip);
-  if (inside.length === 1) throw new RnnlensError(`${quoted(braces)} has no bar in it; ${HOW}`);
+  if (inside.length === 1) throw new Refusal(`${quoted(braces)} has no bar in it; ${HOW}`);
   if (inside.length > 2) {
-    throw new RnnlensError(`${quoted(braces)} has ${inside.length} alternatives, and two are compared; leave `
+    throw new Refusal(`${quoted(braces)} has ${inside.length} alternatives, and two are compared; leave `
       + `${inside.length - 2} out`);
   }
-  if (!inside.some(Boolean)) throw new RnnlensError(`${quoted(braces)} has two empty alternatives; ${HOW}`);
+  if (!inside.some(Boolean)) throw new Refusal(`${quoted(braces)} has two empty alternatives; ${HOW}`);
   return inside;
 }
 
@@ -74,7 +74,7 @@ function refuseStrays(text, known) {
     const around = text.slice(Math.max(0, index - 1), index) + text.slice(index + 1, index + 2);
     if (known.has(brace) && !strip(around)) continue;
     const opens = brace === "{", part = opens ? text.slice(index) : text.slice(0, index + 1);
-    throw new RnnlensError(`the brace in ${quoted(part, opens)} ${opens ? "is not closed" : "was not opened"}; ${HOW}`);
+    throw new Refusal(`the brace in ${quoted(part, opens)} ${opens ? "is not closed" : "was not opened"}; ${HOW}`);
   }
 }
 

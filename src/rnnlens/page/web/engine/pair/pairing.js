@@ -1,7 +1,7 @@
 // Two texts side by side, line by line.
 
-import { RnnlensError } from "../errors.js";
-import { folded } from "../python.js";
+import { Refusal } from "../../base/refusal.js";
+import { folded } from "../../base/python.js";
 import { LONGEST, tooMany } from "../source.js";
 import { firstNew } from "../unchanged.js";
 import { aligned } from "./alignment.js";
@@ -33,8 +33,8 @@ export class Pairing {
   /** @param {GridSource} source @param {[Request, Request]} asked */
   constructor(source, asked) {
     for (const one of asked) {
-      if (one.leftOut) throw new RnnlensError(tooMany(one.words.length + one.leftOut, "words", LONGEST));
-      if (!one.words.length) throw new RnnlensError("one of the two texts is empty; give each a word at least");
+      if (one.leftOut) throw new Refusal(tooMany(one.words.length + one.leftOut, "words", LONGEST));
+      if (!one.words.length) throw new Refusal("one of the two texts is empty; give each a word at least");
     }
     this.source = source;
     this.asked = asked;

@@ -1,11 +1,11 @@
 // Grids of two texts side by side, beside those of single texts.
 
-import { RnnlensError } from "../errors.js";
+import { Refusal } from "../../base/refusal.js";
 import { OTHER } from "../payload.js";
-import { first, repr } from "../python.js";
+import { first, repr } from "../../base/python.js";
 import { GridSource } from "../source.js";
 import { firstOther } from "../unchanged.js";
-import { parsed } from "../why/edits.js";
+import { parsed } from "../../base/edits.js";
 import { plain, twoTexts } from "./notation.js";
 import { Pairing, spanOf } from "./pairing.js";
 
@@ -51,7 +51,7 @@ export class SideBySide extends GridSource {
    */
   request(text, semantic, palette, edits = [], lenient = false) {
     if (this.twoTexts(text)) {
-      throw new RnnlensError(`${repr(first(text, 60))} holds two texts, and this is asked of one; give one`);
+      throw new Refusal(`${repr(first(text, 60))} holds two texts, and this is asked of one; give one`);
     }
     return super.request(text, semantic, palette, edits, lenient);
   }
@@ -61,7 +61,7 @@ export class SideBySide extends GridSource {
     const { text, semantic = null, palette = null, previous = "", have = 0, limit = LIMIT, edits = [] } = question;
     const pairing = this.pairing(text, semantic, palette);
     if (!pairing) return super.grid(this.isOne(previous) ? question : { ...question, previous: "", have: 0 }, pause);
-    if (edits.length && !question.lenient) throw new RnnlensError(ONE);
+    if (edits.length && !question.lenient) throw new Refusal(ONE);
     let from = Math.min(have, pairing.lines.length);
     if (from) from = Math.min(from, this.firstNew(pairing, previous), firstOther([], parsed(question.previous_edits ?? [])));
     /** @type {Grid} */
@@ -98,7 +98,7 @@ export class SideBySide extends GridSource {
     try {
       return work();
     } catch (error) {
-      if (error instanceof RnnlensError) return otherwise;
+      if (error instanceof Refusal) return otherwise;
       throw error;
     }
   }

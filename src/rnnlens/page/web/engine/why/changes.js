@@ -1,15 +1,15 @@
 // The edits of one text as changes that the model makes while it reads.
 
-import { RnnlensError } from "../errors.js";
+import { Refusal } from "../../base/refusal.js";
 import { numberOf } from "../labels.js";
 import { of, PREDICTION } from "../network.js";
-import { first, repr } from "../python.js";
-import { Edit, parsed } from "./edits.js";
+import { first, repr } from "../../base/python.js";
+import { Edit, parsed } from "../../base/edits.js";
 
 /** @typedef {import("../manifest.d.ts").Kind} Kind */
 /** @typedef {import("../source.js").GridSource} GridSource */
 /** @typedef {import("../network.js").Pause} Pause */
-/** @typedef {import("./edits.js").Address} Address */
+/** @typedef {import("../../base/edits.js").Address} Address */
 /** @typedef {(state: Float32Array) => Float32Array} Change from a state to the one in its place */
 
 const RANGES = /** @type {Record<string, [number, number]>} */ ({
@@ -54,7 +54,7 @@ export class TextEdits {
         kept.check(edit);
         kept.edits.push(edit);
       } catch (error) {
-        if (!(error instanceof RnnlensError)) throw error;
+        if (!(error instanceof Refusal)) throw error;
         dropped.push(error.message);
       }
     }
@@ -65,7 +65,7 @@ export class TextEdits {
   checkSize(logits) {
     if (logits.every((logit) => Math.abs(logit) < LARGEST)) return; // nor are they where they are no numbers
     const edits = first(this.edits.join(", "), 80);
-    throw new RnnlensError(`${edits} makes numbers that are too large to compute with; make the edit smaller`);
+    throw new Refusal(`${edits} makes numbers that are too large to compute with; make the edit smaller`);
   }
 
   /** Tells them from others; a push depends on the semantic, too. */
@@ -84,12 +84,12 @@ export class TextEdits {
     const { kind } = edit;
     if (!this.kinds.has(kind)) {
       const why = kind === PREDICTION ? " that anything goes on from" : " that could be edited";
-      throw new RnnlensError(`${repr(kind)} is no kind${why}; there is ${[...this.kinds.keys()].join(", ")}`);
+      throw new Refusal(`${repr(kind)} is no kind${why}; there is ${[...this.kinds.keys()].join(", ")}`);
     }
     checkStep(edit, edit.step, this.ids.length, "the text");
     const before = this.stepBefore(edit);
     if (edit.freeze && (before < 0 || before >= this.ids.length)) {
-      throw new RnnlensError(`${edit} would keep what was before the first word that ${kind} reads; freeze a later word`);
+      throw new Refusal(`${edit} would keep what was before the first word that ${kind} reads; freeze a later word`);
     }
     if (edit.swap) this.idsOf(edit, edit.swap);
     if (edit.label !== null) this.direction(edit, edit.label);
@@ -152,11 +152,11 @@ export class TextEdits {
   direction(edit, label) {
     const { probes } = this.source, number = numberOf(label, this.source.answers(this.semantic).names);
     if (!probes?.kinds.includes(edit.kind)) {
-      throw new RnnlensError(`${edit.kind} has no probe, which a push goes by; fit one`);
+      throw new Refusal(`${edit.kind} has no probe, which a push goes by; fit one`);
     }
     const spread = probes.spread(edit.kind);
     if (!spread) {
-      throw new RnnlensError(`the probe of ${edit.kind} does not know how its states vary, which a push goes by; fit `
+      throw new Refusal(`the probe of ${edit.kind} does not know how its states vary, which a push goes by; fit `
         + "the probes anew");
     }
     const { weights } = probes.row(edit.kind, number, this.semantic), pattern = only(edit, patternOf(spread, weights));
@@ -169,7 +169,7 @@ export class TextEdits {
 /** @param {Edit} edit @param {number} step @param {number} count @param {string} where */
 function checkStep(edit, step, count, where) {
   if (step >= count) {
-    throw new RnnlensError(`${edit} is about word ${step + 1}, and ${where} has ${count} words; in Python their `
+    throw new Refusal(`${edit} is about word ${step + 1}, and ${where} has ${count} words; in Python their `
       + "numbers begin with 0, elsewhere with 1");
   }
 }
@@ -213,7 +213,7 @@ function among(edit, change) {
 /** @param {Edit} edit @param {number} width */
 function checkUnits(edit, width) {
   const largest = (edit.units ?? [0]).reduce((most, unit) => Math.max(most, unit), 0);
-  if (largest >= width) throw new RnnlensError(`${edit.kind} has ${width} units, from 0; there is no unit ${largest}`);
+  if (largest >= width) throw new Refusal(`${edit.kind} has ${width} units, from 0; there is no unit ${largest}`);
 }
 
 /** A vector that is 0 but for the units that an edit names. @param {Edit} edit @param {Float64Array} vector */
@@ -232,7 +232,7 @@ function put(edit, values, units) {
   return (state) => {
     const count = units ? units.length : state.length, several = typeof values === "number" ? null : values;
     if (several && several.length !== count) {
-      throw new RnnlensError(`${several.length} numbers cannot be put in the place of ${count} units of ${edit.kind}`
+      throw new Refusal(`${several.length} numbers cannot be put in the place of ${count} units of ${edit.kind}`
         + "; give as many");
     }
     const changed = state.slice();

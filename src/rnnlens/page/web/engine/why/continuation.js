@@ -1,7 +1,7 @@
 // The model's own likeliest words, fed back to it: how it goes on, with edits and without.
 
-import { RnnlensError } from "../errors.js";
-import { general } from "../python.js";
+import { Refusal } from "../../base/refusal.js";
+import { general } from "../../base/python.js";
 
 /** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {import("../source.js").GridSource} GridSource */
@@ -17,13 +17,13 @@ const MOST = 200; // words to go on with
 export async function continued(source, { text, edits, words: count = 10 }, pause) {
   const asked = source.request(text, null, null, edits ?? []);
   if (count < 1 || count > MOST) {
-    throw new RnnlensError(`${count} words to go on with: give a number from 1 to ${MOST}`);
+    throw new Refusal(`${count} words to go on with: give a number from 1 to ${MOST}`);
   }
   const { follows, features, json } = source.text;
   if (!follows || !(json.inputs === null || features === 1)) {
-    throw new RnnlensError(`${source.name} does not predict the words that it reads, so that it cannot go on with its own`);
+    throw new Refusal(`${source.name} does not predict the words that it reads, so that it cannot go on with its own`);
   }
-  if (!asked.ids.length) throw new RnnlensError("the text is empty; give words to go on from");
+  if (!asked.ids.length) throw new Refusal("the text is empty; give words to go on from");
   const before = await likeliest(source, { ...asked, edits: null }, count, pause);
   return { before, after: asked.edits ? await likeliest(source, asked, count, pause) : before };
 }

@@ -1,8 +1,8 @@
 // Two sets of labels that stand against each other in what a state says.
 
-import { RnnlensError } from "../errors.js";
+import { Refusal } from "../../base/refusal.js";
 import { numberOf } from "../labels.js";
-import { repr } from "../python.js";
+import { repr } from "../../base/python.js";
 
 /** Labels and those against them; of several the mean of their logits counts. */
 export class Contrast {
@@ -16,7 +16,7 @@ export class Contrast {
     const sides = [labels, against].map((side) => [...new Set(side)].map((label) => numberOf(label, names)));
     const both = sides[0].filter((number) => sides[1].includes(number));
     if (both.length) {
-      throw new RnnlensError(`${repr(names[Math.min(...both)])} cannot stand against itself; name it on one side only`);
+      throw new Refusal(`${repr(names[Math.min(...both)])} cannot stand against itself; name it on one side only`);
     }
     for (const side of sides) {
       if (side.length) continue;
@@ -24,7 +24,7 @@ export class Contrast {
       if (first !== null) side.push(first);
     }
     if (!sides.every((side) => side.length)) {
-      throw new RnnlensError("there is one label alone, and nothing to set against it");
+      throw new Refusal("there is one label alone, and nothing to set against it");
     }
     this.labels = sides[0].map((number) => names[number]);
     this.against = sides[1].map((number) => names[number]);

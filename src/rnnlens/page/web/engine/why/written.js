@@ -5,9 +5,9 @@
 // read again without the word. What `without` has beyond `path` runs through the gates.
 
 import { probabilities } from "../answers.js";
-import { RnnlensError } from "../errors.js";
+import { Refusal } from "../../base/refusal.js";
 import { INPUT, of, PREDICTION } from "../network.js";
-import { rounded } from "../python.js";
+import { rounded } from "../../base/python.js";
 import { Contrast } from "./contrast.js";
 import { added, path, split, stored, UnknownWay } from "./memory.js";
 
@@ -26,7 +26,7 @@ export async function written(source, { text, semantic, column, row, labels, aga
   const logits = await source.logits(asked, column, row, pause);
   const contrast = new Contrast(labels ?? [], against ?? [], probabilities(asked.answers, logits), asked.answers.names);
   const { kind, back } = source.column(asked, column, row);
-  if (row < back) throw new RnnlensError(`nothing is read into ${column} of the first row yet; ask a later one`);
+  if (row < back) throw new Refusal(`nothing is read into ${column} of the first row yet; ask a later one`);
   return new Question(source, asked, kind, row - back, contrast, pause).answer();
 }
 

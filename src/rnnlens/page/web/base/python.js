@@ -140,3 +140,8 @@ export function compared(a, b) {
   if (at < 0) return ours.length - theirs.length;
   return (ours[at].codePointAt(0) ?? 0) - (theirs[at]?.codePointAt(0) ?? -1);
 }
+
+/** A pattern that a whole text has to match. @param {string} source as rules.json has it */
+export function whole(source) {
+  return new RegExp(`^(?:${source})$`, "su");
+}

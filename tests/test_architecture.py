@@ -35,11 +35,7 @@ LAYERS = [
 KNOWN: frozenset[str] = frozenset(
     """ask.comparison imports rnnlens.lens.state
 ask.comparison imports rnnlens.page.notebook
-draw.followed imports rnnlens.ask.follow
-draw.reasons imports rnnlens.ask.continuation
-draw.reasons imports rnnlens.ask.follow
-draw.saving imports rnnlens.page.bundle
-draw.terminal imports rnnlens.ask.decision
+ask.comparison imports rnnlens.page.saved_page
 reading.parts imports rnnlens.search.place""".splitlines()
 )
 FACES = ("__init__", "__main__")  # what users meet; they import when they are asked

@@ -5,7 +5,7 @@ import torch
 from tests.letters import WORDS, Classifier, batches
 
 import rnnlens
-from rnnlens.ask.decision import since, told
+from rnnlens.ask.decision import answer_line, since
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def row(p: float) -> list[dict[str, object]]:
 )
 def test_a_line_says_since_when(answer, sure, said):
     words = [{"text": f"w{k}"} for k in range(len(sure))]
-    assert told({"answer": answer, "words": words, "rows": [row(p) for p in sure]}) == said
+    assert answer_line({"answer": answer, "words": words, "rows": [row(p) for p in sure]}) == said

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from rnnlens.ask.follow import Sides, listed, percent, said
+from rnnlens.ask.follow import Sides, listed
 from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.text import odds_text, percent
 
 TEXT = "the old dogs see a bird"
 
@@ -118,7 +119,7 @@ def test_pandas_has_a_row_for_every_state(grid, monkeypatch):
      (math.log(9.96), "10:1"), (-math.log(87.2), "1:87"), (50.0, ">999:1"), (-50.0, "1:>999")],
 )  # fmt: skip
 def test_odds_as_people_read_them(odds, shown):
-    assert said(odds, True) == shown
+    assert odds_text(odds) == shown
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_odds_as_people_read_them(odds, shown):
      (0.0009, "<0.1%")],
 )  # fmt: skip
 def test_probabilities_as_people_read_them(p, shown):
-    assert percent(p) == said(p, False) == shown
+    assert percent(p) == shown
 
 
 def test_labels_are_listed_with_commas_between_which_may_be_labels_too():

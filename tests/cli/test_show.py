@@ -14,7 +14,8 @@ import pytest
 
 from rnnlens.cli import main
 from rnnlens.cli.show import colours
-from rnnlens.draw import ansi, terminal
+from rnnlens.draw import terminal
+from rnnlens.draw.look import Look
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.page.bundle import WEB
@@ -149,18 +150,15 @@ def test_in_the_terminal(command, run, lens, monkeypatch):
     answer = command("show", run, SENTENCE)
     assert (answer.code, answer.err) == (0, "")
     grid = lens.grid(SENTENCE)
-    assert answer.out == terminal.draw(grid, shown_columns(grid), width=220)
+    shown = [grid["columns"][k]["id"] for k in shown_columns(grid)]
+    assert answer.out == terminal.draw(grid, Look(kinds=shown), width=220)
     assert "zyzzyva?" in answer.out
     assert "\x1b" not in answer.out  # it is no terminal
     monkeypatch.setenv("COLORTERM", "truecolor")
     flags = "--colour always --width 60 --kinds outputs --bars 2 --density bars --symbols".split()
     colourful = command("show", run, SENTENCE, *flags)
-    outputs = [
-        k for k, column in enumerate(grid["columns"]) if column["id"] in ("x", "h1", "h2", "y")
-    ]
-    assert colourful.out == terminal.draw(
-        grid, outputs, width=60, colours=ansi.TRUE, bars=2, density="bars", symbols=True
-    )
+    look = Look(kinds="x,h1,h2,y", bars=2, density="bars", symbols=True)
+    assert colourful.out == terminal.draw(grid, look, width=60, colours=terminal.TRUE)
 
 
 def test_a_terminal_that_knows_no_unicode(command, run, monkeypatch):
@@ -174,17 +172,17 @@ def test_a_terminal_that_knows_no_unicode(command, run, monkeypatch):
 @pytest.mark.parametrize(
     ("asked", "environment", "is_terminal", "count"),
     [
-        ("auto", {"TERM": "xterm", "COLORTERM": "truecolor"}, True, ansi.TRUE),
-        ("auto", {"TERM": "xterm", "COLORTERM": "24bit"}, True, ansi.TRUE),
-        ("auto", {"TERM": "xterm-256color"}, True, ansi.INDEXED),
-        ("auto", {"TERM": "xterm-256color", "NO_COLOR": "1"}, True, ansi.PLAIN),
-        ("auto", {"TERM": "xterm-256color", "NO_COLOR": ""}, True, ansi.INDEXED),
-        ("auto", {"TERM": "xterm-256color"}, False, ansi.PLAIN),
-        ("auto", {"TERM": "dumb"}, True, ansi.PLAIN),
-        ("auto", {}, True, ansi.PLAIN),
-        ("always", {"NO_COLOR": "1"}, False, ansi.INDEXED),
-        ("always", {"COLORTERM": "truecolor"}, False, ansi.TRUE),
-        ("never", {"TERM": "xterm", "COLORTERM": "truecolor"}, True, ansi.PLAIN),
+        ("auto", {"TERM": "xterm", "COLORTERM": "truecolor"}, True, terminal.TRUE),
+        ("auto", {"TERM": "xterm", "COLORTERM": "24bit"}, True, terminal.TRUE),
+        ("auto", {"TERM": "xterm-256color"}, True, terminal.INDEXED),
+        ("auto", {"TERM": "xterm-256color", "NO_COLOR": "1"}, True, terminal.PLAIN),
+        ("auto", {"TERM": "xterm-256color", "NO_COLOR": ""}, True, terminal.INDEXED),
+        ("auto", {"TERM": "xterm-256color"}, False, terminal.PLAIN),
+        ("auto", {"TERM": "dumb"}, True, terminal.PLAIN),
+        ("auto", {}, True, terminal.PLAIN),
+        ("always", {"NO_COLOR": "1"}, False, terminal.INDEXED),
+        ("always", {"COLORTERM": "truecolor"}, False, terminal.TRUE),
+        ("never", {"TERM": "xterm", "COLORTERM": "truecolor"}, True, terminal.PLAIN),
     ],
 )
 def test_how_many_colours(asked, environment, is_terminal, count):

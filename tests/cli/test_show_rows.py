@@ -8,7 +8,8 @@ from tests.fixtures import formula_run
 
 import rnnlens
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw.saving import chosen, row_numbers
+from rnnlens.draw.look import chosen_columns, row_numbers
+from rnnlens.draw.text import percent
 
 SENTENCE = "the old dogs see a bird ."
 
@@ -36,7 +37,7 @@ def test_a_figure_keeps_the_numbers_of_its_rows(run):
     assert not {"layer 1", "model"} & set(texts)
     followed = grid.follow("dogs")
     part = [t.get_text() for t in grid.figure(rows="5", kinds="y", followed=followed).axes[0].texts]
-    assert rnnlens.ask.follow.percent(followed["y"][4]) in part
+    assert percent(followed["y"][4]) in part
 
 
 def test_the_teaser_of_the_paper(command, run, tmp_path):
@@ -49,14 +50,14 @@ def test_the_teaser_of_the_paper(command, run, tmp_path):
 
 def test_a_layer_is_all_its_kinds(run):
     columns = rnnlens.load(run)("the").json["columns"]
-    layer = [columns[k]["id"] for k in chosen(columns, "layer2")]
+    layer = [columns[k]["id"] for k in chosen_columns(columns, "layer2")]
     assert layer == ["f2", "i2", "o2", "g2", "c2@-1", "l2", "s2", "c2", "h2"]
-    both = [columns[k]["id"] for k in chosen(columns, "y,layer1,x")]
+    both = [columns[k]["id"] for k in chosen_columns(columns, "y,layer1,x")]
     assert (both[0], both[-1], len(both)) == ("x", "y", 11)
     with pytest.raises(
         RnnlensError, match=r"no kind 'layer3'; it has x, .*outputs, layer1, layer2"
     ):
-        chosen(columns, "layer3")
+        chosen_columns(columns, "layer3")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from rnnlens.base.files import sha256
 from rnnlens.cli import main, parser
 from rnnlens.cli.order import RECIPES, Order, plain_identity
 from rnnlens.corpus.corpus import CorpusConfig
-from rnnlens.draw.saving import chosen
+from rnnlens.draw.look import chosen_columns
 from rnnlens.model.network import NetworkConfig
 from rnnlens.model.text import text_states
 from rnnlens.model.train.training import TrainingConfig
@@ -103,10 +103,10 @@ def test_a_tagger_is_a_run_like_any_other(command, tagger, tmp_path):
     assert grid["y"][2].top(1)[0][0] in lens.labels
     assert rnnlens.load(lens.save(tmp_path / "again"))("the old dog").json["rows"]
     assert command("show", copy, "the old dog").code == 0
-    outputs = chosen(lens("the").json["columns"], "outputs")
+    outputs = chosen_columns(lens("the").json["columns"], "outputs")
     assert [grid.kinds[k] for k in outputs] == ["x", "j1", "y"]
     old = [column for column in grid.json["columns"] if column["id"] != "j1"]
-    assert [old[k]["id"] for k in chosen(old, "outputs")] == ["x", "h1", "h1<", "y"]
+    assert [old[k]["id"] for k in chosen_columns(old, "outputs")] == ["x", "h1", "h1<", "y"]
 
 
 def test_the_same_order_gives_the_same_tagger(corpus_file, tagger, tmp_path):

@@ -14,8 +14,8 @@ from tests.sampling import sampled
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw import figure
+from rnnlens.draw.look import Look
 from rnnlens.draw.pen import Pen, fonts
-from rnnlens.draw.style import Style
 
 GROUPS = {"NOUN": "#009e73", "VERB": "#cc79a7", "OTHER": "#f0e442"}
 KINDS = [
@@ -35,7 +35,7 @@ def grid(
     """Every state has a colour of its own."""
     columns = [
         {"id": f"{kind}@-1" if back else kind, "kind": kind, "letter": kind[0], "back": back,
-         "layer": layer,
+         "layer": layer, "reverse": False,
          "name": "previous cell" if back else "long-term memory", "symbol": symbol, "shown": True}
         for kind, layer, back, symbol in KINDS
     ]  # fmt: skip
@@ -56,12 +56,11 @@ def grid(
     }  # fmt: skip
 
 
-ALL = range(len(KINDS))
 PLAIN = grid(["we", "stand", "."])
 
 
 def svg(found: dict[str, Any] = PLAIN, **how: Any) -> str:
-    return figure.draw(found, ".svg", Style(how.pop("columns", ALL), **how)).data.decode()
+    return figure.draw(found, Look(**{"kinds": "all", **how}), ".svg").data.decode()
 
 
 def said(text: str) -> list[str]:
@@ -86,14 +85,14 @@ def test_it_holds_every_label_word_and_colour(bars):
 
 
 def test_compact_has_the_rectangles_only():
-    text = svg(compact=True)
+    text = svg(density="compact")
     assert all(f"fill: {state['colour']}" in text for row in PLAIN["rows"] for state in row)
     assert not set(PLAIN["labels"]) & set(said(text))
     assert "long-term memory" in said(text)
 
 
 def test_only_the_columns_asked_for_are_drawn():
-    text = svg(columns=[0, 3])
+    text = svg(kinds=["x", "h1"])
     for row in PLAIN["rows"]:
         drawn = [f"fill: {state['colour']}" in text for state in row]
         assert drawn == [True, False, False, True, False]
@@ -122,9 +121,9 @@ def test_long_paths_are_cut_in_front_and_told_once(symbols):
         found["columns"][k] |= {"letter": "", "symbol": path, "name": path}
     headings = [text for text in said(svg(found, symbols=symbols)) if "." in text]
     assert headings == ["…layers.0", "…layers.1", "…layers.2"]
-    whole = said(svg(found, compact=True))
+    whole = said(svg(found, density="compact"))
     assert "backbone.encoder.layers.1" in whole  # upright there is room
-    assert "…1" in said(svg(found, compact=True, symbols=True))
+    assert "…1" in said(svg(found, density="compact", symbols=True))
 
 
 def test_a_module_called_by_a_letter_is_no_mathematics():
@@ -141,12 +140,15 @@ def test_a_title_only_if_asked():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("ending", "compact"),
-    sampled(zip(figure.ENDINGS, [False, True, False], strict=True), (figure.ENDINGS[1], True)),
+    ("ending", "density"),
+    sampled(
+        zip(figure.ENDINGS, ["bars", "compact", "bars"], strict=True),
+        (figure.ENDINGS[1], "compact"),
+    ),
 )
-def test_odd_words_and_labels_are_drawn_without_a_warning(ending, compact):
+def test_odd_words_and_labels_are_drawn_without_a_warning(ending, density):
     found = grid(ODD, tuple(ODD))
-    assert figure.draw(found, ending, Style(ALL, compact=compact, title=ODD[0])).data
+    assert figure.draw(found, Look("all", density=density, title=ODD[0]), ending).data
     assert "italic = unknown word" in said(svg(found))
     ET.fromstring(svg(found))
     assert "$x^2$" in said(svg(found))  # as it is, not as mathematics
@@ -176,21 +178,21 @@ def test_labels_never_reach_the_next_column(monkeypatch):
 
 @pytest.mark.parametrize("width", [3.0, 7.5, 20.0])
 def test_a_png_is_as_wide_as_asked(width):
-    made = figure.draw(PLAIN, ".png", Style(ALL, width=width)).data
+    made = figure.draw(PLAIN, Look("all", width=width), ".png").data
     wide, high = struct.unpack(">II", made[16:24])
     assert wide == round(width * figure.DOTS)
     assert 0 < high < wide
 
 
 def test_sizes_follow_the_grid():
-    def size(words: int, columns: Any = ALL, **how: Any) -> tuple[float, float]:
-        root = ET.fromstring(svg(grid(["we"] * words), columns=columns, **how))
+    def size(words: int, **how: Any) -> tuple[float, float]:
+        root = ET.fromstring(svg(grid(["we"] * words), **how))
         return float(root.attrib["width"][:-2]), float(root.attrib["height"][:-2])
 
     one, more = size(1), size(9)
     assert one[1] < more[1]
-    assert size(9, [0])[0] < more[0]
-    assert size(9, compact=True)[0] < more[0]
+    assert size(9, kinds="x")[0] < more[0]
+    assert size(9, density="compact")[0] < more[0]
     assert size(9, bars=1)[1] < more[1]
 
 
@@ -202,11 +204,11 @@ def test_sizes_follow_the_grid():
 def test_a_figure_that_no_page_holds_is_refused(ending, words, width, instead):
     message = rf"{words} words make a figure of \d+ by \d+ inches, .*{instead}$"
     with pytest.raises(RnnlensError, match=message):
-        figure.draw(grid(["we"] * words), ending, Style([3, 4], bars=1, width=width))
+        figure.draw(grid(["we"] * words), Look("h1,y", bars=1, width=width), ending)
 
 
 def test_a_pdf_embeds_its_fonts():
-    made = figure.draw(PLAIN, ".pdf", Style(ALL, symbols=True)).data
+    made = figure.draw(PLAIN, Look("all", symbols=True), ".pdf").data
     assert made.startswith(b"%PDF-")
     assert b"/FontFile2" in made  # TrueType, embedded
     assert b"/Type3" not in made
@@ -216,7 +218,7 @@ def test_a_pdf_embeds_its_fonts():
 
 
 def test_a_png_says_nothing_of_the_day_or_the_machine():
-    made = figure.draw(PLAIN, ".png", Style(ALL)).data
+    made = figure.draw(PLAIN, Look("all"), ".png").data
     assert made.startswith(b"\x89PNG")
     assert made.count(b"tEXt") == 1
     assert b"Software\x00rnnlens" in made
@@ -226,9 +228,9 @@ def test_a_png_says_nothing_of_the_day_or_the_machine():
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", figure.ENDINGS)
 def test_the_same_grid_gives_the_same_bytes(ending):
-    first = figure.draw(PLAIN, ending, Style(ALL))
+    first = figure.draw(PLAIN, Look("all"), ending)
     with mpl.rc_context({"font.size": 20, "savefig.dpi": 50, "savefig.bbox": "tight"}):
-        assert figure.draw(PLAIN, ending, Style(ALL)) == first  # whatever the user's settings
+        assert figure.draw(PLAIN, Look("all"), ending) == first  # whatever the user's settings
         assert mpl.rcParams["font.size"] == 20
 
 

@@ -6,14 +6,14 @@ import pytest
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw import figure, terminal
-from rnnlens.draw.followed import AGAINST, FOR, Scale
+from rnnlens.draw.followed import AGAINST, FOR, FollowedScale
+from rnnlens.draw.look import Look
 from rnnlens.draw.pen import Pen
-from rnnlens.draw.saving import Look, style
 
 
 def scale(*values, against=()):
     followed = {"labels": ["a"], "against": list(against), "from": 0, "rows": [list(values)]}
-    return Scale.of(followed, range(len(values)))
+    return FollowedScale.of(followed, range(len(values)))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_full_bar_is_round_odds_either_way(ratio, full):
 
 def test_columns_that_are_not_drawn_have_no_part_in_the_scale():
     followed = {"labels": ["a"], "against": [], "from": 0, "rows": [[0.9, 0.04]]}
-    assert Scale.of(followed, [1]).full == pytest.approx(0.05)
+    assert FollowedScale.of(followed, [1]).full == pytest.approx(0.05)
 
 
 def test_odds_grow_from_the_middle():
@@ -57,16 +57,18 @@ def test_figures_show_the_numbers_instead_of_labels(formula):
     assert shown.count("unread") == 2
     usual = [text.get_text() for text in grid.figure().axes[0].texts]
     assert not any(":1" in text for text in usual)
-    compact = style(grid.json, Look(density="compact"), followed.to_json())
-    assert figure.draw(grid.json, ".svg", compact) != figure.draw(
-        grid.json, ".svg", style(grid.json, Look(density="compact"))
+    compact = Look(density="compact")
+    assert figure.draw(grid.json, compact, ".svg", followed.to_json()) != figure.draw(
+        grid.json, compact, ".svg"
     )
 
 
 def test_terminals_show_the_numbers_instead_of_labels(formula):
     grid = formula("the dog sees")
     followed = grid.follow("bird")
-    drawn = terminal.draw(grid.json, [0, 19], width=80, followed=followed.to_json())
+    columns = [grid.json["columns"][k]["id"] for k in (0, 19)]
+    look = Look(kinds=columns)
+    drawn = terminal.draw(grid.json, look, width=80, followed=followed.to_json())
     lines = drawn.split("\n")
     assert lines[1].startswith("the probability of bird; a full bar is ")
     first = next(line for line in lines if line.split()[:1] == ["the"] and "bird;" not in line)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.export import readable_json
 from rnnlens.page import bundle
 
 NODE = shutil.which("node")
@@ -253,7 +254,7 @@ def test_numbers_that_are_no_json_are_refused():
 
 def test_readable_json_is_the_grid_with_a_row_to_a_line():
     grid: dict[str, Any] = {"title": "a", "words": [], "groups": {"é": "#fff"}, "rows": [[1], [2]]}
-    text = bundle.readable(grid)
+    text = readable_json(grid)
     assert json.loads(text) == grid
     assert text.splitlines()[-5:] == [' "rows": [', "  [1],", "  [2]", " ]", "}"]
     assert text.endswith("}\n")

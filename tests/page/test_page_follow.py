@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 import rnnlens
-from rnnlens.ask.follow import said
+from rnnlens.draw.text import odds_text, percent
 
 EMPTY = 2  # previous cells of the first row, which nothing was read into
 TEXT = "the dogs see the old birds"
@@ -27,7 +27,11 @@ def numbers(screen):
 def expected(grid, followed):
     shown = [k for k, column in enumerate(grid.json["columns"]) if column["shown"]]
     return [
-        [said(row[k], bool(followed.against)) for k in shown if not states[k]["unread"]]
+        [
+            (odds_text if followed.against else percent)(row[k])
+            for k in shown
+            if not states[k]["unread"]
+        ]
         for row, states in zip(followed.values, grid.json["rows"], strict=True)
     ]
 

@@ -11,9 +11,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from rnnlens.cli import main
-from rnnlens.draw.saving import Look, drawn
+from rnnlens.draw.look import Look
 from rnnlens.lens.open import opened as opened_lens
 from rnnlens.page import bundle
+from rnnlens.page.saved_page import contents
 from rnnlens.run.folder import Run
 
 RECTANGLE = {"x": 6, "y": 12}  # of a state
@@ -101,7 +102,7 @@ def test_paths_of_submodules_are_cut_in_front_wherever_they_stand(browser, formu
     for k, path in zip(places, paths, strict=True):
         found["columns"][k] |= {"letter": "", "name": path, "symbol": path}
     file = tmp_path / "page.html"
-    file.write_bytes(drawn(found, ".html", Look()))
+    file.write_bytes(contents(found, ".html", Look()))
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.goto(file.as_uri())
     heads = page.locator(".head [role=columnheader] text").all_text_contents()
@@ -124,7 +125,7 @@ def test_of_a_whole_text_it_is_shown_when_it_is_decided(browser, formula, tmp_pa
     found = {**formula.grid("the dog sees a bird"), "answer": "last", "follows": False}
     label = found["rows"][-1][-1]["top"][0][0]
     file = tmp_path / "page.html"
-    file.write_bytes(drawn(found, ".html", Look()))
+    file.write_bytes(contents(found, ".html", Look()))
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw.disagreement import page, table, write_figure
+from rnnlens.draw.charts import write_disagreement
+from rnnlens.draw.sentences import sentence_page, sentence_table
 from rnnlens.page.address import link
 from rnnlens.search.disagreement import End, disagreement
 
@@ -68,13 +69,13 @@ def test_words_are_ranked_by_what_comes_after_them(found):
 @pytest.mark.slow
 def test_a_table_a_page_and_a_figure(found, formula, tmp_path):
     top = found.top(2)
-    lines = table(found, top, 100).splitlines()
+    lines = sentence_table(found, top, 100).splitlines()
     assert lines[0].startswith("formula and gru, h2: ")
     assert f"[{top[0].words[top[0].step]}]" in lines[3]
-    html = page(found, top, ["#a&b", "#c"], "<hint>")
+    html = sentence_page(found, top, ["#a&b", "#c"], "<hint>")
     assert 'href="#a&amp;b"' in html
     assert "&lt;hint&gt;" in html
-    write_figure(found, tmp_path / "where.svg")
+    write_disagreement(found, tmp_path / "where.svg")
     assert (tmp_path / "where.svg").stat().st_size > 1000
     row = top[0].step + 1
     text = "+".join(top[0].words)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from rnnlens.ask.follow import Sides, follow_all
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tables import data_frame
-from rnnlens.draw import figure, saving
-from rnnlens.draw.saving import Look
+from rnnlens.draw import figure
+from rnnlens.draw.look import Look, changed_look
 from rnnlens.lens.state import Reading
+from rnnlens.page.saved_page import save
 from rnnlens.reading.alignment import Beside
 from rnnlens.reading.blocks import differences
 from rnnlens.reading.notation import in_one
@@ -113,13 +114,11 @@ class Comparison:
 
     def figure(self, look: Look | None = None, **changes: Any) -> "Figure":
         """A matplotlib figure of both. `changes` are fields of `Look`."""
-        chosen = saving.changed(look, changes)
-        drawn, _ = saving.some_rows(self.json, chosen.rows)
-        return figure.build(drawn, saving.style(drawn, chosen))
+        return figure.build(self.json, changed_look(look, changes))
 
     def save(self, path: str | Path, look: Look | None = None, **changes: Any) -> Path:
         """Write both and return the path. The ending says what: .svg .png .pdf .html .json."""
-        saving.save(self.json, Path(path), saving.changed(look, changes))
+        save(self.json, Path(path), changed_look(look, changes))
         return Path(path)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002

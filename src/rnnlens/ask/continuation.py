@@ -35,6 +35,13 @@ class Continuation:
         """What the server answers."""
         return {"before": self.before, "after": self.words}
 
+    def lines(self) -> list[str]:
+        """How the model goes on, with edits and without, as lines for a terminal."""
+        before, after = " ".join(self.before), " ".join(self.words)
+        if not self.edited:
+            return [f"goes on: {after}"]
+        return [f"goes on before: {before}", f"goes on after:  {after}"]
+
     def __repr__(self) -> str:
         after = " ".join(self.words)
         return f"before {' '.join(self.before)}\nafter  {after}" if self.edited else after

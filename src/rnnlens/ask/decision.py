@@ -11,10 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.ask.follow import percent
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tables import data_frame
-from rnnlens.draw.visible import clip, printable, width_of
+from rnnlens.draw.text import clip, percent, printable, width_of
 from rnnlens.labels.sets import number_of
 from rnnlens.model.kinds import PREDICTION
 
@@ -120,7 +119,7 @@ def since(leads: list[bool]) -> int | None:
     return max((step + 1 for step, holds in enumerate(leads) if not holds), default=0)
 
 
-def told(grid: Mapping[str, Any]) -> str:
+def answer_line(grid: Mapping[str, Any]) -> str:
     """The answer for a text and since when it is, in a line; empty where a text has none."""
     rows = grid["rows"]
     if not grid.get("answer") or not rows or len(rows) < len(grid["words"]):
@@ -132,8 +131,8 @@ def told(grid: Mapping[str, Any]) -> str:
             sums[name] = sums.get(name, 0.0) + p
     label = max(sums, key=lambda name: sums[name])
     step = since([top[0][0] == label for top in tops])
-    said = f"the answer is {printable(label)}"
+    line = f"the answer is {printable(label)}"
     if step is None:
-        return said
+        return line
     word = clip(grid["words"][step]["text"], 18)
-    return f"{said}, the most probable from {word} on" if step else f"{said} from the first word on"
+    return f"{line}, the most probable from {word} on" if step else f"{line} from the first word on"

@@ -14,7 +14,7 @@ from torch.nn.functional import logsigmoid
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tables import data_frame
-from rnnlens.draw.visible import clip, width_of
+from rnnlens.draw.text import clip, followed_title, odds_text, percent, width_of
 from rnnlens.labels.sets import number_of
 from rnnlens.reading.encoding import significant
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.float64]
 STEP = 24  # rows at once, so that others get their turn
-_SURE = 0.9995  # what is rounded to 100%
-_MOST_ODDS = 1000
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ class Followed:
     @property
     def title(self) -> str:
         """What is followed, in words."""
-        return title(self.labels, self.against)
+        return followed_title(self.labels, self.against)
 
     def to_json(self) -> dict[str, Any]:
         """What is drawn of it, as the server answers."""
@@ -157,8 +155,8 @@ class Followed:
         )
 
     def __repr__(self) -> str:
-        odds = bool(self.against)
-        table = [list(self.kinds), *([said(v, odds) for v in row] for row in self.values.tolist())]
+        written = odds_text if self.against else percent
+        table = [list(self.kinds), *(list(map(written, row)) for row in self.values.tolist())]
         across = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
         margin = min(18, max(map(width_of, self.words), default=0))
         lines = [self.title]
@@ -167,31 +165,6 @@ class Followed:
             numbers = (cell.rjust(wide) for cell, wide in zip(row, across, strict=True))
             lines.append(" " * (margin - width_of(head)) + head + "".join(numbers))
         return "\n".join(lines)
-
-
-def title(labels: Sequence[str], against: Sequence[str]) -> str:
-    """What is followed, in words: one label, several, or a set against a set."""
-    ours, theirs = " + ".join(labels), " + ".join(against)
-    return f"the odds of {ours} against {theirs}" if against else f"the probability of {ours}"
-
-
-def said(value: float, odds: bool) -> str:
-    """A followed number as people read it: 12%, or the odds 3.2:1."""
-    if not odds:
-        return percent(value)
-    ratio = math.exp(min(abs(value), math.log(_MOST_ODDS)))
-    if ratio >= _MOST_ODDS * _SURE:
-        shown = f">{_MOST_ODDS - 1}"
-    else:
-        shown = f"{ratio:.1f}".removesuffix(".0") if ratio < 9.95 else f"{ratio:.0f}"
-    return f"{shown}:1" if value >= 0 or shown == "1" else f"1:{shown}"
-
-
-def percent(p: float) -> str:
-    """A probability with as many digits as tell it from others."""
-    if p > _SURE:
-        return "100%" if p == 1 else ">99.9%"
-    return f"{p:.0%}" if p >= 0.0995 else f"{p:.1%}" if p >= 0.001 else "<0.1%"
 
 
 def listed(given: str, known: Sequence[str]) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.cli.view import unique_names
 from rnnlens.corpus.corpus import Corpus
 from rnnlens.corpus.tokens import SPLITS, ReadingConfig
-from rnnlens.draw.accuracy import check_figure
-from rnnlens.draw.disagreement import page, table, write_figure
+from rnnlens.draw.charts import check_chart, write_disagreement
+from rnnlens.draw.sentences import sentence_page, sentence_table
 from rnnlens.lens.open import opened
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.page.address import link
@@ -75,7 +75,7 @@ def run_compare(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     kinds = _kinds(args)
     if args.figure:
-        check_figure(args.figure)
+        check_chart(args.figure)
     if args.output and args.output.suffix not in _ENDINGS:
         raise RnnlensError(
             f"cannot write {args.output.name}; give a name ending in {', '.join(_ENDINGS)}"
@@ -101,10 +101,10 @@ def run_compare(args: argparse.Namespace) -> int:
         found = disagreement(*ends, sentences, args.semantic, progress.advance)
     top = found.top(args.top)
     if args.figure:
-        write_figure(found, args.figure)
+        write_disagreement(found, args.figure)
     if args.output:
         write_bytes(args.output.resolve(), _written(args, found, top).encode())
-    draw(table(found, top, shutil.get_terminal_size().columns) + "\n")
+    draw(sentence_table(found, top, shutil.get_terminal_size().columns) + "\n")
     return 0
 
 
@@ -138,7 +138,7 @@ def _written(args: argparse.Namespace, found: Disagreement, top: Sequence[Senten
     """The list as a file holds it."""
     links = [f"http://127.0.0.1:{args.port}/{link(found, one)}" for one in top]
     if args.output.suffix == ".html":
-        return page(
+        return sentence_page(
             found,
             top,
             links,

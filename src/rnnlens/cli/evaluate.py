@@ -15,9 +15,7 @@ from rnnlens.cli.dataset import add_corpus_flags, dataset_of, of_model
 from rnnlens.cli.output import draw
 from rnnlens.cli.reach import add_reach_flags, check_reach, reach, reach_table
 from rnnlens.cli.trust import add_trust_flags
-from rnnlens.draw.accuracy import check_figure, write_figure
-from rnnlens.draw.confusion import write_confusion
-from rnnlens.draw.reach import write_reach
+from rnnlens.draw.charts import check_chart, write_accuracy, write_confusion, write_reach
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import model_scores, probe_scores
 from rnnlens.probe.fit_loop import FitObserver, fit_probes
@@ -100,7 +98,7 @@ def run_eval(args: argparse.Namespace) -> int:
     _save(run, evaluation)
     training = measured_checkpoints(run, dataset, args.states)
     if args.figure:
-        write_figure(evaluation, args.figure)
+        write_accuracy(evaluation, args.figure)
     if args.confusion:
         write_confusion(evaluation.get("confusion"), args.confusion)
     if args.reach:
@@ -143,7 +141,7 @@ def _check_asked(args: argparse.Namespace) -> None:
     if args.states < 0:
         raise RnnlensError(f"--states {args.states}: give a number from 0 up")
     for path in filter(None, (args.figure, args.confusion, args.reach)):
-        check_figure(path)
+        check_chart(path)
     check_reach(args)
 
 

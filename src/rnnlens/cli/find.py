@@ -7,7 +7,7 @@ from typing import Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
-from rnnlens.draw.visible import shown
+from rnnlens.draw.text import shown
 from rnnlens.run.folder import run_at
 from rnnlens.search.find import Found, Hit, found
 from rnnlens.search.grammar import GRAMMAR

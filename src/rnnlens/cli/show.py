@@ -6,9 +6,11 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from rnnlens.ask.decision import answer_line
 from rnnlens.ask.follow import joined, listed
 from rnnlens.ask.readings import following
 from rnnlens.ask.result import Written
@@ -16,12 +18,13 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
 from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.cli.view import unique_names
-from rnnlens.draw import ansi, saving, terminal
-from rnnlens.draw.reasons import changed_lines, goes_on_lines
-from rnnlens.draw.visible import printable
+from rnnlens.draw import terminal
+from rnnlens.draw.look import Look
+from rnnlens.draw.text import printable
 from rnnlens.lens.grid import Grid
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
+from rnnlens.page import saved_page
 from rnnlens.reading.edits import parsed
 from rnnlens.reading.source import LONGEST_TEXT, joined_steps
 from rnnlens.run.folder import bundled, run_at
@@ -76,7 +79,7 @@ def add_to(verbs: Any) -> None:
                         help=f"a run folder, or a bundled run: {', '.join(bundled())}")  # fmt: skip
     parser.add_argument("sentence", metavar="SENTENCE", help='in quotes; "-" reads standard input')
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
-                        help=f"write {' '.join(saving.ENDINGS)}, by its ending")  # fmt: skip
+                        help=f"write {' '.join(saved_page.ENDINGS)}, by its ending")  # fmt: skip
     asked = parser.add_argument_group("what is asked")
     asked.add_argument("--semantic", metavar="NAME",
                        help="the label asked about (default: the first fitted)")  # fmt: skip
@@ -129,18 +132,13 @@ def _add_look(look: Any) -> None:
 
 def run_show(args: argparse.Namespace) -> int:
     """Carry out the verb."""
-    bars = args.bars if args.bars is not None else 3 if args.output else 1
-    density = args.density or "bars"
     if args.against and args.follow is None:
         raise RnnlensError(
             "--against names labels, and --follow none; give both, or --follow alone"
         )
-    look = saving.Look(
-        args.kinds, bars, density, args.symbols, str(args.title), args.width, args.rows,
-        args.pins, args.key,
-    )  # fmt: skip
+    look = Look(**{one.name: getattr(args, one.name) for one in fields(Look)})
     if args.output:
-        saving.check(args.output, look)
+        saved_page.check(args.output, look)
     else:
         _check_terminal(args, look)
     text = sentence(args.sentence)
@@ -148,7 +146,6 @@ def run_show(args: argparse.Namespace) -> int:
     lens, beside = _lenses(args)
     edits = parsed(args.edit)
     grid = joined_steps(lens.steps(text, args.semantic, args.palette, edits=edits, beside=beside))
-    columns = saving.chosen(grid["columns"], args.kinds)
     followed = _followed(args, lens, text, beside)
     if grid["sides"] and (args.written_by is not None or args.go_on is not None):
         raise RnnlensError(
@@ -161,10 +158,10 @@ def run_show(args: argparse.Namespace) -> int:
         print(f"rnnlens: {path} has no probes, so only its own prediction is shown; fit them: "
               f"rnnlens fit {path}", file=sys.stderr)  # fmt: skip
     if args.output:
-        saving.save(grid, args.output, look, followed)
+        saved_page.save(grid, args.output, look, followed)
     else:
-        drawn = in_terminal(*saving.some_rows(grid, args.rows, followed), columns, args)
-        more = [*changed_lines(grid), *more]
+        drawn = in_terminal(grid, look, followed, args.colour)
+        more = [*terminal.changed_lines(grid), *more]
         draw(drawn + (in_encoding("\n".join(["", *more, ""])) if more else ""))
         return 0
     if more:
@@ -178,7 +175,7 @@ def reasons(args: argparse.Namespace, grid: Grid) -> list[str]:
     if args.written_by is not None:
         lines += [*_written(args, grid).lines(), ""]
     if args.go_on is not None:
-        lines += [*goes_on_lines(grid.continuation(args.go_on)), ""]
+        lines += [*grid.continuation(args.go_on).lines(), ""]
     return [printable(line) for line in lines[:-1]]
 
 
@@ -218,8 +215,8 @@ def _followed(
     return joined([part for part, _ in steps])
 
 
-def _check_terminal(args: argparse.Namespace, look: saving.Look) -> None:
-    saving.check_look(look)
+def _check_terminal(args: argparse.Namespace, look: Look) -> None:
+    look.check()
     if args.width is not None and not terminal.NARROWEST <= args.width <= _WIDEST:
         raise RnnlensError(
             f"--width {args.width:g}: give {terminal.NARROWEST:g} to {_WIDEST:,} columns"
@@ -249,17 +246,17 @@ def sentence(argument: str) -> str:
 
 
 def in_terminal(
-    grid: dict[str, Any],
-    followed: dict[str, Any] | None,
-    columns: list[int],
-    args: argparse.Namespace,
+    grid: dict[str, Any], look: Look, followed: dict[str, Any] | None, colour: str
 ) -> str:
     """The grid as text, in the width, colours and characters that the terminal has."""
-    width = int(args.width or max(shutil.get_terminal_size().columns, terminal.NARROWEST))
     text = terminal.draw(
-        grid, columns, width=width, colours=colours(args.colour, os.environ, sys.stdout.isatty()),
-        bars=args.bars or 1, density=args.density, symbols=args.symbols, followed=followed,
-    )  # fmt: skip
+        grid,
+        look,
+        width=int(look.width or max(shutil.get_terminal_size().columns, terminal.NARROWEST)),
+        colours=colours(colour, os.environ, sys.stdout.isatty()),
+        followed=followed,
+        notes=[line for line in [answer_line(grid)] if line],
+    )
     return in_encoding(text)
 
 
@@ -274,6 +271,6 @@ def colours(asked: str, environment: Mapping[str, str], is_terminal: bool) -> in
     terminal_name = environment.get("TERM", "")
     plain = environment.get("NO_COLOR") or not is_terminal or terminal_name in ("", "dumb")
     if asked == "never" or (asked == "auto" and plain):
-        return ansi.PLAIN
+        return terminal.PLAIN
     true = environment.get("COLORTERM", "").lower() in ("truecolor", "24bit")
-    return ansi.TRUE if true else ansi.INDEXED
+    return terminal.TRUE if true else terminal.INDEXED

@@ -5,26 +5,33 @@ in every viewer and typesetting program; a PDF embeds its fonts and its text can
 """
 
 import io
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import groupby
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw.followed import Scale
-from rnnlens.draw.key import draw_key
-from rnnlens.draw.lines import bits_at, bracketed
-from rnnlens.draw.pen import SMALL, Pen, fonts, mixed
-from rnnlens.draw.strip import draw_strip
-from rnnlens.draw.style import Drawing, Style
-from rnnlens.draw.symbols import mathematical
-from rnnlens.draw.visible import printable
+from rnnlens.draw.followed import FollowedScale
+from rnnlens.draw.look import (
+    Look,
+    bits_at,
+    bracketed,
+    chosen_columns,
+    chosen_rows,
+    pinned_states,
+)
+from rnnlens.draw.pen import SMALL, Pen, check_matplotlib, fonts, mixed
+from rnnlens.draw.text import printable
+from rnnlens.reading.payload import paleness
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENDINGS = (".svg", ".png", ".pdf")
+BARS = 3  # labels of a state, unless a look says otherwise
 DOTS = 200  # of a .png, per inch
 LARGEST, MOST_DOTS = 190, 120e6  # inches either way, as a PDF may have; dots of a .png
 
@@ -44,16 +51,21 @@ _SIZE, _NUMBER = 8.6, 6.0  # of the words, of their numbers
 _LINE, _BASE, _UNDER, _THICK = 9.8, 6.3, 7.2, 1.7  # a label, its baseline, and the bar under it
 _BLOCK, _LONGEST_WORD, _WIDEST_LABEL, _NARROWEST_LABEL = 12.0, 110.0, 52.0, 26.0
 _WIDEST_NUMBER = ">99.9%"
+_KEY_LINE, _KEY_SAMPLE = 11.0, 10.0
+_FULL_BIN = 0.5  # the probability of a bin that is as tall as can be, as on the page
+_LEAST_BIN, _OTHER_BIN = 0.3, "#c9c9c3"
+
+Grid = Mapping[str, Any]
 
 
-def check_matplotlib() -> None:
-    """Refuse before any work where figures cannot be drawn."""
-    try:
-        import matplotlib as mpl  # noqa: F401
-    except ImportError as error:
-        raise RnnlensError(
-            "figures need matplotlib; install it: pip install 'rnnlens[figure]'"
-        ) from error
+@dataclass(frozen=True)
+class Drawing:
+    """A figure as a file holds it."""
+
+    data: bytes
+    width: float  # inches
+    height: float
+    type: float  # points of its smallest text
 
 
 @contextmanager
@@ -68,63 +80,87 @@ def _settings() -> Iterator[None]:
         yield
 
 
-def build(grid: Mapping[str, Any], style: Style, ending: str = ".pdf") -> "Figure":
+def build(grid: Grid, look: Look, followed: Grid | None = None, ending: str = ".pdf") -> "Figure":
     """The figure, refused where a file of this ending could not hold it."""
     with _settings():
-        return _build(grid, style, ending)[0]
+        return _placed(grid, look, followed, ending).figure()
 
 
-def draw(grid: Mapping[str, Any], ending: str, style: Style) -> Drawing:
-    """The figure's bytes, and how large it is in print."""
+def draw(grid: Grid, look: Look, ending: str, followed: Grid | None = None) -> Drawing:
+    """The figure's bytes, and how large it is in print; `followed`: labels that are followed
+    through the grid, which take the place of the bars.
+    """
     with _settings():
-        figure, scale = _build(grid, style, ending)
+        layout = _placed(grid, look, followed, ending)
         metadata = dict(_METADATA[ending])
         if ending != ".png":
-            metadata["Title"] = printable(style.title or grid["text"])
-        file = io.BytesIO()
+            metadata["Title"] = printable(layout.title or grid["text"])
+        file, figure = io.BytesIO(), layout.figure()
         figure.savefig(file, format=ending[1:], dpi=DOTS, metadata=metadata)
         width, height = figure.get_size_inches()
-        return Drawing(file.getvalue(), float(width), float(height), _NUMBER * scale)
+        return Drawing(file.getvalue(), float(width), float(height), _NUMBER * layout.scale)
 
 
-def _build(grid: Mapping[str, Any], style: Style, ending: str) -> tuple["Figure", float]:
-    layout = _Layout(grid, style, Pen(fonts(_characters(grid, style))))
+def _placed(grid: Grid, look: Look, followed: Grid | None, ending: str) -> "_Layout":
+    layout = _Layout(*chosen_rows(grid, look.rows, followed), look)
     layout.check(ending)
     layout.place()
-    return layout.pen.figure(layout.width, layout.height, layout.scale), layout.scale
+    return layout
 
 
 class _Layout:
     """Where everything stands."""
 
-    def __init__(self, grid: Mapping[str, Any], style: Style, pen: Pen) -> None:
-        self.grid, self.style, self.pen = bracketed(grid), style, pen
+    def __init__(self, grid: Grid, followed: Grid | None, look: Look) -> None:
+        self.grid, self.look = bracketed(grid), look
+        self.columns = chosen_columns(grid["columns"], look.kinds)
+        self.pins = frozenset(pinned_states(grid, look.pins))
+        self.title = look.title or _edited(grid)
+        self.bars, self.compact = look.bars or BARS, look.compact
+        self.described = [grid["columns"][k] for k in self.columns]
+        self.labels = self._labels()
+        self.pen = pen = Pen(fonts(self._characters()))
         grid = self.grid
-        self.described = [grid["columns"][k] for k in style.columns]
         self.numbers = 6.0 + pen.width(str(len(grid["words"])))
         words = {(word["text"], word["unknown"]) for word in grid["words"]}
         longest = max(pen.width(self._shown(*word), _SIZE, **_face(word[1])) for word in words)
         self.left = _EDGE + self.numbers + longest + 8
         layers = len({column["layer"] for column in self.described})
         self.fixed = self.left + (layers - 1) * _GAP + _EDGE
-        self.scale_of = Scale.of(style.followed, style.columns) if style.followed else None
-        lines = 1 if self.scale_of else style.bars
-        self.pitch = 12.0 if style.compact else max(lines * _LINE, 12) + 6
+        self.scale_of = FollowedScale.of(followed, self.columns) if followed else None
+        lines = 1 if self.scale_of else self.bars
+        self.pitch = 12.0 if self.compact else max(lines * _LINE, 12) + 6
         self.cell = self._cell()
         self.width = max(self.fixed + self.cell * len(self.described), 170)
-        self.scale = style.width * 72 / self.width if style.width else 1.0
+        self.scale = look.width * 72 / self.width if look.width else 1.0
         self.height = 0.0
+
+    def _labels(self) -> set[str]:
+        """Every label that will be drawn."""
+        states = (row[k] for row in self.grid["rows"] for k in self.columns)
+        return {label for state in states for label, _ in state["top"][: self.bars]}
+
+    def _characters(self) -> set[str]:
+        """Every character that will be drawn."""
+        words = [word["text"] for word in self.grid["words"]]
+        names = [column["name"] + column["symbol"] for column in self.grid["columns"]]
+        texts = [*words, *names, *self.labels, *self.grid["groups"], self.title]
+        return set(printable("".join(texts)))
+
+    def figure(self) -> "Figure":
+        """Everything that was placed, as matplotlib has it."""
+        return self.pen.figure(self.width, self.height, self.scale)
 
     def _cell(self) -> float:
         """A column's width: what its labels need, or what the width asked for leaves."""
-        if self.style.compact:
+        if self.compact:
             return 19.0
-        labels = {_WIDEST_NUMBER} if self.scale_of else _labels(self.grid, self.style)
+        labels = {_WIDEST_NUMBER} if self.scale_of else self.labels
         needed = max((self.pen.width(self.pen.shown(text[:40])) for text in labels), default=0)
         beside = _BLOCK + 3 + 6
         label = min(max(needed, _NARROWEST_LABEL), _WIDEST_LABEL)
-        if self.style.width:
-            leaves = (self.style.width * 72 - self.fixed) / len(self.described) - beside
+        if self.look.width:
+            leaves = (self.look.width * 72 - self.fixed) / len(self.described) - beside
             label = max(leaves, _NARROWEST_LABEL)
         return beside + label
 
@@ -143,9 +179,9 @@ class _Layout:
     def place(self) -> None:
         """Put everything on the page, from top to bottom."""
         y = _EDGE
-        if self.style.title:
+        if self.title:
             size = _SIZE + 1
-            title = self.pen.clipped(self.style.title, self.width - 2 * _EDGE, size, weight="bold")
+            title = self.pen.clipped(self.title, self.width - 2 * _EDGE, size, weight="bold")
             self.pen.text(_EDGE, y + size, title, size, weight="bold")
             y += size + 10
         if self.scale_of:
@@ -156,17 +192,17 @@ class _Layout:
         y = self._headings(y)
         for row, word in enumerate(self.grid["words"]):
             self._word(y, row, word)
-            for x, k in zip(self._lefts(), self.style.columns, strict=True):
+            for x, k in zip(self._lefts(), self.columns, strict=True):
                 self._state(x, y, row, k)
-                if (row, k) in self.style.pins:
+                if (row, k) in self.pins:
                     self._ring(x, y)
             y += self.pitch
         pairs = zip(self._lefts(), [None, *self.described], self.described, strict=False)
         for x, last, column in pairs:
             if last and last["layer"] != column["layer"]:
                 self.pen.box(x - _GAP / 2 - 1.5, top, 0.01, y - top - 2, _RULE)
-        if self.style.key:
-            y = draw_key(self.pen, self.grid, y + 6, (_EDGE, self.width - _EDGE), self.style.pins)
+        if self.look.key:
+            y = self._key(y + 6, _EDGE, self.width - _EDGE)
         self.height = y + _EDGE
 
     def _lefts(self) -> Iterable[float]:
@@ -189,8 +225,8 @@ class _Layout:
             if self.pen.width(name) > room + _EDGE / 2:
                 name = "" if layer == last else str(layer)
             self.pen.text(members[0][0], y + SMALL, name, color=_GREY)
-        named = not self.style.symbols
-        upright = self.style.compact and named
+        named = not self.look.symbols
+        upright = self.compact and named
         names = [self._name(column, upright) if named else "" for column in self.described]
         tall = max(map(self.pen.width, names)) + 4 if upright else 0.0
         base = y + SMALL + 16 + tall
@@ -202,14 +238,14 @@ class _Layout:
                 self.pen.text(x, base + 9, name, color=_GREY)
             if named and not column["letter"]:
                 continue  # a submodule's output has no symbol but its name
-            centre = {"ha": "center"} if self.style.compact else {}
-            symbol = mathematical(column, not named)
-            self.pen.text(x + 8 * self.style.compact, base, symbol or self._plain(column),
+            centre = {"ha": "center"} if self.compact else {}
+            symbol = _mathematical(column, not named)
+            self.pen.text(x + 8 * self.compact, base, symbol or self._plain(column),
                           11 if symbol else SMALL, parse_math=bool(symbol), **centre)  # fmt: skip
         return base + (15 if named and not upright else 7)
 
     def _plain(self, column: Mapping[str, Any]) -> str:
-        room = self.cell - (3 if self.style.compact else 6)
+        room = self.cell - (3 if self.compact else 6)
         cut = self.pen.clipped if column["letter"] else self.pen.tail
         return cut(str(column["symbol"]), room)
 
@@ -231,17 +267,17 @@ class _Layout:
     def _word(self, y: float, row: int, word: Mapping[str, Any]) -> None:
         """The word read, underlined in its group's colour."""
         pen, right = self.pen, self.left - 8
-        base = y + (self.pitch - 6 if not self.style.compact else 10) / 2 + _SIZE * 0.32
+        base = y + (self.pitch - 6 if not self.compact else 10) / 2 + _SIZE * 0.32
         pen.text(_EDGE, base, str(word.get("number", row + 1)), color=_GREY, size=_NUMBER)
         shown, face = self._shown(word["text"], word["unknown"]), _face(word["unknown"])
         pen.text(right, base, shown, _SIZE, ha="right", **face)
         wide = pen.width(shown, _SIZE, **face)
-        under = 1.6 if self.style.compact else 2.6
+        under = 1.6 if self.compact else 2.6
         pen.box(right - wide, base + under, wide, 1.1, self.grid["groups"][word["group"]])
 
     def _ring(self, x: float, y: float) -> None:
         """Around a whole state."""
-        if self.style.compact:
+        if self.compact:
             self.pen.ring(x - 0.5, y - 0.5, 17.0, 11.0)
         else:
             self.pen.ring(x - 2.2, y - 2.2, self.cell - 1.6, self.pitch - 1.6)
@@ -250,12 +286,12 @@ class _Layout:
         """The rectangle, and beside it labels over bars on tracks, or what is followed."""
         state, scale = self.grid["rows"][row][column], self.scale_of
         value = scale.values[row][column] if scale else 0.0
-        colour = scale.shade(value) if scale and self.style.compact else state["colour"]
+        colour = scale.shade(value) if scale and self.compact else state["colour"]
         edge = mixed(colour, 0.82, "#000000")
-        wide, high = (16.0, 10.0) if self.style.compact else (_BLOCK, self.pitch - 6)
+        wide, high = (16.0, 10.0) if self.compact else (_BLOCK, self.pitch - 6)
         if state["unread"]:
             self.pen.hatch(x, y, wide, high, _GREY)
-            if not self.style.compact:
+            if not self.compact:
                 void = "unread" if state["top"] else ""
                 self.pen.text(x + _BLOCK + 4, y + _BASE, void, color=_GREY)
             return
@@ -263,21 +299,72 @@ class _Layout:
         if bits := bits_at(self.grid, row, column):  # from the bottom up: the whole height is 1
             tall = max(0.4, bits * high)
             self.pen.box(x + wide + 0.4, y + high - tall, 1.6, tall, _INK)
-        if self.style.compact:
+        if self.compact:
             return
         left, room = x + _BLOCK + 3, self.cell - _BLOCK - 3 - 6
         if scale:
             scale.write(self.pen, (left, y), room, value)
             return
         if state.get("number"):
-            draw_strip(self.pen, self.grid, state, (left, y), (room, high), _BASE)
+            self._bins(state, (left, y), (room, high))
             return
-        for k, (label, probability) in enumerate(state["top"][: self.style.bars]):
+        for k, (label, probability) in enumerate(state["top"][: self.bars]):
             full = self.grid["groups"][self.grid["labels"][label]]
             top = y + k * _LINE
             self.pen.box(left, top + _UNDER, room, _THICK, _TRACK)  # 100%
             self.pen.box(left, top + _UNDER, max(probability * room, 0.4), _THICK, full)
             self.pen.text(left, top + _BASE, self.pen.clipped(label, room))
+
+    def _bins(
+        self, state: Mapping[str, Any], at: tuple[float, float], size: tuple[float, float]
+    ) -> None:
+        """What a state says of a number: the mean, and below it the bins side by side."""
+        (left, top), (width, height), scale = at, size, self.grid["scale"]
+        known, each = dict(state["top"]), width / len(scale["names"])
+        room = height - _BASE - 2
+        for k, name in enumerate(scale["names"]):
+            tall = max(_LEAST_BIN, min(1.0, known.get(name, 0.0) / _FULL_BIN) * room)
+            colour = self.grid["groups"].get(name, _OTHER_BIN)
+            self.pen.box(left + k * each, top + height - tall, each * 0.85, tall, colour)
+        self.pen.text(left, top + _BASE, _mean(state, scale))
+
+    def _key(self, y: float, left: float, right: float) -> float:
+        """What colours and marks mean, as many entries to a line as fit; where the last ends."""
+        x, pen = left, self.pen
+        for text, sample in self._key_entries():
+            room = _KEY_SAMPLE if sample else 0.0
+            shown = pen.clipped(text, right - left - _KEY_SAMPLE)
+            wide = pen.width(shown) + room
+            if x > left and x + wide > right:
+                x, y = left, y + _KEY_LINE
+            if sample == "ring":
+                pen.ring(x, y, 7, 7)
+            elif sample:
+                pen.box(x, y, 7, 7, sample)
+            pen.text(x + room, y + 6.2, shown, color=_GREY)
+            x += wide + 11
+        return y + 8
+
+    def _key_entries(self) -> Iterator[tuple[str, str]]:
+        """Each entry with the colour of its sample, `ring`, or nothing."""
+        grid = self.grid
+        names = (grid.get("scale") or {}).get("names", grid["groups"])  # of numbers, the bins alone
+        yield from (
+            (name.lower(), grid["groups"][name]) for name in names if name in grid["groups"]
+        )
+        yield f"faded = {paleness(grid)}", ""
+        if any(word["unknown"] for word in grid["words"]):
+            yield "italic = unknown word", ""
+        if grid.get("lines"):
+            yield "bar = bits from the line above, whole height = 1", ""
+        if self.pins:
+            yield "pinned", "ring"
+
+
+def _edited(grid: Grid) -> str:
+    """What a figure of a text with edits is headed with: none is to be taken for one without."""
+    edits = ", ".join(grid.get("edits", ()))
+    return f"edited: {edits[:120]}" if edits else ""
 
 
 def _face(unknown: bool) -> dict[str, str]:
@@ -285,15 +372,22 @@ def _face(unknown: bool) -> dict[str, str]:
     return {"style": "italic"} if unknown else {"weight": "bold"}
 
 
-def _labels(grid: Mapping[str, Any], style: Style) -> set[str]:
-    """Every label that will be drawn."""
-    states = (row[k] for row in grid["rows"] for k in style.columns)
-    return {label for state in states for label, _ in state["top"][: style.bars]}
+def _mathematical(column: Mapping[str, Any], layered: bool) -> str:
+    """A kind's symbol as mathematics; nothing for the name of some other module."""
+    symbol = str(column["symbol"])
+    letter, accent = symbol[:1], symbol[1:]
+    drawable = letter.isascii() and letter.isalpha() and accent in ("", "\u0303")
+    if not (column["letter"] and drawable):
+        return ""
+    base = rf"\tilde{{{letter}}}" if accent else letter
+    inner = layered and column["layer"] and column["letter"] != "y"
+    above = f"^{{{column['layer']}}}" if inner else ""
+    below = "_{t{-}1}" if column["back"] else "_{t}" if layered else ""
+    return f"${base}{above}{below}$"
 
 
-def _characters(grid: Mapping[str, Any], style: Style) -> set[str]:
-    """Every character that will be drawn."""
-    words = [word["text"] for word in bracketed(grid)["words"]]
-    names = [column["name"] + column["symbol"] for column in grid["columns"]]
-    texts = [*words, *names, *_labels(grid, style), *grid["groups"], style.title]
-    return set(printable("".join(texts)))
+def _mean(state: Mapping[str, Any], scale: Mapping[str, Any]) -> str:
+    """The mean that a state says, as exact as can be told on its axis."""
+    span = scale["edges"][-1] - scale["edges"][0] or 1.0
+    near = round(state["number"][0], 2 - math.floor(math.log10(span))) + 0.0  # no negative zero
+    return f"{near:.6g}".replace("-", "\N{MINUS SIGN}")

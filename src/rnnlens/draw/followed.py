@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rnnlens.ask.follow import percent, said, title
 from rnnlens.draw.pen import Pen, mixed
+from rnnlens.draw.text import followed_title, odds_text, percent
 
 FOR, AGAINST = "#5e3c99", "#b35806"  # of no group, and told apart by everybody
 _TRACK, _THICK = "#e6e6ea", 2.4
@@ -15,24 +15,28 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 @dataclass(frozen=True)
-class Scale:
+class FollowedScale:
     """What is followed, and the value that a full bar stands for."""
 
     values: list[list[float]]
-    odds: bool
+    is_odds: bool
     full: float
     title: str
 
     @classmethod
-    def of(cls, followed: Mapping[str, Any], columns: Iterable[int]) -> "Scale":
+    def of(cls, followed: Mapping[str, Any], columns: Iterable[int]) -> "FollowedScale":
         """On a scale that holds all states of these columns."""
-        odds, rows = bool(followed["against"]), followed["rows"]
+        is_odds, rows = bool(followed["against"]), followed["rows"]
         shown = list(columns)
         most = max((abs(row[k]) for row in rows for k in shown), default=0.0)
-        full = math.log(_round_up(math.exp(most), 2, 1000)) if odds else _round_up(most, 0.01, 1)
-        whole = f"{math.exp(full):.0f}:1" if odds else percent(full)
-        named = title(followed["labels"], followed["against"])
-        return cls(rows, odds, full, f"{named}; a full bar is {whole}")
+        full = math.log(_round_up(math.exp(most), 2, 1000)) if is_odds else _round_up(most, 0.01, 1)
+        whole = f"{math.exp(full):.0f}:1" if is_odds else percent(full)
+        title = followed_title(followed["labels"], followed["against"])
+        return cls(rows, is_odds, full, f"{title}; a full bar is {whole}")
+
+    def number(self, value: float) -> str:
+        """A followed number as people read it: 12%, or the odds 3.2:1."""
+        return odds_text(value) if self.is_odds else percent(value)
 
     def part(self, value: float) -> float:
         """How much of a full bar it is, -1 to 1."""
@@ -46,10 +50,10 @@ class Scale:
     def write(self, pen: Pen, place: tuple[float, float], room: float, value: float) -> None:
         """The number, and below it its bar in a figure; odds grow from the middle."""
         x, y = place
-        pen.text(x + 1, y + 6.2, said(value, self.odds))
+        pen.text(x + 1, y + 6.2, self.number(value))
         part, top = self.part(value), y + 8.6
         pen.box(x, top, room, _THICK, _TRACK)
-        half = room / 2 if self.odds else 0.0
+        half = room / 2 if self.is_odds else 0.0
         length = max(abs(part) * (room - half), 0.4)
         left = x + half - (length if part < 0 else 0)
         pen.box(left, top, length, _THICK, FOR if part >= 0 else AGAINST)
@@ -59,7 +63,7 @@ class Scale:
         part = self.part(value)
         full, rest = divmod(round(abs(part) * bar * 8), 8)
         drawn = ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(bar)
-        return said(value, self.odds).rjust(width), drawn, FOR if part >= 0 else AGAINST
+        return self.number(value).rjust(width), drawn, FOR if part >= 0 else AGAINST
 
 
 def _round_up(value: float, least: float, most: float) -> float:

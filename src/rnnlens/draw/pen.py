@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from rnnlens.draw.visible import printable, tail
+from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.text import printable, tail
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -14,6 +15,16 @@ INK, RULE, RING = "#1c1c22", "#9a9aa3", "#0072b2"
 _HATCH = 3.2  # from one slanted line to the next
 _FONT = "DejaVu Sans"  # comes with matplotlib, so figures are the same everywhere
 _LONGEST = 200  # characters of a text that are looked at; far more than any page has room for
+
+
+def check_matplotlib() -> None:
+    """Refuse before any work where figures cannot be drawn."""
+    try:
+        import matplotlib as mpl  # noqa: F401
+    except ImportError as error:
+        raise RnnlensError(
+            "figures need matplotlib; install it: pip install 'rnnlens[figure]'"
+        ) from error
 
 
 @dataclass

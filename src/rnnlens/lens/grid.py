@@ -19,9 +19,10 @@ from rnnlens.ask.follow import Followed, Sides, follow_all
 from rnnlens.ask.turns import Turns, turn_parts
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tables import data_frame
-from rnnlens.draw import figure, saving
-from rnnlens.draw.saving import Look
+from rnnlens.draw import figure
+from rnnlens.draw.look import Look, changed_look
 from rnnlens.lens.state import Reading, States
+from rnnlens.page.saved_page import save
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,10 +164,8 @@ class Grid(Reading):
 
         >>> grid.figure(kinds="outputs", bars=2)  # doctest: +SKIP
         """
-        look = saving.changed(look, changes)
         numbers = followed.to_json() if followed else None
-        drawn, numbers = saving.some_rows(self.json, look.rows, numbers)
-        return figure.build(drawn, saving.style(drawn, look, numbers))
+        return figure.build(self.json, changed_look(look, changes), numbers)
 
     def save(
         self,
@@ -180,8 +179,8 @@ class Grid(Reading):
         `changes` are fields of `Look`: `grid.save("figure.pdf", kinds="outputs", bars=5)`;
         `followed` is what `follow` gave, to be drawn instead of the bars.
         """
-        drawn = followed.to_json() if followed else None
-        saving.save(self.json, Path(path), saving.changed(look, changes), drawn)
+        numbers = followed.to_json() if followed else None
+        save(self.json, Path(path), changed_look(look, changes), numbers)
         return Path(path)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002

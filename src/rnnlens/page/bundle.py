@@ -90,17 +90,6 @@ def check_inline(name: str, text: str) -> str:
     return text
 
 
-def readable(grid: dict[str, Any]) -> str:
-    """A grid as JSON for people too: a column, a word, a row to each line."""
-    parts = []
-    for key, value in grid.items():
-        lines = [value] if not isinstance(value, list) or not value else value
-        dumped = [json.dumps(line, ensure_ascii=False, allow_nan=False) for line in lines]
-        listed = "[\n  " + ",\n  ".join(dumped) + "\n ]" if lines is value else dumped[0]
-        parts.append(f" {json.dumps(key)}: {listed}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
 def embeddable(value: Any) -> str:
     """JSON that no HTML or JavaScript parser takes for anything else."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -11,8 +11,8 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw.lines import bracketed
-from rnnlens.draw.visible import clip, printable, tail, width_of
+from rnnlens.draw.look import bracketed
+from rnnlens.draw.text import clip, printable, tail, width_of
 from rnnlens.page.bundle import WEB, bundle, compact
 from rnnlens.reading.payload import asked_for, last_layer, paleness
 from rnnlens.reading.side_by_side import SideBySide

@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 from starlette.testclient import TestClient
 
-from rnnlens.draw.saving import Look, drawn
+from rnnlens.draw.look import Look
+from rnnlens.page.saved_page import contents
 from rnnlens.page.serve import api, views
 from rnnlens.page.serve.app import application
 from rnnlens.page.serve.measured import Accuracy
@@ -79,7 +80,7 @@ def test_divergences_accuracy_and_problems(client):
     ],
 )
 def test_saved_pages(formula, look):
-    page = drawn(formula.grid("the dog sees"), ".html", look).decode()
+    page = contents(formula.grid("the dog sees"), ".html", look).decode()
     (embedded,) = re.findall(r'<script type="application/json" id="embedded">(.*?)</script>', page)
     assert held_to(views.SavedPage, embedded).view.bars == look.bars
 

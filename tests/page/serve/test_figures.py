@@ -6,7 +6,8 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from rnnlens.draw.saving import Look, drawn
+from rnnlens.draw.export import exported
+from rnnlens.draw.look import Look
 from rnnlens.page.serve.app import application
 from rnnlens.page.serve.figures import Figure
 
@@ -55,7 +56,7 @@ def rounded(drawing: str) -> str:
 )  # fmt: skip
 def test_the_page_and_the_command_give_the_same_figure(client, formula, asked, look):
     figure = ask(client, **asked)
-    assert rounded(figure.data) == rounded(drawn(formula.grid(TEXT), ".svg", look).decode())
+    assert rounded(figure.data) == rounded(exported(formula.grid(TEXT), ".svg", look).decode())
     assert figure.width == pytest.approx(look.width or figure.width)
 
 
@@ -63,7 +64,7 @@ def test_the_page_and_the_command_give_the_same_figure(client, formula, asked, l
 def test_labels_that_are_followed_are_drawn(client, formula):
     figure = ask(client, rows="3-4", labels=["see", "sees"], against=["said"])
     followed = formula(TEXT).follow("see", "sees", against=("said",)).to_json()
-    expected = drawn(formula.grid(TEXT), ".svg", Look(rows="3-4"), followed).decode()
+    expected = exported(formula.grid(TEXT), ".svg", Look(rows="3-4"), followed).decode()
     assert rounded(figure.data) == rounded(expected)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.base.files import write_bytes
-from rnnlens.draw.saving import check_place
+from rnnlens.draw.export import check_place
 from rnnlens.page.bundle import embeddable
 from rnnlens.page.publish.pack import Packed, packed
 from rnnlens.page.publish.page import code_size, live_page

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any, Literal
 
 from pydantic import Field
@@ -9,8 +10,9 @@ from pydantic import Field
 from rnnlens.ask.follow import joined
 from rnnlens.ask.readings import following
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw import figure, saving
-from rnnlens.draw.saving import Look
+from rnnlens.draw import figure
+from rnnlens.draw.look import Look, row_numbers
+from rnnlens.draw.pen import check_matplotlib
 from rnnlens.page.serve.fields import MOST_LABELS, MOST_ROWS, Answer, Asked, Edits, Name, Text
 from rnnlens.reading.side_by_side import SideBySide
 
@@ -41,11 +43,9 @@ class FigureRequest(Asked):
     ending: Literal["svg", "pdf", "png"] = "svg"
 
     def look(self) -> Look:
-        """The same, as figures are asked for in Python."""
-        return Look(
-            self.kinds, self.bars, self.density, self.symbols, "", self.width, self.rows,
-            self.pins, self.key,
-        )  # fmt: skip
+        """The fields that say how the figure is to look."""
+        shared = {one.name for one in fields(Look)} & type(self).model_fields.keys()
+        return Look(**{name: getattr(self, name) for name in shared})
 
 
 class Figure(Answer):
@@ -62,7 +62,7 @@ def figured(
     lens: SideBySide, asked: FigureRequest, beside: SideBySide | None = None
 ) -> Iterator[tuple[dict[str, Any], bool]]:
     """The figure in turns, of which the last gives it; only rows that are drawn are computed."""
-    figure.check_matplotlib()
+    check_matplotlib()
     if asked.against and not asked.labels:
         raise RnnlensError("there are labels to stand against and none to follow; give labels")
     pairing = lens.pairing(asked.text, beside, asked.semantic, asked.palette)
@@ -70,7 +70,7 @@ def figured(
     look, rows = asked.look(), len(one.words if one else pairing.lines if pairing else ())
     if not rows:
         raise RnnlensError("there is nothing to draw; give words to read")
-    taken = saving.row_numbers(look.rows or f"1-{rows}", rows)
+    taken = row_numbers(look.rows or f"1-{rows}", rows)
     first, count = taken[0], taken[-1] + 1 - taken[0]
     if count > MOST_ROWS:
         raise RnnlensError(
@@ -101,8 +101,7 @@ def figured(
     followed = joined(numbers) if numbers else None
     changes = [row for part in parts for row in part["changes"]]
     whole = {**joined(parts), "labels": labels, "changes": changes}
-    grid, followed = saving.some_rows(whole, look.rows, followed)
-    drawing = figure.draw(grid, f".{asked.ending}", saving.style(grid, look, followed))
+    drawing = figure.draw(whole, look, f".{asked.ending}", followed)
     data = drawing.data
     written = data.decode() if asked.ending == "svg" else base64.b64encode(data).decode()
     size = {"width": drawing.width, "height": drawing.height, "type": drawing.type}

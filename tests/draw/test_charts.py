@@ -1,10 +1,11 @@
-"""The figure of perplexities: what its bars are called."""
+"""Charts of what was measured."""
 
 import re
 
 import pytest
 
-from rnnlens.draw.accuracy import write_figure
+from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.charts import write_accuracy, write_reach
 
 
 def drawn(tmp_path, kinds):
@@ -12,7 +13,7 @@ def drawn(tmp_path, kinds):
         {"kind": kind, "semantic": "output", "perplexity": 12.0, "ratio": 1.2, "unigram": 20.0}
         for kind in kinds
     ]
-    write_figure({"probes": scores}, tmp_path / "figure.svg")
+    write_accuracy({"probes": scores}, tmp_path / "figure.svg")
     return (tmp_path / "figure.svg").read_text(encoding="utf-8")
 
 
@@ -44,7 +45,39 @@ def test_what_is_used_stands_beside_what_is_read(tmp_path):
          "used": used}
         for kind, used in (("x", {"used": 0.6}), ("f1", {"used": 0.03}), ("part", None))
     ]  # fmt: skip
-    write_figure({"probes": rows}, tmp_path / "used.svg")
+    write_accuracy({"probes": rows}, tmp_path / "used.svg")
     svg = (tmp_path / "used.svg").read_text(encoding="utf-8")
     assert "used (dots)" in svg
     assert "used (dots)" not in drawn(tmp_path, ["x"])
+
+
+ROWS = [
+    {"semantic": f"output{step}", "kind": kind, "perplexity": p, "unigram": 50.0}
+    for step, kind, p in (
+        ("-1", "h1", 5.0), ("", "h1", 25.0), ("+1", "h1", 60.0),
+        ("-1", "$x$", 10.0), ("", "$x$", None),
+    )
+]  # fmt: skip
+
+
+def test_each_kind_is_a_row_and_each_word_around_a_column(tmp_path):
+    write_reach(ROWS, tmp_path / "reach.svg")
+    drawn = (tmp_path / "reach.svg").read_text()
+    for text in ("0", "+1", "+2", "h1", "$x$", "0.10", "0.50", "1.20", "0.20", "-"):
+        assert f">{text}<" in drawn, text
+
+
+def test_a_far_horizon_is_drawn_without_numbers(tmp_path):
+    rows = [{**ROWS[0], "semantic": f"output+{step}"} for step in range(1, 101)]
+    write_reach(rows, tmp_path / "reach.svg")
+    drawn = (tmp_path / "reach.svg").read_text()
+    assert ">0.10<" not in drawn
+    assert ">+2<" in drawn
+    assert ">+3<" not in drawn
+
+
+def test_what_cannot_be_drawn_or_written_is_one_line(tmp_path):
+    with pytest.raises(RnnlensError, match="no probes whose reach"):
+        write_reach([], tmp_path / "reach.svg")
+    with pytest.raises(RnnlensError, match="cannot write"):
+        write_reach(ROWS, tmp_path / "missing" / "reach.svg")

@@ -1,8 +1,11 @@
-"""Text that can be shown as it is: nothing hidden in it, and so wide."""
+"""Text that can be shown as it is, with nothing hidden in it and so wide; and numbers in words."""
 
+import math
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+_SURE = 0.9995  # a probability that is rounded to 100%
+_MOST_ODDS = 1000
 _HIDDEN = {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}  # categories of what is not to be seen
 
 
@@ -26,8 +29,8 @@ def printable(text: str) -> str:
     if text and not text.strip(" "):
         return "␣" * len(text)  # a character model's most frequent label
     normal = unicodedata.normalize("NFC", text)
-    made = shown("".join(c for c in normal if not _is_joiner(ord(c))))
-    return f"\u25cc{made}" if made and not width_of(made[0]) else made
+    visible = shown("".join(c for c in normal if not _is_joiner(ord(c))))
+    return f"\u25cc{visible}" if visible and not width_of(visible[0]) else visible
 
 
 def _is_joiner(code: int) -> bool:
@@ -49,13 +52,19 @@ def clip(text: str, width: int) -> str:
     whole = printable(text)
     if width_of(whole) <= width:
         return whole
-    kept, room = [], width - 1
+    beginning, room = [], width - 1
     for character in whole:
         room -= width_of(character)
         if room < 0:
             break
-        kept.append(character)
-    return "".join(kept) + "…" if width > 0 else ""
+        beginning.append(character)
+    return "".join(beginning) + "…" if width > 0 else ""
+
+
+def padded(text: str, width: int) -> str:
+    """Printable text of exactly `width` columns: clipped, or with blanks behind it."""
+    clipped = clip(text, width)
+    return clipped + " " * (width - width_of(clipped))
 
 
 def tail(name: str, fits: Callable[[str], bool]) -> str:
@@ -69,3 +78,26 @@ def tail(name: str, fits: Callable[[str], bool]) -> str:
     ends = [".".join(parts[k:]) for k in range(1, len(parts))]
     ends += [parts[-1][k:] for k in range(1, len(parts[-1]))]
     return next((f"…{end}" for end in ends if fits(f"…{end}")), "…")
+
+
+def percent(p: float) -> str:
+    """A probability with as many digits as tell it from others."""
+    if p > _SURE:
+        return "100%" if p == 1 else ">99.9%"
+    return f"{p:.0%}" if p >= 0.0995 else f"{p:.1%}" if p >= 0.001 else "<0.1%"
+
+
+def odds_text(log_odds: float) -> str:
+    """Odds as people read them, 3.2:1, from their natural logarithm."""
+    ratio = math.exp(min(abs(log_odds), math.log(_MOST_ODDS)))
+    if ratio >= _MOST_ODDS * _SURE:
+        whole = f">{_MOST_ODDS - 1}"
+    else:
+        whole = f"{ratio:.1f}".removesuffix(".0") if ratio < 9.95 else f"{ratio:.0f}"
+    return f"{whole}:1" if log_odds >= 0 or whole == "1" else f"1:{whole}"
+
+
+def followed_title(labels: Sequence[str], against: Sequence[str]) -> str:
+    """What is followed through a grid: one label, several, or a set against a set."""
+    ours, theirs = " + ".join(labels), " + ".join(against)
+    return f"the odds of {ours} against {theirs}" if against else f"the probability of {ours}"

@@ -1,0 +1,187 @@
+"""How a grid is to look, and the part of it that is drawn: its columns, rows and pinned states."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.model.kinds import JOINED
+from rnnlens.reading.payload import last_layer
+
+MOST_BARS = 20
+_WIDTHS = (1.0, 100.0)  # inches
+_SPAN = re.compile(r"(\d{1,6})(-(\d{1,6})?)?")
+_BRACKETS = {"both": "", "first": "┌ ", "second": "└ "}
+_GAP = "–"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a grid is to look."""
+
+    #: Ids of columns, "layer2" for a whole layer, "all" or "outputs"; None: all but gates and
+    #: candidates.
+    kinds: str | Sequence[str] | None = None
+    rows: str = ""  #: Such as "7-8" or "2,5-": by the numbers that are drawn; all without it.
+    bars: int | None = None  #: Labels of each state; None: 3, in a terminal 1.
+    #: "bars" or "compact", rectangles only; None: bars, in a terminal where they fit.
+    density: str | None = None
+    symbols: bool = False  #: Head columns with symbols only.
+    pins: str | Sequence[str] = ""  #: States to ring in a figure, such as "l2:8,h2:8".
+    key: bool = True  #: Below a figure: what colours and marks mean.
+    title: str = ""  #: Above a figure.
+    width: float | None = None  #: Of a figure, in inches.
+
+    @property
+    def compact(self) -> bool:
+        """Whether states are rectangles only."""
+        return self.density == "compact"
+
+    def check(self, most_bars: int = MOST_BARS) -> None:
+        """Refuse numbers and names that mean nothing."""
+        if self.bars is not None and not 1 <= self.bars <= most_bars:
+            raise RnnlensError(f"{self.bars} bars: give a number from 1 to {most_bars}")
+        if self.density not in (None, "bars", "compact"):
+            raise RnnlensError(f"no density is called {self.density!r}; give bars or compact")
+
+    def check_width(self) -> None:
+        """Refuse a width that no figure can have."""
+        if self.width is not None and not _WIDTHS[0] <= self.width <= _WIDTHS[1]:
+            raise RnnlensError(
+                f"a width of {self.width:g}: give {_WIDTHS[0]:g} to {_WIDTHS[1]:g} inches"
+            )
+
+
+def changed_look(look: Look | None, changes: Mapping[str, Any]) -> Look:
+    """A look with some of its fields changed, checked."""
+    known = [one.name for one in fields(Look)]
+    for name in changes:
+        if name not in known:
+            raise RnnlensError(f"nothing about the look is called {name!r}; {', '.join(known)} are")
+    new = replace(look or Look(), **changes)
+    new.check()
+    return new
+
+
+def chosen_columns(
+    columns: Sequence[Mapping[str, Any]], kinds: str | Sequence[str] | None
+) -> list[int]:
+    """Which columns to draw, in the grid's order."""
+    if kinds is None:
+        return [k for k, column in enumerate(columns) if column["shown"]]
+    if kinds == "all":
+        return list(range(len(columns)))
+    if kinds == "outputs":  # of every layer, in both directions unless these are joined
+        last = {(column["layer"], column["reverse"]): k for k, column in enumerate(columns)}
+        joined = {column["layer"] for column in columns if column["letter"] == JOINED}
+        return sorted(k for (layer, back), k in last.items() if not (back and layer in joined))
+    given = kinds.split(",") if isinstance(kinds, str) else kinds
+    wanted = [kind.strip() for kind in given if kind.strip()]
+    known = {column["id"]: [k] for k, column in enumerate(columns)}
+    layers = {name: chosen_columns(columns, name) for name in ("all", "outputs")} | _layers(columns)
+    for kind in wanted:
+        if kind not in known and kind not in layers:
+            raise RnnlensError(
+                f"the run has no kind {kind!r}; it has {', '.join(known)}; or give "
+                f"{', '.join(layers)}"
+            )
+    if not wanted:
+        raise RnnlensError(f"no kinds are named; the run has {', '.join(known)}")
+    return sorted({k for kind in wanted for k in (known | layers)[kind]})
+
+
+def _layers(columns: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """Every layer of the network by name, with its columns; input and prediction are none."""
+    last = last_layer(columns)
+    layers: dict[str, list[int]] = {}
+    for k, column in enumerate(columns):
+        if 0 < column["layer"] < last:
+            layers.setdefault(f"layer{column['layer']}", []).append(k)
+    return layers
+
+
+def chosen_rows(
+    grid: Mapping[str, Any], rows: str, followed: Mapping[str, Any] | None = None
+) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """A grid with some of its rows, and what is followed in them; others may be missing in both."""
+    if not rows:
+        return grid, followed
+    numbers = row_numbers(rows, len(grid["words"]))
+
+    def chosen(part: Mapping[str, Any], name: str = "rows") -> list[Any]:
+        return [part[name][row - part.get("from", 0)] for row in numbers]
+
+    words = [{"number": row + 1, **grid["words"][row]} for row in numbers]
+    if followed:
+        followed = {**followed, "rows": chosen(followed)}
+    changes = chosen(grid, "changes") if grid.get("changes") else []
+    lines = [grid["lines"][row] for row in numbers] if grid.get("lines") else []
+    part = {"words": words, "count": len(grid["words"]), "lines": lines, "changes": changes}
+    return {**grid, **part, "rows": chosen(grid)}, followed
+
+
+def row_numbers(rows: str, count: int) -> list[int]:
+    """Rows from 0, of numbers and spans such as 2,5-7 that count from 1."""
+    numbers: set[int] = set()
+    for part in rows.split(","):
+        span = _SPAN.fullmatch(part.strip())
+        first = int(span[1]) if span else 0
+        last = first if span and not span[2] else int(span[3] or count) if span else 0
+        if not 1 <= first <= last <= count:
+            raise RnnlensError(
+                f"rows {rows!r}: give numbers from 1 to {count}, such as "
+                f"{max(1, count - 1)}-{count}, comma between"
+            )
+        numbers |= set(range(first - 1, last))
+    return sorted(numbers)
+
+
+def pinned_states(grid: Mapping[str, Any], pins: str | Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The row and column of each state that is named as `l2:8`, by its kind and row's number."""
+    columns = {column["id"]: k for k, column in enumerate(grid["columns"])}
+    rows = {word.get("number", k + 1): k for k, word in enumerate(grid["words"])}
+    count = grid.get("count", len(rows))  # of the whole text, where some rows are drawn
+    for pin in pins.split(",") if isinstance(pins, str) else pins:
+        kind, _, number = pin.strip().rpartition(":")
+        if not pin.strip():
+            continue
+        if kind not in columns or not number.isascii() or not number.isdecimal():
+            raise RnnlensError(
+                f"pin {pin.strip()!r}: give a kind of {', '.join(columns)} and the number of a "
+                f"row, such as {next(reversed(columns))}:1"
+            )
+        if not 1 <= int(number) <= count:
+            raise RnnlensError(f"pin {pin.strip()!r}: the text has {count} rows, from 1")
+        if int(number) in rows:  # others are of rows that are not drawn
+            yield rows[int(number)], columns[kind]
+
+
+def bracketed(grid: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A grid of two readings whose words show which lines stand side by side, and have the numbers
+    that they have in their texts.
+    """
+    if not grid.get("lines"):
+        return grid
+    words = [
+        {
+            **word,
+            "text": _BRACKETS[line["side"]] + _word_of_line(word, line),
+            "number": "" if line["row"] is None else line["row"] + 1,
+        }
+        for word, line in zip(grid["words"], grid["lines"], strict=True)
+    ]
+    return {**grid, "words": words}
+
+
+def _word_of_line(word: Mapping[str, Any], line: Mapping[str, Any]) -> str:
+    """The word of one of two readings; where only what came next differs, that too."""
+    if line["row"] is None:
+        return _GAP
+    return f"{word['text']}" + (f" →{line['then']}" if line["then"] else "")
+
+
+def bits_at(grid: Mapping[str, Any], row: int, column: int) -> float:
+    """How far a state lies from the one it is compared with; 0 where there is none."""
+    changes = grid["changes"][row] if grid.get("lines") and grid.get("changes") else []
+    return float(changes[column]["bits"]) if changes else 0.0

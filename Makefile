@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscop
 # Containers often forbid it; without it every process that the tests start compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check quick quick-tests static lint types javascript javascript-types pytest everything fuzz docs bench clean
+.PHONY: demo test check quick quick-tests static lint types javascript javascript-types pytest everything wheel fuzz docs bench clean
 
 demo: $(VENV)/installed
 	@$(BIN)/rnnlens demo $(ARGS)
@@ -51,6 +51,10 @@ everything: $(VENV)/test-ready $(VENV)/browser $(TSC)
 	$(PYTEST) --cov --cov-report= -m "not timing" $(ARGS)
 	$(BIN)/python -m pytest --cov --cov-append -m timing $(ARGS) || [ $$? = 5 ]  # 5: ARGS chose none
 
+wheel: $(VENV)/test-ready
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
+
 # Half an hour at most for each subject; ARGS="runs --count 500 --seed 7" for a part.
 fuzz: $(VENV)/test-ready
 	$(BIN)/python -m tests.fuzz $(ARGS)
@@ -76,7 +80,7 @@ bench: $(VENV)/bench-ready
 	$(if $(CORPUS),$(BIN)/python benchmarks/probes.py --corpus $(CORPUS))
 
 clean:
-	rm -rf $(VENV) node_modules docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) node_modules dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -10,7 +10,7 @@ import torch
 from tests.letters import WORDS, Flipped, LanguageModel, Packed, batches, trained
 from torch import Tensor
 
-from rnnlens.adapter.batches import batches_of, tag_names
+from rnnlens.adapter.corpus_batches import batches_of, tag_names
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import Corpus

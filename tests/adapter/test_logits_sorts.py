@@ -8,7 +8,7 @@ from tests.letters import LanguageModel, Packed
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.logits import as_logits
+from rnnlens.adapter.predictions import as_logits
 from rnnlens.base.errors import RnnlensError
 
 V = 6
@@ -44,21 +44,21 @@ def attention(states: Tensor) -> Tensor:
 )
 def test_of_several_tensors_the_one_as_wide_as_the_labels_is_the_logits(made):
     module = Returning(made)
-    traced = Adapter(module, labels=V).trace(WORDS)
+    traced = Adapter(module, labels=range(V)).trace(WORDS)
     assert traced.logits is not None
     torch.testing.assert_close(traced.logits, module.readout(traced.states["h1"]))
 
 
 def test_a_name_tells_more_than_a_width():
     module = Returning(lambda h, y: {"b": y, "logits": h.tanh()})
-    traced = Adapter(module, labels=V).trace(WORDS)
+    traced = Adapter(module, labels=range(V)).trace(WORDS)
     assert traced.logits is not None
     torch.testing.assert_close(traced.logits, traced.states["h1"].tanh())
 
 
 def test_what_is_picked_by_hand_need_not_be_as_wide():
     module = Returning(lambda h, y: (h.tanh(), y))
-    traced = Adapter(module, labels=V, logits=lambda output: output[0]).trace(WORDS)
+    traced = Adapter(module, labels=range(V), logits=lambda output: output[0]).trace(WORDS)
     assert traced.logits is not None
     assert traced.logits.shape == (7, 8, 9)
 

@@ -8,7 +8,7 @@ from tests.letters import LanguageModel, Turning, batches, trained
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import words_of
+from rnnlens.adapter.batches import words_of
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 
 V = 6
@@ -185,11 +185,11 @@ class Two(LanguageModel):
 @pytest.mark.parametrize(
     ("made", "labels", "named", "right"),
     [
-        (lambda h, y: (y * 2, y), V, r"\[0\] and \[1\]", lambda output: output[1]),
+        (lambda h, y: (y * 2, y), range(V), r"\[0\] and \[1\]", lambda output: output[1]),
         (lambda h, y: (h.tanh(), y), None, r"\[0\] and \[1\]", lambda output: output[1]),
         (lambda h, y: {"attention": (h @ h.mT).softmax(-1), "scores": y}, None,
          r"\['attention'\] and \['scores'\]", lambda output: output["scores"]),
-        (lambda h, y: {"a_logits": y + 1 * h[..., :1], "b_logits": y * 3}, V,
+        (lambda h, y: {"a_logits": y + 1 * h[..., :1], "b_logits": y * 3}, range(V),
          r"\['a_logits'\] and \['b_logits'\]", lambda output: output["b_logits"] / 3),
     ],
 )  # fmt: skip
@@ -204,7 +204,7 @@ def test_of_tensors_that_may_all_be_the_logits_none_is_taken(made, labels, named
 def test_the_same_prediction_twice_is_no_riddle():
     words = batches()[0][0]
     for made in (lambda h, y: (y, y.clone()), lambda h, y: (y.log_softmax(-1), y.softmax(-1))):
-        trace = Adapter(Two(made), labels=V).trace(words)
+        trace = Adapter(Two(made), labels=range(V)).trace(words)
         assert trace.logits is not None
         assert trace.logits.shape == (7, 8, V)
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from rnnlens.adapter.user_batches import check_batches
+from rnnlens.adapter.batches import check_batches
 from rnnlens.base.errors import RnnlensError
 
 X = torch.zeros(2, 3)

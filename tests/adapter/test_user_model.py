@@ -13,6 +13,7 @@ from tests.letters import WORDS, LanguageModel
 from torch import nn
 
 from rnnlens.adapter import Adapter
+from rnnlens.adapter.stored import ModuleRecord
 from rnnlens.adapter.user_model import (
     UserModel,
     names_of,
@@ -20,7 +21,6 @@ from rnnlens.adapter.user_model import (
     user_model_at,
     users_code,
 )
-from rnnlens.adapter.user_record import UserRecord
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import parsed
 from rnnlens.corpus.sentence import Sentence
@@ -71,7 +71,7 @@ def test_names_without_an_order_or_twice_are_refused(wrong, said):
 def test_what_ends_is_kept_and_one_kind_is_one():
     made = UserModel(LanguageModel(), kinds=(name for name in ["embedding", "readout"]))
     assert made.kinds == ("embedding", "readout")
-    made.adapter()
+    Adapter(made)
     assert UserModel(LanguageModel(), kinds="embedding").kinds == ("embedding",)
 
 
@@ -103,7 +103,7 @@ def test_a_module_is_taken_in_any_of_four_ways():
 def test_weights_are_copies_and_can_be_put_back():
     one, other = UserModel(LanguageModel()), UserModel(LanguageModel())
     kept = one.weights()
-    other.put(kept)
+    other = other.with_weights(kept)
     for name, value in other.module.state_dict().items():
         assert torch.equal(value, one.module.state_dict()[name])
     with torch.no_grad():
@@ -125,7 +125,7 @@ def test_other_weights_are_refused_and_nothing_is_changed(change, said):
     before = own.weights()
     given_ = {k: torch.zeros_like(v) for k, v in before.items()} | change
     with pytest.raises(RnnlensError, match=f"a.b:c is not what the run .*{said}"):
-        own.put({k: v for k, v in given_.items() if v is not None})
+        own.with_weights({k: v for k, v in given_.items() if v is not None})
     assert all(torch.equal(value, before[name]) for name, value in own.weights().items())
 
 
@@ -133,13 +133,13 @@ def test_a_record_is_read_back_and_damage_is_told():
     adapter = Adapter(LanguageModel(bidirectional=True))
     adapter.trace(torch.randint(6, (2, 3)))
     for fed in (None, (1, -1)):
-        record = UserRecord("a.b:c", "LSTM 9 × 1", True, fed, adapter.kinds, 6, 1e-7)
+        record = ModuleRecord("a.b:c", "LSTM 9 × 1", True, fed, adapter.kinds, 6, 1e-7)
         value = json.loads(json.dumps(asdict(record)))
-        assert parsed(json.dumps(value), UserRecord, Path("run/model.json")) == record
+        assert parsed(json.dumps(value), ModuleRecord, Path("run/model.json")) == record
     damage: list[dict[str, Any]] = [{"kinds": 3}, {"kinds": [{}]}, {"fed": "x"}, {"labels": None}]
     for change in damage:
         with pytest.raises(RnnlensError, match=r"run/model.json is damaged .*restore it"):
-            parsed(json.dumps({**value, **change}), UserRecord, Path("run/model.json"))
+            parsed(json.dumps({**value, **change}), ModuleRecord, Path("run/model.json"))
 
 
 def test_whatever_goes_wrong_in_somebodys_code_is_one_line():
@@ -237,7 +237,7 @@ def test_a_forward_of_a_factory_is_told_and_one_in_a_notebook_raises_as_it_does(
     with pytest.raises(
         RnnlensError, match=r"the forward of Failing failed: ValueError: no forward"
     ):
-        user_model_at(f"{code}:failing").adapter().trace(words)
+        Adapter(user_model_at(f"{code}:failing")).trace(words)
     plain = UserModel(user_model_at(f"{code}:failing").module)
     with pytest.raises(ValueError, match="no forward"):
-        plain.adapter().trace(words)
+        Adapter(plain).trace(words)

@@ -157,7 +157,7 @@ def without_logits(model):
         ({"batches": [(b, t * 0 - 1) for b, t in batches()]}, "no sentence is long enough"),
         ({"semantic": "output+40"}, "no states to fit to"),
         ({"semantic": "later"}, "'later' is no semantic"),
-        ({"speed": 3}, "fit has no setting 'speed'; it has probe"),
+        ({"speed": 3}, "fit has no option 'speed'; it has probe"),
         ({"epochs": -2}, "--epochs -2"),
         ({"kinds": ["embeddings"]}, "embedding"),
         ({"module": nn.Linear(3, 3)}, "no recurrent part"),

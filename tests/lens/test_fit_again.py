@@ -10,7 +10,6 @@ from tests.runfiles import contents
 from torch import Tensor, nn
 
 import rnnlens
-from rnnlens.adapter.settings import mark_of
 from rnnlens.base.errors import RnnlensError
 
 pytestmark = pytest.mark.slow
@@ -145,4 +144,4 @@ def test_a_mark_that_words_puts_in_front():
     ],
 )
 def test_a_mark_is_known_by_what_prepare_makes(prepare, mark):
-    assert mark_of(prepare, 6) == mark
+    assert rnnlens.UserModel(LanguageModel(), prepare=prepare).mark(6) == mark

@@ -226,7 +226,7 @@ def test_the_scores_below_a_crf_are_its_logits():
         rnnlens.fit(model, data, WORDS, inputs=WORDS, epochs=0)
     lens = rnnlens.fit(
         model, data, WORDS, inputs=WORDS, epochs=3,
-        feed=lambda module, words: module.emissions(words),  # type: ignore[operator]
+        feed=lambda module, words: module.emissions(words),
     )  # fmt: skip
     assert said(lens("a b c"), "h1") == [WORDS[(k * 2 + 1) % V] for k in (1, 2, 3)]
 
@@ -252,7 +252,7 @@ def test_a_part_may_be_left_out():
     lens = rnnlens.fit(model, batches(), WORDS, kinds=["embedding"], exclude=["layer"], epochs=0)
     assert [kind.id for kind in lens.model.kinds] == ["embedding"]
     with pytest.raises(RnnlensError, match="exclude= names 3; give dotted names"):
-        rnnlens.fit(model, batches(), WORDS, exclude=[3])  # type: ignore[list-item]
+        rnnlens.fit(model, batches(), WORDS, exclude=[3])
 
 
 def test_a_batch_without_values_is_told_in_one_line():

@@ -14,7 +14,7 @@ from tests.letters import Classifier, LanguageModel, Packed, batches, trained
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import Pair
+from rnnlens.adapter.batches import Pair
 from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import LabelSet
 from rnnlens.probe.data import Batches, of_batches

@@ -11,7 +11,7 @@ from tests.letters import Classifier, LanguageModel, Packed, batches
 from torch import Tensor
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.axes.targets import Pair
+from rnnlens.adapter.batches import Pair
 from rnnlens.base.errors import RnnlensError
 from rnnlens.probe import dataset as dataset_module
 from rnnlens.probe.data import of_batches

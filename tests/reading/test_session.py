@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import rnnlens
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.known import KnownModule
+from rnnlens.adapter.stored import StoredModule
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.text import Example
 from rnnlens.reading.session import Session
@@ -182,7 +182,7 @@ def test_a_text_that_is_kept_is_shown_without_the_module():
     def unreadable() -> Any:
         raise RnnlensError("the module is wanted")
 
-    module = KnownModule(lens.model.record, unreadable)
+    module = StoredModule(lens.model.record, unreadable)
     kept = Session(module, module.text(lens.session.vocabulary), [example])
     assert kept.examples == ("c d e",)
     assert kept.words("c d e") == ("c", "d", "e")

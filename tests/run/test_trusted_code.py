@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from rnnlens.adapter.stored import ModuleRecord
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import parsed
 from rnnlens.run import trusted_code
-from rnnlens.run.schema import UserFile
 
 
 def test_without_a_home_folder_nothing_is_remembered(monkeypatch):
@@ -25,4 +25,4 @@ def test_without_a_home_folder_nothing_is_remembered(monkeypatch):
 def test_a_factory_is_a_name_and_no_second_line_of_trust(tmp_path, factory):
     text = json.dumps({"factory": factory})
     with pytest.raises(RnnlensError, match=r"\(factory: "):
-        parsed(text, UserFile, tmp_path / "model.json")
+        parsed(text, ModuleRecord, tmp_path / "model.json")

@@ -1,19 +1,18 @@
 """The adapter: reads every kind of a user's torch module, and leaves the module unchanged."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rnnlens.adapter import checks, modules
-from rnnlens.adapter import logits as search
-from rnnlens.adapter.axes.alignment import learn_order
+from rnnlens.adapter import modules
+from rnnlens.adapter.axes.alignment import LOGITS, Orders, learn_order
 from rnnlens.adapter.axes.axes import Axes, find_axes
 from rnnlens.adapter.axes.layout import Layout, assembled, tensors
-from rnnlens.adapter.axes.orders import Orders
-from rnnlens.adapter.axes.targets import LABEL, NOTHING, Batch, Pair, words_of
-from rnnlens.adapter.readout import explained, readout
+from rnnlens.adapter.batches import LABEL, NOTHING, NUMBER, Batch, Pair, words_of
+from rnnlens.adapter.predictions import as_sort, find_logits, find_readout, is_linear
 from rnnlens.adapter.record.capture import Capture
 from rnnlens.adapter.record.part_trace import (
     PartTrace,
@@ -23,14 +22,15 @@ from rnnlens.adapter.record.part_trace import (
     part_traces,
 )
 from rnnlens.adapter.record.parts import Part
+from rnnlens.adapter.restore import restoring
 from rnnlens.adapter.structure import Structure, structure_of
-from rnnlens.adapter.untouched import untouched, without_gradients
+from rnnlens.adapter.user_model import UserModel, users_code
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.traceable import Readout, RecurrentLayer, StateEdit, Trace, Traceable
 
-Feed = Callable[[nn.Module, Any], Any]
+_TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
 
 class Adapter(Traceable):
@@ -40,36 +40,26 @@ class Adapter(Traceable):
     Their states are recomputed from weights and inputs. The first trace, with `debug` every one,
     checks them against what the module really returns.
 
-    `kinds` names further submodules whose outputs are kinds, `"cell[1]"` the second output of
-    several. Of a named recurrent part whose forward is not torch's, and need not do what torch's
-    does, only the output is read. `exclude` names parts that are not read.
-
-    `feed` is a function that gives a batch to the module, and `logits` one that picks the logits
-    from what it returns. `batch_first` says whether sequences or timesteps come first, where
-    nothing else tells; `labels` how many labels there are, where several tensors could be logits.
-    `sort` is what the module predicts: a label, several labels at once, a number, or nothing.
+    How the module is read is said by a `UserModel`, or by options of its names: `kinds`, `exclude`,
+    `feed`, `logits`, `batch_first`, and `labels` where several tensors could be logits. `sort` is
+    what the module predicts: a label, several labels at once, a number, or nothing.
     """
 
     def __init__(
         self,
-        module: nn.Module,
-        kinds: Iterable[str] = (),
-        feed: Feed | None = None,
-        logits: Callable[[Any], Any] | None = None,
-        debug: bool = False,
-        batch_first: bool | None = None,
-        labels: int | None = None,
-        exclude: Iterable[str] = (),
+        module: nn.Module | UserModel,
+        *,
         sort: str = LABEL,
+        debug: bool = False,
+        **options: Any,
     ) -> None:
-        self.module = modules.unwrapped(module)
+        self.user = user = UserModel.of(module, **options)
+        self.module = modules.unwrapped(user.module)
         modules.check(self.module)
-        self.debug = debug
-        self._feed = feed or modules.call
-        self._logits = logits
-        self._batch_first, self._labels, self.sort = batch_first, labels, sort
-        self._named = modules.named(self.module, kinds)
-        left_out = set(modules.named(self.module, exclude).values())
+        self.sort, self.debug = sort, debug
+        self._batch_first, self._logits = user.batch_first, user.logits
+        self._named = modules.named(self.module, user.kinds)
+        left_out = set(modules.named(self.module, user.exclude).values())
         left_out |= {part for part in self._named.values() if not modules.is_torchs(part.forward)}
         self._parts = {
             name: part for name, part in modules.parts(self.module).items() if part not in left_out
@@ -128,7 +118,7 @@ class Adapter(Traceable):
     @property
     def device(self) -> torch.device:
         """Where the module is; one without weights is read on the CPU."""
-        return next(iter(modules.devices(self.module)), torch.device("cpu"))
+        return self.user.device
 
     def beside(self, kinds: Iterable[str]) -> frozenset[str]:
         """These kinds, and all others of the same recurrent parts."""
@@ -156,16 +146,22 @@ class Adapter(Traceable):
     def classifier(self) -> Readout | None:
         """The module's readout, if it gives the logits of the first batch that was traced."""
         kinds, trace = self.kinds, self.trace(self._sample)
-        with untouched(self.module, modules.devices(self.module)):
-            return readout(self.module, kinds, trace)
+        with restoring(self.module, modules.devices(self.module)):
+            return find_readout(self.module, kinds, trace)
 
-    @without_gradients
     def trace(
         self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
     ) -> Trace:
-        """Read a batch, in evaluation mode and without gradients."""
+        """Read a batch, in evaluation mode and without gradients, unless there are edits whose
+        effect is differentiated.
+        """
         if start:
             raise RnnlensError("a user's module takes no start=; put states into its batch")
+        learning = torch.is_grad_enabled() and any(edit.learning for edit in edits)
+        with torch.set_grad_enabled(learning):
+            return self._trace(batch, edits)
+
+    def _trace(self, batch: Any, edits: Sequence[StateEdit]) -> Trace:
         if edits and self._structure is None:
             self.trace(batch)  # the kinds are not known before
         checking = self.debug or self._structure is None
@@ -178,10 +174,10 @@ class Adapter(Traceable):
         if not layouts:
             layouts = [Layout(len(v), v.shape[1], self._order()) for v in named.values()]
         structure = self._structure or self._name_kinds(capture, traces)
-        checks.check_order({*named, *(f"{name}()" for name in traces)}, structure)
+        _check_order({*named, *(f"{name}()" for name in traces)}, structure)
         states = structure.states(traces, named)
-        checks.check_edits(edits, states)
-        checks.check_finite(states, structure, traces)
+        _check_edits(edits, states)
+        _check_finite(states, structure, traces)
         self._note_difference([part for part in capture.parts.values() if part.returned])
         is_first, self._structure = self._structure is None, structure
         if is_first:
@@ -210,20 +206,22 @@ class Adapter(Traceable):
         outputs = [trace.output for trace in traces.values()]
         returned = [tensor for trace in traces.values() for tensor in trace.part.returned]
         beside = [*returned, *outputs]
-        fitted = search.logits(output, layouts, beside, self._logits, self._labels, self.sort)
+        labels = self.user.labels
+        count = None if labels is None or self.sort == NUMBER else len(labels)
+        fitted = find_logits(output, layouts, beside, self._logits, count, self.sort)
         if fitted is None:
             return None, layouts[0].lengths
         fit, layout = fitted
 
-        def is_linear(logits: Tensor) -> bool:
+        def fits_states(logits: Tensor) -> bool:
             """Whether these are a linear map of states in the very same order."""
             beside = (v for v in states.values() if v.shape[:2] == logits.shape[:2])
             rows = [layout.rows(v) for v in beside]
-            with untouched(self.module, modules.devices(self.module)):
-                return explained(self.module, rows, layout.rows(logits))
+            with restoring(self.module, modules.devices(self.module)):
+                return is_linear(self.module, rows, layout.rows(logits))
 
-        logits = self.orders.settle("logits", fit, layout, is_linear)
-        return search.as_sort(self.sort, logits, layout.valid()), layout.lengths
+        logits = self.orders.settle(LOGITS, fit, layout, fits_states)
+        return as_sort(self.sort, logits, layout.valid()), layout.lengths
 
     def _run(self, capture: Capture, batch: Any) -> Any:
         """Run the module's forward pass while `capture` listens."""
@@ -234,10 +232,13 @@ class Adapter(Traceable):
         if any(device.type == "meta" for device in there):  # torch lets it pass, and reads nothing
             raise RnnlensError(f"the batch is on meta, without values; make it on {_listed(here)}")
         embedding = modules.embedding(self.module) if self._structure is None else None
-        with untouched(self.module, here | there), modules.uncompiled():
+        # Of a module that a command has imported, errors are reported in one line.
+        name, feed = type(self.module).__name__, self.user.feed or modules.call
+        guard = users_code(f"the forward of {name}") if self.user.where else nullcontext()
+        with guard, restoring(self.module, here | there), modules.uncompiled():
             capture.listen(embedding)
             try:
-                return self._feed(self.module, batch)
+                return feed(self.module, batch)
             except RuntimeError as error:
                 if there and here and not there & here:
                     raise RnnlensError(
@@ -290,7 +291,7 @@ class Adapter(Traceable):
         return named
 
     def _note_difference(self, parts: list[Part]) -> None:
-        checks.check_difference(parts)
+        _check_difference(parts)
         differences = [part.difference for part in parts]
         if parts and (parts[0].checking or any(differences)):
             self._difference = max(differences)
@@ -298,3 +299,65 @@ class Adapter(Traceable):
 
 def _listed(devices: set[torch.device]) -> str:
     return ", ".join(sorted(map(str, devices)))
+
+
+def _check_difference(parts: Iterable[Part]) -> None:
+    """Refuse recomputed outputs that are too far from what the parts return."""
+    for part in parts:
+        allowed = _TOLERANCE.get(part.precision, 1e-1) * part.scale
+        if not part.difference <= allowed:
+            raise RnnlensError(
+                f"{part.called} differs from its recomputed output by {part.difference:.2g} "
+                f"({allowed:.2g} is allowed), so that its kinds cannot be trusted; " + _remedy(part)
+            )
+
+
+def _remedy(part: Part) -> str:
+    if modules.is_torchs(part.module.forward):
+        return "does something write into its weights while it runs? Replace them instead"
+    return "name it in kinds= to read its output alone"
+
+
+def _check_order(now: set[str], first: Structure) -> None:
+    """Refuse a batch that takes another way through the module than the first one."""
+    different = sorted(now ^ set(first.order))
+    if different:
+        name = different[0].removesuffix("()") or "the module"
+        had, has = ("not called", "called") if different[0] in now else ("called", "not called")
+        raise RnnlensError(
+            f"{name} was {had} for the first batch and is {has} for this one; use one adapter "
+            "for each way through the module"
+        )
+
+
+def _check_edits(edits: Sequence[StateEdit], states: States) -> None:
+    """Refuse edits of timesteps that there are not."""
+    for edit in edits:
+        if not 0 <= edit.step < len(states[edit.kind]):
+            raise RnnlensError(
+                f"timestep {edit.step} of {edit.kind} cannot be edited: it has "
+                f"{len(states[edit.kind])}, from 0"
+            )
+
+
+def _check_finite(states: States, structure: Structure, traces: PartTraces) -> None:
+    """Refuse states that are NaN or infinite; what lies past a sequence's end does not count."""
+    sums = [v.sum(dtype=torch.promote_types(v.dtype, torch.float32)) for v in states.values()]
+    if all(bool(torch.isfinite(total)) for total in sums):  # one number each: quick
+        return
+    masks = {
+        kind: traces[part].layout.valid()
+        for part, ids in structure.ids.items()
+        for kind in ids.values()
+    }
+    for kind, values in states.items():
+        bad = ~torch.isfinite(values).all(-1)  # (T, B)
+        mask = masks.get(kind)
+        if mask is not None:
+            bad &= mask
+        if bool(bad.any()):
+            step, sequence = bad.nonzero()[0].tolist()
+            raise RnnlensError(
+                f"the states of {kind} are NaN or infinite, first at timestep {step} of sequence "
+                f"{sequence}; look there for a division by zero, an overflow or a bad input"
+            )

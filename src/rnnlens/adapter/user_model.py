@@ -13,19 +13,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rnnlens.adapter import Adapter, modules
-from rnnlens.adapter.axes.targets import LABEL, NUMBER
-from rnnlens.adapter.record.capture import Capture
-from rnnlens.adapter.settings import Settings
+from rnnlens.adapter import modules
+from rnnlens.adapter.axes.layout import is_whole, tensors
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.sentence import Sentence
+
+_FUNCTIONS = ("words", "prepare", "feed", "logits", "batches")  # the options that are functions
 
 
 @dataclass(frozen=True)
 class UserModel:
-    """A trained module and how it is read: what the factory of `rnnlens fit --model` returns.
+    """A trained module and how it is read.
 
-    A language model needs `module` and `labels`, the words it predicts.
+    The factory of `rnnlens fit --model` returns one. `rnnlens.fit` and `rnnlens.Adapter` take one,
+    or a module with the same options: `rnnlens.fit(module, batches, labels, words=list)`. A
+    language model needs `module` and `labels`, the words it predicts.
     """
 
     #: Trained, on whatever device.
@@ -39,28 +41,27 @@ class UserModel:
     #: From the numbers of a text's words to what the module is fed, where that is more than one
     #: tensor of them.
     prepare: Callable[[list[int]], Any] | None = None
-    #: As for `Adapter`.
+    #: Further submodules whose outputs are kinds, by their dotted names; `"cell[1]"` is the second
+    #: output of several. Of a recurrent part with a forward of its own only the output is read.
     kinds: Iterable[str] = ()
-    #: As for `Adapter`.
+    #: Gives a batch to the module; without it a tuple gives positional, a dict named arguments.
     feed: Callable[[nn.Module, Any], Any] | None = None
-    #: As for `Adapter`.
+    #: Picks the logits from what the module returns; from a forecaster, the numbers.
     logits: Callable[[Any], Any] | None = None
-    #: As for `Adapter`.
+    #: Whether sequences come before timesteps, where nothing else tells.
     batch_first: bool | None = None
     #: Makes pairs (what the module is fed, its targets) of sentences. Without it, a module whose
     #: labels are its words is asked for the next word, and one whose labels are universal parts of
     #: speech for a word's tag.
     batches: Callable[[list[Sentence]], Iterable[tuple[Any, Tensor]]] | None = None
-    #: As for `Adapter`.
+    #: Recurrent parts that are not read, by their dotted names.
     exclude: Iterable[str] = ()
     #: Targets of this number count as none, as negative labels do.
     ignore_index: float | None = None
     where: str = ""  # package.module:factory, where it came from there
-    sort: str = LABEL  # what it predicts, which its targets tell
 
     def __post_init__(self) -> None:
-        if not isinstance(self.module, nn.Module):
-            raise RnnlensError(f"a {type(self.module).__name__} is no torch module; give one")
+        modules.unwrapped(self.module)  # refuses what is no module
         for name in ("kinds", "exclude"):
             value = getattr(self, name)
             names = (value,) if isinstance(value, str) else tuple(value)
@@ -72,81 +73,72 @@ class UserModel:
                 object.__setattr__(self, name, names_of(getattr(self, name), f"{name}="))
         if self.batch_first not in (None, True, False):
             raise RnnlensError(f"batch_first= is {self.batch_first!r}; give True or False")
-        for name in ("words", "prepare", "feed", "logits", "batches"):
+        for name in _FUNCTIONS:
             value = getattr(self, name)
             if not (callable(value) or (value is None and name != "words")):
                 raise RnnlensError(f"{name}= is {type(value).__name__}; give a function")
 
-    def adapter(self) -> Adapter:
-        """The module with every kind readable."""
-        sort = _Guarded if self.where else Adapter
-        labels = None if self.labels is None or self.sort == NUMBER else len(self.labels)
-        return sort(
-            self.module, self.kinds, self.feed, self.logits, batch_first=self.batch_first,
-            labels=labels, exclude=self.exclude, sort=self.sort,
-        )  # fmt: skip
-
-    def settings(self) -> Settings:
-        """How it is read, as far as a file can hold that."""
-        default = {"words": str.split, "prepare": None, "feed": None, "logits": None}
-        names = tuple(name for name in default if getattr(self, name) is not default[name])
-        return Settings(tuple(self.kinds), tuple(self.exclude), self.batch_first, names)
-
-    def read_as(self, before: Settings, labels: int, sort: str) -> "UserModel":
-        """The same, read as it was when probes were fitted; functions have to be given again."""
-        missing = [name for name in before.functions if name not in self.settings().functions]
-        if missing:
-            again = ", ".join(f"{name}=..." for name in missing)
-            raise RnnlensError(
-                f"the probes were fitted with {', '.join(f'{name}=' for name in missing)}, which a "
-                f"run cannot hold; give model=rnnlens.UserModel(module, {again}) with the same"
-            )
-        return replace(
-            self,
-            labels=tuple(map(str, range(labels))) if self.labels is None else self.labels,
-            sort=sort,
-            kinds=self.kinds or before.kinds,
-            exclude=self.exclude or before.exclude,
-            batch_first=before.batch_first if self.batch_first is None else self.batch_first,
+    @classmethod
+    def of(cls, module: "nn.Module | UserModel", **options: Any) -> "UserModel":
+        """A module with its options, which take the place of those that a UserModel has."""
+        return (
+            replace(module, **options) if isinstance(module, UserModel) else cls(module, **options)
         )
+
+    @property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """The functions that were given, by the names of their options."""
+        every = {name: getattr(self, name) for name in _FUNCTIONS}
+        return {name: value for name, value in every.items() if value not in (None, str.split)}
+
+    def mark(self, count: int) -> int | None:
+        """The number, such as that of `<s>`, that `prepare` puts in front of a text's words.
+
+        The last word is then left out. `count` is how many words there are. None where `prepare`
+        gives the module the words themselves, or something else.
+        """
+        if self.prepare is None or count < 3:
+            return None
+        ids = [number % count for number in (1, 2, 0, 2, 1)]
+        marks = set[int | None]()
+        for tried in (ids, ids[1:]):
+            try:
+                fed = tensors(self.prepare(list(tried)))
+                rows = [tensor.flatten().tolist() for _, tensor in fed if is_whole(tensor)]
+            except Exception:  # noqa: BLE001 - the user's; it is raised again when a text is read
+                return None
+            shifted = [numbers for numbers in rows if numbers[1:] == tried[:-1]]
+            marks.add(shifted[0][0] if shifted else None)
+        return marks.pop() if len(marks) == 1 else None
 
     def weights(self) -> dict[str, Tensor]:
         """Everything its module has learnt, by name; tied tensors are there under each name."""
         state = modules.unwrapped(self.module).state_dict()
         return {name: t.detach().clone() for name, t in state.items() if isinstance(t, Tensor)}
 
-    def put(self, weights: Mapping[str, Tensor]) -> None:
-        """Put weights into the module, which must have weights of just these names and shapes."""
-        old = self.weights()
+    def with_weights(self, weights: Mapping[str, Tensor]) -> "UserModel":
+        """A copy of the module, which nobody else has, with these in place of its weights."""
+        what = self.where or "the module"
+        with users_code(f"copying what {what} gives"):
+            copied = replace(self, module=copy.deepcopy(self.module))
+        old = copied.weights()
         missing, extra = sorted(old.keys() - weights.keys()), sorted(weights.keys() - old.keys())
         other = [n for n in old if n in weights and old[n].shape != weights[n].shape]
         if missing or extra or other:
             name = (missing or extra or other)[0]
             how = "is new" if missing else "is missing" if extra else "has another shape"
             raise RnnlensError(
-                f"{self.where or 'the module'} is not what the run was made with: the weight "
-                f"{name} {how}; restore the code of that time, or fit anew"
+                f"{what} is not what the run was made with: the weight {name} {how}; restore the "
+                "code of that time, or fit anew"
             )
-        with users_code(f"putting the run's weights into {self.where or 'the module'}"):
-            modules.unwrapped(self.module).load_state_dict(dict(weights), strict=False)
-
-    def copied(self) -> "UserModel":
-        """The same with a copy of the module, which nobody else has."""
-        with users_code(f"copying the module of {self.where or 'model='}"):
-            return replace(self, module=copy.deepcopy(self.module))
+        with users_code(f"putting the run's weights into {what}"):
+            modules.unwrapped(copied.module).load_state_dict(dict(weights), strict=False)
+        return copied
 
     @property
     def device(self) -> torch.device:
-        """Where its module is."""
+        """Where its module is; one without weights is read on the CPU."""
         return next(iter(modules.devices(self.module)), torch.device("cpu"))
-
-
-class _Guarded(Adapter):
-    """An adapter that reports errors of the module's code in one line, for the command line."""
-
-    def _run(self, capture: Capture, batch: Any) -> Any:
-        with users_code(f"the forward of {type(self.module).__name__}"):
-            return super()._run(capture, batch)
 
 
 def names_of(value: Any, what: str) -> tuple[str, ...]:
@@ -189,11 +181,10 @@ def user_model_at(where: str) -> UserModel:
     factory = _imported(where)
     with users_code(where):
         user = user_model(factory, where)
-    functions = {name: getattr(user, name) for name in ("words", "prepare", "logits", "batches")}
     guarded: dict[str, Any] = {
         name: _guarded(function, f"{name}= of {where}", listed=name in ("words", "batches"))
-        for name, function in functions.items()
-        if function not in (None, str.split)
+        for name, function in user.functions.items()
+        if name != "feed"  # the adapter reports errors of the forward
     }
     return replace(user, where=where, **guarded)
 
@@ -220,7 +211,7 @@ def _imported(where: str) -> Any:
 
 
 def _guarded(function: Callable[[Any], Any], what: str, listed: bool) -> Callable[[Any], Any]:
-    """The same function, with its errors reported in one line.
+    """A function with its errors reported in one line.
 
     `listed`: what it returns is made a list, as a generator would raise outside of the guard.
     """

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rnnlens.adapter.batches import batches_of, tag_names
+from rnnlens.adapter.corpus_batches import batches_of, tag_names
 from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.trust import heed
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, load_corpus
@@ -19,8 +19,8 @@ from rnnlens.model.traceable import Traceable
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.inspect import inspect_module
 from rnnlens.probe.semantics import TAG
-from rnnlens.probe.study import study
 from rnnlens.run.folder import Run
 
 Config = TypeVar("Config", bound=ReadingConfig)
@@ -92,10 +92,11 @@ def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
     if args.device != "auto":
         module.on(pick_device(args.device))
     batches = batches_of(user, run.vocabulary(), corpus, config.longest, record.fed)
-    found = study(user, batches, follows=record.follows, names=tag_names(user, batches)).dataset
+    names = tag_names(user, batches)
+    _, dataset, _ = inspect_module(user, batches, follows=record.follows, names=names)
     known = {kind.id for kind in record.kinds}  # rnnlens may read more kinds than it did then
-    found.kinds = tuple(kind for kind in found.kinds if kind in known)
-    return found
+    dataset.kinds = tuple(kind for kind in dataset.kinds if kind in known)
+    return dataset
 
 
 def recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:

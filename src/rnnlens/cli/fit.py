@@ -89,7 +89,7 @@ def run_fit(args: argparse.Namespace) -> int:
     run = Run(args.output if args.model else args.path)
     search(args.folders)
     user_run = UserRun.asked_for(run, args) if args.model else None
-    dataset = user_run.study.dataset if user_run else dataset_of(run, args)
+    dataset = user_run.dataset if user_run else dataset_of(run, args)
     with processes(dataset.device) as group, ExitStack() as lock:
         group.any(False)  # no process writes before all have looked at the folder
         if group.first:
@@ -98,7 +98,7 @@ def run_fit(args: argparse.Namespace) -> int:
             print(user_run.describe())
             user_run.write()
         group.any(False)  # no process reads before the folder is written
-        differs = user_run and digest(user_run.study.user.weights()) != run.model_hash()
+        differs = user_run and digest(user_run.model.user.weights()) != run.model_hash()
         if group.any(bool(differs)):
             raise RnnlensError(
                 f"{args.model} gives other weights in each process; see to it that the same are "

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rnnlens.adapter.batches import batches_of, tag_names
+from rnnlens.adapter.corpus_batches import batches_of, tag_names
+from rnnlens.adapter.stored import ModuleRecord, StoredModule
 from rnnlens.adapter.user_model import UserModel, user_model_at
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import check_same, from_flags
@@ -17,7 +18,8 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.colours import colours_of, read_colours
 from rnnlens.lens.save import keep
 from rnnlens.model.train.distributed import pick_device
-from rnnlens.probe.study import Study, study
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.inspect import counted, inspect_module
 from rnnlens.reading.examples import EXAMPLES, chosen_examples
 from rnnlens.reading.session import Session
 from rnnlens.run.folder import Run
@@ -32,7 +34,8 @@ class UserRun:
     before: Record | None  # what run.json said when the folder was looked at
     record: Mapping[str, Any]
     colours: Mapping[str, Any]
-    study: Study
+    model: StoredModule
+    dataset: Dataset
     session: Session
     corpus: str  # a description
     recoloured: bool  # whether the user gave the colours
@@ -57,28 +60,30 @@ class UserRun:
         vocabulary = _vocabulary(user)
         words_follow = user.batches is None and vocabulary.inputs == vocabulary.labels
         batches = batches_of(user, vocabulary, corpus, config.longest)
-        subject = study(user, batches, follows=words_follow, names=tag_names(user, batches))
+        model, dataset, names = inspect_module(
+            user, batches, follows=words_follow, names=tag_names(user, batches)
+        )
         if before and before.status == TRAINED:
-            _refuse_other_kinds(run, subject)
+            _refuse_other_kinds(run, model.record, names)
         size, tag_counts = _size_and_tags(user, vocabulary, corpus, config.longest)
-        names = subject.vocabulary()
-        text = subject.model.text(names)
-        test = corpus.sentences("test") if subject.is_readable else ()
+        names = counted(names, dataset)
+        text = model.text(names)
+        test = corpus.sentences("test") if model.reads_texts(names) else ()
         examples = [example.text for example in chosen_examples(test, text, EXAMPLES)]
-        session = Session(subject.model, text, examples)
-        in_order = subject.model.record.scale is not None
+        session = Session(model, text, examples)
+        in_order = model.record.scale is not None
         all_colours = colours or colours_of(
             names.labels, names.counts, tag_counts, in_order=in_order
         )
         description = f"{corpus.name} ({corpus.format}){size}"
         given = colours is not None
-        return cls(run, before, record, all_colours, subject, session, description, given)
+        return cls(run, before, record, all_colours, model, dataset, session, description, given)
 
     def describe(self) -> str:
         """A summary of the module and its corpus in a few lines."""
-        record = self.study.model.record
+        record = self.model.record
         checked = f"recomputed outputs differ from the module's by {record.difference:.1g}"
-        if not self.study.model.adapter.is_recurrent:
+        if not self.model.adapter.is_recurrent:
             checked = "nothing: kinds are outputs of submodules as they are"
         return (
             f"module      {record.factory}: {record.description}, {len(record.kinds)} kinds, "
@@ -96,7 +101,7 @@ class UserRun:
                 self.run.write_colours(self.colours)
             return
         begun = {**self.record, "status": TRAINING}
-        keep(self.run, begun, self.study.model, self.session, self.colours)
+        keep(self.run, begun, self.model, self.session, self.colours)
         self.run.write_record({**self.record, "status": TRAINED})
 
 
@@ -146,10 +151,10 @@ def _size_and_tags(
     return size, tag_counts_of(train.ids, tags, len(vocabulary.labels))
 
 
-def _refuse_other_kinds(run: Run, subject: Study) -> None:
+def _refuse_other_kinds(run: Run, record: ModuleRecord, names: Vocabulary) -> None:
     """Refuse a module whose kinds or labels are not those of the run that it is to continue."""
-    before, record = run.module().record, subject.model.record
-    if (before.kinds, run.vocabulary().labels) != (record.kinds, subject.labels):
+    before = run.module().record
+    if (before.kinds, run.vocabulary().labels) != (record.kinds, names.labels):
         raise RnnlensError(
             f"{record.factory} gives other kinds or labels than those {run.path} was made "
             "with; choose another folder with -o"

@@ -1,16 +1,25 @@
 """A lens for a module of the user's own: probes fitted to its states, and grids of new text."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rnnlens.adapter.axes.parting import is_part, some_sequences
-from rnnlens.adapter.axes.targets import NOTHING, Batch, features_of, words_of
-from rnnlens.adapter.user_batches import OUTPUT, check_batches, check_forms
+from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.axes.axes import is_part, some_sequences
+from rnnlens.adapter.batches import (
+    NOTHING,
+    OUTPUT,
+    Batch,
+    check_batches,
+    check_forms,
+    features_of,
+    words_of,
+)
+from rnnlens.adapter.stored import StoredModule
 from rnnlens.adapter.user_model import UserModel, names_of
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.threads import threads_for
@@ -19,73 +28,70 @@ from rnnlens.lens.lens import Lens
 from rnnlens.model.numbers import written
 from rnnlens.probe.fit_loop import fit_probes
 from rnnlens.probe.fitting import FitConfig
-from rnnlens.probe.study import Study, study
+from rnnlens.probe.inspect import counted, inspect_module
 from rnnlens.reading.encoding import Palette, palettes_of
 from rnnlens.reading.examples import EXAMPLES, LONG, LONG_SERIES
 from rnnlens.reading.session import Session
 
+_NO_OPTIONS = ("module", "labels", "batches", "where")  # fields of UserModel that fit has itself
+_READ_AS = [field.name for field in fields(UserModel) if field.name not in _NO_OPTIONS]
 _HELD_OUT = 10  # every tenth batch decides when to stop, where no others are given for that
 
 
 def fit(
-    module: nn.Module,
+    module: nn.Module | UserModel,
     batches: Iterable[Any],
     labels: Sequence[str] | None = None,
     *,
     valid: Iterable[Any] | None = None,
     targets: Mapping[str, Sequence[str] | None] | None = None,
-    inputs: Sequence[str] | None = None,
-    words: Callable[[str], Iterable[str]] = str.split,
-    prepare: Callable[[list[int]], Any] | None = None,
-    kinds: Iterable[str] = (),
-    feed: Callable[[nn.Module, Any], Any] | None = None,
-    logits: Callable[[Any], Any] | None = None,
-    batch_first: bool | None = None,
-    exclude: Iterable[str] = (),
-    ignore_index: float | None = None,
     colours: Mapping[str, Any] | None = None,
     name: str | None = None,
-    **settings: Any,
+    **options: Any,
 ) -> Lens:
     """Fit probes to every kind of a module of your own, and look through them.
 
-    `batches` are pairs (what the module is fed, its targets); a negative target is none, and so is
-    `ignore_index`. `labels` are the targets' names, in the order of their numbers. Targets that are
-    floats are numbers, and a last axis of 0 and 1 is a set of labels. `valid` are batches that
-    decide when to stop; without them every tenth of `batches` does, or of a single batch every
-    tenth sequence.
+    `module` is a trained torch module, or a `UserModel`. `batches` are pairs (what the module is
+    fed, its targets); a negative target is none, and so is `ignore_index`. `labels` are the
+    targets' names, in the order of their numbers. Targets that are floats are numbers, and a last
+    axis of 0 and 1 is a set of labels. `valid` are batches that decide when to stop; without them
+    every tenth of `batches` does, or of a single batch every tenth sequence.
 
     For labels that are not the module's own, the targets of a batch are several by name, such as
     `{"output": y, "tag": tags}`, and `targets={"tag": names}` names their labels; without `output`
     the module need not predict anything.
 
-    `inputs` are the names of what the module reads, where these are others than the labels; `words`
-    splits a text into them, and `prepare` turns their numbers into what the module is fed.
-    `kinds`, `exclude`, `feed`, `logits` and `batch_first` are as for `Adapter`.
-
     `colours` is `{"colours": {group: "#rrggbb"}, "groups": {label: group}}`; `name` heads the page.
-    Further settings are those of `rnnlens fit`: `semantic="output,output+2"`, `probe="shared"`,
-    `epochs=8`, ...
+
+    Options that say how the module is read are the fields of `UserModel`:
+
+    - `inputs`: names of what the module reads, where these are others than the labels; `words`
+      splits a text into them, and `prepare` turns their numbers into what the module is fed
+    - `kinds`: further submodules to be read; `exclude`: recurrent parts that are not
+    - `feed`: how a batch is given to the module; `logits`: picks the logits from what it returns
+    - `batch_first`: which axis is time, where nothing tells; `ignore_index`
+
+    Options that say how probes are fitted are those of `rnnlens fit`: `semantic="output,output+2"`,
+    `probe="shared"`, `epochs=8`, ...
     """
-    user = UserModel(
-        module, labels, inputs, words, prepare, kinds, feed, logits, batch_first, exclude=exclude,
-        ignore_index=ignore_index,
-    )  # fmt: skip
+    read_as = {key: options.pop(key) for key in _READ_AS if key in options}
+    if labels is not None:
+        read_as["labels"] = labels
+    user = UserModel.of(module, **read_as)
     train, held = _split(user, batches, valid, _label_counts(user, targets or {}))
-    config = _config({"semantic": _semantics(train[0]), **settings})
+    config = _config({"semantic": _semantics(train[0]), **options})
     chosen = None if colours is None else {"own": checked(colours, Path("colours="))}
     with threads_for(max((p.numel() for p in user.module.parameters()), default=0)):
-        found = study(user, {"train": train, "valid": held}, names=targets)
-        probes = fit_probes(found.dataset, config)
-    vocabulary = found.vocabulary()
-    text = found.model.text(vocabulary)
-    examples = _examples(found, Session(found.model, text), held[0])
-    session = Session(found.model, text, examples)
-    name = name or type(found.model.adapter.module).__name__
-    palettes = palettes_of(text.labels, vocabulary.counts)
+        splits = {"train": train, "valid": held}
+        model, dataset, vocabulary = inspect_module(user, splits, names=targets)
+        probes = fit_probes(dataset, config)
+    text = model.text(counted(vocabulary, dataset))
+    session = Session(model, text, _examples(model, Session(model, text), held[0]))
+    palettes = palettes_of(text.labels, text.vocabulary.counts)
     if chosen:
         palettes = {key: Palette.of(vocabulary.labels, value, text.answers)
                     for key, value in chosen.items()}  # fmt: skip
+    name = name or type(model.adapter.module).__name__
     return Lens(name, session, palettes, probes, made=asdict(config))
 
 
@@ -101,7 +107,7 @@ def _label_counts(user: UserModel, targets: Mapping[str, Sequence[str] | None]) 
 
 def _semantics(batch: Batch) -> str:
     """What there are probes for unless somebody chooses: whatever there are targets for."""
-    own = () if batch.sort == NOTHING else ("output",)
+    own = () if batch.sort == NOTHING else (OUTPUT,)
     return ",".join((*own, *batch.others))
 
 
@@ -109,7 +115,8 @@ def _config(settings: Mapping[str, Any]) -> FitConfig:
     known = [field.name for field in fields(FitConfig)]
     for setting in settings:
         if setting not in known:
-            raise RnnlensError(f"fit has no setting {setting!r}; it has {', '.join(known)}")
+            names = ", ".join((*known, *_READ_AS))
+            raise RnnlensError(f"fit has no option {setting!r}; it has {names}")
         wanted = type(getattr(FitConfig(), setting))
         allowed = (int, float) if wanted is float else wanted
         if not isinstance(settings[setting], allowed) or isinstance(settings[setting], bool) != (
@@ -153,7 +160,7 @@ def _split(
 
 def _split_sequences(user: UserModel, batch: Batch) -> tuple[list[Batch], list[Batch]]:
     """Every tenth sequence of a batch apart, if sequences are read alone as among the others."""
-    adapter = replace(user, sort=batch.sort).adapter()
+    adapter = Adapter(user, sort=batch.sort)
     axes, trace = adapter.align(batch), adapter.trace(batch.inputs)
     every = torch.arange(trace.states[axes.kinds[-1]].shape[1])
     parts: list[list[Batch]] = []
@@ -176,13 +183,13 @@ def _joined(names: list[str], session: Session) -> Iterator[str]:
                 yield text
 
 
-def _examples(found: Study, session: Session, batch: Batch) -> list[str]:
+def _examples(model: StoredModule, session: Session, batch: Batch) -> list[str]:
     """Some sequences of a batch as texts, where a text is what its words come from."""
-    model, axes = found.model, found.model.adapter.axes
+    axes = model.adapter.axes
     words = words_of(batch.inputs, batch.targets)
     if model.record.features:
         words = features_of(batch.inputs, batch.targets)
-    if words is None or not found.is_readable or axes is None:
+    if words is None or not model.reads_texts(session.vocabulary) or axes is None:
         return []
     trace = model.trace(batch.inputs)
     there = model.in_time(batch.targets, lambda: trace) >= 0  # (T, B)
@@ -190,7 +197,7 @@ def _examples(found: Study, session: Session, batch: Batch) -> list[str]:
     texts: list[str] = []
     for row, asked in zip(rows if rows.dim() > 1 else [rows], there.T, strict=True):
         read = row[: int(asked.nonzero().max()) + 1] if asked.any() else row[:0]
-        names = _names(found, read)
+        names = _names(model, session.vocabulary.inputs, read)
         if names:
             texts += [text for text in _joined(names, session) if text not in texts][:1]
         if len(texts) == EXAMPLES:
@@ -198,14 +205,14 @@ def _examples(found: Study, session: Session, batch: Batch) -> list[str]:
     return texts
 
 
-def _names(found: Study, read: Tensor) -> list[str]:
+def _names(model: StoredModule, inputs: Sequence[str], read: Tensor) -> list[str]:
     """What somebody would type for what was read; nothing where that cannot be typed."""
-    if found.model.record.features:
+    if model.record.features:
         steps = read if read.dim() == 2 else read[:, None]
         return [written(values) for values in steps[:LONG_SERIES].tolist()]
     numbers = read.tolist()
-    while numbers and numbers[-1] == found.padding:
+    while numbers and numbers[-1] == model.padding:
         numbers.pop()
-    if not all(0 <= number < len(found.inputs) for number in numbers):
+    if not all(0 <= number < len(inputs) for number in numbers):
         return []
-    return [found.inputs[number] for number in numbers[:LONG]]
+    return [inputs[number] for number in numbers[:LONG]]

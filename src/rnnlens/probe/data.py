@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.adapter.axes.targets import Batch as UserBatch
+from rnnlens.adapter.batches import Batch as UserBatch
 from rnnlens.corpus.batches import Split
 from rnnlens.corpus.storage import Numbers
 from rnnlens.model.traceable import Traceable

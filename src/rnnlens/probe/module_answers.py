@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.axes.targets import LABELS, NOTHING, NUMBER, Batch
+from rnnlens.adapter.batches import LABELS, NOTHING, NUMBER, Batch
 from rnnlens.adapter.user_model import UserModel, names_of
 from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import LabelSet, Scale
@@ -18,11 +18,12 @@ def own_answers(
     user: UserModel, batches: Mapping[str, Sequence[Batch]], trace: Trace, other: LabelSet | None
 ) -> LabelSet:
     """The labels of the module itself; where it predicts none of them, those of `other` targets."""
-    if user.sort == NOTHING:
+    first = batches["train"][0]
+    if first.sort == NOTHING:
         return other or LabelSet(("",))
     count = trace.prediction.shape[-1]
-    table = batches["train"][0].tables.get("output")
-    if user.sort == NUMBER and table is not None:
+    table = first.tables.get("output")
+    if first.sort == NUMBER and table is not None:
         return _numbers(user, table, [b.targets for b in batches["train"]], count)
     if count == 1:
         raise RnnlensError(
@@ -41,7 +42,7 @@ def own_answers(
             f"the module predicts {count} labels and targets have an axis of {table.shape[1]}; "
             "give a 0 or 1 for each of them"
         )
-    return LabelSet(names, several=user.sort == LABELS)
+    return LabelSet(names, several=first.sort == LABELS)
 
 
 def _numbers(user: UserModel, table: Tensor, codes: Sequence[Tensor], count: int) -> LabelSet:

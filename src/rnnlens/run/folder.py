@@ -13,9 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.known import KnownModule, found_again
-from rnnlens.adapter.user_model import UserModel
-from rnnlens.adapter.user_record import UserRecord
+from rnnlens.adapter.stored import ModuleRecord, StoredModule, restored
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import (
     add_line,
@@ -207,7 +205,7 @@ class Run:
             weights: Mapping[str, Tensor] = model.state_dict()
             counts = {"labels": model.label_count, "words": model.word_count}
             described = {**asdict(model.config), **counts}
-        elif isinstance(model, KnownModule):
+        elif isinstance(model, StoredModule):
             weights, described = model.user.weights(), asdict(model.record)
         else:
             raise RnnlensError(f"a {type(model).__name__} cannot be kept as a run")
@@ -223,34 +221,33 @@ class Run:
             begun = record.command[:300] or "rnnlens train"
             raise RnnlensError(f"{self.path} has not finished; give its command again: {begun}")
 
-    def _model_file(self) -> schema.NetworkFile | schema.UserFile:
+    def _model_file(self) -> schema.NetworkFile | ModuleRecord:
         """Read model.json."""
         path = self.path / "model.json"
         if isinstance(value := read_json(path, object), dict) and "kinds" in value:
-            return read_json(path, schema.UserFile)
+            return schema.read_module_record(path)
         return read_json(path, schema.NetworkFile)
 
-    def model(self, code: Any = None) -> Network | KnownModule:
+    def model(self, code: Any = None) -> Network | StoredModule:
         """The trained model, ready to trace.
 
         A user's module needs its code when it is first traced: that which the run names, or `code`
         in its place (a module, a UserModel, or its package.module:factory).
         """
         self.check_finished()
-        if isinstance(self._model_file(), schema.UserFile):
+        if isinstance(self._model_file(), ModuleRecord):
             return self.module(code)
         if code is not None:
             raise RnnlensError(f"{self.path} holds its model itself; leave model= out")
         return self.network()
 
-    def module(self, code: Any = None) -> KnownModule:
+    def module(self, code: Any = None) -> StoredModule:
         """The model of a run that is of a user's module."""
         self.check_finished()
-        file = read_json(self.path / "model.json", schema.UserFile)
-        record = file.record()
-        return KnownModule(record, lambda: self._module(record, file.sha256, code))
+        record = schema.read_module_record(self.path / "model.json")
+        return StoredModule(record, lambda: self._module(record, code))
 
-    def text(self, model: Network | KnownModule) -> TextSide:
+    def text(self, model: Network | StoredModule) -> TextSide:
         """How texts are given to the model of this run."""
         vocabulary = self.vocabulary()
         if self._model_file().vocabulary not in (None, sha256(self.path / "vocabulary.json")):
@@ -270,24 +267,21 @@ class Run:
 
     def allow_code(self, *, always: bool = False) -> None:
         """Let the code that this run names be imported, as its user trusts who made it."""
-        if isinstance(file := self._model_file(), schema.UserFile) and file.factory:
+        if isinstance(file := self._model_file(), ModuleRecord) and file.factory:
             trusted_code.allow(file.sha256, file.factory, always=always)
 
-    def _module(self, record: UserRecord, sha: str, code: Any) -> tuple[UserModel, Adapter]:
+    def _module(self, record: ModuleRecord, code: Any) -> Adapter:
         """The user's module with the run's weights, checked to read a text as it did."""
         if code is None and not record.factory:
             raise RnnlensError(
                 f"{self.path} does not say where its model's code is, so that it cannot read a new "
                 "text; in Python, give it: rnnlens.load(run, model=...)"
             )
-        if code is None and not trusted_code.is_allowed(sha, record.factory):
+        if code is None and not trusted_code.is_allowed(record.sha256, record.factory):
             raise RnnlensError(trusted_code.question(self.path, record.factory))
-        weights = read_tensors(self.path / "model.safetensors", sha)
-        user = found_again(record, code or record.factory, sha, weights)
-        adapter = user.adapter()
-        known, examples = KnownModule(record, lambda: (user, adapter)), self.examples() or []
-        known.check_reading(self.vocabulary(), examples[:1], f"the code of {self.path}")
-        return user, adapter
+        weights = read_tensors(self.path / "model.safetensors", record.sha256)
+        texts = self.vocabulary(), (self.examples() or [])[:1]
+        return restored(record, code or record.factory, weights, texts, f"the code of {self.path}")
 
     def write_examples(self, examples: Sequence[Example]) -> None:
         """Write some texts to begin with; those that have states are shown without any code."""

@@ -11,9 +11,9 @@ import torch
 from annotated_types import Ge, Le, MaxLen
 from torch import Tensor
 
-from rnnlens.adapter.user_record import UserRecord
+from rnnlens.adapter.stored import ModuleRecord
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import Count, Name, Settings, Sha, Strict, damaged, read_json
+from rnnlens.base.files import REMEDY, Count, Name, Settings, Sha, Strict, damaged, read_json
 from rnnlens.base.tensors import (
     LARGEST,
     Layouts,
@@ -73,29 +73,21 @@ def read_record(path: Path) -> Record:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelFile(Strict):
-    """model.json, of whatever sort of model."""
+class NetworkFile(NetworkConfig, Strict):
+    """model.json of a network that rnnlens has trained."""
 
     sha256: Sha  # of model.safetensors
     vocabulary: Sha | None = None  # of vocabulary.json; older versions did not keep it
-
-
-@dataclass(frozen=True, kw_only=True)
-class NetworkFile(NetworkConfig, ModelFile):
-    """model.json of a network that rnnlens has trained."""
-
     labels: Annotated[int, Ge(1), Le(MOST_LABELS)]
     words: Annotated[int, Ge(1), Le(MOST_LABELS)] | None = None  # that it reads; None: its labels
 
 
-@dataclass(frozen=True, kw_only=True)
-class UserFile(UserRecord, ModelFile):
-    """model.json of a user's module."""
-
-    def record(self) -> UserRecord:
-        """What it says of the module."""
-        plain = {one.name: getattr(self, one.name) for one in fields(UserRecord)}
-        return UserRecord(**{**plain, "kinds": tuple(kind.completed() for kind in self.kinds)})
+def read_module_record(path: Path) -> ModuleRecord:
+    """Read model.json of a user's module."""
+    record = read_json(path, ModuleRecord)
+    if not record.sha256:
+        raise damaged(path, "sha256: Field required", REMEDY)
+    return record
 
 
 @dataclass(frozen=True)
@@ -140,12 +132,12 @@ def write_examples(path: Path, examples: Sequence[Example], model: str) -> None:
 
 
 def read_examples(
-    path: Path, model: NetworkFile | UserFile, vocabulary: Vocabulary
+    path: Path, model: NetworkFile | ModuleRecord, vocabulary: Vocabulary
 ) -> list[Example]:
     """Read what `write_examples` has written."""
     remedy = "delete it"
     tensors, header = read_sealed(path, ExamplesHeader, remedy, older=True)
-    features = model.features if isinstance(model, UserFile) else 0
+    features = model.features if isinstance(model, ModuleRecord) else 0
     try:
         _check_examples(header, tensors, model, vocabulary)
     except ValueError as error:
@@ -166,13 +158,13 @@ def _numbered(words: Sequence[str], features: int) -> tuple[int, ...]:
 def _check_examples(
     header: ExamplesHeader,
     tensors: Mapping[str, Tensor],
-    model: NetworkFile | UserFile,
+    model: NetworkFile | ModuleRecord,
     vocabulary: Vocabulary,
 ) -> None:
     """Raise ValueError where kept texts and their states are not of this model."""
     if header.model not in ("", model.sha256):
         raise ValueError("it is of another model")
-    user = model if isinstance(model, UserFile) else None
+    user = model if isinstance(model, ModuleRecord) else None
     kinds = [kind.id for kind in user.kinds] if user else []
     kinds += [PREDICTION] if user and user.predicts else []
     widths = {PREDICTION: 1 if user and user.scale else model.labels}

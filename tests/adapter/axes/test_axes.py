@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
 from rnnlens.adapter.axes.axes import Axes
-from rnnlens.adapter.axes.targets import NONE, most_telling
+from rnnlens.adapter.batches import NONE, most_telling
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.traceable import Trace
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
+from rnnlens.adapter.axes.alignment import Orders
 from rnnlens.adapter.axes.layout import Arranged, Layout
-from rnnlens.adapter.axes.orders import Orders
 from rnnlens.base.errors import RnnlensError
 
 V = 7

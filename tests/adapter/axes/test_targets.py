@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from rnnlens.adapter.axes.targets import words_of
-from rnnlens.adapter.user_batches import check_batches
+from rnnlens.adapter.batches import check_batches, words_of
 from rnnlens.base.errors import RnnlensError
 
 WHOLE = torch.tensor([[3, 1, 2], [2, 0, 1]])

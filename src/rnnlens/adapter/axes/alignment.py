@@ -1,27 +1,92 @@
-"""Where a module reads each word of a batch: change single words, and see which states change.
+"""Where a module reads each word of a batch, and in which order it returns its tensors.
+
+Single words are changed, to see which states change with them.
 
 A shape tells which axis is time only where there are not as many timesteps as sequences, and no
 shape tells that a module sorts or flips its sequences. What changes with a word tells all of this.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.axes.layout import is_whole, tensors, with_tensors
-from rnnlens.adapter.axes.orders import MODULE, Orders
+from rnnlens.adapter.axes.layout import Arranged, Layout, is_whole, tensors, with_tensors
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.traceable import Trace
 
 _TRIED = 6  # words that are changed
-_FEW = 64  # labels whose logits are compared, of many
-_LOGITS = "logits"
+_COMPARED = 64  # labels whose logits are compared, of many
+LOGITS = "logits"
+MODULE = ""  # stands for all tensors of a module without recurrent parts
 
 Place = tuple[int, int]
+
+
+class Orders:
+    """What is known of the order in which a module returns its tensors, by their names."""
+
+    def __init__(self) -> None:
+        self._batch_first: dict[str, bool | None] = {}  # None: nothing tells
+        self._assumed: bool | None = None
+        self.doubtful: set[str] = set()  # names of tensors whose shape does not tell
+
+    @contextmanager
+    def assumed(self, batch_first: bool) -> Iterator[None]:
+        """Inside this, read all tensors in doubt in one order."""
+        self._assumed = batch_first
+        try:
+            yield
+        finally:
+            self._assumed = None
+
+    def learn(self, name: str, batch_first: bool) -> None:
+        """Read a tensor in this order from now on, where its shape does not tell."""
+        self._batch_first[name] = batch_first
+
+    def of(self, name: str) -> bool | None:
+        """The order of a tensor, as far as it is known."""
+        return self._batch_first.get(name)
+
+    def module(self, usual: bool) -> bool:
+        """Whether sequences come first in a module without recurrent parts, `usual` if unknown."""
+        self.doubtful.add(MODULE)
+        known = self.of(MODULE) if self._assumed is None else self._assumed
+        return usual if known is None else known
+
+    def settle(
+        self,
+        name: str,
+        fit: Arranged,
+        layout: Layout | None,
+        explained: Callable[[Tensor], bool] | None = None,
+    ) -> Tensor:
+        """The tensor in the order (T, B, H).
+
+        An earlier batch may tell that order, else `explained`, which says whether one reading is
+        right; else it is the order of the module's recurrent parts.
+        """
+        if fit.batch_first is not None:
+            self._batch_first[name] = fit.batch_first
+        if fit.other is None or layout is None:
+            return fit.values
+        self.doubtful.add(name)
+        if self._assumed is not None:
+            return fit.values if self._assumed is layout.batch_first else fit.other
+        if name not in self._batch_first:
+            readings = ((layout.batch_first, fit.values), (not layout.batch_first, fit.other))
+            right = [order for order, values in readings if explained and explained(values)]
+            self._batch_first[name] = right[0] if len(right) == 1 else None
+        known = self._batch_first[name]
+        if known is None and not layout.sure:
+            raise RnnlensError(
+                f"{name} could have timesteps or sequences first ({layout.steps} and "
+                f"{layout.batch}), and nothing tells which; give batch_first=True or False"
+            )
+        return fit.other if known is (not layout.batch_first) else fit.values
 
 
 class Reader(Protocol):
@@ -100,7 +165,7 @@ def _changes(reader: Reader, batch: Any, words: Tensor, there: Tensor) -> Iterat
         after = reader.trace(_changed(batch, words, place))
         where = {kind: _differs(v, after.states[kind]) for kind, v in before.states.items()}
         if before.logits is not None and after.logits is not None:
-            where[_LOGITS] = _differs(before.logits[..., :_FEW], after.logits[..., :_FEW])
+            where[LOGITS] = _differs(before.logits[..., :_COMPARED], after.logits[..., :_COMPARED])
         if any(len(states) for states in where.values()):
             count += 1
             yield _Change(place, where, before)
@@ -115,7 +180,7 @@ def _learn(
 
     def stays(change: _Change) -> bool:
         """Whether it stays within one sequence: that of the changed word, if that is known."""
-        names = change.where.keys() - {_LOGITS} if name == MODULE else {name}
+        names = change.where.keys() - {LOGITS} if name == MODULE else {name}
         columns = [set(change.where[kind][:, 1].tolist()) for kind in names & change.where.keys()]
         wanted = None if first is None else {change.place[0 if first else 1]}
         return all(len(c) == 1 and wanted in (None, c) for c in columns if c)
@@ -135,7 +200,7 @@ def _judged(reader: Reader, changes: list[_Change], shape: torch.Size) -> Alignm
         for kind, where in change.where.items():
             columns = set(where[:, 1].tolist())
             readers |= {kind} if columns else set()
-            if kind == _LOGITS or len(columns) != 1:  # nothing changes, or sequences are mixed
+            if kind == LOGITS or len(columns) != 1:  # nothing changes, or sequences are mixed
                 continue
             steps, column = where[:, 0].tolist(), columns.pop()
             states = change.before.states[kind]
@@ -162,7 +227,7 @@ def _check_logits(changes: list[_Change], first: bool) -> None:
     """Refuse logits that come in another order of sequences than the words."""
     for place, where, _ in changes:
         sequence = place[0 if first else 1]
-        columns = set(where.get(_LOGITS, torch.zeros(0, 2))[:, 1].tolist())
+        columns = set(where.get(LOGITS, torch.zeros(0, 2))[:, 1].tolist())
         if len(columns) == 1 and columns != {sequence}:
             raise RnnlensError(
                 f"what the module says of sequence {sequence} of a batch comes as that of sequence "

@@ -2,7 +2,7 @@
 
 While listening, a function stands in for the `forward` of each recurrent part. A hook would not do:
 wrappers that drop weights call `part.forward(x)`, which runs no hooks, and the user's hooks may
-change what goes in and comes out. All of it happens inside `untouched`, which puts everything back.
+change what goes in and comes out. All of it happens inside `restoring`, which puts everything back.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ class Capture:
         self.order: list[Part | str] = []  # recurrent parts, and names, as they are first called
 
     def listen(self, embedding: nn.Embedding | None = None) -> None:
-        """Begin; to be called inside `untouched`, which ends it."""
+        """Begin; to be called inside `restoring`, which ends it."""
         if embedding is not None:
             embedding.register_forward_hook(lambda _m, _a, out: self.embedded.append(out.clone()))
         for part in self.parts.values():

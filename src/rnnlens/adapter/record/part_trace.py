@@ -7,10 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rnnlens.adapter.axes.layout import Layout
-from rnnlens.adapter.axes.sorting import is_suspicious, restored
-from rnnlens.adapter.logits import count
+from rnnlens.adapter.axes.layout import Layout, batch_order
 from rnnlens.adapter.modules import embedding
+from rnnlens.adapter.predictions import count_logits
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.capture import Capture
 from rnnlens.adapter.record.parts import CHAIN, Part, local
@@ -70,9 +69,12 @@ def is_apart(
         [trace.layout for trace in part_traces(capture, apart, batch_first).values()]
         for apart in (False, True)
     )
-    if count(output, together, returned, logits) or len({layout.batch for layout in each}) > 1:
+    if (
+        count_logits(output, together, returned, logits)
+        or len({layout.batch for layout in each}) > 1
+    ):
         return False
-    return 0 < count(output, each, returned, logits) < chains
+    return 0 < count_logits(output, each, returned, logits) < chains
 
 
 def in_batch_order(
@@ -80,9 +82,9 @@ def in_batch_order(
 ) -> PartTraces | None:
     """The traces in the batch's order of sequences; None where they have it already."""
     first = next(iter(traces.values()), None)
-    if first is None or not (may_sort or is_suspicious(first.layout)):
+    if first is None or not (may_sort or first.layout.may_be_sorted):
         return None
-    order = restored(first.piece.states["x"], first.layout, batch, embedding(module))
+    order = batch_order(first.piece.states["x"], first.layout, batch, embedding(module))
     if order is None:
         return None
     return {

@@ -1,22 +1,41 @@
-"""The search for the logits in what a module returns, in the common shapes."""
+"""What a module predicts: the logits in what it returns, and the readout that they come from.
 
-from collections.abc import Callable
+The readout is the linear map of one kind's states that gives the logits, if there is one: the
+module's matrices are tried, a Linear, weights tied to the embedding, or two of these in a row.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
-from rnnlens.adapter.axes.layout import Arranged, Layout, best_fit, close, described, tensors
-from rnnlens.adapter.axes.targets import LABEL, LABELS, NUMBER
+from rnnlens.adapter.axes.layout import (
+    Arranged,
+    Layout,
+    best_fit,
+    close,
+    described,
+    tensors,
+    within,
+)
+from rnnlens.adapter.batches import LABEL, LABELS, NUMBER
 from rnnlens.base.errors import RnnlensError
+from rnnlens.model.kinds import Kind
+from rnnlens.model.traceable import Readout, Trace
 
+_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4}
+_SCREENED = 16  # rows that a candidate must fit before it is tried on all
 _ADVICE = (
     "give logits=, a function from what forward returns to the logits, time steps x sequences x "
     "labels; `lambda output: None` goes without"
 )
 
 
-def logits(
+def find_logits(
     output: object,
     layouts: list[Layout],
     states: list[Tensor],
@@ -43,7 +62,7 @@ def logits(
     return _best(others, layouts, output, labels)
 
 
-def count(
+def count_logits(
     output: object,
     layouts: list[Layout],
     states: list[Tensor],
@@ -146,3 +165,104 @@ def _is_state(values: Tensor, layouts: list[Layout], states: list[Tensor]) -> bo
     fits = (layout.arrange(values) for layout in layouts)
     orders = [values, *(fit.values for fit in fits if fit is not None)]
     return any(close(order, state) for order in orders for state in states)
+
+
+@dataclass(frozen=True)
+class Map:
+    """W h + b, perhaps after another such map."""
+
+    weight: Tensor  # (V, H)
+    bias: Tensor | None = None  # (V,)
+    first: "Map | None" = None
+
+    def __call__(self, states: Tensor) -> Tensor:
+        """Logits (..., V) of states (..., H)."""
+        return F.linear(self.first(states) if self.first else states, self.weight, self.bias)
+
+    @property
+    def width(self) -> int:
+        """H, the width of the states that it takes."""
+        return self.first.width if self.first else self.weight.shape[1]
+
+    def folded(self) -> tuple[Tensor, Tensor]:
+        """The whole as one weight (V, H) and bias (V,), copied."""
+        weight = self.weight @ self.first.weight if self.first else self.weight.clone()
+        return weight, self(self.weight.new_zeros(self.width))
+
+
+def maps(module: nn.Module, labels: int) -> tuple[list[Map], list[Map]]:
+    """The maps to V labels among a module's weights, and those through a projection before them."""
+    linears = [Map(m.weight, m.bias) for m in module.modules() if isinstance(m, nn.Linear)]
+    plain: list[Tensor] = [p for p in module.parameters() if p.dim() == 2]
+    plain += [m.weight for m in module.modules() if isinstance(m, nn.Embedding)]
+    distinct = {id(weight): weight for weight in plain}.values()
+    biases: list[Tensor | None] = [None]
+    biases += [p for p in module.parameters() if p.shape == (labels,)]
+    singles = [m for m in linears if len(m.weight) == labels]
+    singles += [Map(w, b) for w, b in product(distinct, biases) if len(w) == labels]
+    chains = [
+        replace(last, first=first)
+        for last, first in product(singles, linears)
+        if last.weight.shape[1] == len(first.weight)
+    ]
+    return singles, chains
+
+
+def fitting_map(states: Tensor, logits: Tensor, candidates: Iterable[Map]) -> Map | None:
+    """The candidate that maps all states (N, H) to the logits (N, V)."""
+    some = slice(None, None, max(1, len(states) // _SCREENED))
+    for candidate in candidates:
+        if candidate.width != states.shape[1] or candidate.weight.dtype != states.dtype:
+            continue
+        if _fits(candidate, states[some], logits[some]) and _fits(candidate, states, logits):
+            return candidate
+    return None
+
+
+def _fits(candidate: Map, states: Tensor, logits: Tensor) -> bool:
+    """Equal but for rounding; log-probabilities need only be those of the map's softmax."""
+    outputs = candidate(states).to(logits.dtype)
+    allowed = _TOLERANCE.get(states.dtype, 2e-2) * max(1.0, float(logits.abs().max()))
+    if float((outputs - logits).abs().max()) <= allowed:
+        return True
+    return bool(float((outputs.log_softmax(-1) - logits).abs().max()) <= allowed)
+
+
+def is_linear(module: nn.Module, states: list[Tensor], logits: Tensor) -> bool:
+    """Whether the logits (N, V) are a linear map of any of the states (N, H)."""
+    both = maps(module, logits.shape[-1])
+    return any(fitting_map(rows, logits, candidates) for candidates in both for rows in states)
+
+
+def find_readout(module: nn.Module, kinds: Sequence[Kind], trace: Trace) -> Readout | None:
+    """The kind and the map whose product is the module's logits in this trace; else None.
+
+    Log-probabilities count too, as they are logits of the same softmax. In a classifier of whole
+    sequences, the map is from the last state of each.
+    """
+    logits = trace.logits
+    if logits is None:
+        return None
+    for candidates in maps(module, logits.shape[-1]):
+        for kind in reversed(kinds):
+            rows = _rows(kind, trace, logits)
+            match = None if rows is None else fitting_map(*rows, candidates)
+            if match is not None:
+                weight, bias = match.folded()
+                return Readout(kind.id, weight.float(), bias.float())
+    return None
+
+
+def _rows(kind: Kind, trace: Trace, logits: Tensor) -> tuple[Tensor, Tensor] | None:
+    """States (N, H) and the logits (N, V) beside them, without what follows a sequence's end."""
+    states, lengths = trace.states[kind.id], trace.lengths
+    steps, batch = states.shape[:2]
+    if lengths is None or len(lengths) != batch:
+        lengths = states.new_full((batch,), steps, dtype=torch.long)
+    if logits.shape[:2] == (1, batch) and steps > 1:
+        last = torch.zeros_like(lengths) if kind.reverse else lengths - 1
+        return states[last, torch.arange(batch, device=states.device)], logits[0]
+    if logits.shape[:2] != states.shape[:2]:
+        return None
+    valid = within(steps, lengths)
+    return states[valid], logits[valid]

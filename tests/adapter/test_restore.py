@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
+from rnnlens.adapter.user_model import UserModel
 
 
 class Everything(nn.Module):
@@ -99,7 +100,7 @@ def test_everything_is_left_as_found(trouble, first, kinds):
     if not first:
         adapter.trace(words)
     if trouble == "feed":
-        adapter._feed = feed_in_trouble
+        adapter.user = UserModel.of(adapter.user, feed=feed_in_trouble)
     else:
         module.trouble = trouble
     before = everything_about(module)

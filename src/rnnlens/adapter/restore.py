@@ -1,11 +1,10 @@
-"""Puts a user's module into evaluation mode for a while, and afterwards back exactly as it was."""
+"""Evaluation mode for a user's module, which is afterwards restored exactly as it was."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,24 +12,11 @@ from torch import Tensor, nn
 
 _FORKED = ("cuda", "xpu")  # devices that have random states
 _SMALL = 1000
-Trace = TypeVar("Trace", bound=Callable[..., Any])
-
-
-def without_gradients(trace: Trace) -> Trace:
-    """A trace without gradients, unless there are edits whose effect is differentiated."""
-
-    @wraps(trace)
-    def traced(self: Any, batch: Any, start: Any = None, edits: Any = ()) -> Any:
-        learning = torch.is_grad_enabled() and any(edit.learning for edit in edits)
-        with torch.set_grad_enabled(learning):
-            return trace(self, batch, start, edits)
-
-    return cast("Trace", traced)
 
 
 @contextmanager
-def untouched(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
-    """Whatever happens inside, leave the module and all random states as they are now.
+def restoring(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
+    """Put a module into evaluation mode; afterwards it and all random states are as they are now.
 
     Attributes, hooks, buffers, gradients and training flags are put back, so that a module that
     counts its calls or keeps its last hidden state does not notice that it was read.

@@ -1,8 +1,8 @@
-"""Find out from a user's module and its batches how it is read, before probes are fitted to it."""
+"""How a user's module is read, found from its batches before probes are fitted to it."""
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -10,11 +10,17 @@ import torch.nn.functional as F
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.axes.targets import NOTHING, NUMBER, Batch, Pair, most_telling, words_of
-from rnnlens.adapter.known import KnownModule
-from rnnlens.adapter.settings import mark_of
+from rnnlens.adapter.batches import (
+    NOTHING,
+    NUMBER,
+    OUTPUT,
+    Batch,
+    Pair,
+    most_telling,
+    words_of,
+)
+from rnnlens.adapter.stored import ModuleRecord, StoredModule, StoredOptions
 from rnnlens.adapter.user_model import UserModel
-from rnnlens.adapter.user_record import UserRecord
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import Scale
@@ -29,55 +35,23 @@ _EXACT = 1e-4  # of the axis: how well a number is told at best
 _SURE = 2.0  # standard errors by which the module must be worse for a warning
 
 
-@dataclass(frozen=True)
-class Study:
-    """A user's module, how rnnlens reads it, and its data."""
-
-    user: UserModel
-    model: KnownModule
-    dataset: Dataset
-    labels: tuple[str, ...]
-    inputs: tuple[str, ...]  # names of the words that it reads; empty where they have none
-
-    @property
-    def padding(self) -> int | None:
-        """The number of padding in the module's embedding; None where it has none."""
-        embedding = modules.embedding(self.model.adapter.module)
-        return None if embedding is None else embedding.padding_idx
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether rnnlens knows how to make a text into a batch for the module."""
-        record = self.model.record
-        return bool((self.inputs or record.features) and (record.fed or self.user.prepare))
-
-    def vocabulary(self) -> Vocabulary:
-        """The names, with how often each label comes in training."""
-        answers = self.model.record.answers(self.labels)
-        counts = answers.no_counts()
-        if self.model.predicts:
-            counts = self.dataset.counts("output")
-        rows = counts[1] if answers.several else counts
-        names = Vocabulary.of_user(self.labels, tuple(rows.tolist()), self.inputs)
-        return replace(names, of_texts=self.dataset.of_texts)
-
-
-def study(
+def inspect_module(
     user: UserModel,
     pairs: Mapping[str, Sequence[Pair]],
     *,
     follows: bool = False,
     names: Mapping[str, Sequence[str] | None] | None = None,
-) -> Study:
+) -> tuple[StoredModule, Dataset, Vocabulary]:
     """Trace some batches, and find the labels, the kinds, and how a text becomes a batch.
 
     `follows`: targets are known to be the next words, which short batches may not show. `names`:
-    those of labels that are not the module's own, by semantic.
+    those of labels that are not the module's own, by semantic. In the vocabulary, whose inputs are
+    empty where what the module reads has no names, nothing is counted yet; see `counted`.
     """
     batches = {name: [Batch.of(pair) for pair in some] for name, some in pairs.items()}
-    user = replace(user, sort=batches["train"][0].sort)
+    sort = batches["train"][0].sort
     answers = other_answers(batches["train"], names or {})
-    adapter = user.adapter()
+    adapter = Adapter(user, sort=sort)
     telling, *others = most_telling(batches["train"])
     axes = adapter.align(telling, *others)
     follows = axes.follows or follows
@@ -87,24 +61,45 @@ def study(
     if user.inputs is not None:
         inputs = tuple(user.inputs)
     _check_embedding(adapter, inputs)
-    scale = _with_error(own.scale, adapter, batches["valid"]) if user.sort == NUMBER else own.scale
-    record = UserRecord(
-        user.where, modules.description(adapter.module), follows,
-        None if user.prepare else axes.fed, adapter.kinds, len(own), adapter.difference,
-        replace(user.settings(), mark=mark_of(user.prepare, len(inputs))),
-        0 if inputs else axes.features, own.several, scale, user.sort != NOTHING,
-    )  # fmt: skip
-    model = KnownModule(record, lambda: (user, adapter))
-    splits = {name: data.of_batches(model, some) for name, some in batches.items()}
+    scale = _with_error(own.scale, adapter, batches["valid"]) if sort == NUMBER else own.scale
+    record = ModuleRecord(
+        user.where,
+        modules.description(adapter.module),
+        follows,
+        None if user.prepare else axes.fed,
+        adapter.kinds,
+        len(own),
+        adapter.difference,
+        StoredOptions.of(user, len(inputs)),
+        features=0 if inputs else axes.features,
+        several=own.several,
+        scale=scale,
+        predicts=sort != NOTHING,
+    )
+    model = StoredModule(record, lambda: adapter)
+    of_texts = _of_texts(trace)
     dataset = Dataset(
-        model, splits, len(own), reads_labels=inputs == own.names, follows=follows,
-        answers={"output": record.answers(own.names), **answers}, of_texts=_of_texts(trace),
-    )  # fmt: skip
-    result = Study(user, model, dataset, own.names, inputs)
-    _warn_of_padding(result, telling)
+        model,
+        {name: data.of_batches(model, some) for name, some in batches.items()},
+        len(own),
+        reads_labels=inputs == own.names,
+        follows=follows,
+        answers={OUTPUT: record.answers(own.names), **answers},
+        of_texts=of_texts,
+    )
+    _warn_of_padding(model, telling)
     if model.predicts:
         _warn_if_worse_than_unigram(dataset)
-    return result
+    vocabulary = Vocabulary.of_user(own.names, (0,) * len(own), inputs)
+    return model, dataset, replace(vocabulary, of_texts=of_texts)
+
+
+def counted(vocabulary: Vocabulary, dataset: Dataset) -> Vocabulary:
+    """The names with how often each label comes in training."""
+    labels = dataset.answers[OUTPUT]
+    counts = dataset.counts(OUTPUT) if dataset.model.predicts else labels.no_counts()
+    rows = counts[1] if labels.several else counts
+    return replace(vocabulary, counts=tuple(rows.tolist()))
 
 
 @torch.no_grad()
@@ -118,7 +113,7 @@ def _with_error(scale: Scale | None, adapter: Adapter, valid: Sequence[Batch]) -
         codes = adapter.axes.in_time(batch.targets, trace).cpu()
         y = trace.prediction[..., 0].double().cpu().expand(codes.shape)
         there = codes >= 0
-        right = batch.tables["output"][codes[there]]
+        right = batch.tables[OUTPUT][codes[there]]
         squares += float((y[there] - right).square().sum())
         count += int(there.sum())
     spread = scale.edges[-1] - scale.edges[0]
@@ -130,18 +125,18 @@ def _of_texts(trace: Trace) -> bool:
     return trace.y is not None and len(trace.y) == 1 < len(next(reversed(trace.states.values())))
 
 
-def _warn_of_padding(study: Study, batch: Batch) -> None:
+def _warn_of_padding(model: StoredModule, batch: Batch) -> None:
     words = words_of(batch.inputs, batch.targets)
-    if words is None or study.padding is None:
+    if words is None or model.padding is None:
         return
-    model, trace = study.model, study.model.trace(batch[0])
+    trace = model.trace(batch.inputs)
     try:
         read, targets = (model.in_time(labels, lambda: trace) for labels in (words, batch.targets))
     except RnnlensError:  # fitting meets the same error and reports it
         return
-    if bool(((read == study.padding) & (targets >= 0)).any()):
+    if bool(((read == model.padding) & (targets >= 0)).any()):
         warnings.warn(
-            f"padding (number {study.padding}) has targets, so that its states are fitted and "
+            f"padding (number {model.padding}) has targets, so that its states are fitted and "
             "measured too; give it negative targets",
             RnnlensWarning,
             stacklevel=2,
@@ -155,7 +150,7 @@ def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
     This catches mistakes in reading a module that nothing else shows: most likely targets lie in
     another order than predictions, or else the module is not trained.
     """
-    stream = dataset.stream("train", "output", kinds=(PREDICTION,))
+    stream = dataset.stream("train", OUTPUT, kinds=(PREDICTION,))
     answers = stream.answers
     try:
         prior = answers.prior(stream.frequencies())

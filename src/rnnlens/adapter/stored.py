@@ -1,0 +1,380 @@
+"""A user's module with its record, which a run stores and opens before any code is imported."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import RLock
+from typing import Annotated, Any
+
+import torch
+from annotated_types import Ge, Le, Len, MaxLen, Predicate
+from torch import Tensor
+
+from rnnlens.adapter import modules
+from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.axes.axes import MOST_FEATURES
+from rnnlens.adapter.batches import (
+    LABEL,
+    LABELS,
+    NOTHING,
+    NUMBER,
+    OUTPUT,
+    Batch,
+    check_batches,
+    check_forms,
+    most_telling,
+    sets_of,
+)
+from rnnlens.adapter.structure import anatomy_of
+from rnnlens.adapter.user_model import UserModel, user_model, user_model_at
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import Count, Name, Sha, Strict
+from rnnlens.base.tensors import digest
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.labels.sets import MOST_LABELS, LabelSet, Scale
+from rnnlens.model import numbers
+from rnnlens.model.cell import States
+from rnnlens.model.kinds import MOST_KINDS, Kind
+from rnnlens.model.text import Example, Splitting, TextSide, text_states
+from rnnlens.model.traceable import Anatomy, Readout, RecurrentLayer, StateEdit, Trace, Traceable
+
+_Factory = Annotated[str, Predicate(re.compile(r"([\w.]+:[\w.]+)?").fullmatch)]
+_Sha = Annotated[str, Predicate(re.compile("([0-9a-f]{64})?").fullmatch)]
+
+
+@dataclass(frozen=True)
+class StoredOptions(Strict):
+    """The options of a `UserModel` that a file can hold, and the names of those it cannot."""
+
+    kinds: Annotated[tuple[Name, ...], MaxLen(MOST_KINDS)] = ()
+    exclude: Annotated[tuple[Name, ...], MaxLen(MOST_KINDS)] = ()
+    batch_first: bool | None = None
+    #: The names of the functions that were given.
+    functions: Annotated[tuple[Name, ...], MaxLen(100)] = ()
+    #: What `prepare` puts in front of a text, in place of its last word.
+    mark: Count | None = None
+
+    @classmethod
+    def of(cls, user: UserModel, word_count: int) -> "StoredOptions":
+        """The options of a module that reads so many words."""
+        functions = tuple(name for name in user.functions if name != "batches")
+        kinds, exclude = tuple(user.kinds), tuple(user.exclude)
+        return cls(kinds, exclude, user.batch_first, functions, user.mark(word_count))
+
+    def completed(self, user: UserModel, label_count: int) -> UserModel:
+        """A module with these options where it has none; functions have to be given again."""
+        missing = [name for name in self.functions if name not in user.functions]
+        if missing:
+            again = ", ".join(f"{name}=..." for name in missing)
+            raise RnnlensError(
+                f"the probes were fitted with {', '.join(f'{name}=' for name in missing)}, which a "
+                f"run cannot hold; give model=rnnlens.UserModel(module, {again}) with the same"
+            )
+        return replace(
+            user,
+            labels=tuple(map(str, range(label_count))) if user.labels is None else user.labels,
+            kinds=user.kinds or self.kinds,
+            exclude=user.exclude or self.exclude,
+            batch_first=self.batch_first if user.batch_first is None else user.batch_first,
+        )
+
+
+@dataclass(frozen=True)
+class ModuleRecord(Strict):
+    """All that is known of a user's module without its code; as a file, a run's model.json."""
+
+    factory: _Factory  # package.module:factory, which gives the module; may be empty
+    description: Name  # such as LSTM 300 × 2
+    follows: bool  # whether its labels are the words that follow
+    #: The shape of one text's numbers, -1 along the words; None: the code prepares them.
+    fed: Annotated[tuple[int, ...], Len(1, 8)] | None
+    kinds: Annotated[tuple[Kind, ...], Len(1, MOST_KINDS)]
+    labels: Annotated[int, Ge(1), Le(MOST_LABELS)]
+    difference: Annotated[float, Ge(0)]  # the largest between recomputed and real outputs
+    settings: StoredOptions = field(default_factory=StoredOptions)  # how it is read
+    #: Numbers that it reads at each timestep; 0: words.
+    features: Annotated[int, Ge(0), Le(MOST_FEATURES)] = 0
+    several: bool = False  # whether its labels hold or not each by itself
+    scale: Scale | None = None  # of the numbers that it predicts; its labels are the bins
+    predicts: bool = True  # whether its labels are what it predicts itself
+    sha256: _Sha = ""  # of model.safetensors; empty until the module is saved
+    vocabulary: Sha | None = None  # of vocabulary.json; older versions did not keep it
+
+    @property
+    def sort(self) -> str:
+        """What it predicts."""
+        if not self.predicts:
+            return NOTHING
+        return NUMBER if self.scale else LABELS if self.several else LABEL
+
+    def answers(self, names: Sequence[str]) -> LabelSet:
+        """Its labels, by their names."""
+        return LabelSet(tuple(names), self.several, self.scale)
+
+    def __post_init__(self) -> None:
+        ids = [kind.id for kind in self.kinds]
+        if len(set(ids)) != len(ids):
+            raise ValueError("two kinds have the same id")
+        if not all(kind.is_sound for kind in self.kinds):
+            raise ValueError("a kind is not such as a module has")
+        earlier = {edge.kind for kind in self.kinds for edge in kind.sources if edge.back > 0}
+        if not earlier <= set(ids):
+            raise ValueError("a kind is computed from one that there is not")
+        fed = self.fed or (-1,)
+        if self.features and len(fed) == 3 and fed[2] == self.features:
+            fed = fed[:2]
+        if sorted(fed) != [-1] + [1] * (len(fed) - 1):
+            raise ValueError("a text's numbers lie along one axis")
+        if self.scale and len(self.scale.middles) != self.labels:
+            raise ValueError("there are not as many bins as labels")
+        if self.scale and self.predicts and not self.scale.error:
+            raise ValueError("how far its numbers are off is not said")
+        object.__setattr__(self, "kinds", tuple(kind.completed() for kind in self.kinds))
+
+
+class StoredModule(Traceable):
+    """A user's module by its record; the module itself is made when it is first needed."""
+
+    def __init__(self, record: ModuleRecord, make: Callable[[], Adapter]) -> None:
+        self.record, self._make = record, make
+        self._adapter: Adapter | None = None
+        self._fingerprint = ""
+        self._lock = RLock()  # two traces at once would record each other's calls
+
+    @property
+    def adapter(self) -> Adapter:
+        """The module with every kind readable."""
+        with self._lock:
+            if self._adapter is None:
+                with torch.inference_mode(False):  # else its weights could not be differentiated by
+                    self._adapter = self._make()
+                self._fingerprint = modules.fingerprint(self._adapter.module)
+            return self._adapter
+
+    @property
+    def user(self) -> UserModel:
+        """The module as its user gives it."""
+        return self.adapter.user
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return self.record.kinds
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def device(self) -> torch.device:
+        return self.adapter.device
+
+    @property
+    def code(self) -> str:
+        return self.record.factory
+
+    @property
+    def description(self) -> str:
+        return self.record.description
+
+    @property
+    def difference(self) -> float | None:
+        return self.record.difference
+
+    @property
+    def padding(self) -> int | None:
+        """The number of padding in the module's embedding; None where it has none."""
+        embedding = modules.embedding(self.adapter.module)
+        return None if embedding is None else embedding.padding_idx
+
+    def classifier(self) -> Readout | None:
+        return None if self.record.scale else self.start()
+
+    def start(self) -> Readout | None:
+        with self._lock:
+            readout = self.adapter.classifier()
+        known = {kind.id for kind in self.kinds}  # a module may have more kinds than its record
+        return readout if readout and readout.kind in known else None
+
+    @property
+    def recurrence(self) -> tuple[RecurrentLayer, ...]:
+        return self.adapter.recurrence
+
+    def anatomy(self) -> Anatomy:
+        readout = self.start() if self.predicts else None
+        if self.predicts and readout is None:
+            raise RnnlensError("its prediction is no linear map of one of its states")
+        words = not self.record.features
+        with self._lock:
+            adapter = self.adapter
+            return anatomy_of(adapter.module, self.kinds, adapter.recurrence, readout, words)
+
+    @property
+    def predicts(self) -> bool:  # type: ignore[override]
+        return self.record.predicts
+
+    def predict(self, y: Tensor) -> Tensor:
+        return self.record.scale.logits(y) if self.record.scale else y.contiguous()
+
+    def trace(
+        self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
+    ) -> Trace:
+        with self._lock:
+            trace = self.adapter.trace(batch, start, edits)
+        if missing := [kind.id for kind in self.kinds if kind.id not in trace.states]:
+            raise RnnlensError(
+                f"the module has no kind {missing[0]}, which the probes were fitted to; read it as "
+                "it was read then: kinds=, or the code of that time"
+            )
+        return replace(trace, predict=self.predict)
+
+    def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
+        return self.adapter.in_time(labels, trace)
+
+    def batches(
+        self, user_batches: Sequence[Any], others: Mapping[str, LabelSet] | None = None
+    ) -> list[Batch]:
+        others = others or {}
+        counts = {name: len(one) for name, one in others.items() if one.several}
+        counts[OUTPUT] = self.record.labels
+        batches = check_batches(user_batches, "batches", self.user.ignore_index, counts)
+        if batches[0].sort != self.record.sort:
+            raise RnnlensError(
+                f"the targets of these batches are for a module that predicts {batches[0].sort}, "
+                f"and the probes were fitted to one that predicts {self.record.sort}; give targets "
+                "as for fit"
+            )
+        check_forms(batches, {name: _form(one) for name, one in others.items()}, "these batches")
+        with self._lock:
+            self.adapter.align(*most_telling(batches))
+        return batches
+
+    def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
+        return self.adapter.words(inputs, targets)
+
+    def count(self, inputs: Any, targets: Tensor) -> int:
+        return self.adapter.count(inputs, targets)
+
+    def check(self) -> None:
+        adapter = self._adapter
+        if adapter is not None and modules.fingerprint(adapter.module) != self._fingerprint:
+            raise RnnlensError(
+                "the module has changed since its probes were fitted, so that these no longer say "
+                "what it does; fit anew"
+            )
+
+    def on(self, device: torch.device) -> "StoredModule":
+        """The module, moved to a device."""
+        self.user.module.to(device)
+        return self
+
+    @property
+    def label_count(self) -> int:
+        """How many labels the module predicts."""
+        return self.record.labels
+
+    def found_at(
+        self, where: str, vocabulary: Vocabulary, examples: Sequence[Example]
+    ) -> "StoredModule":
+        record, weights = replace(self.record, factory=where), self.user.weights()
+        adapter = restored(record, where, weights, (vocabulary, examples), where)
+        return StoredModule(record, lambda: adapter)
+
+    def text(self, vocabulary: Vocabulary) -> TextSide:
+        """How a text is given to the module."""
+        record = self.record
+        rule: Splitting | None = "numbers" if record.features else "blanks"
+        if "words" in record.settings.functions:
+            rule = None
+
+        def split(text: str) -> Any:
+            with self._lock:
+                if rule == "numbers":
+                    return numbers.split(text, record.features)
+                return self.user.words(text)
+
+        return TextSide(
+            vocabulary, split, self._prepared, record.follows, mark=record.settings.mark,
+            answers=record.answers(vocabulary.labels), features=record.features, splitting=rule,
+        )  # fmt: skip
+
+    def reads_texts(self, vocabulary: Vocabulary) -> bool:
+        """Whether a text can be made into a batch: its words have names, and how they are fed is
+        known.
+        """
+        record = self.record
+        return bool((vocabulary.inputs or record.features) and (record.fed or self.user.prepare))
+
+    def _prepared(self, ids: Sequence[int]) -> Any:
+        """The numbers of a text's words as the module is fed them."""
+        features = self.record.features
+        read: list[Any] = list(ids)
+        if features:
+            rows = [numbers.decode(number, features) for number in ids]
+            read = [row[0] for row in rows] if features == 1 else rows
+        if self.user.prepare:
+            batch = self.user.prepare(read)
+            if batch is None:
+                raise RnnlensError("prepare= gave nothing; return what the module is fed")
+            return batch
+        if self.record.fed is None:
+            raise RnnlensError(
+                "how a text is fed to the module is not known; give prepare= a function from the "
+                "numbers of its words to what the module takes"
+            )
+        dtype = modules.dtype(self.user.module) if features else None
+        return torch.tensor(read, dtype=dtype, device=self.device).reshape(self.record.fed)
+
+
+def restored(
+    record: ModuleRecord,
+    model: Any,
+    weights: Mapping[str, Tensor],
+    texts: tuple[Vocabulary, Sequence[Example]],
+    what: str,
+) -> Adapter:
+    """The user's module that a record is of: `model`, or what it names as package.module:factory.
+
+    A module must have the record's weights; one that a factory gives is given the `weights`. It
+    must read the `texts` as when probes were fitted; `what` names it in messages.
+    """
+    if isinstance(model, str):
+        user = user_model_at(model)
+        if digest(user.weights()) != record.sha256:
+            user = user.with_weights(weights)
+    else:
+        user = record.settings.completed(user_model(model, "model="), record.labels)
+        # The user still works with this very module: nothing is put into it.
+        if digest(user.weights()) != record.sha256:
+            raise RnnlensError(
+                "the module given is not the one of this run: its weights differ; load the weights "
+                "of that time into it, or fit anew"
+            )
+    adapter = Adapter(user, sort=record.sort)
+    _check_reading(StoredModule(record, lambda: adapter), *texts, what)
+    return adapter
+
+
+def _check_reading(
+    model: StoredModule, vocabulary: Vocabulary, examples: Sequence[Example], what: str
+) -> None:
+    """Refuse a module that does not read as the one that probes were fitted to."""
+    text = model.text(vocabulary)
+    for example in examples:
+        words, states = text.words(example.text), text_states(model, text, example.ids)
+        wrong = [kind for kind, v in example.states.items() if not _close(v, states[kind])]
+        if words != example.words or wrong:
+            how = f"its {wrong[0]} differs" if wrong else f"it takes {words} for its words"
+            raise RnnlensError(
+                f"{what} gives a module that reads {example.text!r} otherwise than the one that "
+                f"was fitted: {how}; give that module, or fit anew"
+            )
+
+
+def _form(answers: LabelSet) -> str:
+    """What targets are that have these answers."""
+    return "numbers" if answers.scale else sets_of(len(answers)) if answers.several else LABELS
+
+
+def _close(a: Tensor, b: Tensor) -> bool:
+    """Whether states are the same but for rounding, also of another device or half precision."""
+    return a.shape == b.shape and bool(torch.allclose(a, b, rtol=3e-2, atol=3e-3))

@@ -37,12 +37,12 @@ from rnnlens.lens.open import opened
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.distributed import Processes, pick_device
 from rnnlens.run.folder import BUNDLED, run_at
-from rnnlens.search.build import Builder, Subject
-from rnnlens.search.find import found
-from rnnlens.search.index import Index
+from rnnlens.search.build import Builder, Plan
+from rnnlens.search.corpus_pass import ALL, PART_WORDS, Text, Texts, traced
+from rnnlens.search.find import find
 from rnnlens.search.layout import Manifest, Part
-from rnnlens.search.nearest import Kept
-from rnnlens.search.reading import ALL, PART_WORDS, Text, Texts, chunks, states_of
+from rnnlens.search.similar import StoredStates
+from rnnlens.search.store import Index
 
 QUESTIONS = {
     "labels and groups": (0.2, "l2 expects verb > .4 and y expects noun and word = that"),
@@ -72,9 +72,9 @@ def plain(lens: Lens, texts: list[Text], device: torch.device, at_once: int) -> 
     assert lens.probes
     probes = lens.probes.to(device)
     begin = time.perf_counter()
-    for chosen in chunks(texts, 4096):
-        sentences = [texts[k].ids for k in chosen]
-        states = states_of(lens.model, lens.session.text, sentences, device)
+    sentences = [text.ids for text in texts]
+    for some in traced(lens.model, lens.session.text, sentences, device, words=4096):
+        states = some.states
         for k in range(0, len(states[PREDICTION]), at_once):
             for kind in probes.kinds:
                 probes.logits(kind, states[kind][k : k + at_once]).log_softmax(-1)
@@ -86,9 +86,7 @@ def plain(lens: Lens, texts: list[Text], device: torch.device, at_once: int) -> 
 
 def build(lens: Lens, texts: Texts, device: torch.device, folder: Path) -> tuple[float, Manifest]:
     """Seconds that an index takes, and its manifest."""
-    assert lens.run
-    subject = Subject(lens.run, lens.model, lens.session.text, lens.probes, lens.palettes, "output")
-    builder = Builder(folder, subject, texts, Processes())
+    builder = Builder(folder, Plan(lens, "output"), texts, Processes())
     begin = time.perf_counter()
     builder.begin(anew=True)
     builder.make(device)
@@ -179,16 +177,16 @@ def measure_answers(lens: Lens, args: argparse.Namespace) -> None:
         index = Index.of(lens.run, Path(folder))
         print(f"{index.manifest.rows:,} words")
         for name, (wanted, question) in QUESTIONS.items():
-            seconds = best(lambda question=question: found(index, question, 100).table)  # type: ignore[misc]
+            seconds = best(lambda question=question: find(index, question, 100).table)  # type: ignore[misc]
             print(f"{name:<20}{seconds * 1000:6.0f} ms, wanted {wanted * 1000:.0f}")
         index.close()
     if own.contents.state_kinds:
         kind = own.contents.state_kinds[0]
         state = lens("the man who said that")[kind][4]
         seconds = best(lambda: state.similar(10, index=args.index))
-        kept = Kept(own, kind, len(state.vector()))
-        kept.parts *= args.copies
-        scan = best(lambda: kept.cosine(torch.from_numpy(state.vector())))
+        stored = StoredStates(own, kind, len(state.vector()))
+        stored.parts *= args.copies
+        scan = best(lambda: stored.cosine(torch.from_numpy(state.vector())))
         print(f"{'nearest states':<20}{seconds * 1000:6.0f} ms for {own.manifest.rows:,} words; "
               f"the scan of all takes {scan * 1000:.0f} ms, wanted {SIMILAR * 1000:.0f}"
         )  # fmt: skip

@@ -35,8 +35,7 @@ LAYERS = [
 KNOWN: frozenset[str] = frozenset(
     """ask.comparison imports rnnlens.lens.state
 ask.comparison imports rnnlens.page.notebook
-ask.comparison imports rnnlens.page.saved_page
-reading.parts imports rnnlens.search.place""".splitlines()
+ask.comparison imports rnnlens.page.saved_page""".splitlines()
 )
 FACES = ("__init__", "__main__")  # what users meet; they import when they are asked
 

@@ -22,7 +22,7 @@ from rnnlens.model.network import NetworkConfig
 from rnnlens.model.text import text_states
 from rnnlens.model.train.training import TrainingConfig
 from rnnlens.run.folder import Run
-from rnnlens.search.reading import states_of
+from rnnlens.search.corpus_pass import traced
 
 TINY = "--width 6 --layers 1 --batch 16 --epochs 2 --min-count 1 --device cpu".split()
 GOOD, BAD = "good fine great".split(), "bad poor dull".split()
@@ -173,10 +173,10 @@ def test_a_tagger_is_measured_on_batches_whatever_their_padding(tagger):
 def test_sentences_of_a_corpus_are_searched_side_by_side_as_alone(tagger):
     session = rnnlens.load(tagger).session
     model, side = session.model, session.text
-    some = [side.vocabulary.encode(text.split()) for text in ("the old dog sees", "she")]
-    together = states_of(model, side, some, torch.device("cpu"))
+    some = [side.vocabulary.encode(text.split()) for text in ("she", "the old dog sees")]
+    (together,) = traced(model, side, some, torch.device("cpu"))
     alone = [text_states(model, side, ids) for ids in some]
-    for kind, states in together.items():
+    for kind, states in together.states.items():
         torch.testing.assert_close(
             states, torch.cat([one[kind] for one in alone]), rtol=0, atol=1e-5
         )

@@ -1,7 +1,8 @@
 import pytest
+import torch
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.probe.semantics import offset, parse
+from rnnlens.probe.semantics import NONE, labels_at, offset, parse
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,10 @@ def test_what_is_no_semantic_is_named(text):
 
 def test_a_semantic_asked_for_twice_is_one():
     assert parse("output, input,output") == ("output", "input")
+
+
+def test_labels_before_the_first_and_after_the_last_are_none():
+    labels = torch.tensor([[4, 7], [5, 8], [6, 9]])
+    assert labels_at(labels, torch.tensor([-1, 0, 2, 3])).tolist() == [
+        [NONE, NONE], [4, 7], [6, 9], [NONE, NONE]]  # fmt: skip
+    assert labels_at(labels[:0, 0], torch.tensor([0, 1])).tolist() == [NONE, NONE]

@@ -12,8 +12,9 @@ from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.lens.open import opened
 from rnnlens.model.train.distributed import Processes
 from rnnlens.run.folder import Run
-from rnnlens.search.build import Builder, Subject
-from rnnlens.search.reading import ALL, Texts
+from rnnlens.search.build import Builder, Plan
+from rnnlens.search.corpus_pass import ALL, Texts
+from rnnlens.search.find import CorpusPage
 
 CPU = torch.device("cpu")
 PART = 60  # words of a part
@@ -46,12 +47,10 @@ def builder_of(
     lens, path: Path, states: str = "", part_words: int = PART, semantic: str = ""
 ) -> Builder:
     semantic = semantic or (lens.semantics or ("output",))[0]
-    subject = Subject(
-        lens.run, lens.model, lens.session.text, lens.probes, lens.palettes, semantic, states
-    )
-    subject.check()
+    plan = Plan(lens, semantic, states)
+    plan.check()
     texts = texts_of(lens, path, part_words)
-    return Builder(lens.run.path / "index", subject, texts, Processes())
+    return Builder(lens.run.path / "index", plan, texts, Processes())
 
 
 def build(lens, path: Path, states: str = "", part_words: int = PART, semantic: str = "") -> None:
@@ -81,3 +80,22 @@ def grids(indexed, corpus_file):
     """The grid of every sentence, in the order of the index."""
     texts = texts_of(indexed, corpus_file)
     return [indexed(t.text) for n in range(texts.part_count) for t in texts.part(n)]
+
+
+@pytest.fixture(scope="session")
+def page(indexed):
+    """The corpus page of that lens."""
+    return CorpusPage(indexed)
+
+
+@pytest.fixture
+def fresh(indexed):
+    """A lens of the same run, with an index of its own that holds no pictures and states yet."""
+    return opened(indexed.run)
+
+
+def total(page: CorpusPage, question: str) -> int:
+    """How many words a question is about, which must be one."""
+    found = page.find(question, 0, 1)
+    assert found.wrong is None, (question, found.wrong)
+    return found.total

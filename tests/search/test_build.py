@@ -20,12 +20,11 @@ from rnnlens.lens.open import opened
 from rnnlens.model.train.distributed import Processes
 from rnnlens.reading.encoding import encode
 from rnnlens.run.folder import Run
-from rnnlens.search import part as part_module
-from rnnlens.search.build import Builder
-from rnnlens.search.index import Index
+from rnnlens.search import build as build_module
+from rnnlens.search.build import Builder, rounded
 from rnnlens.search.layout import TOP
-from rnnlens.search.measures import Measuring, encode_there
-from rnnlens.search.rounding import rounded
+from rnnlens.search.predictions import Predictor, encode_on_device
+from rnnlens.search.store import Index
 
 
 def rows_of(index):
@@ -148,11 +147,11 @@ def test_a_module_of_a_user_that_reads_both_ways(tmp_path):
 def test_the_rule_for_a_gpu_is_the_rule_of_the_grid(formula):
     """Run here on the CPU; both must name the same labels, groups and ranks."""
     palette = next(iter(formula.palettes.values()))
-    measuring = Measuring(formula.model, formula.probes, "output", palette, (), CPU)
+    predictor = Predictor(formula.model, formula.probes, "output", palette, (), CPU)
     logits = torch.randn(50, len(formula.labels), generator=torch.Generator().manual_seed(0)) * 3
     wanted = np.arange(50) % (len(formula.labels) + 1) - 1
     one = encode(logits, palette, wanted, TOP)
-    other = encode_there(logits, logits.softmax(1), measuring, wanted)
+    other = encode_on_device(logits, logits.softmax(1), predictor, wanted)
     for name in one.__dataclass_fields__:
         assert np.allclose(getattr(one, name), getattr(other, name), atol=2e-5), name
 
@@ -180,10 +179,10 @@ def test_a_killed_build_goes_on_and_ends_the_same(tmp_path, corpus_file, monkeyp
             raise Killed
         wrote(path, data)
 
-    monkeypatch.setattr(part_module, "write_bytes", failing)
+    monkeypatch.setattr(build_module, "write_bytes", failing)
     with pytest.raises(Killed):
         builder.make(CPU)
-    monkeypatch.setattr(part_module, "write_bytes", wrote)
+    monkeypatch.setattr(build_module, "write_bytes", wrote)
     with pytest.raises(RnnlensError, match="is not finished; give the same rnnlens index command"):
         Index.of(lens.run)
     with pytest.raises(RnnlensError, match=r"part 2 of the index in .* is missing"):
@@ -211,7 +210,7 @@ def test_several_processes_write_the_parts_among_them(tmp_path, corpus_file, ind
     assert first.begin(anew=False)
     for rank in (1, 0):
         process = Processes(rank, 2)
-        Builder(first.folder, first.subject, first.texts, process).make(CPU)
+        Builder(first.folder, first.plan, first.texts, process).make(CPU)
         made = {path.name for path in first.folder.glob("part-*.parquet")}
         assert all(rank == 0 or int(name[5:10]) % 2 == rank for name in made)
     manifest = first.finish()

@@ -6,7 +6,6 @@ import pytest
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.charts import write_disagreement
 from rnnlens.draw.sentences import sentence_page, sentence_table
-from rnnlens.page.address import link
 from rnnlens.search.disagreement import End, disagreement
 
 SENTENCES = [
@@ -79,11 +78,9 @@ def test_a_table_a_page_and_a_figure(found, formula, tmp_path):
     assert (tmp_path / "where.svg").stat().st_size > 1000
     row = top[0].step + 1
     text = "+".join(top[0].words)
-    assert link(found, top[0]) == (
-        f"#run=formula&beside=gru&text={text}&kinds=h2,y&at=h2:{2 * row}"
-    )
+    assert found.link(top[0]) == (f"#run=formula&beside=gru&text={text}&kinds=h2,y&at=h2:{2 * row}")
     kinds = disagreement(End(formula, "l2"), End(formula, "s2"), [["``", "the"]], "input")
-    assert link(kinds, kinds.top(1)[0]) == (
+    assert kinds.link(kinds.top(1)[0]) == (
         f"#run=formula&text=%60%60+the&semantic=input&pin=l2:{1 + kinds.top(1)[0].step}"
         f"&pin=s2:{1 + kinds.top(1)[0].step}&at=s2:{1 + kinds.top(1)[0].step}"
     )

@@ -1,18 +1,28 @@
 """Answers as people and programs get them."""
 
 import csv
+import io
 import json
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from tests.fixtures import formula_run
+from tests.search.conftest import build, corpus_text, total
+from tests.search.test_similar import TEXT
 
 import rnnlens
 from rnnlens.base.errors import RnnlensError
 from rnnlens.lens.open import opened
+from rnnlens.reading.links import link
 from rnnlens.run.folder import Run
-from rnnlens.search.find import link_to
+from rnnlens.search import find as find_module
+from rnnlens.search import store
+from rnnlens.search.build import clear
+from rnnlens.search.find import CorpusPage
+from rnnlens.search.language import as_group
+from rnnlens.search.similar import WAYS, similar
+from rnnlens.search.store import Deadline, Index
 
 QUESTION = 'word = "dog" and l2 entropy > 1'
 
@@ -26,20 +36,12 @@ def test_an_answer_has_the_sentence_and_what_the_kinds_say(indexed, grids):
         assert hit.word == "dog"
         assert f"[{hit.word}]" in hit.marked()
         drawn = grid.json["rows"][hit.position][grid.kinds.index("l2")]
-        assert hit.says["l2"].group == drawn["group"]
-        assert hit.says["l2"].label == drawn["top"][0][0]
+        assert hit["l2"].group == drawn["group"]
+        assert hit["l2"].label == drawn["top"][0][0]
         assert hit.text == grid.text
-        assert hit.link == link_to(grid.text, hit.position, "l2")
+        assert hit.link == link(grid.text, "l2", hit.position)
         assert repr(hit) == f"<{hit.marked()}>"
     assert repr(answer).startswith(f"<{answer.total:,} of {answer.words:,} words (")
-
-
-def test_links_are_written_as_the_page_writes_them():
-    assert link_to("a b", 1, "h1<") == "#text=a+b&at=h1%3C:2"
-    assert link_to("50% & + = #é", 0, "a,b", "my run") == (
-        "#run=my+run&text=50%25+%26+%2B+%3D+%23%C3%A9&at=a%2Cb:1"
-    )
-    assert link_to("a", 0, semantic="output+1") == "#text=a&semantic=output%2B1&at=y:1"
 
 
 def test_tables_are_written_as_they_are(indexed, tmp_path):
@@ -70,10 +72,6 @@ def test_a_lens_that_was_not_saved_has_no_index(indexed):
 
 
 def test_an_index_made_anew_is_seen(tmp_path, corpus_file):
-    from tests.search.conftest import build, corpus_text
-
-    from rnnlens.search.build import clear
-
     lens: Any = opened(Run(formula_run(tmp_path / "run")))
     build(lens, corpus_file)
     before = lens.find("count").total
@@ -85,8 +83,6 @@ def test_an_index_made_anew_is_seen(tmp_path, corpus_file):
 
 
 def test_a_sentence_with_braces_opens_as_itself(tmp_path):
-    from tests.search.conftest import build
-
     lens: Any = opened(Run(formula_run(tmp_path / "run")))
     corpus = tmp_path / "braces.txt"
     corpus.write_text("the dog {sees|see} a bird\nshe } said\n")
@@ -95,10 +91,159 @@ def test_a_sentence_with_braces_opens_as_itself(tmp_path):
     assert [hit.word for hit in hits] == ["{", "said"]
     for hit in hits:
         assert lens(hit.text).words == list(hit.words)
-        assert hit.link == link_to(hit.text, 2, "y")
+        assert hit.link == link(hit.text, "y", 2)
     assert "text=she+%5C%7D+said" in hits[1].link
 
 
 def test_the_bundled_lens_says_that_it_has_no_index():
     with pytest.raises(RnnlensError, match="has no index; make one"):
         rnnlens.load("english-news").find("count")
+
+
+def test_examples_can_all_be_asked(page):
+    about = page.about()
+    assert len(about.examples) >= 8
+    assert any("count by tag" in example.question for example in about.examples)
+    for example in about.examples:
+        assert page.find(example.question, 0, 3).wrong is None
+    assert about.words == page.find("", 0, 1).total
+
+
+def test_answers_come_a_few_at_a_time_with_strips_as_grids_draw_them(page, indexed, grids):
+    question = "l2 entropy > 1 sort by surprisal desc"
+    every = page.find(question, 0, 300)
+    assert every.total == len(every.hits) > 12
+    assert not every.more
+    some = [page.find(question, first, 5) for first in (0, 5, 10)]
+    assert sum((part.hits for part in some), ()) == every.hits[:15]
+    assert all(part.more and part.total == every.total for part in some)
+    assert page.find(question, 1000, 5).hits == ()
+    for hit in every.hits[:20]:
+        grid = grids[hit.sentence]
+        row = dict(zip(grid.kinds, grid.json["rows"][hit.position], strict=True))
+        strip = dict(zip(page.about().kinds, hit.strip, strict=True))
+        for kind, (group, share, colour) in strip.items():
+            assert group == row[kind]["group"]
+            assert share == pytest.approx(row[kind]["share"], abs=1 / 256)
+            far = [abs(int(colour[k : k + 2], 16) - int(row[kind]["colour"][k : k + 2], 16))
+                   for k in (1, 3, 5)]  # fmt: skip
+            assert max(far) <= 2  # shares are rounded
+        assert [said.kind for said in hit.says] == ["l2"]
+        assert hit.link.startswith(f"#run={indexed.name}&text=")
+
+
+def test_a_limit_of_the_question_is_kept(page):
+    found = page.find("limit 7", 0, 5)
+    assert (len(found.hits), found.more) == (5, True)
+    rest = page.find("limit 7", 5, 5)
+    assert (len(rest.hits), rest.more) == (2, False)
+
+
+def test_counts_lead_to_their_words(page):
+    for question in ("count by tag", "l2 disagrees with s2 or y entropy > 3 count by tag, y",
+                     "y rank > 2 count by position", "count by y label, word"):  # fmt: skip
+        found = page.find(question, 0, 6)
+        lines = found.counts.lines
+        assert found.hits == ()
+        assert found.total >= sum(line.count for line in lines)
+        assert found.total == total(page, question.partition(" count by")[0]
+                                       if not question.startswith("count") else "")  # fmt: skip
+        for line in filter(lambda line: line.question, lines):
+            assert total(page, line.question) == line.count
+            assert line.share == pytest.approx(line.count / line.words)
+    assert any(line.question for line in lines)
+
+
+def test_groups_of_any_name_can_be_asked_for(tmp_path, corpus_file):
+    run = Run(formula_run(tmp_path / "run", semantics="output"))
+    odd = {
+        "NOUN": "a, b `c`",
+        "VERB": 'say "so" and or',
+        "DET": "group",
+        "PRON": "1 x",
+        "ADJ": "l2",
+    }
+    plain = json.dumps(run.colours())
+    for name, other in odd.items():
+        plain = plain.replace(f'"{name}"', json.dumps(other))
+    run.write_colours(json.loads(plain))
+    lens: Any = opened(run)
+    build(lens, corpus_file)
+    page: Any = CorpusPage(lens)
+    seen = set()
+    for question in ("count by l2", "word = dog or word = dogs count by y, h1"):
+        for line in page.find(question, 0, 100).counts.lines:
+            seen |= {*line.keys}
+            assert total(page, line.question) == line.count
+    assert "a, b `c`" in seen
+    assert {*odd.values()} & {*page.index.names.groups} >= {"a, b `c`", "l2"}
+    for group in page.index.names.groups:
+        assert page.find(f"y expects {as_group(group)}", 0, 1).wrong is None
+    wrong = page.find('y expects group "NOUN"', 0, 1).wrong
+    assert "there is no such group" in wrong.error
+
+
+def test_what_is_wrong_is_said_with_its_place(page):
+    wrong = page.find("l2 expcts verb", 0, 5).wrong
+    assert wrong.place == 3
+    assert "did you mean expects?" in wrong.error
+    with pytest.raises(RnnlensError, match="did you mean expects"):
+        page.table("l2 expcts verb")
+
+
+def test_tables_are_saved_whole(page):
+    table = page.table("word = dog")
+    rows = list(csv.DictReader(io.StringIO(table.csv)))
+    assert len(rows) == table.rows == total(page, "word = dog")
+    assert {row["word"] for row in rows} == {"dog"}
+    assert not table.left_out
+
+
+def test_colours_of_other_groups_under_the_same_name_are_refused(tmp_path, corpus_file):
+    run = Run(formula_run(tmp_path / "run"))
+    colours = run.colours()
+    first = next(iter(colours["groupings"].values()))
+    run.write_colours({**colours, "groupings": {"own": first}})
+    build(opened(run), corpus_file)
+    assert CorpusPage(opened(run)).about().groups == first["colours"]
+    mine = tmp_path / "mine.json"
+    mine.write_text(json.dumps({"colours": {"OTHER": "#123456"}, "groups": {}}))
+    with pytest.raises(RnnlensError, match="the colours called own have other groups"):
+        CorpusPage(opened(run, mine))
+
+
+LATE = "took more than 0 seconds; ask for less"
+
+
+def test_questions_and_neighbours_are_given_up(page, monkeypatch):
+    monkeypatch.setattr(store, "SECONDS", 0.0)
+    for ask in (
+        lambda: page.find("y rank = 1", 0, 3),
+        lambda: page.table("count by word"),
+        *(lambda by=by: similar(page.lens, TEXT, None, "h2", 1, 3, by) for by in WAYS),
+    ):
+        with pytest.raises(RnnlensError, match=LATE):
+            ask()
+
+
+def test_one_deadline_for_all_that_an_answer_takes(page, monkeypatch):
+    seen, ask = [], Index.ask
+
+    def watched(self, sql, deadline=None):
+        seen.append(deadline)
+        return ask(self, sql, deadline)
+
+    monkeypatch.setattr(Index, "ask", watched)
+    page.find("y rank = 1", 0, 3)
+    assert len(seen) >= 3
+    assert len(set(map(id, seen))) == 1
+    assert isinstance(seen[0], Deadline)
+
+
+def test_a_table_that_is_just_full_leaves_nothing_out(page, monkeypatch):
+    count = page.find("", 0, 1).total
+    for most, rows, left_out in ((count, count, False), (count - 1, count - 1, True)):
+        monkeypatch.setattr(find_module, "MOST_ROWS", most)
+        table = page.table("")
+        assert (table.rows, table.left_out) == (rows, left_out)
+        assert len(table.csv.splitlines()) == rows + 1

@@ -14,10 +14,11 @@ from rnnlens.ask.divergence import jensen_shannon
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import sha256
 from rnnlens.lens.open import opened
+from rnnlens.reading.links import link
 from rnnlens.run.folder import Run
-from rnnlens.search.find import link_to
-from rnnlens.search.index import Index
-from rnnlens.search.nearest import Kept
+from rnnlens.search import similar as similar_module
+from rnnlens.search.similar import StoredStates, similar
+from rnnlens.search.store import Deadline, Index, index_of
 
 TEXT = "the old dogs see a bird"
 
@@ -62,7 +63,7 @@ def test_the_nearest_by_cosine_are_those_of_a_loop(indexed, grids, state, corpus
         assert (list(one.words), one.word) == (grid.words, grid.words[one.position])
         wanted = grid["y"][one.position].wanted
         assert one.next == (wanted and wanted[0])
-        assert one.link == link_to(grid.text, one.position, "l2")
+        assert one.link == link(grid.text, "l2", one.position)
 
 
 def test_the_nearest_by_divergence_are_those_of_a_loop(state, corpus):
@@ -130,12 +131,12 @@ def test_changed_states_are_refused(tmp_path, corpus_file):
         return replace(index, manifest=replace(index.manifest, parts=parts))
 
     index = refused("its SHA-256 is not the recorded one", l2=good + 1)
-    Kept(index, "l2", 4)
+    StoredStates(index, "l2", 4)
     sha = "SHA-256"
     for changed in ({"l2": good[:, :3]}, {"l2": good.float()}, {"l2/scale": good.float()}):
         plain = {name: tensor.contiguous() for name, tensor in changed.items()}
         with pytest.raises(RnnlensError, match="make it anew"):
-            Kept(refused(sha, **plain), "l2", 4)
+            StoredStates(refused(sha, **plain), "l2", 4)
 
 
 def test_a_lens_of_an_older_fit_refuses_an_index_of_a_newer(tmp_path, corpus_file):
@@ -161,6 +162,39 @@ def test_an_index_of_another_semantic(tmp_path, corpus_file):
         lens(TEXT)["l2"][0].similar(1, by="divergence")
     for by, semantic in (("cosine", "output"), ("divergence", "input")):
         (one,) = lens(TEXT, semantic)["l2"][0].similar(1, by=by)
-        assert one.link == link_to(one.text, one.position, "l2", semantic="input")
+        assert one.link == link(one.text, "l2", one.position, semantic="input")
     hit = next(iter(lens.find("word = dog")))
     assert "&semantic=input&at=" in hit.link
+
+
+def test_states_like_one_of_a_text(indexed, grids):
+    text = grids[3].text
+    found = similar(indexed, text, None, "l2", 1, 4, "cosine")
+    nearest = found.near[0]
+    assert (nearest.sentence, nearest.position) == (3, 1)
+    assert nearest.distance == pytest.approx(0, abs=1e-3)
+    back = similar(indexed, text, None, "c2@-1", 1, 4, "divergence")
+    assert back.kind == "c2"
+    assert (back.near[0].sentence, back.near[0].position) == (3, 0)
+    with pytest.raises(RnnlensError, match="nothing is read into c2@-1 of the first row"):
+        similar(indexed, text, None, "c2@-1", 0, 4, "cosine")
+
+
+def test_the_clock_is_looked_at_between_blocks_of_states(indexed, fresh):
+    stack = indexed.probes.stacks["output"]
+    stored = StoredStates(index_of(fresh), "l2", stack.widths[stack.kinds.index("l2")])
+    p = torch.ones(len(indexed.labels)).softmax(0).double().numpy()
+    assert similar_module.by_divergence(stored, stack, p, 2)[0]  # what it reads first is read
+    with pytest.raises(RnnlensError, match="took more than 0 seconds; ask for less"):
+        similar_module.by_divergence(stored, stack, p, 2, Deadline(0))
+
+
+def test_the_states_of_a_few_kinds_are_held_in_few_bytes(indexed, fresh):
+    widths = dict(zip(*(getattr(indexed.probes.stacks["output"], n) for n in ("kinds", "widths")),
+                      strict=True))  # fmt: skip
+    for kind in ("l1", "l2", "h2", "l2"):
+        stored = similar_module._stored(index_of(fresh), kind, widths[kind])
+    assert list(similar_module._held[index_of(fresh)]) == ["h2", "l2"]
+    labels, shares = stored.tops()
+    assert (labels.dtype.itemsize, shares.dtype.itemsize) == (2, 4)
+    assert stored.tops()[0] is labels

@@ -1,5 +1,7 @@
-"""Tables for pandas, where it is installed."""
+"""Tables for other programs: as comma-separated values, and for pandas, where it is installed."""
 
+import csv
+import io
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,3 +20,12 @@ def data_frame(rows: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
             "to_pandas needs pandas; install it: pip install 'rnnlens[pandas]'"
         ) from error
     return pd.DataFrame(list(rows))
+
+
+def csv_text(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """A table with a comma between values and a line for each row, the names first."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return text.getvalue()

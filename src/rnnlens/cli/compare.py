@@ -10,6 +10,7 @@ from typing import Any
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import write_bytes
 from rnnlens.base.progress import Progress
+from rnnlens.base.tables import csv_text
 from rnnlens.cli.output import draw
 from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.cli.view import unique_names
@@ -19,7 +20,6 @@ from rnnlens.draw.charts import check_chart, write_disagreement
 from rnnlens.draw.sentences import sentence_page, sentence_table
 from rnnlens.lens.open import opened
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.page.address import link
 from rnnlens.run.folder import Run, run_at
 from rnnlens.search.disagreement import Disagreement, End, Sentence, disagreement
 
@@ -136,7 +136,7 @@ def _sentences(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 
 def _written(args: argparse.Namespace, found: Disagreement, top: Sequence[Sentence]) -> str:
     """The list as a file holds it."""
-    links = [f"http://127.0.0.1:{args.port}/{link(found, one)}" for one in top]
+    links = [f"http://127.0.0.1:{args.port}/{found.link(one)}" for one in top]
     if args.output.suffix == ".html":
         return sentence_page(
             found,
@@ -157,14 +157,7 @@ def _written(args: argparse.Namespace, found: Disagreement, top: Sequence[Senten
             json.dumps({"notes": found.notes, "sentences": rows}, indent=1, ensure_ascii=False)
             + "\n"
         )
-    return "".join(_csv(list(row)) for row in rows[:1]) + "".join(
-        _csv(row.values()) for row in rows
-    )
-
-
-def _csv(cells: Any) -> str:
-    """A line of a table with commas between."""
-    return ",".join('"' + str(cell).replace('"', '""') + '"' for cell in cells) + "\r\n"
+    return csv_text(rows[0] if rows else (), (row.values() for row in rows))
 
 
 def _view(runs: Sequence[Run]) -> str:

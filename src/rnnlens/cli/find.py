@@ -9,11 +9,10 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
 from rnnlens.draw.text import shown
 from rnnlens.run.folder import run_at
-from rnnlens.search.find import Found, Hit, found
-from rnnlens.search.grammar import GRAMMAR
-from rnnlens.search.index import Index
-from rnnlens.search.saving import as_json, as_lines, check_ending, save
-from rnnlens.search.tokens import QueryError
+from rnnlens.search.answers import Hit
+from rnnlens.search.find import Found, as_json, as_lines, check_ending, find, save
+from rnnlens.search.language import GRAMMAR, QueryError
+from rnnlens.search.store import Index
 
 _SHOWN = 20  # answers in the terminal, unless the question has a limit
 _HELP = (
@@ -70,7 +69,7 @@ def run_find(args: argparse.Namespace) -> int:
         _give(args, index.ask(args.sql, by_user=True))
         return 0
     try:
-        answer = found(index, args.question, None if args.output or args.json else _SHOWN)
+        answer = find(index, args.question, None if args.output or args.json else _SHOWN)
     except QueryError as error:
         if error.query:
             print(error.pointed(), file=sys.stderr)
@@ -105,8 +104,8 @@ def _sentences(answer: Found, address: str) -> str:
     for hit in answer:
         lines += ["", _place(hit), "  " + _marked(hit, bold=bold)]
         said = [
-            f"{kind} {said.group} {said.share:.2f} ({said.label} {said.probability:.0%})"
-            for kind, said in hit.says.items()
+            f"{said.kind} {said.group} {said.share:.2f} ({said.label} {said.probability:.0%})"
+            for said in hit.says
         ]
         if said:
             lines.append("  " + ", ".join(said))

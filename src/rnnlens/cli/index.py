@@ -18,11 +18,11 @@ from rnnlens.corpus.tokens import SPLITS, ReadingConfig
 from rnnlens.lens.open import opened
 from rnnlens.model.train.distributed import pick_device, processes
 from rnnlens.run.folder import Run, run_at
-from rnnlens.search.asking import first_question
-from rnnlens.search.build import Builder, Subject, check_ours
-from rnnlens.search.index import Index, is_bundled
-from rnnlens.search.reading import ALL, Texts
-from rnnlens.search.table import arrow
+from rnnlens.search.build import Builder, Plan, check_ours
+from rnnlens.search.corpus_pass import ALL, Texts
+from rnnlens.search.language import first_question
+from rnnlens.search.layout import arrow
+from rnnlens.search.store import Index
 
 _HELP = """\
 Write down what every state says after every word of a corpus, as Parquet files in RUN/index, which
@@ -79,7 +79,7 @@ def run_index(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     arrow()
     run: Run = args.path
-    if not args.output and is_bundled(run):
+    if not args.output and run.is_bundled:
         raise RnnlensError(
             "the bundled run stays as it is; give -o FOLDER, and ask it with: rnnlens find "
             f"{run.path.resolve().name} QUESTION --index FOLDER"
@@ -89,16 +89,15 @@ def run_index(args: argparse.Namespace) -> int:
     lens = opened(run)
     if args.device != "auto" or device.type == "cuda":
         lens.model.on(device)
-    subject = Subject(
-        run, lens.model, lens.session.text, lens.probes, lens.palettes,
-        args.semantic or (lens.semantics or ("output",))[0], args.states,
+    plan = Plan(
+        lens, args.semantic or (lens.semantics or ("output",))[0], args.states,
         tuple(filter(None, args.state_kinds.split(","))),
     )  # fmt: skip
-    subject.check()
-    texts = _texts(run, args, subject)
-    folder: Path = args.output or run.path / "index"
+    plan.check()
+    texts = _texts(run, args, plan)
+    folder = run.index_folder(args.output)
     with processes(device) as group, ExitStack() as lock:
-        builder = Builder(folder, subject, texts, group)
+        builder = Builder(folder, plan, texts, group)
         if group.first:
             if args.output:
                 lock.enter_context(_writing(folder))
@@ -119,7 +118,7 @@ def run_index(args: argparse.Namespace) -> int:
             size = sum(path.stat().st_size for path in folder.iterdir())
             where = f" --index {quote(str(folder))}" if args.output else ""
             index = Index(folder, manifest)
-            ask = quote(first_question(index))
+            ask = quote(first_question(follows=index.contents.follows, tagged=index.has_tags))
             index.close()
             print(
                 f"{manifest.rows:,} words in {len(texts):,} sentences, {size / 1e6:,.1f} MB in "
@@ -142,7 +141,7 @@ def _writing(folder: Path) -> Iterator[None]:
         yield
 
 
-def _texts(run: Run, args: argparse.Namespace, subject: Subject) -> Texts:
+def _texts(run: Run, args: argparse.Namespace, plan: Plan) -> Texts:
     """The sentences to be indexed: of the run's corpus, or of another as a whole."""
     record = run.record()
     if not record.corpus and not args.corpus:
@@ -155,7 +154,7 @@ def _texts(run: Run, args: argparse.Namespace, subject: Subject) -> Texts:
     form, tokens = read_tokens(source, config, lowercase=lowercase)
     if tokens.hash == sha:
         corpus = Corpus.of(source, form, tokens, config)
-        return Texts(corpus, _splits(args.split or "test"), subject.side, config.longest)
+        return Texts(corpus, _splits(args.split or "test"), plan.side, config.longest)
     if not args.corpus:
         raise RnnlensError(
             f"{source} is not what {run.path} was trained on; say where that is: --corpus"
@@ -167,7 +166,7 @@ def _texts(run: Run, args: argparse.Namespace, subject: Subject) -> Texts:
     if config.valid or config.test:  # which are the run's, and no part of this corpus
         alone = replace(config, valid="", test="")
         form, tokens = read_tokens(source, alone, lowercase=lowercase)
-    return Texts(Corpus(source, form, tokens, tokens.part), [ALL], subject.side, config.longest)
+    return Texts(Corpus(source, form, tokens, tokens.part), [ALL], plan.side, config.longest)
 
 
 def _splits(names: str) -> list[str]:

@@ -75,7 +75,7 @@ def run_view(args: argparse.Namespace) -> int:
     from rnnlens.lens.open import opened_with_checkpoints
     from rnnlens.page.serve.app import serve
     from rnnlens.page.serve.token import forwarding
-    from rnnlens.search.similar import index_of
+    from rnnlens.search.store import index_of
 
     def ready(address: str) -> None:
         heads = [

@@ -18,8 +18,8 @@ from rnnlens.reading.session import Session
 from rnnlens.reading.side_by_side import SideBySide
 from rnnlens.run.folder import Run
 from rnnlens.run.scores import Scores
-from rnnlens.search.find import LIMIT, Found, found
-from rnnlens.search.similar import index_of
+from rnnlens.search.find import LIMIT, Found, find
+from rnnlens.search.store import index_of
 
 
 class Lens(SideBySide):
@@ -107,7 +107,7 @@ class Lens(SideBySide):
         question says so itself: `lens.find('l2 expects verb > .4 and y expects noun')`. `index` is
         the folder of the index, where it is not in the run's.
         """
-        return found(index_of(self, index), question, limit)
+        return find(index_of(self, index), question, limit)
 
     def __repr__(self) -> str:
         return f"<lens {self.title}>"

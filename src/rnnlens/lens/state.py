@@ -18,7 +18,9 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.reading.edits import Address, Edit, parsed
 from rnnlens.reading.rows import Request
 from rnnlens.reading.side_by_side import SideBySide
-from rnnlens.search.similar import Similar, index_of, similar_to
+from rnnlens.search.answers import Near
+from rnnlens.search.similar import similar_to
+from rnnlens.search.store import index_of
 
 Label = tuple[str, float]  # and its probability
 
@@ -176,7 +178,7 @@ class State:
 
     def similar(
         self, count: int = 10, by: str = "cosine", index: str | Path | None = None
-    ) -> list[Similar]:
+    ) -> list[Near]:
         """The nearest states of the same kind in the corpus that the run's index is of, which
         keeps states: `rnnlens index RUN --states int8`.
 

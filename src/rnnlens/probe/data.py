@@ -13,9 +13,8 @@ from rnnlens.adapter.batches import Batch as UserBatch
 from rnnlens.corpus.batches import Split
 from rnnlens.corpus.storage import Numbers
 from rnnlens.model.traceable import Traceable
-from rnnlens.probe.semantics import OUTPUT, TAG, base, shift
+from rnnlens.probe.semantics import NONE, OUTPUT, TAG, base, shift
 
-NONE = -1  # the label of a state that has none; any other negative number means the same
 _SIDE_BY_SIDE = 1024  # sentences traced together
 
 Ints = NDArray[np.int64]

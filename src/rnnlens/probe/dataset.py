@@ -17,8 +17,8 @@ from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Readout, Trace, Traceable
-from rnnlens.probe.data import NONE, Batch, Data, Ints
-from rnnlens.probe.semantics import INPUT, OUTPUT, base, of_model, shift
+from rnnlens.probe.data import Batch, Data, Ints
+from rnnlens.probe.semantics import INPUT, NONE, OUTPUT, base, labels_at, of_model, shift
 
 CHUNK = 4096  # states of every kind that measuring holds at once
 _ROOM = 256 * 2**20  # bytes of states that a stream keeps, so as not to trace them again
@@ -262,16 +262,12 @@ class Stream:
         Where targets are the next words, the first word precedes the first target.
         """
         steps = shift(self.semantic)
-        wanted = torch.full_like(targets, NONE)
-        if steps > 0:
-            wanted[:-steps] = targets[steps:]
-            return wanted
-        wanted[-steps:] = targets[:steps]
+        places = torch.arange(len(targets), device=targets.device) + steps
         follows = self.follows and base(self.semantic) == OUTPUT
-        if follows and batch.words is not None and -steps <= len(targets):
-            first = self._words(batch, trace)[0]
-            wanted[-steps - 1] = torch.where(targets[0] >= 0, first, NONE)
-        return wanted
+        if steps < 0 and follows and batch.words is not None:
+            first = torch.where(targets[:1] >= 0, self._words(batch, trace)[:1], NONE)
+            targets, places = torch.cat([first.to(targets.dtype), targets]), places + 1
+        return labels_at(targets, places)
 
 
 def _present(labels: Tensor) -> Tensor:

@@ -2,8 +2,12 @@
 
 import re
 
+import torch
+from torch import Tensor
+
 from rnnlens.base.errors import RnnlensError
 
+NONE = -1  # the label of a state that has none; any other negative number means the same
 INPUT, OUTPUT, TAG = "input", "output", "tag"
 _FORM = re.compile(r"input|(?!input[+-])([a-z][a-z0-9_]{0,30})([+-][1-9]\d{0,3})?")
 
@@ -46,3 +50,12 @@ def parse(text: str) -> tuple[str, ...]:
     for semantic in semantics:
         offset(semantic)
     return semantics
+
+
+def labels_at(labels: Tensor, places: Tensor) -> Tensor:
+    """Of labels that stand in time's order, (T, ...), those at some places (N,), NONE where a place
+    is before the first or after the last. All labels that are asked for are shifted by this.
+    """
+    inside = (places >= 0) & (places < len(labels))
+    nothing = labels.new_full((1, *labels.shape[1:]), NONE)
+    return torch.cat([labels, nothing])[torch.where(inside, places, len(labels))]

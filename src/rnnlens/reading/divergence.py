@@ -39,6 +39,11 @@ class Distributions(NamedTuple):
         p.div_(total)
         return cls(p, total[:, 0].double().log() - torch.linalg.vecdot(p, room).double(), room)
 
+    @classmethod
+    def of_probabilities(cls, p: Tensor) -> "Distributions":
+        """These distributions, (N, V), as they are."""
+        return cls(p, torch.special.entr(p).sum(1).double(), torch.empty_like(p))
+
     def of_rows(self, rows: Sequence[int] | Tensor) -> "Distributions":
         """Some of them, copied."""
         p = self.p[rows]
@@ -49,8 +54,14 @@ def divergences(a: Distributions, b: Distributions) -> Tensor:
     """Jensen-Shannon of each pair of rows in bits, (N,); the numbers in `a` are used up."""
     twice = a.p.add_(b.p).clamp_min_(_TINY)  # their middle
     middle = math.log(2) - torch.linalg.vecdot(twice, torch.log(twice, out=a.room)).double() / 2
-    bits: Tensor = ((middle - (a.nats + b.nats) / 2) / math.log(2)).clamp(0, 1)
-    return bits
+    return from_entropies(middle, a.nats, b.nats)
+
+
+def from_entropies(middle: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Jensen-Shannon in bits by its definition: the entropy of the middle of two distributions,
+    less the mean of theirs; all three in nats, (N,).
+    """
+    return ((middle - (first + second) / 2) / math.log(2)).clamp(0, 1)
 
 
 def bits_between(after: Tensor, before: Tensor) -> Floats:

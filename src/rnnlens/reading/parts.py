@@ -20,7 +20,6 @@ from rnnlens.reading.rows import Rows
 from rnnlens.reading.session import Session
 from rnnlens.run.folder import Run
 from rnnlens.run.scores import Scores
-from rnnlens.search.place import has_index
 
 
 @dataclass(frozen=True)
@@ -132,6 +131,6 @@ class Parts:
             "palettes": list(self.palettes),
             "examples": self.examples(),
             "probes": self.probes is not None,
-            "corpus": self.run is not None and has_index(self.run, self.index_folder),
+            "corpus": self.run is not None and self.run.has_index(self.index_folder),
             "training": self.training and {**asdict(self.training), "perplexity": self.scores.own},
         }

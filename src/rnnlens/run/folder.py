@@ -45,6 +45,7 @@ BUNDLED = "english-news"  # the first of the runs that come with the package
 SHIPPED = Path(__file__).parents[1] / "bundled"
 CHECKPOINTS = "kept"
 _SAME_IN_CHECKPOINTS = ("vocabulary.json", "colours.json", "examples.safetensors")
+INDEX_MANIFEST = "manifest.json"  # of an index, which is whole where it has one
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,19 @@ class Run:
             raise RnnlensError(
                 f"{self.path} holds files that are no run; choose an empty or new folder with -o"
             )
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether it comes with the package, so that its folder is not written to."""
+        return self.path.resolve().parent == SHIPPED.resolve()
+
+    def index_folder(self, elsewhere: Path | None = None) -> Path:
+        """The folder of its index, unless that is elsewhere."""
+        return elsewhere or self.path / "index"
+
+    def has_index(self, elsewhere: Path | None = None) -> bool:
+        """Whether there is an index that is finished."""
+        return is_present(self.index_folder(elsewhere) / INDEX_MANIFEST)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -3,68 +3,105 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Sha, is_present, read_json, remove, sha256, write_bytes, write_json
+from rnnlens.base.tensors import write_tensors
+from rnnlens.base.threads import one_thread, pool
+from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION, drawn, prediction
 from rnnlens.model.text import TextSide
-from rnnlens.model.traceable import Traceable
 from rnnlens.model.train.distributed import Processes
-from rnnlens.probe.probes import Probes
-from rnnlens.probe.semantics import of_model
-from rnnlens.reading.encoding import Palette
-from rnnlens.run.folder import Run
-from rnnlens.search.layout import FORMAT, TOP, Contents, Manifest, Part, pairs_of
-from rnnlens.search.measures import Measuring
-from rnnlens.search.part import Kept, Maker, note_of
-from rnnlens.search.place import LABELS, MANIFEST
-from rnnlens.search.reading import Texts
-from rnnlens.search.table import arrow, labels_table, packed
+from rnnlens.probe.semantics import of_model, offset
+from rnnlens.reading.encoding import Encodings, Integers, Palette
+from rnnlens.reading.source import GridSource
+from rnnlens.run.folder import INDEX_MANIFEST, Run
+from rnnlens.search.corpus_pass import Text, Texts, labels_after, traced
+from rnnlens.search.layout import (
+    FORMAT,
+    LABELS,
+    TOP,
+    UNFINISHED,
+    Contents,
+    Manifest,
+    Part,
+    arrow,
+    groups_hash,
+    label_column,
+    packed,
+    pairs_of,
+    probability_column,
+)
+from rnnlens.search.predictions import Predictions, Predictor
 from rnnlens.version import __version__
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PRECISIONS = ("int8", "fp16")
 _ANEW = "give --anew to make it anew"
-MAKING = "making.json"
-_OURS = re.compile(
+_FILES = re.compile(
     r"part-\d{5,6}\.(json|parquet)|states-\d{5,6}\.safetensors|labels\.parquet", re.ASCII
 )
+_AHEAD = 4  # lists of words that are traced while others are measured
+_MANTISSA = 23  # bits of a float32 after its leading one
+_SIGNIFICANT = 6  # of them, in a rounded probability
+STEPS = {"share": 256, "entropy": 32, "differs": 256, "surprisal": 64}  # to 1, of rounded numbers
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A model with what is asked of its states."""
+class Plan:
+    """What an index is to tell of a lens: under which semantic, and with which states."""
 
-    run: Run
-    model: Traceable
-    side: TextSide
-    probes: Probes | None
-    palettes: dict[str, Palette]
+    lens: GridSource
     semantic: str
-    states: str = ""  # int8, fp16, or empty: none are kept
-    state_kinds: tuple[str, ...] = ()
+    states: str = ""  # int8, fp16, or empty: none are stored
+    state_kinds: tuple[str, ...] = ()  # empty: all that have probes
+
+    @property
+    def run(self) -> Run:
+        """The run of the lens."""
+        if self.lens.run is None:
+            raise RnnlensError(f"{self.lens.name} is of no run yet; save it, and index that")
+        return self.lens.run
+
+    @property
+    def side(self) -> TextSide:
+        """How the model is given texts."""
+        return self.lens.session.text
+
+    @property
+    def palette(self) -> Palette:
+        """The groups that the index knows."""
+        return next(iter(self.lens.palettes.values()))
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds that the index tells of; the prediction is the last."""
-        return (*(self.probes.kinds if self.probes else ()), PREDICTION)
+        return (*(self.lens.probes.kinds if self.lens.probes else ()), PREDICTION)
 
     def check(self) -> None:
         """Refuse what the run cannot give."""
-        there = self.probes.semantics if self.probes else ("output",)
+        probes = self.lens.probes
+        there = probes.semantics if probes else ("output",)
         if self.semantic not in there:
             raise RnnlensError(
                 f"{self.run.path} has no probes for the semantic {self.semantic!r}; it has "
                 f"{', '.join(there)}"
             )
-        answers = next(iter(self.palettes.values())).answers
+        answers = self.palette.answers
         one_label = not (answers and (answers.several or answers.scale))
-        if not (self.model.predicts and of_model(self.semantic) and one_label):
+        if not (self.lens.model.predicts and of_model(self.semantic) and one_label):
             raise RnnlensError(
                 "an index holds what states say of the labels that the model predicts, one for "
                 f"each word; {self.run.path} under the semantic {self.semantic} has others"
@@ -81,18 +118,19 @@ class Subject:
 
     def contents(self, texts: Texts) -> Contents:
         """What the index will hold."""
-        kinds = drawn(self.model.kinds, self.kinds)
+        kinds = drawn(self.lens.model.kinds, self.kinds)
         columns = [kind for kind in (*kinds, prediction(kinds)) if kind.id in self.kinds]
         _check_names(self.kinds)
+        palette = next(iter(self.lens.palettes))
         return Contents(
             model=self.run.model_hash(),
             probes=self.run.probes_hash(),
-            groups=groups_hash(self.run, next(iter(self.palettes))),
+            groups=groups_hash(self.run, palette),
             corpus=texts.corpus.hash,
             source=texts.corpus.name,
             splits=texts.splits,
             semantic=self.semantic,
-            palette=next(iter(self.palettes)),
+            palette=palette,
             kinds=self.kinds,
             pairs=pairs_of(columns),
             top=TOP,
@@ -116,12 +154,6 @@ def _check_names(kinds: Sequence[str]) -> None:
         seen[kind.lower()] = kind
 
 
-def groups_hash(run: Run, palette: str) -> str:
-    """The SHA-256 of a grouping of labels of a run."""
-    groups = run.colours()["groupings"].get(palette, {}).get("groups", {})
-    return hashlib.sha256(json.dumps(groups, sort_keys=True).encode()).hexdigest()
-
-
 @dataclass(frozen=True)
 class _Note(Part):
     """What is noted of a part until the index is whole."""
@@ -132,9 +164,9 @@ class _Note(Part):
 class Builder:
     """The making of one index, in one process or several."""
 
-    def __init__(self, folder: Path, subject: Subject, texts: Texts, group: Processes) -> None:
-        self.folder, self.subject, self.texts, self.group = folder, subject, texts, group
-        self.contents = subject.contents(texts)
+    def __init__(self, folder: Path, plan: Plan, texts: Texts, group: Processes) -> None:
+        self.folder, self.plan, self.texts, self.group = folder, plan, texts, group
+        self.contents = plan.contents(texts)
         plain = json.dumps(asdict(self.contents), sort_keys=True)
         self.identity = hashlib.sha256(plain.encode()).hexdigest()
 
@@ -145,9 +177,9 @@ class Builder:
         """
         check_ours(self.folder)
         if anew and self.folder.is_dir():
-            write_json(self.folder / MAKING, {"identity": self.identity})  # it stays ours
+            write_json(self.folder / UNFINISHED, {"identity": self.identity})  # it stays ours
             clear(self.folder)
-        manifest = self.folder / MANIFEST
+        manifest = self.folder / INDEX_MANIFEST
         if is_present(manifest):
             if read_json(manifest, Manifest, _ANEW).contents != self.contents:
                 raise RnnlensError(
@@ -155,7 +187,7 @@ class Builder:
                     f"or choice of states; {_ANEW}"
                 )
             return False
-        noted = self.folder / MAKING
+        noted = self.folder / UNFINISHED
         if is_present(noted) and read_json(noted, dict, _ANEW).get("identity") != self.identity:
             raise RnnlensError(
                 f"{self.folder} holds the beginning of an index of something else; {_ANEW}"
@@ -175,19 +207,11 @@ class Builder:
         `advance` is told the number of words after each part.
         """
         arrow()
-        subject = self.subject
-        palette = next(iter(subject.palettes.values()))
-        measuring = Measuring(
-            subject.model, subject.probes, subject.semantic, palette, self.contents.pairs, device
-        )
-        maker = Maker(
-            self.folder, subject.model, subject.side, palette, subject.semantic, measuring,
-            Kept(self.contents.states, self.contents.state_kinds),
-        )  # fmt: skip
+        maker = _PartMaker(self.folder, self.plan, self.contents, self.identity, device)
         writing: Future[Part] | None = None
         for number in range(self.group.rank, self.texts.part_count, self.group.count):
             if self.part(number) is None:
-                work = maker.make(number, self.texts.part(number), self.identity)
+                work = maker.make(number, self.texts.part(number))
                 if writing:
                     writing.result()
                 writing = work
@@ -197,7 +221,7 @@ class Builder:
 
     def part(self, number: int) -> Part | None:
         """A part that is there and whole; None where it is still to be made."""
-        path = note_of(self.folder, number)
+        path = self.folder / Part.note_file(number)
         if not is_present(path):
             return None
         try:
@@ -220,18 +244,17 @@ class Builder:
                 f"part {missing[0]} of the index in {self.folder} is missing or damaged; give the "
                 "same command again"
             )
-        palette = next(iter(self.subject.palettes.values()))
-        labels = packed(labels_table(self.subject.side.vocabulary.labels, palette))
+        labels = packed(labels_table(self.plan.side.vocabulary.labels, self.plan.palette))
         write_bytes(self.folder / LABELS, labels)
         whole = tuple(part for part in parts if part)
         manifest = Manifest(
             FORMAT, __version__, self.contents, hashlib.sha256(labels).hexdigest(),
             sum(part.rows for part in whole), whole,
         )  # fmt: skip
-        write_json(self.folder / MANIFEST, asdict(manifest))
+        write_json(self.folder / INDEX_MANIFEST, asdict(manifest))
         for number in range(len(parts)):
-            remove(note_of(self.folder, number))
-        remove(self.folder / MAKING)
+            remove(self.folder / Part.note_file(number))
+        remove(self.folder / UNFINISHED)
         return manifest
 
 
@@ -249,7 +272,7 @@ def check_ours(folder: Path) -> None:
         raise RnnlensError(
             f"cannot read the folder {folder}: {error.strerror}; choose another with -o"
         ) from error
-    if names and not names & {MANIFEST, MAKING}:
+    if names and not names & {INDEX_MANIFEST, UNFINISHED}:
         raise RnnlensError(
             f"{folder} holds files that are no index; choose an empty or new folder with -o"
         )
@@ -259,8 +282,211 @@ def clear(folder: Path) -> None:
     """Remove an index, and nothing else: first what makes it whole, last what makes it ours."""
     if not folder.is_dir():
         return
-    remove(folder / MANIFEST)
+    remove(folder / INDEX_MANIFEST)
     for path in folder.iterdir():
-        if _OURS.fullmatch(path.name):
+        if _FILES.fullmatch(path.name):
             remove(path)
-    remove(folder / MAKING)
+    remove(folder / UNFINISHED)
+
+
+class _PartMaker:
+    """Everything that is needed to make a part of its texts: they are traced, what their states
+    predict is computed, and both are written.
+    """
+
+    def __init__(
+        self, folder: Path, plan: Plan, contents: Contents, identity: str, device: torch.device
+    ) -> None:
+        self.folder, self.plan, self.contents, self.identity = folder, plan, contents, identity
+        lens = plan.lens
+        self.model, self.side = lens.model, plan.side
+        self.predictor = Predictor(
+            lens.model, lens.probes, plan.semantic, plan.palette, contents.pairs, device
+        )
+
+    def make(self, number: int, texts: Sequence[Text]) -> "Future[Part]":
+        """Compute what is written of the texts; writing goes on while the next part is made."""
+        rows, predictions, states = [], [], []
+        for some, computed, stored in self._computed([text.ids for text in texts]):
+            rows.append(some)
+            predictions.append(computed)
+            states.append(stored)
+        order = torch.from_numpy(np.argsort(np.concatenate(rows), kind="stable"))
+        every = {name: torch.cat([one[name] for one in states])[order] for name in states[0]}
+        joined = Predictions.join(predictions, rows)
+        return pool().submit(self._write, number, texts, joined, every)
+
+    def _computed(
+        self, sentences: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[Integers, Predictions, dict[str, Tensor]]]:
+        """Lists of words with what their states predict: traced here, computed on several
+        threads.
+        """
+        device = self.predictor.device
+        waiting: list[tuple[Integers, Future[Predictions], dict[str, Tensor]]] = []
+        for some in traced(self.model, self.side, sentences, device):
+            work = pool().submit(self._predictions, some.states, some.sentences)
+            waiting.append((some.rows, work, self._stored(some.states)))
+            if len(waiting) > _AHEAD or device.type == "cuda":
+                rows, done, stored = waiting.pop(0)
+                yield rows, done.result(), stored
+        for rows, done, stored in waiting:
+            yield rows, done.result(), stored
+
+    def _predictions(self, states: States, sentences: Sequence[Sequence[int]]) -> Predictions:
+        lengths = np.array([len(ids) for ids in sentences])
+        came = labels_after(self.side, sentences, offset(self.plan.semantic))
+        wanted = dict.fromkeys(self.predictor.kinds, came)
+        wanted[PREDICTION] = labels_after(self.side, sentences, 1)
+        with one_thread():
+            return self.predictor.of(states, wanted, np.cumsum(lengths) - lengths)
+
+    def _stored(self, states: States) -> dict[str, Tensor]:
+        """The states that the index keeps, standardised, on the CPU."""
+        stack, stored = self.predictor.stack, dict[str, Tensor]()
+        if stack is None:
+            return {}
+        for kind in self.contents.state_kinds:
+            k = stack.kinds.index(kind)
+            z = stack.prepare(k, states[kind])[:, : stack.widths[k]]
+            tensors = narrowed(kind, z, self.contents.states)
+            stored |= {name: tensor.cpu() for name, tensor in tensors.items()}
+        return stored
+
+    def _write(
+        self,
+        number: int,
+        texts: Sequence[Text],
+        predictions: Predictions,
+        states: dict[str, Tensor],
+    ) -> Part:
+        """Write the rows, the states beside them, and last a note that both are there."""
+        following = labels_after(self.side, [text.ids for text in texts], 1)
+        table = rows_table(
+            texts, predictions, following, self.side.vocabulary.labels, self.plan.palette,
+            self.side.vocabulary.unknown,
+        )  # fmt: skip
+        data, rows = packed(table), len(table)
+        part = Part(number, rows, len(data), hashlib.sha256(data).hexdigest())
+        write_bytes(self.folder / part.file, data)
+        if states:
+            sha = write_tensors(self.folder / part.states_file, states)
+            part = Part(number, rows, len(data), part.sha256, sha)
+        note = {"identity": self.identity, **asdict(part)}
+        write_json(self.folder / Part.note_file(number), note)
+        return part
+
+
+def narrowed(kind: str, z: Tensor, precision: str) -> dict[str, Tensor]:
+    """States (N, H) in 16 bits, or in 8: then each is divided by what makes its largest number
+    127, and that is kept as KIND/scale.
+    """
+    if precision == "fp16":
+        return {kind: z.clamp(-60_000, 60_000).half()}
+    scale = z.abs().amax(1).clamp_min(1e-12) / 127
+    return {kind: (z / scale[:, None]).round().to(torch.int8), f"{kind}/scale": scale}
+
+
+def labels_table(labels: Sequence[str], palette: Palette) -> "pa.Table":
+    """What the numbers of labels mean."""
+    pa = arrow()
+    groups = [palette.groups[k] for k in palette.group_of]
+    return pa.table(
+        {
+            "number": pa.array(range(len(labels)), pa.int32()),
+            "label": pa.array([_plain(label) for label in labels]),
+            "group": pa.array(groups),
+        }
+    )
+
+
+def rows_table(
+    texts: Sequence[Text], predictions: Predictions, following: Integers, labels: Sequence[str],
+    palette: Palette, unknown: int | None,
+) -> "pa.Table":  # fmt: skip
+    """A row for each word of the texts; `following` are the labels that the prediction is for."""
+    columns = word_columns(texts, unknown)
+    pa = arrow()
+    none = following < 0
+    columns["next"] = _names(np.where(none, 0, following), labels, none)
+    came = torch.from_numpy(predictions.encodings[PREDICTION].came)
+    columns["surprisal"] = _numbers(-came.clamp_min(1e-38).log2(), "surprisal", none)
+    for kind, encodings in predictions.encodings.items():
+        columns |= _kind(kind, encodings, palette)
+    for pair, bits in predictions.divergences.items():
+        values = torch.from_numpy(bits)
+        columns[pair.column] = _numbers(values.nan_to_num(), "differs", np.isnan(bits))
+    return pa.table(columns)
+
+
+def word_columns(texts: Sequence[Text], unknown: int | None) -> dict[str, Any]:
+    """Where each word stands, and what it is."""
+    pa = arrow()
+    lengths = [len(text.ids) for text in texts]
+
+    def each(values: Sequence[Any], kind: Any) -> Any:
+        return pa.array(np.repeat(np.array(values), lengths), kind)
+
+    position = np.concatenate([np.arange(length) for length in lengths])
+    tags = [tag for text in texts for tag in (text.tags or [None] * len(text.ids))]
+    begins = [k for text in texts for k in [_plain(text.text)] + [None] * (len(text.ids) - 1)]
+    return {
+        "sentence": each([text.number for text in texts], pa.int32()),
+        "position": pa.array(position, pa.int32()),
+        "length": each(lengths, pa.int32()),
+        "split": pa.array([t.split for t in texts for _ in t.ids]).dictionary_encode(),
+        "text": pa.array(begins, pa.string()),
+        "word": pa.array([_plain(word) for t in texts for word in t.words]).dictionary_encode(),
+        "unknown": pa.array([number == unknown for t in texts for number in t.ids], pa.bool_()),
+        "tag": pa.array(tags, pa.string()).dictionary_encode(),
+    }
+
+
+def _kind(kind: str, encodings: Encodings, palette: Palette) -> dict[str, Any]:
+    """The columns of a kind; labels beyond those that there are have no number."""
+    pa = arrow()
+    columns: dict[str, Any] = {}
+    count = encodings.labels.shape[1]
+    none = np.ones(len(encodings.group), bool)
+    for k in range(TOP):
+        there = k < count
+        numbers = encodings.labels[:, k] if there else np.zeros(len(none))
+        p = torch.from_numpy(
+            encodings.probabilities[:, k] if there else np.zeros(len(none), np.float32)
+        )
+        mask = None if there else none
+        columns[label_column(kind, k + 1)] = pa.array(numbers.astype(np.int32), mask=mask)
+        columns[probability_column(kind, k + 1)] = _numbers(p, "p", mask)
+    columns[f"{kind}_group"] = _names(encodings.group, palette.groups, None)
+    columns[f"{kind}_share"] = _numbers(torch.from_numpy(encodings.share), "share", None)
+    columns[f"{kind}_entropy"] = _numbers(torch.from_numpy(encodings.entropy), "entropy", None)
+    unasked = encodings.rank == 0
+    columns[f"{kind}_came"] = _numbers(torch.from_numpy(encodings.came), "p", unasked)
+    columns[f"{kind}_rank"] = pa.array(encodings.rank.astype(np.int32), mask=unasked)
+    return columns
+
+
+def _numbers(values: torch.Tensor, what: str, none: NDArray[np.bool_] | None) -> Any:
+    return arrow().array(rounded(values.float(), what).numpy(), mask=none)
+
+
+def _names(numbers: Integers, names: Sequence[str], none: NDArray[np.bool_] | None) -> Any:
+    pa = arrow()
+    indices = pa.array(numbers.astype(np.int32), mask=none)
+    return pa.DictionaryArray.from_arrays(indices, pa.array([_plain(name) for name in names]))
+
+
+def _plain(text: str) -> str:
+    """Text that Parquet can hold: half of a character that was cut stands as a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def rounded(values: Tensor, what: str) -> Tensor:
+    """To the nearest of so many steps to 1 as `STEPS` says; probabilities to 7 significant bits,
+    so that small ones keep their order of magnitude.
+    """
+    if what in STEPS:
+        return (values * STEPS[what]).round_().div_(STEPS[what])
+    drop = _MANTISSA - _SIGNIFICANT
+    bits = values.float().contiguous().view(torch.int32)
+    return (bits + (1 << (drop - 1))).bitwise_and_(-1 << drop).view(torch.float32)

@@ -13,14 +13,15 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tables import data_frame
 from rnnlens.base.threads import one_thread, pool
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.model.text import text_states
 from rnnlens.reading.common import Common
+from rnnlens.reading.links import link
 from rnnlens.reading.source import GridSource
+from rnnlens.search.corpus_pass import traced
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_TOGETHER = 64  # sentences of one length that are read side by side
+_AT_ONCE = 1024  # words that are read together, about
 _PIECE = 256  # pairs of states whose logits are computed at once
 _BLOCK = 64  # of which so many are compared at once: they stay in the processor's cache
 Values = NDArray[np.float64]
@@ -87,6 +88,28 @@ class Disagreement:
         logits = _logits(end, self.states[side][place : place + 1], self.semantic)
         return end.lens.answers(self.semantic).names[int(logits[0].argmax())]
 
+    def link(self, sentence: Sentence) -> str:
+        """What opens the page at the place of most disagreement of a sentence: two runs side by
+        side, or two kinds of one run pinned.
+        """
+        first, second = self.ends
+        text, row = " ".join(sentence.words), sentence.step
+        semantic = "" if self.semantic == "output" else self.semantic
+        if first.lens is second.lens:
+            pins = [(end.kind, row) for end in self.ends]
+            run = first.lens.name
+            return link(text, second.kind, row, run=run, semantic=semantic, pins=pins)
+        kinds = [end.kind for end in self.ends if end.kind != PREDICTION]
+        return link(
+            text,
+            second.kind,
+            2 * row + 1,  # each word has a line of the first and one of the second
+            run=first.lens.name,
+            beside=second.lens.name,
+            semantic=semantic,
+            kinds=list(dict.fromkeys([*kinds, PREDICTION])) if kinds else (),
+        )
+
     def by_word(self, least: int = 10) -> list[tuple[str, float, int]]:
         """Words that were read at least so often, with the mean divergence after them and how often
         they were read, the largest first.
@@ -151,32 +174,19 @@ def _semantic(ends: Sequence[End], semantic: str | None) -> str:
     return asked[0]
 
 
-@torch.inference_mode()
 def _states(end: End, sentences: Sequence[Sequence[str]], advance: Advance) -> Tensor:
     """The states of a kind after every word, in the order of the sentences, (words, H)."""
     lens, kind = end
-    session, model = lens.session, lens.model
-    model.check()
-    ids = [session.text.encode(list(words)) for words in sentences]
-    starts = np.cumsum([0, *map(len, ids)])
-    found = torch.empty(0)
-    order = np.argsort([len(one) for one in ids], kind="stable")
-    lengths = np.array([len(ids[k]) for k in order])
-    groups = np.split(order, np.flatnonzero(np.diff(lengths)) + 1)
-    most = _TOGETHER if session.text.side_by_side else 1
-    for group in (part for some in groups for part in np.split(some, range(most, len(some), most))):
-        some = [ids[k] for k in group]
-        if session.text.side_by_side:  # no sentence is longer than another: none is padded
-            trace = model.trace(torch.tensor(some).T)
-            values = trace.prediction if kind == PREDICTION else trace.states[kind]
-        else:
-            values = text_states(model, session.text, some[0])[kind][:, None]
-        if not len(found):
-            found = torch.empty(int(starts[-1]), values.shape[-1])
-        for column, number in enumerate(group):
-            found[starts[number] : starts[number + 1]] = values[:, column].float()
-        advance(sum(map(len, some)))
-    return found
+    side = lens.session.text
+    ids = [side.encode(list(words)) for words in sentences]
+    states = torch.empty(0)
+    for some in traced(lens.model, side, ids, torch.device("cpu"), (kind,), _AT_ONCE):
+        values = some.states[kind]
+        if not len(states):
+            states = torch.empty(sum(map(len, ids)), values.shape[-1])
+        states[torch.from_numpy(some.rows)] = values
+        advance(len(values))
+    return states
 
 
 def _logits(end: End, states: Tensor, semantic: str) -> Tensor:

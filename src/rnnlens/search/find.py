@@ -1,87 +1,46 @@
-"""Answers to questions about a corpus: the words that they are about, or how many there are."""
+"""Answers to questions about a corpus: the words that they are about, or how many there are; as
+Python has them, as tables, and as the corpus page asks for them.
+"""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from rnnlens.base.tables import data_frame
+import numpy as np
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import write_bytes
+from rnnlens.base.tables import csv_text, data_frame
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.search.deadline import Deadline
-from rnnlens.search.index import Index
-from rnnlens.search.layout import label_column, probability_column
-from rnnlens.search.saving import save
-from rnnlens.search.sql import WORD
-from rnnlens.search.table import arrow
-from rnnlens.search.tree import Query
+from rnnlens.reading.encoding import Palette, faded
+from rnnlens.reading.links import link
+from rnnlens.reading.source import GridSource
+from rnnlens.search import language, sql
+from rnnlens.search.answers import (
+    Corpus,
+    CountLine,
+    Counts,
+    Example,
+    FoundSlice,
+    Hit,
+    Said,
+    Strip,
+    Table,
+    Wrong,
+)
+from rnnlens.search.layout import arrow, label_column, packed, probability_column
+from rnnlens.search.store import Deadline, Index, index_of
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-Sentence = tuple[tuple[str, ...], str]  # its words, and its text
 LIMIT = 1000  # answers that are given, unless others are asked for
-_UNESCAPED = "!*'(),:;@$/?"
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a state says: its most probable label, and its dominant group."""
-
-    label: str
-    probability: float
-    group: str
-    share: float
-
-
-@dataclass(frozen=True)
-class Hit:
-    """One word that a question is about, in its sentence."""
-
-    sentence: int  #: Its number in the index.
-    position: int  #: Of the word in it, from 0, as in a grid.
-    split: str  #: The part of the corpus that it is of.
-    words: tuple[str, ...]  #: Of the sentence.
-    text: str  #: The sentence, to be given to a lens.
-    tag: str | None  #: The part of speech, where the corpus has any.
-    next: str | None  #: The word that came, as the model knows it.
-    surprisal: float | None  #: Of that word, in bits.
-    says: Mapping[str, Said]  #: What the kinds say that the question names.
-    link: str  #: What opens the lens there, behind the address of its page.
-
-    @property
-    def word(self) -> str:
-        """The word just read."""
-        return self.words[self.position]
-
-    def marked(self, left: str = "[", right: str = "]") -> str:
-        """The sentence, with the word in brackets."""
-        words = list(self.words)
-        words[self.position] = f"{left}{words[self.position]}{right}"
-        return " ".join(words)
-
-    def __repr__(self) -> str:
-        return f"<{self.marked()}>"
-
-
-def link_to(
-    text: str, position: int, kind: str = PREDICTION, run: str = "", semantic: str = ""
-) -> str:
-    """What opens the lens at a state, behind the address of its page.
-
-    `run` and `semantic` are named where the page would begin with others.
-    """
-
-    def quoted(value: str) -> str:
-        plain = value.encode("utf-8", "replace").decode()
-        return quote(plain, safe=_UNESCAPED).replace("%20", "+")
-
-    head = f"run={quoted(run)}&" if run else ""
-    asked = f"&semantic={quoted(semantic)}" if semantic else ""
-    at = f"{quoted(kind).replace(',', '%2C')}:{position + 1}"
-    return f"#{head}text={quoted(text)}{asked}&at={at}"
+MOST_ROWS = 10_000  # of a table that the page saves
+ENDINGS = (".csv", ".json", ".parquet")
 
 
 class Found:
@@ -94,7 +53,7 @@ class Found:
     def __init__(
         self,
         index: Index,
-        query: Query,
+        query: language.Query,
         question: str,
         limit: int | None,
         deadline: Deadline | None = None,
@@ -103,17 +62,22 @@ class Found:
         self.index, self.question, self.words = index, question, index.manifest.rows
         self.deadline = deadline
         self.query = replace(query, limit=limit) if query.limit is None else query
-        self.kinds = query.kinds
-        compiler = index.compiler
-        self.is_count = query.count
-        self.sql = compiler.counts(query) if query.count else compiler.rows(self.query, self.kinds)
+        self.kinds, self.is_count = query.kinds, query.count
+        self._compiler = sql.Compiler(index.contents.top)
+        self.sql = (
+            self._compiler.counts(query)
+            if query.count
+            else self._compiler.rows(self.query, self.kinds)
+        )
 
     @cached_property
     def table(self) -> "pa.Table":
         """The answer as an Arrow table, with names for labels and a link for each word."""
         if self.is_count:
             return self.index.ask(self.sql, self.deadline)
-        return _with_links(self)
+        rows = [_table_row(hit, row) for hit, row in zip(self, self.rows, strict=True)]
+        names = list(rows[0]) if rows else [*sql.WORD, "text", "link"]
+        return arrow().table({name: [row[name] for row in rows] for name in names})
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -125,11 +89,15 @@ class Found:
         """How many words the question is about."""
         if self.is_count:
             return sum(self.table["count"].to_pylist())
-        asked, before = self.query.limit, self.query.offset
-        if asked is None or (len(self.rows) < asked and (self.rows or not before)):
+        limit, before = self.query.limit, self.query.offset
+        if limit is None or (len(self.rows) < limit and (self.rows or not before)):
             return before + len(self.rows)
-        sql = self.index.compiler.total(self.query)
-        return int(self.index.ask(sql, self.deadline)[0][0].as_py())
+        return self.count()
+
+    def count(self) -> int:
+        """How many words the question is about, whatever it counts and however many it limits."""
+        answer = self.index.ask(self._compiler.total(self.query), self.deadline)
+        return int(answer["total"][0].as_py())
 
     def __len__(self) -> int:
         return len(self.table) if self.is_count else len(self.rows)
@@ -137,17 +105,23 @@ class Found:
     def __iter__(self) -> Iterator[Hit]:
         if self.is_count:
             return
-        texts = sentences(self.index, {row["sentence"] for row in self.rows}, self.deadline)
+        index = self.index
+        sentences = index.sentences({row["sentence"] for row in self.rows}, self.deadline)
         kind = self.kinds[0] if self.kinds else PREDICTION
-        semantic = self.index.link_semantic
         for row in self.rows:
-            words, text = sentence_of(self.index, row, texts)
+            words, text = index.sentence_of(row, sentences)
             yield Hit(
-                row["sentence"], row["position"], row["split"], words, text, row["tag"],
-                row["next"], row["surprisal"],
-                {kind: _said(row, kind, self.index) for kind in self.kinds},
-                link_to(text, row["position"], kind, semantic=semantic),
-            )  # fmt: skip
+                sentence=row["sentence"],
+                position=row["position"],
+                words=words,
+                text=text,
+                next=row["next"],
+                link=link(text, kind, row["position"], semantic=index.link_semantic),
+                split=row["split"],
+                tag=row["tag"],
+                surprisal=row["surprisal"],
+                says=tuple(_said(row, kind, index) for kind in self.kinds),
+            )
 
     def to_pandas(self) -> "pd.DataFrame":
         """The table as a pandas one; needs pandas."""
@@ -165,63 +139,197 @@ class Found:
         return f"<{self.total:,} of {self.words:,} words ({share:.2%}): {self.question}>"
 
 
-def found(index: Index, question: str, limit: int | None = LIMIT) -> Found:
-    """Ask an index a question of the small language; see grammar.py."""
-    return Found(index, index.parsed(question), question, limit)
-
-
-def sentences(
-    index: Index, numbers: Sequence[int] | set[int], deadline: Deadline | None = None
-) -> dict[int, Sentence]:
-    """The words of some sentences by their numbers, and the texts that a lens reads as these."""
-    if not numbers:
-        return {}
-    some = ", ".join(str(int(number)) for number in sorted(numbers))
-    table = index.ask(
-        f"SELECT sentence, word, text FROM words WHERE sentence IN ({some}) "
-        "ORDER BY sentence, position",
-        deadline,
-    )
-    words: dict[int, list[str]] = {}
-    texts: dict[int, str] = {}
-    rows = zip(*(table[name].to_pylist() for name in ("sentence", "word", "text")), strict=True)
-    for number, word, text in rows:
-        words.setdefault(number, []).append(word)
-        if text is not None:
-            texts[number] = text
-    if not texts.keys() >= words.keys():
-        raise index.out_of_range("a sentence")
-    return {number: (tuple(some), index.readable(texts[number])) for number, some in words.items()}
-
-
-def sentence_of(index: Index, row: Mapping[str, Any], texts: Mapping[int, Sentence]) -> Sentence:
-    """The words and the text of a row's sentence."""
-    words, text = texts[row["sentence"]]
-    if not 0 <= row["position"] < len(words):
-        raise index.out_of_range("a word")
-    return words, text
+def find(index: Index, question: str, limit: int | None = LIMIT) -> Found:
+    """Ask an index a question of the small language; see `language.GRAMMAR`."""
+    return Found(index, language.parse(question, index.names), question, limit)
 
 
 def _said(row: Mapping[str, Any], kind: str, index: Index) -> Said:
     number = row[label_column(kind, 1)]
     if number is None or not 0 <= number < len(index.labels):
         raise index.out_of_range("a label")
-    return Said(
-        index.labels[number], row[probability_column(kind, 1)], row[f"{kind}_group"],
-        row[f"{kind}_share"],
-    )  # fmt: skip
+    probability = row[probability_column(kind, 1)]
+    group, share = row[f"{kind}_group"], row[f"{kind}_share"]
+    return Said(kind, index.labels[number], probability, group, share)
 
 
-def _with_links(answer: Found) -> "pa.Table":
-    """The rows with names for labels; of the words of a sentence its text, and the link."""
-    rows = []
-    for hit, row in zip(answer, answer.rows, strict=True):
-        plain = {name: row[name] for name in WORD}
-        for kind, said in hit.says.items():
-            plain |= {
-                f"{kind}_label": said.label, f"{kind}_p": said.probability,
-                f"{kind}_group": said.group, f"{kind}_share": said.share,
-            }  # fmt: skip
-        rows.append({**plain, "text": hit.text, "link": hit.link})
-    names = list(rows[0]) if rows else [*WORD, "text", "link"]
-    return arrow().table({name: [row[name] for row in rows] for name in names})
+def _table_row(hit: Hit, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a table: names for labels, and at its end the text of the sentence and the link."""
+    plain = {name: row[name] for name in sql.WORD}
+    for said in hit.says:
+        plain |= {
+            f"{said.kind}_label": said.label, f"{said.kind}_p": said.probability,
+            f"{said.kind}_group": said.group, f"{said.kind}_share": said.share,
+        }  # fmt: skip
+    return {**plain, "text": hit.text, "link": hit.link}
+
+
+class CorpusPage:
+    """A run's corpus as its page asks for it, with the colours of the lens: what there is, and
+    answers a few at a time.
+    """
+
+    def __init__(self, lens: GridSource) -> None:
+        self.lens, self.index = lens, index_of(lens)
+        contents = self.index.contents
+        palette = lens.palettes_for(contents.semantic).get(contents.palette)
+        self.groups = {group: k for k, group in enumerate(palette.groups if palette else ())}
+        if palette is None or not {*self.index.names.groups} <= self.groups.keys():
+            raise RnnlensError(
+                f"the colours called {contents.palette} have other groups than the index in "
+                f"{self.index.folder}; call them otherwise, or leave --colours out"
+            )
+        self.palette: Palette = palette
+
+    def about(self) -> Corpus:
+        """What the page begins with."""
+        index, palette, contents = self.index, self.palette, self.index.contents
+        kinds = self.lens.model.kinds
+        examples = language.examples(index.names, kinds, tagged=index.has_tags)
+        return Corpus(
+            run=self.lens.name,
+            source=Path(contents.source).name,
+            splits=contents.splits,
+            semantic=contents.semantic,
+            words=index.manifest.rows,
+            sentences=contents.sentences,
+            kinds=index.drawn_kinds,
+            groups=dict(zip(palette.groups, palette.colours, strict=True)),
+            examples=tuple(Example(question, means) for question, means in examples),
+            grammar=language.GRAMMAR,
+        )
+
+    def find(self, question: str, first: int, limit: int) -> FoundSlice:
+        """Some answers to a question; or what is wrong with it, and where."""
+        answer = FoundSlice(question, self.index.manifest.rows)
+        try:
+            query = language.parse(question, self.index.names)
+        except language.QueryError as error:
+            return replace(answer, wrong=Wrong(str(error), error.place))
+        most = limit + 1 if query.limit is None else min(limit + 1, query.limit - first)
+        if most < 1:
+            return answer
+        query = replace(query, limit=most, offset=first)
+        found = Found(self.index, query, question, None, Deadline.of_page())
+        more = len(found) > limit
+        if found.is_count:
+            return replace(
+                answer, total=found.count(), more=more, counts=self._counts(found, limit)
+            )
+        hits = self._coloured(list(found)[:limit], found.deadline)
+        return replace(answer, total=found.total, more=more, kinds=found.kinds, hits=hits)
+
+    def _counts(self, found: Found, limit: int) -> Counts:
+        """How many words there are of each sort."""
+        query, lines = found.query, []
+        names = tuple(key.name for key in query.by)
+        for row in found.table.slice(0, limit).to_pylist():
+            values = [row[name] for name in names]
+            keys = tuple(None if value is None else str(value) for value in values)
+            question = language.possible(language.narrowed(query, values), self.index.names)
+            lines.append(CountLine(keys, row["count"], row["words"], row["share"], question))
+        return Counts(names, tuple(lines))
+
+    def _coloured(self, hits: Sequence[Hit], deadline: Deadline | None) -> tuple[Hit, ...]:
+        """Hits with colours, the strips of all kinds, and links that name the run."""
+        return tuple(
+            replace(
+                hit,
+                says=tuple(
+                    replace(said, colour=self._colours([said.group], [said.share])[0])
+                    for said in hit.says
+                ),
+                strip=strip,
+                link=link(
+                    hit.text,
+                    hit.says[0].kind if hit.says else PREDICTION,
+                    hit.position,
+                    run=self.lens.name,
+                    semantic=self.index.link_semantic,
+                ),
+            )
+            for hit, strip in zip(hits, self._strips(hits, deadline), strict=True)
+        )
+
+    def _colours(self, groups: list[str], shares: list[float]) -> list[str]:
+        numbers = [self.groups.get(group, -1) for group in groups]
+        if -1 in numbers or None in shares:
+            raise self.index.out_of_range("a group or a share")
+        return faded(self.palette.channels[numbers], np.array(shares))
+
+    def _strips(
+        self, hits: Sequence[Hit], deadline: Deadline | None
+    ) -> Iterator[tuple[Strip, ...]]:
+        """Of each hit the group, share and colour of every kind, from what the index holds."""
+        if not hits:
+            return
+        kinds = self.index.drawn_kinds
+        places = [(hit.sentence, hit.position) for hit in hits]
+        table = self.index.ask(sql.groups_at(places, kinds), deadline)
+        rows = {(row["sentence"], row["position"]): row for row in table.to_pylist()}
+        for place in places:
+            groups = [rows[place][f"{kind}_group"] for kind in kinds]
+            shares = [rows[place][f"{kind}_share"] for kind in kinds]
+            yield tuple(zip(groups, shares, self._colours(groups, shares), strict=True))
+
+    def table(self, question: str) -> Table:
+        """The answers as comma-separated values; of very many, the first."""
+        query = language.parse(question, self.index.names)
+        one_more = MOST_ROWS + 1
+        query = replace(query, limit=min(one_more, query.limit or one_more))
+        found = Found(self.index, query, question, None, Deadline.of_page())
+        table = found.table.slice(0, MOST_ROWS)
+        return Table(as_csv(table), len(table), left_out=len(found) > MOST_ROWS)
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a file whose ending says nothing."""
+    if path.suffix.lower() not in ENDINGS:
+        raise RnnlensError(f"{path}: give a file that ends in {', '.join(ENDINGS)}")
+
+
+def save(table: "pa.Table", path: Path) -> None:
+    """Write a table; the ending of the file says how."""
+    check_ending(path)
+    ending = path.suffix.lower()
+    if ending == ".parquet":
+        write_bytes(path, packed(table))
+        return
+    text = as_csv(table) if ending == ".csv" else as_json(table)
+    write_bytes(path, text.encode("utf-8"))
+
+
+def as_csv(table: "pa.Table") -> str:
+    """The table with a comma between values, a line for each row."""
+    return csv_text(table.column_names, (row.values() for row in _short(table)))
+
+
+def as_json(table: "pa.Table") -> str:
+    """The table as a list of objects."""
+    return json.dumps(_short(table), ensure_ascii=False, indent=1, default=str) + "\n"
+
+
+def as_lines(table: "pa.Table", most: int) -> str:
+    """The first rows as a table to be read."""
+    rows = [[_cell(value) for value in row.values()] for row in table.slice(0, most).to_pylist()]
+    names = table.column_names
+    widths = [max(len(row[k]) for row in [names, *rows]) for k in range(len(names))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+             for row in [names, *rows]]  # fmt: skip
+    if len(table) > most:
+        lines.append(f"... {len(table) - most:,} more rows")
+    return "\n".join(lines)
+
+
+def _short(table: "pa.Table") -> list[dict[str, Any]]:
+    """The rows, with numbers without the digits that 32 bits do not hold."""
+    return [
+        {name: float(f"{v:.7g}") if isinstance(v, float) else v for name, v in row.items()}
+        for row in table.to_pylist()
+    ]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

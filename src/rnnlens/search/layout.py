@@ -1,18 +1,52 @@
-"""What an index holds: a row for each word, and how its columns are called."""
+"""The files of an index: a manifest, the labels, and parts in Parquet with a row for each word."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import io
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Le, Len, MaxLen
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Sha, Strict
 from rnnlens.model.kinds import Kind
+from rnnlens.run.folder import Run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT = 1
+LABELS = "labels.parquet"
+UNFINISHED = "making.json"  # is there while an index is made
 TOP = 5  # labels kept of each state, the most probable ones
 _MOST_PARTS = 1_000_000
 _NUMBERS = ("share", "entropy", "came", "rank")
+_LEVEL = 3  # of zstd: higher ones take long and save little
+
+
+def arrow() -> Any:
+    """The library pyarrow; an error that says how to get it where there is none."""
+    try:
+        import pyarrow as pa
+        import pyarrow.compute
+        import pyarrow.parquet
+    except ImportError as error:
+        raise RnnlensError(
+            "an index needs pyarrow and duckdb; install them: pip install 'rnnlens[index]'"
+        ) from error
+    return pa
+
+
+def packed(table: "pa.Table") -> bytes:
+    """The bytes of a Parquet file that any engine reads."""
+    buffer = io.BytesIO()
+    arrow().parquet.write_table(
+        table, buffer, compression="zstd", compression_level=_LEVEL, use_dictionary=True,
+        row_group_size=max(1, len(table)), write_page_checksum=True, store_schema=False,
+    )  # fmt: skip
+    return buffer.getvalue()
 
 
 @dataclass(frozen=True)
@@ -106,6 +140,11 @@ class Part(Strict):
         """The name of its file of states."""
         return f"states-{self.number:05d}.safetensors"
 
+    @staticmethod
+    def note_file(number: int) -> str:
+        """Where it is noted, until the index is whole, that a part is."""
+        return f"part-{number:05d}.json"
+
 
 @dataclass(frozen=True)
 class Contents(Strict):
@@ -148,12 +187,7 @@ class Manifest(Strict):
             raise ValueError("the parts do not have as many rows as it says")
 
 
-@dataclass(frozen=True)
-class Names:
-    """What a question to an index may name."""
-
-    kinds: tuple[str, ...]
-    groups: tuple[str, ...]
-    labels: Mapping[str, int]  # and their numbers
-    pairs: frozenset[Pair]
-    follows: bool = True  # whether the corpus tells which label came
+def groups_hash(run: Run, palette: str) -> str:
+    """The SHA-256 of a grouping of labels of a run."""
+    groups = run.colours()["groupings"].get(palette, {}).get("groups", {})
+    return hashlib.sha256(json.dumps(groups, sort_keys=True).encode()).hexdigest()

@@ -7,25 +7,36 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from shlex import quote
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.semantics import offset
 from rnnlens.reading.source import GridSource
 from rnnlens.run.scores import Scores
-from rnnlens.search.asking import as_kind, as_other, as_text, memories, possible
-from rnnlens.search.deadline import Deadline
-from rnnlens.search.index import Index
-from rnnlens.search.layout import Pair, label_column
-from rnnlens.search.sql import column
-from rnnlens.search.table import arrow
+from rnnlens.search import sql
+from rnnlens.search.answers import (
+    Density,
+    DensityCell,
+    KindPair,
+    KindPairs,
+    Picture,
+    PictureName,
+    Reach,
+    ReachCell,
+    TagCount,
+    TagPair,
+    Tags,
+    TurnEdge,
+    TurnEdges,
+)
+from rnnlens.search.language import as_kind, as_other, as_text, memories, possible
+from rnnlens.search.layout import Pair, arrow, label_column
+from rnnlens.search.store import Deadline, Index, index_of
 
-MOST_KINDS = 40  # in a matrix
 MOST_PAIRS = 600  # of kinds whose divergence is ranked
 FAR = 0.5  # bits: a prediction that has turned
 _BINS, _HIGH = 28, 40  # across, at most; up
@@ -36,31 +47,27 @@ class MissingError(RnnlensError):
     """What a corpus or a network lacks for a picture."""
 
 
-def picture(lens: GridSource, index: Index, name: str) -> dict[str, Any]:
+def picture(lens: GridSource, name: PictureName) -> Picture:
     """A picture, which is computed once for an index; `missing` says why there is none."""
     if name not in PICTURES:
         raise RnnlensError(f"there is no picture {name!r}; there is {', '.join(PICTURES)}")
+    index = index_of(lens)
     held = _held.setdefault(index, {})
     if name not in held:
-        empty = {"name": name, "missing": "", **dict.fromkeys(PICTURES)}
         try:
-            held[name] = {**empty, name: PICTURES[name](lens, index, Deadline(SECONDS))}
+            drawn: Any = {name: PICTURES[name](lens, index, Deadline(SECONDS))}
         except MissingError as error:  # which is not held: somebody may provide it meanwhile
-            return {**empty, "missing": str(error)}
+            return Picture(name, str(error))
+        held[name] = Picture(name, **drawn)
     return held[name]
 
 
-_held: WeakKeyDictionary[Index, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+_held: WeakKeyDictionary[Index, dict[str, Picture]] = WeakKeyDictionary()
 
 
-def drawn_kinds(index: Index) -> list[str]:
-    """The kinds that are drawn side by side: all, or those nearest to the prediction."""
-    return list(index.contents.kinds[-MOST_KINDS:])
-
-
-def disagreement(_: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
+def disagreement(_: GridSource, index: Index, deadline: Deadline) -> KindPairs:
     """How often two kinds expect different groups, and different labels."""
-    kinds = drawn_kinds(index)
+    kinds = index.drawn_kinds
     pairs = list(combinations(kinds, 2))
     if not pairs:
         raise MissingError("The index has one kind alone, so there is nothing to compare.")
@@ -69,16 +76,14 @@ def disagreement(_: GridSource, index: Index, deadline: Deadline) -> dict[str, A
     words = index.manifest.rows
     cells = []
     for k, (a, b) in enumerate(pairs):
-        asked = f"{as_kind(a)} disagrees with {as_kind(b)}"
-        cells.append({
-            "kind": a, "other": b, "groups": groups[k] / words, "labels": labels[k] / words,
-            "question": possible(index, asked),
-            "label_question": possible(index, f"{asked} on label"),
-        })  # fmt: skip
-    return {"kinds": kinds, "left_out": len(index.contents.kinds) - len(kinds), "pairs": cells}
+        question = f"{as_kind(a)} disagrees with {as_kind(b)}"
+        of_groups = possible(question, index.names)
+        of_labels = possible(f"{question} on label", index.names)
+        cells.append(KindPair(a, b, groups[k] / words, labels[k] / words, of_groups, of_labels))
+    return KindPairs(kinds, len(index.contents.kinds) - len(kinds), tuple(cells))
 
 
-def turns(lens: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
+def turns(lens: GridSource, index: Index, deadline: Deadline) -> TurnEdges:
     """The edges of the network by how far the predictions at their ends are apart, on average."""
     pairs = index.contents.pairs[-MOST_PAIRS:]
     if not pairs:
@@ -89,29 +94,26 @@ def turns(lens: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
         for kind in (*lens.model.kinds, lens.model.prediction)
         for edge in kind.sources
     }
-    edges: list[dict[str, Any]] = []
+    edges = []
     for k, pair in enumerate(pairs):
         if not there[k]:  # as in sentences of one word
             continue
-        asked = f"{as_kind(pair.kind)} differs from {as_other(pair)}"
-        question = f"{asked} > {FAR:g} sort by {asked} desc"
-        edges.append({
-            "kind": pair.kind, "other": pair.name, "sort": _sort(pair, feeding),
-            "bits": means[k], "far": far[k], "words": there[k],
-            "question": possible(index, question),
-        })  # fmt: skip
-    edges.sort(key=lambda edge: -edge["bits"])
-    return {"far": FAR, "left_out": len(index.contents.pairs) - len(pairs), "edges": edges}
+        differs = f"{as_kind(pair.kind)} differs from {as_other(pair)}"
+        question = possible(f"{differs} > {FAR:g} sort by {differs} desc", index.names)
+        sort = _sort(pair, feeding)
+        edges.append(TurnEdge(pair.kind, pair.name, sort, means[k], far[k], there[k], question))
+    edges.sort(key=lambda edge: -edge.bits)
+    return TurnEdges(FAR, len(index.contents.pairs) - len(pairs), tuple(edges))
 
 
-def _sort(pair: Pair, feeding: set[tuple[str, str, int]]) -> str:
+def _sort(pair: Pair, feeding: set[tuple[str, str, int]]) -> Literal["feeds", "step", "beside"]:
     """Whether the other feeds the kind, is the kind itself a step before, or stands beside it."""
     if (pair.kind, pair.other, pair.back) in feeding:
         return "feeds"
     return "step" if pair.back else "beside"
 
 
-def surprise(_: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
+def surprise(_: GridSource, index: Index, deadline: Deadline) -> Density:
     """How surprised the model is by how undecided it was, as a density of words."""
     if not index.contents.follows:
         raise MissingError(
@@ -120,61 +122,48 @@ def surprise(_: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
         )
     most = math.log2(max(2, len(index.labels)))
     width = 2.0 ** max(-5, math.ceil(math.log2(most / _BINS)))
-    entropy = column(f"{PREDICTION}_entropy")
-    rows = index.ask(
-        f"SELECT floor({entropy} / {width})::INT AS x, "
-        f"least(floor(surprisal / {width})::INT, {_HIGH - 1}) AS y, count(*) AS words "
-        "FROM words WHERE surprisal IS NOT NULL GROUP BY x, y ORDER BY x, y",
-        deadline,
-    ).to_pylist()
+    rows = index.ask(sql.density(width, _HIGH), deadline).to_pylist()
     if not rows:
         raise MissingError("No word of this corpus has another after it.")
     cells = []
     for row in rows:
         x, y = row["x"] * width, row["y"] * width
-        asked = f"y entropy >= {x:g} and y entropy < {x + width:g} and surprisal >= {y:g}"
+        question = f"y entropy >= {x:g} and y entropy < {x + width:g} and surprisal >= {y:g}"
         if row["y"] < _HIGH - 1:
-            asked += f" and surprisal < {y + width:g}"
-        cells.append({**row, "question": possible(index, f"{asked} sort by surprisal desc")})
-    return {
-        "width": width,
-        "columns": 1 + max(row["x"] for row in rows),
-        "rows": 1 + max(row["y"] for row in rows),
-        "cells": cells,
-    }
+            question += f" and surprisal < {y + width:g}"
+        question = possible(f"{question} sort by surprisal desc", index.names)
+        cells.append(DensityCell(**row, question=question))
+    columns, high = (1 + max(row[axis] for row in rows) for axis in "xy")
+    return Density(width, columns, high, tuple(cells))
 
 
-def by_tag(lens: GridSource, index: Index, deadline: Deadline) -> dict[str, Any]:
+def by_tag(lens: GridSource, index: Index, deadline: Deadline) -> Tags:
     """How often the two memories of a layer expect different groups, by part of speech."""
-    pairs = memories(index, lens.model.kinds)[-8:]
+    pairs = memories(index.names, lens.model.kinds)[-8:]
     if not pairs:
         raise MissingError(
             "This network has no two memories, one that is kept and one that is new, to compare."
         )
-    differs = [f"{column(f'{a}_group')} <> {column(f'{b}_group')}" for a, b in pairs]
-    counts = ", ".join(
-        f"count(*) FILTER (WHERE {differ}) AS n{k}" for k, differ in enumerate(differs)
-    )
-    rows = index.ask(
-        f"SELECT tag, count(*) AS words, {counts} FROM words WHERE tag IS NOT NULL "
-        "GROUP BY tag ORDER BY words DESC, tag",
-        deadline,
-    ).to_pylist()
+    rows = index.ask(sql.disagreements_by_tag(pairs), deadline).to_pylist()
     if not rows:
         raise MissingError("This corpus has no parts of speech.")
     shown = []
     for k, (a, b) in enumerate(pairs):
-        asked = f"{as_kind(a)} disagrees with {as_kind(b)} and tag = "
+        question = f"{as_kind(a)} disagrees with {as_kind(b)} and tag = "
         tags = [
-            {"tag": row["tag"], "words": row["words"], "count": row[f"n{k}"],
-             "question": possible(index, asked + as_text(row["tag"]))}
+            TagCount(
+                row["tag"],
+                row["words"],
+                row[f"n{k}"],
+                possible(question + as_text(row["tag"]), index.names),
+            )
             for row in rows
-        ]  # fmt: skip
-        shown.append({"kind": a, "other": b, "tags": tags})
-    return {"pairs": shown}
+        ]
+        shown.append(TagPair(a, b, tuple(tags)))
+    return Tags(tuple(shown))
 
 
-def reach(lens: GridSource, index: Index, _: Deadline) -> dict[str, Any]:
+def reach(lens: GridSource, index: Index, _: Deadline) -> Reach:
     """How much each kind tells of the labels around, as `rnnlens eval --horizon` measured it."""
     rows: Sequence[Mapping[str, Any]] = lens.scores.reach
     if not rows and lens.run and lens.hashes:  # perhaps it was measured after the run was opened
@@ -189,13 +178,12 @@ def reach(lens: GridSource, index: Index, _: Deadline) -> dict[str, Any]:
     cells = []
     for row in rows:
         here = row["semantic"] == index.contents.semantic and row["kind"] in known
-        asked = f"{as_kind(row['kind'])} rank = 1" if here else ""
-        cells.append({
-            "kind": row["kind"], "steps": offset(row["semantic"]), "told": _told(row),
-            "perplexity": row["perplexity"], "unigram": row["unigram"],
-            "question": asked and possible(index, asked),
-        })  # fmt: skip
-    return {"cells": cells}
+        question = possible(f"{as_kind(row['kind'])} rank = 1", index.names) if here else ""
+        steps = offset(row["semantic"])
+        cells.append(
+            ReachCell(row["kind"], steps, _told(row), row["perplexity"], row["unigram"], question)
+        )
+    return Reach(tuple(cells))
 
 
 def _told(row: Mapping[str, Any]) -> float | None:
@@ -238,7 +226,7 @@ def _divergences(
     return means.tolist(), far.astype(int).tolist(), there.astype(int).tolist()
 
 
-PICTURES: dict[str, Callable[[GridSource, Index, Deadline], dict[str, Any]]] = {
+PICTURES: dict[str, Callable[[GridSource, Index, Deadline], Any]] = {
     "disagreement": disagreement,
     "turns": turns,
     "surprise": surprise,

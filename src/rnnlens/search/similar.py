@@ -1,87 +1,202 @@
-"""States like this one: the nearest of the same kind in an indexed corpus, exactly."""
+"""States like this one: the nearest of the same kind among those that an index keeps, exactly."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.search.deadline import Deadline
-from rnnlens.search.find import link_to, sentence_of, sentences
-from rnnlens.search.index import Index
-from rnnlens.search.nearest import Kept, by_divergence
-from rnnlens.search.place import MANIFEST, index_place
-from rnnlens.search.sql import text as text_in_sql
+from rnnlens.base.files import damaged, sha256
+from rnnlens.base.threads import one_thread, pool
+from rnnlens.probe.probes import Stack
+from rnnlens.reading.divergence import Distributions, divergences, from_entropies
+from rnnlens.reading.links import link
+from rnnlens.reading.source import GridSource
+from rnnlens.search import sql
+from rnnlens.search.answers import Near, Nearness, Similar
+from rnnlens.search.layout import Part, label_column, probability_column
+from rnnlens.search.store import Deadline, Index, index_of
 
-if TYPE_CHECKING:
-    from rnnlens.reading.source import GridSource
-
-WAYS = ("cosine", "divergence")
+WAYS = get_args(Nearness)
 _KINDS = 2  # whose states are held at once: of each, memory grows with the corpus
+_MARGIN = 0.02  # bits by which rounding may move a bound
+_AT_ONCE = 512  # states whose distributions are computed together
+_ROWS = 65_536  # states whose bounds are computed together
 
 Floats = NDArray[np.float64]
+Tops = tuple[NDArray[Any], NDArray[np.float32]]
 
 
-@dataclass(frozen=True)
-class Similar:
-    """A state of the corpus that is like another."""
+class StoredStates:
+    """The states of one kind that an index keeps, in the order of its rows."""
 
-    distance: float  #: 1 less the cosine, or bits; 0 is the same.
-    sentence: int  #: Its number in the index.
-    position: int  #: Of the word in it, from 0.
-    words: tuple[str, ...]  #: Of the sentence.
-    next: str | None  #: The word that came.
-    text: str  #: The sentence, to be given to a lens.
-    link: str  #: What opens the lens there, behind the address of its page.
-
-    @property
-    def word(self) -> str:
-        """The word just read."""
-        return self.words[self.position]
-
-    def __repr__(self) -> str:
-        words = list(self.words)
-        words[self.position] = f"[{words[self.position]}]"
-        return f"<{self.distance:.3f} {' '.join(words)}>"
-
-
-_Stamp = tuple[str, int, int]  # a folder, when its index was made, and how large its manifest is
-_indexes: WeakKeyDictionary["GridSource", tuple[_Stamp, Index]] = WeakKeyDictionary()
-_kept: WeakKeyDictionary[Index, dict[str, Kept]] = WeakKeyDictionary()
-
-
-def index_of(lens: "GridSource", folder: str | Path | None = None) -> Index:
-    """The index of a lens's run, or one in another folder, opened once, and again where it was
-    made anew.
-    """
-    if lens.run is None:
-        raise RnnlensError(
-            f"{lens.name} is of no run yet; save it, and index that: rnnlens index RUN"
-        )
-    place = Path(folder) if folder else index_place(lens.run, lens.index_folder)
-    manifest = place / MANIFEST
-    about = manifest.stat() if manifest.is_file() else None
-    stamp = (str(place), about.st_mtime_ns, about.st_size) if about else (str(place), 0, 0)
-    held = _indexes.get(lens)
-    if held is None or held[0] != stamp:
-        held = stamp, Index.of(lens.run, place)
-        contents = held[1].contents
-        if (contents.model, contents.probes) != lens.hashes:
+    def __init__(self, index: Index, kind: str, width: int) -> None:
+        contents = index.contents
+        if kind not in contents.state_kinds:
+            there = ", ".join(contents.state_kinds) or "no kind"
             raise RnnlensError(
-                f"{lens.run.path} was trained or fitted anew after it was opened; start rnnlens "
-                "view again, or load it again"
+                f"the index in {index.folder} keeps the states of {there}, not of {kind}; make it "
+                "anew with --states int8 --anew"
             )
-        _indexes[lens] = held
-    return held[1]
+        self.index, self.kind, self.width = index, kind, width
+        self.parts = list(pool().map(self._opened, index.manifest.parts))
+        self.ends = np.cumsum([part.rows for part in index.manifest.parts])
+        self._tops: Tops | None = None
+        self._lengths: list[Tensor] = []  # of the states, as they are stored
+
+    def _opened(self, part: Part) -> tuple[Tensor, Tensor | None]:
+        """A part's states, which stay on the disk until they are used, and their scales."""
+        path = self.index.folder / part.states_file
+        remedy = self.index.remedy
+        try:
+            if sha256(path) != part.states:
+                raise damaged(path, "its SHA-256 is not the recorded one", remedy)
+            with safe_open(path, framework="pt") as file:
+                names = set(file.keys())
+                states: Tensor = file.get_tensor(self.kind)
+                scale = f"{self.kind}/scale"
+                scales = file.get_tensor(scale) if scale in names else None
+        except (SafetensorError, OSError) as error:
+            raise damaged(path, error, remedy) from error
+        small = self.index.contents.states == "int8"
+        wanted = torch.int8 if small else torch.float16
+        if states.shape != (part.rows, self.width) or states.dtype != wanted:
+            what = f"{self.kind} is {states.dtype} {tuple(states.shape)}"
+            raise damaged(path, f"{what} and not {wanted} {(part.rows, self.width)}", remedy)
+        scaled = scales is not None and scales.is_floating_point()
+        if scaled != small or (scales is not None and scales.shape != (part.rows,)):
+            raise damaged(path, f"the scales of {self.kind} are not as they should be", remedy)
+        return states, scales
+
+    def _each(self, work: Callable[[Tensor], Tensor], deadline: Deadline | None) -> list[Tensor]:
+        """What `work` makes of the states of each part, a few thousand at a time."""
+
+        def done(part: tuple[Tensor, Tensor | None]) -> Tensor:
+            if deadline:
+                deadline.left()
+            with one_thread(), torch.inference_mode():
+                return torch.cat([work(some.float()) for some in part[0].split(4096)])
+
+        return list(pool().map(done, self.parts))
+
+    def cosine(self, z: Tensor, deadline: Deadline | None = None) -> Floats:
+        """1 less the cosine of each state with a standardised one, (N,)."""
+        unit = z / torch.linalg.vector_norm(z).clamp_min(1e-12)
+        products = self._each(lambda states: states @ unit, deadline)
+        if not self._lengths:
+            self._lengths = self._each(_lengths, deadline)
+        pairs = zip(products, self._lengths, strict=True)
+        return torch.cat([1 - one / length for one, length in pairs]).double().numpy()
+
+    def rows(self, numbers: Sequence[int]) -> Tensor:
+        """Some standardised states, (n, H)."""
+        some = []
+        for number in numbers:
+            part = int(np.searchsorted(self.ends, number, "right"))
+            row = number - (int(self.ends[part - 1]) if part else 0)
+            states, scales = self.parts[part]
+            some.append(states[row].float() * (scales[row] if scales is not None else 1))
+        return torch.stack(some)
+
+    def tops(self, deadline: Deadline | None = None) -> Tops:
+        """The most probable labels of each state and their probabilities, (N, top)."""
+        if self._tops is None:
+            self._tops = self._read_tops(deadline)
+        return self._tops
+
+    def _read_tops(self, deadline: Deadline | None) -> Tops:
+        index = self.index
+        ranks = range(1, index.contents.top + 1)
+        names = [label_column(self.kind, k) for k in ranks]
+        numbers = [probability_column(self.kind, k) for k in ranks]
+        few = np.dtype(np.uint16 if len(index.labels) <= 2**16 else np.int32)
+        labels, shares = [], []
+        for table in index.scan([*names, *numbers], deadline):
+            some = np.stack([table[name].fill_null(0).to_numpy() for name in names], 1)
+            if len(some) and not (some.min() >= 0 and some.max() < len(index.labels)):
+                raise index.out_of_range("a label")
+            labels.append(some.astype(few))
+            shares.append(np.stack([table[name].fill_null(0).to_numpy() for name in numbers], 1))
+        return np.concatenate(labels), np.concatenate(shares)
+
+
+def _lengths(states: Tensor) -> Tensor:
+    lengths: Tensor = torch.linalg.vector_norm(states, dim=1)
+    return lengths.clamp_min(1e-12)
+
+
+def lower_bounds(stored: StoredStates, p: Floats, deadline: Deadline | None = None) -> Floats:
+    """How far every state of a kind is at least from a distribution (V,), in bits.
+
+    Labels that are put together can only bring two distributions closer: the bound is the
+    divergence over a state's most probable labels and all others as one.
+    """
+    labels, shares = stored.tops(deadline)
+    some = [
+        _bounds(p, labels[k : k + _ROWS], shares[k : k + _ROWS].astype(np.float64))
+        for k in range(0, len(labels), _ROWS)
+    ]
+    return np.concatenate(some)
+
+
+def _bounds(p: Floats, labels: NDArray[Any], theirs: Floats) -> Floats:
+    """The bounds of some states."""
+    mine = p[labels] * (theirs > 0)
+    rest = [np.maximum(0, 1 - some.sum(1, keepdims=True)) for some in (mine, theirs)]
+    a, b = (np.concatenate([x, r], 1) for x, r in zip((mine, theirs), rest, strict=True))
+    nats = (torch.special.entr(torch.from_numpy(d)).sum(1) for d in ((a + b) / 2, a, b))
+    bits: Floats = np.maximum(0, from_entropies(*nats).numpy() - _MARGIN)
+    return bits
+
+
+@torch.inference_mode()
+def by_divergence(
+    stored: StoredStates, stack: Stack, p: Floats, count: int, deadline: Deadline | None = None
+) -> tuple[list[int], Floats]:
+    """The states whose prediction is nearest to a distribution, and how far they are.
+
+    States are looked at in the order of their lower bounds, until no other can be nearer.
+    """
+    bounds = lower_bounds(stored, p, deadline)
+    order = np.argsort(bounds, kind="stable")
+    target = Distributions.of_probabilities(torch.from_numpy(p)[None])
+    k = stack.kinds.index(stored.kind)
+    width = stack.widths[k]
+    numbers: list[int] = []
+    distances: list[float] = []
+    for start in range(0, len(order), _AT_ONCE):
+        some = order[start : start + _AT_ONCE]
+        if len(distances) >= count and np.sort(distances)[count - 1] <= bounds[some[0]]:
+            break
+        if deadline:
+            deadline.left()
+        x = torch.zeros(len(some), stack.map.shape[2], dtype=stack.map.dtype)
+        x[:, :width] = stored.rows(some.tolist())
+        x[:, width] = 1
+        numbers += some.tolist()
+        distances += divergences(Distributions.of(stack.logits(k, x).double()), target).tolist()
+    best = np.argsort(distances, kind="stable")[:count]
+    return [numbers[k] for k in best], np.array(distances)[best]
+
+
+def by_cosine(
+    stored: StoredStates, stack: Stack, vector: Tensor, count: int, deadline: Deadline | None = None
+) -> tuple[list[int], Floats]:
+    """The states that are nearest to one, and how far they are."""
+    k = stack.kinds.index(stored.kind)
+    every = stored.cosine(stack.prepare(k, vector[None])[0, : stack.widths[k]], deadline)
+    few = np.argpartition(every, min(count, len(every)) - 1)[:count]
+    numbers = few[np.argsort(every[few], kind="stable")]
+    return numbers.tolist(), every[numbers]
 
 
 def similar_to(
-    lens: "GridSource",
+    lens: GridSource,
     index: Index,
     kind: str,
     vector: Tensor,
@@ -91,10 +206,11 @@ def similar_to(
     *,
     semantic: str,
     deadline: Deadline | None = None,
-) -> list[Similar]:
+    run: str = "",
+) -> list[Near]:
     """The states of the corpus nearest to one of the same kind, the nearest first.
 
-    `p` is what it says under `semantic`, which divergence compares.
+    `p` is what it says under `semantic`, which divergence compares; `run` is named in links.
     """
     if by not in WAYS:
         raise RnnlensError(f"by={by!r}: states are compared by {' or '.join(WAYS)}")
@@ -109,53 +225,80 @@ def similar_to(
             f"{of_index}; read the text with semantic={of_index!r}, or compare by cosine"
         )
     stack = lens.probes.stacks[of_index]
-    kept = _kept_of(index, kind, stack.widths[stack.kinds.index(kind)])
+    stored = _stored(index, kind, stack.widths[stack.kinds.index(kind)])
     if by == "divergence":
-        numbers, distances = by_divergence(kept, stack, p, count, deadline)
+        numbers, distances = by_divergence(stored, stack, p, count, deadline)
     else:
-        k = stack.kinds.index(kind)
-        z = stack.prepare(k, vector[None])[0, : stack.widths[k]]
-        every = kept.cosine(z, deadline)
-        few = np.argpartition(every, min(count, len(every)) - 1)[:count]
-        numbers = few[np.argsort(every[few], kind="stable")].tolist()
-        distances = every[numbers]
-    return _described(index, kind, numbers, distances, deadline)
+        numbers, distances = by_cosine(stored, stack, vector, count, deadline)
+    return _described(index, kind, numbers, distances, deadline, run)
 
 
-def _kept_of(index: Index, kind: str, width: int) -> Kept:
+def similar(
+    lens: GridSource,
+    text: str,
+    semantic: str | None,
+    column: str,
+    row: int,
+    count: int,
+    by: Nearness,
+) -> Similar:
+    """The states of the corpus nearest to one of a text's, as the page asks for them."""
+    asked = lens.request(text, semantic, None)
+    chosen = lens.column(asked, column, row)
+    if row < chosen.back:
+        raise RnnlensError(f"nothing is read into {column} of the first row yet; ask a later one")
+    p = asked.answers.probabilities(lens.logits(asked, column, row).double()).numpy()
+    kind, vector = chosen.kind.id, lens.vector(asked, column, row)
+    near = similar_to(
+        lens, index_of(lens), kind, vector, p, count, by, semantic=asked.semantic,
+        deadline=Deadline.of_page(), run=lens.name,
+    )  # fmt: skip
+    return Similar(kind, by, tuple(near))
+
+
+_held: WeakKeyDictionary[Index, dict[str, StoredStates]] = WeakKeyDictionary()
+
+
+def _stored(index: Index, kind: str, width: int) -> StoredStates:
     """The states of a kind; those of the kinds that were asked for last are held."""
-    held = _kept.setdefault(index, {})
-    kept = held.pop(kind, None) or Kept(index, kind, width)
+    held = _held.setdefault(index, {})
+    stored = held.pop(kind, None) or StoredStates(index, kind, width)
     for other in list(held)[: -(_KINDS - 1)]:
         held.pop(other, None)
-    held[kind] = kept
-    return kept
+    held[kind] = stored
+    return stored
 
 
 def _described(
-    index: Index, kind: str, numbers: Sequence[int], distances: Floats, deadline: Deadline | None
-) -> list[Similar]:
+    index: Index,
+    kind: str,
+    numbers: Sequence[int],
+    distances: Floats,
+    deadline: Deadline | None,
+    run: str,
+) -> list[Near]:
     """The rows with these numbers, as people see them."""
     starts = np.cumsum([0, *(part.rows for part in index.manifest.parts)])
     parts = np.searchsorted(starts, numbers, "right") - 1
     rows: dict[int, Any] = {}
     for part in sorted({*parts.tolist()}):
-        path = text_in_sql(str((index.folder / index.manifest.parts[part].file).resolve()))
         inside = [int(n - starts[part]) for n, p in zip(numbers, parts, strict=True) if p == part]
-        table = index.ask(
-            'SELECT file_row_number AS number, sentence, position, "next" FROM '
-            f"read_parquet({path}, file_row_number = true) "
-            f"WHERE file_row_number IN ({', '.join(map(str, inside))})",
-            deadline,
-        )
+        table = index.ask(sql.rows_of_file(index.paths[part], inside), deadline)
         rows |= {int(starts[part]) + row["number"]: row for row in table.to_pylist()}
-    texts = sentences(index, {row["sentence"] for row in rows.values()}, deadline)
-    found = []
+    sentences = index.sentences({row["sentence"] for row in rows.values()}, deadline)
+    near = []
     for number, distance in zip(numbers, distances.tolist(), strict=True):
         row = rows[number]
-        words, text = sentence_of(index, row, texts)
-        link = link_to(text, row["position"], kind, semantic=index.link_semantic)
-        found.append(
-            Similar(distance, row["sentence"], row["position"], words, row["next"], text, link)
+        words, text = index.sentence_of(row, sentences)
+        near.append(
+            Near(
+                sentence=row["sentence"],
+                position=row["position"],
+                words=words,
+                text=text,
+                next=row["next"],
+                link=link(text, kind, row["position"], run=run, semantic=index.link_semantic),
+                distance=max(0.0, distance),
+            )
         )
-    return found
+    return near

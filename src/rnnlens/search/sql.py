@@ -1,9 +1,16 @@
-"""A question as SQL, for DuckDB: it asks the tables `words`, a row a word, and `labels`."""
+"""All SQL, and all that is special to DuckDB, which answers it: questions as SQL over the tables
+`words`, a row a word, and `labels`; and the database that reads these from an index's files.
+"""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from rnnlens.search.layout import label_column, probability_column
-from rnnlens.search.tree import (
+from rnnlens.base.errors import RnnlensError
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.search.language import (
     Agree,
     Compare,
     Every,
@@ -20,8 +27,16 @@ from rnnlens.search.tree import (
     Some,
     Unknown,
 )
+from rnnlens.search.layout import arrow, label_column, probability_column
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
 
 WORD = ("sentence", "position", "length", "split", "word", "tag", "next", "surprisal")
+HAS_TAGS = "SELECT 1 FROM words WHERE tag IS NOT NULL LIMIT 1"
+_MEMORY = "2GB"  # that a query may take
+_SORT_OF_ERROR = re.compile(r"^[A-Z][\w ]* Error: ")
 _OPERATOR = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
@@ -62,7 +77,7 @@ class Compiler:
 
     def total(self, query: Query) -> str:
         """How many rows a question is about."""
-        return f"SELECT count(*) FROM words\nWHERE {self.where(query)}"
+        return f"SELECT count(*) AS total FROM words\nWHERE {self.where(query)}"
 
     def counts(self, query: Query) -> str:
         """How many rows there are of each sort."""
@@ -84,14 +99,14 @@ class Compiler:
     def condition(self, node: Node) -> str:  # noqa: C901, PLR0911 - one for each sort of condition
         """A condition; it is never NULL."""
         match node:
-            case Every(parts):
-                return "(" + " AND ".join(map(self.condition, parts)) + ")"
-            case Some(parts):
-                return "(" + " OR ".join(map(self.condition, parts)) + ")"
-            case Not(part):
-                return f"(NOT {self.condition(part)})"
-            case Near(offsets, part):
-                return self._near(offsets, part)
+            case Every(conditions):
+                return "(" + " AND ".join(map(self.condition, conditions)) + ")"
+            case Some(conditions):
+                return "(" + " OR ".join(map(self.condition, conditions)) + ")"
+            case Not(condition):
+                return f"(NOT {self.condition(condition)})"
+            case Near(offsets, condition):
+                return self._near(offsets, condition)
             case OneOf(field, values):
                 return _is(f"{column(field)} IN ({', '.join(map(text, values))})")
             case Like(field, pattern):
@@ -121,9 +136,9 @@ class Compiler:
             return f"(-log2({column(quantity.kind + '_came')}))"
         return column(f"{quantity.kind}_{quantity.name}")
 
-    def _near(self, offsets: Sequence[int], part: Node) -> str:
+    def _near(self, offsets: Sequence[int], condition: Node) -> str:
         """Rows that lie so many rows from one that the condition holds of."""
-        inner = self.condition(part)
+        inner = self.condition(condition)
         if len(offsets) == 1:
             there = f"SELECT sentence, position - ({offsets[0]}) FROM words WHERE {inner}"
         else:
@@ -167,3 +182,143 @@ class Compiler:
 def _is(condition: str) -> str:
     """A condition that is false where it would be NULL."""
     return f"coalesce({condition}, false)"
+
+
+def sentences(numbers: Sequence[int]) -> str:
+    """The words of some sentences, in their order, and at the first of each its text."""
+    return (
+        f"SELECT sentence, word, text FROM words WHERE sentence IN ({_numbers(numbers)}) "
+        "ORDER BY sentence, position"
+    )
+
+
+def rows_of_file(path: Path, numbers: Sequence[int]) -> str:
+    """Where the rows of these numbers in one file stand, and the word that came."""
+    return (
+        'SELECT file_row_number AS number, sentence, position, "next" FROM '
+        f"read_parquet({text(str(path.resolve()))}, file_row_number = true) "
+        f"WHERE file_row_number IN ({_numbers(numbers)})"
+    )
+
+
+def groups_at(places: Sequence[tuple[int, int]], kinds: Sequence[str]) -> str:
+    """The group and share of every kind at words that are given as sentence and position."""
+    columns = ", ".join(column(f"{kind}_{name}") for kind in kinds for name in ("group", "share"))
+    some = _numbers(sorted({sentence for sentence, _ in places}))
+    pairs = ", ".join(f"({sentence}, {position})" for sentence, position in places)
+    return (
+        f"SELECT sentence, position, {columns} FROM words WHERE sentence IN ({some}) "
+        f"AND (sentence, position) IN ({pairs})"
+    )
+
+
+def density(width: float, rows: int) -> str:
+    """How many words there are in squares of so many bits: x by the entropy of the prediction, y by
+    the surprisal of what came; the last row holds whatever is above.
+    """
+    entropy = column(f"{PREDICTION}_entropy")
+    return (
+        f"SELECT floor({entropy} / {width})::INT AS x, "
+        f"least(floor(surprisal / {width})::INT, {rows - 1}) AS y, count(*) AS words "
+        "FROM words WHERE surprisal IS NOT NULL GROUP BY x, y ORDER BY x, y"
+    )
+
+
+def disagreements_by_tag(pairs: Sequence[tuple[str, str]]) -> str:
+    """For each part of speech its words, and as n0, n1 ... how many of them have another group in
+    one of a pair of kinds than in the other.
+    """
+    counts = ", ".join(
+        f"count(*) FILTER (WHERE {column(f'{a}_group')} <> {column(f'{b}_group')}) AS n{k}"
+        for k, (a, b) in enumerate(pairs)
+    )
+    return (
+        f"SELECT tag, count(*) AS words, {counts} FROM words WHERE tag IS NOT NULL "
+        "GROUP BY tag ORDER BY words DESC, tag"
+    )
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return ", ".join(str(int(number)) for number in numbers)
+
+
+class StoppedError(Exception):
+    """A query was interrupted."""
+
+
+class FailedError(Exception):
+    """A query could not be answered; the message says why, as the SQL's writer understands it."""
+
+
+def library() -> Any:
+    """DuckDB; an error that says how to get it where there is none."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise RnnlensError(
+            "finding needs duckdb and pyarrow; install them: pip install 'rnnlens[index]'"
+        ) from error
+    arrow()
+    return duckdb
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Give the errors of the database in words of ours."""
+    duckdb = library()
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        raise StoppedError from error
+    except duckdb.Error as error:
+        line = " ".join(str(error).split())[:300]
+        raise FailedError(_SORT_OF_ERROR.sub("", line)) from error
+
+
+class Database:
+    """A database in memory that sees the files of an index, and nothing else there is."""
+
+    def __init__(self, parts: Sequence[Path], labels: Path) -> None:
+        files = [text(str(path.resolve())) for path in parts]
+        names = text(str(labels.resolve()))
+        self._connection: duckdb.DuckDBPyConnection = library().connect(":memory:")
+        statements = (
+            "SET python_enable_replacements = false",
+            "SET temp_directory = ''",
+            f"SET memory_limit = {text(_MEMORY)}",
+            "SET parquet_metadata_cache = true",
+            f"SET allowed_paths = [{', '.join([*files, names])}]",
+            f"CREATE VIEW labels AS SELECT * FROM read_parquet({names})",
+            f"CREATE VIEW words AS SELECT * FROM read_parquet([{', '.join(files)}])",
+            "SET enable_external_access = false",
+            "SET lock_configuration = true",
+        )
+        with _translated():
+            for statement in statements:
+                self._connection.execute(statement)
+
+    def ask(self, sql: str) -> "pa.Table":
+        """The answer to a single SELECT."""
+        with _translated():
+            self._check_reading(sql)
+            return self._connection.sql(sql).to_arrow_table()
+
+    def _check_reading(self, sql: str) -> None:
+        """Refuse everything but one SELECT: what the database allows could still drop a view."""
+        try:
+            sql.encode()
+        except UnicodeEncodeError as error:
+            raise RnnlensError(
+                f"character {error.start + 1} of the SQL is no text in UTF-8; write it anew"
+            ) from error
+        statements = self._connection.extract_statements(sql)
+        if [one.type for one in statements] != [library().StatementType.SELECT]:
+            raise RnnlensError("an index is only read: give one SELECT, of the table words")
+
+    def interrupt(self) -> None:
+        """Stop the query that is under way."""
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        """Let go of the files; nothing can be asked any more."""
+        self._connection.close()

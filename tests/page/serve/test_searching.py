@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from rnnlens.base.errors import RnnlensError
 from rnnlens.page.serve import api, corpus
 from rnnlens.page.serve.app import application
-from rnnlens.search import index as index_module
+from rnnlens.search import sql
 from rnnlens.search.pictures import PICTURES
 
 TEXT = "the dog sees a bird"
@@ -73,7 +73,7 @@ def test_without_the_extra_the_page_is_told_what_to_install(client, monkeypatch)
     def gone():
         raise RnnlensError("finding needs duckdb and pyarrow; install them: pip")
 
-    monkeypatch.setattr(index_module, "_database", gone)
+    monkeypatch.setattr(sql, "library", gone)
     answer = client.post("/api/find", json={"question": "count"})
     assert (answer.status_code, "install them" in answer.json()["error"]) == (400, True)
 

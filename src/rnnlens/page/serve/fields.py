@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from rnnlens.ask.continuation import MOST
 from rnnlens.reading.source import LONGEST, LONGEST_TEXT, too_many
-from rnnlens.search.tokens import LONGEST as LONGEST_QUESTION
+from rnnlens.search.language import LONGEST as LONGEST_QUESTION
 
 MOST_ROWS, MOST_PAIRS, MOST_LABELS, MOST_EDITS = 200, 64, 64, 64
 MOST_COLUMNS = 5_000

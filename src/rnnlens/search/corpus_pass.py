@@ -1,4 +1,4 @@
-"""The sentences that an index is made of: their words, as the model is given them, and states."""
+"""The one pass over a corpus: its sentences as a model reads them, and the states of each word."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,12 @@ from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import TextSide, text_states
 from rnnlens.model.traceable import Traceable
+from rnnlens.probe.semantics import labels_at
 from rnnlens.reading.encoding import Integers
 
 ALL = "all"  # the split of a corpus that has none
 PART_WORDS = 32_768  # of a part, about: what is done again after a crash
+WORDS_AT_ONCE = {"cpu": 512, "cuda": 16_384}  # that are traced together
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Texts:
 
     def __init__(
         self, corpus: Corpus, splits: Sequence[str], side: TextSide, longest: int,
-        part_words: int = 0,
+        part_words: int = PART_WORDS,
     ) -> None:  # fmt: skip
         self.corpus, self.side, self.splits = corpus, side, tuple(splits)
         self.starts, sentence = cut(corpus.tokens.starts, longest)
@@ -47,7 +49,7 @@ class Texts:
         self.split_of = np.repeat(np.arange(len(splits)), [len(some) for some in places])
         if not len(self.pieces):
             raise RnnlensError(f"{corpus.name} has no sentences in {', '.join(splits)}")
-        self.divide(part_words or PART_WORDS)
+        self.divide(part_words)
 
     def divide(self, part_words: int) -> None:
         """Lay down where parts end."""
@@ -105,23 +107,52 @@ class Texts:
         )
 
 
-def chunks(texts: Sequence[Text], size: int) -> Iterator[list[int]]:
-    """The places of all texts, the shortest first, in lists of about `size` words."""
-    order = np.argsort([len(text.ids) for text in texts], kind="stable")
-    ends = np.cumsum([len(texts[k].ids) for k in order]) // size
-    for some in np.split(order, np.flatnonzero(np.diff(ends)) + 1):
-        yield [int(k) for k in some]
+@dataclass(frozen=True)
+class Traced:
+    """Some sentences that were read together, one after the other."""
+
+    sentences: tuple[Sequence[int], ...]  # the numbers of their words
+    rows: Integers  # (N,) the place of each word among all words of all sentences
+    states: States  # after each word, (N, H)
+
+
+def traced(
+    model: Traceable,
+    side: TextSide,
+    sentences: Sequence[Sequence[int]],
+    device: torch.device,
+    kinds: Sequence[str] | None = None,
+    words: int = 0,
+) -> Iterator[Traced]:
+    """The states after each word of all sentences, which are given as numbers of words: the
+    shortest first, so that those read together are of about the same length.
+
+    They are of all kinds and the prediction unless `kinds` names some; `words`: about how many are
+    read together.
+    """
+    lengths = np.array([len(ids) for ids in sentences])
+    starts = np.cumsum(lengths) - lengths
+    order = np.argsort(lengths, kind="stable")
+    ends = np.cumsum(lengths[order]) // (words or WORDS_AT_ONCE[device.type])
+    for chosen in np.split(order, np.flatnonzero(np.diff(ends)) + 1):
+        some = tuple(sentences[k] for k in chosen)
+        rows = np.concatenate([starts[k] + np.arange(lengths[k]) for k in chosen])
+        yield Traced(some, rows, _states(model, side, some, device, kinds))
 
 
 @torch.inference_mode()
-def states_of(
-    model: Traceable, side: TextSide, sentences: Sequence[Sequence[int]], device: torch.device
+def _states(
+    model: Traceable,
+    side: TextSide,
+    sentences: Sequence[Sequence[int]],
+    device: torch.device,
+    kinds: Sequence[str] | None,
 ) -> States:
-    """The states (N, H) of every kind and of the prediction after each word of all sentences."""
+    """The states (N, H) after each word of all sentences."""
     model.check()
     if not side.side_by_side:
-        parts = [text_states(model, side, ids) for ids in sentences]
-        return {kind: torch.cat([p[kind] for p in parts]).to(device) for kind in parts[0]}
+        texts = [text_states(model, side, ids) for ids in sentences]
+        return {k: torch.cat([t[k] for t in texts]).to(device) for k in kinds or texts[0]}
     lengths = np.array([len(ids) for ids in sentences])
     inputs = torch.zeros(int(lengths.max()), len(sentences), dtype=torch.int64)
     for k, ids in enumerate(sentences):
@@ -133,16 +164,16 @@ def states_of(
     steps = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
     places = torch.from_numpy(steps * len(sentences) + np.repeat(np.arange(len(lengths)), lengths))
     places = places.to(device)
-    every = {**trace.states, PREDICTION: trace.prediction}
+    chosen = kinds or (*trace.states, PREDICTION)
+    every = {k: trace.prediction if k == PREDICTION else trace.states[k] for k in chosen}
     return {kind: v.flatten(0, 1)[places].float() for kind, v in every.items()}
 
 
-def labels_asked(side: TextSide, sentences: Sequence[Sequence[int]], shift: int) -> Integers:
-    """The label `shift` words after each word, -1 where the text does not tell it."""
-    rows = []
-    for ids in sentences:
-        came = side.came(ids)
-        at = np.arange(shift, shift + len(ids))
-        inside = (at >= 0) & (at < len(came))
-        rows.append(np.where(inside, np.array(came)[np.clip(at, 0, len(came) - 1)], -1))
-    return np.concatenate(rows).astype(np.int64)
+def labels_after(side: TextSide, sentences: Sequence[Sequence[int]], steps: int) -> Integers:
+    """The label so many words after each word of all sentences, -1 where the text does not tell
+    it.
+    """
+    rows = [
+        labels_at(torch.tensor(side.came(ids)), torch.arange(len(ids)) + steps) for ids in sentences
+    ]
+    return torch.cat(rows).numpy()

@@ -10,11 +10,9 @@ from tests.search.naive import Questions, facts_of
 from tests.shown import ROOT
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.search.find import found
-from rnnlens.search.grammar import GRAMMAR
-from rnnlens.search.index import Index
-from rnnlens.search.parse import parsed
-from rnnlens.search.tokens import QueryError
+from rnnlens.search.find import find
+from rnnlens.search.language import GRAMMAR, QueryError, as_group, as_kind, as_text, parse
+from rnnlens.search.store import Index
 
 COUNT = int(os.environ.get("RNNLENS_QUERIES", "60"))  # 500 for a thorough look
 
@@ -40,7 +38,7 @@ def draw(sentences, index, indexed):
 
 
 def rows(index, question):
-    answer = found(index, question, None)
+    answer = find(index, question, None)
     return [(row["sentence"], row["position"]) for row in answer.rows]
 
 
@@ -57,11 +55,11 @@ def test_random_questions_find_what_a_loop_finds(index, sentences, draw):
 
 
 def test_counts_are_the_counts_of_a_loop(index, sentences):
-    (row,) = found(index, "y rank = 1 count").table.to_pylist()
+    (row,) = find(index, "y rank = 1 count").table.to_pylist()
     facts = [fact for facts in sentences for fact in facts]
     hits = [fact for fact in facts if fact["y"]["rank"] == 1]
     assert row == {"count": len(hits), "words": len(facts), "share": len(hits) / len(facts)}
-    table = found(index, "y rank <= 3 count by word, l2 limit 5").table.to_pylist()
+    table = find(index, "y rank <= 3 count by word, l2 limit 5").table.to_pylist()
     assert len(table) == 5
     for row in table:
         alike = [
@@ -70,23 +68,23 @@ def test_counts_are_the_counts_of_a_loop(index, sentences):
         hits = [fact for fact in alike if (fact["y"]["rank"] or 99) <= 3]
         assert (row["count"], row["words"]) == (len(hits), len(alike))
     assert [row["count"] for row in table] == sorted((r["count"] for r in table), reverse=True)
-    labels = found(index, "count by h2 label").table.to_pylist()
+    labels = find(index, "count by h2 label").table.to_pylist()
     assert sum(row["count"] for row in labels) == len(facts)
     tops = {fact["h2"]["top"][0][0] for fact in facts}
     assert {row["h2 label"] for row in labels} == tops
-    assert found(index, "position = 0 count by split").total == len(sentences)
+    assert find(index, "position = 0 count by split").total == len(sentences)
 
 
 def test_answers_are_sorted_and_limited(index):
-    answer = found(index, "y rank > 1 sort by surprisal desc limit 7")
+    answer = find(index, "y rank > 1 sort by surprisal desc limit 7")
     bits = [hit.surprisal or 0.0 for hit in answer]
     assert len(bits) == 7
     assert bits == sorted(bits, reverse=True)
     assert answer.total > 7
-    lowest = found(index, "sort by h2 differs from c2 limit 3").rows
+    lowest = find(index, "sort by h2 differs from c2 limit 3").rows
     assert [row["sorted_by"] for row in lowest] == sorted(row["sorted_by"] for row in lowest)
-    assert found(index, "word = dog limit 2").sql.endswith("LIMIT 2")
-    last = found(index, "sort by surprisal", None).rows[-1]
+    assert find(index, "word = dog limit 2").sql.endswith("LIMIT 2")
+    last = find(index, "sort by surprisal", None).rows[-1]
     assert last["surprisal"] is None  # what has no number comes last
 
 
@@ -127,7 +125,7 @@ def test_answers_are_sorted_and_limited(index):
 )
 def test_a_wrong_question_is_pointed_at(index, question, place, message):
     with pytest.raises(QueryError, match=r".") as error:
-        found(index, question)
+        find(index, question)
     assert message in str(error.value)
     if place < 100:
         assert error.value.place == place
@@ -137,7 +135,7 @@ def test_a_wrong_question_is_pointed_at(index, question, place, message):
 
 def test_bytes_that_are_no_text_are_refused(index):
     with pytest.raises(QueryError, match="character 8 is no text in UTF-8"):
-        found(index, "word = \udcff")
+        find(index, "word = \udcff")
     with pytest.raises(RnnlensError, match="character 9 of the SQL is no text in UTF-8"):
         index.ask("SELECT '\udcff'")
 
@@ -150,15 +148,15 @@ def test_bytes_that_are_no_text_are_refused(index):
 def test_labels_that_do_not_follow_have_not_come(index, question, place):
     names = replace(index.names, follows=False)
     with pytest.raises(QueryError, match="does not tell which came; ask what is said") as error:
-        parsed(question, names)
+        parse(question, names)
     assert error.value.place == place
-    parsed("word is unknown and y expects noun count by y label", names)
-    parsed("word = next and tag in {rank, came}", names)
+    parse("word is unknown and y expects noun count by y label", names)
+    parse("word = next and tag in {rank, came}", names)
 
 
 def test_a_question_may_not_be_endless(index):
     with pytest.raises(RnnlensError, match="is too long"):
-        found(index, "word = dog or " * 2000 + "word = dog")
+        find(index, "word = dog or " * 2000 + "word = dog")
 
 
 def test_quotes_in_texts_stay_inside_them(index):
@@ -184,10 +182,27 @@ def test_every_form_of_the_grammar_is_understood(index):
         "next is verb and word is unknown", "c2 agrees with l2, s2 on group",
         "l2 expects dog > 1e-3",
     ):  # fmt: skip
-        found(index, question).table.to_pylist()
+        find(index, question).table.to_pylist()
     assert "KIND expects THING" in GRAMMAR
 
 
 def test_the_documentation_has_the_grammar():
     page = (ROOT / "docs/corpus-search.md").read_text(encoding="utf-8")
     assert f"```text\n{GRAMMAR}\n```" in page
+
+
+def test_names_are_written_as_questions_want_them():
+    assert [as_kind(kind) for kind in ("l2", "h1<", "word", "a b")] == [
+        "l2", "h1<", "`word`", "`a b`"]  # fmt: skip
+    assert [as_group(name) for name in ("NOUN", "a b", "2")] == [
+        "NOUN", 'group "a b"', 'group "2"']  # fmt: skip
+    assert as_text('say "\\"') == '"say \\"\\\\\\""'
+
+
+def test_ranges_in_one_another_are_bounded(index):
+    assert parse(
+        "within 1000 tag = NOUN and within 40 (within 12 word = dog)", index.names
+    ).condition
+    with pytest.raises(QueryError, match="look at 4,000 rows, more than 2,000; give smaller") as e:
+        parse("within 40 before within 50 word = dog", index.names)
+    assert e.value.place == len("within 40 before within ")

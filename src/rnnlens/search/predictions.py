@@ -1,6 +1,6 @@
-"""What states say, as numbers for many words at once: on the CPU in the processor's cache, on a GPU
-in large blocks. `reading/encoding.py` has the rule for what is drawn; here are the divergences, and
-the same rule in operations that a GPU has.
+"""What states predict, as numbers for many words at once: on the CPU in the processor's cache, on a
+GPU in large blocks. `reading/encoding.py` has the rule for what is drawn, which stands here once
+more in operations that a GPU has, and `reading/divergence.py` that for how far states are apart.
 """
 
 import math
@@ -17,6 +17,7 @@ from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.probes import Probes
+from rnnlens.reading.divergence import from_entropies
 from rnnlens.reading.encoding import Encodings, Integers, Palette, encode, top_of
 from rnnlens.search.layout import TOP, Pair
 
@@ -28,14 +29,28 @@ _ROWS = 40  # states that are encoded at once on a CPU
 
 
 @dataclass(frozen=True)
-class Measures:
-    """What the states of N words say, kind by kind, and how far those of each pair are apart."""
+class Predictions:
+    """What the states of N words predict, kind by kind, and how far each pair is apart."""
 
     encodings: Mapping[str, Encodings]
     divergences: Mapping[Pair, NDArray[np.float32]]  # (N,) bits; NaN: there is no other state
 
+    @classmethod
+    def join(cls, some: Sequence["Predictions"], rows: Sequence[Integers]) -> "Predictions":
+        """Those of several lists of words, put where these words stand."""
+        order = np.argsort(np.concatenate(rows), kind="stable")
+        encodings = {
+            kind: Encodings.join([one.encodings[kind] for one in some]).of(order)
+            for kind in some[0].encodings
+        }
+        bits = {
+            pair: np.concatenate([one.divergences[pair] for one in some])[order]
+            for pair in some[0].divergences
+        }
+        return cls(encodings, bits)
 
-class Measuring:
+
+class Predictor:
     """A model's prediction and its probes, ready to be asked about states."""
 
     def __init__(
@@ -56,8 +71,8 @@ class Measuring:
         self.words = max(1, min(_MOST_WORDS, numbers))
 
     @torch.inference_mode()
-    def of(self, states: States, wanted: Mapping[str, Integers], starts: Integers) -> Measures:
-        """The measures of N words, sentence after sentence.
+    def of(self, states: States, wanted: Mapping[str, Integers], starts: Integers) -> Predictions:
+        """What the states of N words predict, sentence after sentence.
 
         `states` are of every kind and of the prediction, (N, H); `wanted` the labels that came;
         `starts` the numbers of the words that begin a sentence.
@@ -69,12 +84,12 @@ class Measuring:
         for first in range(0, count, self.words):
             here = slice(first, min(first + self.words, count))
             block = {kind: values[here] for kind, values in states.items()}
-            asked = {kind: labels[here] for kind, labels in wanted.items()}
-            blocks.append(_Block(self, block, asked, blocks[-1] if blocks else None))
+            came = {kind: labels[here] for kind, labels in wanted.items()}
+            blocks.append(_Block(self, block, came, blocks[-1] if blocks else None))
         encodings = {
             kind: Encodings.join([block.encodings[kind] for block in blocks]) for kind in self.kinds
         }
-        return Measures(encodings, self._joined(blocks, begins))
+        return Predictions(encodings, self._joined(blocks, begins))
 
     def _joined(
         self, blocks: "Sequence[_Block]", begins: NDArray[np.bool_]
@@ -100,55 +115,55 @@ class _Block:
     """
 
     def __init__(
-        self, measuring: Measuring, states: States, wanted: Mapping[str, Integers],
+        self, predictor: Predictor, states: States, wanted: Mapping[str, Integers],
         above: "_Block | None",
     ) -> None:  # fmt: skip
-        device, labels = measuring.device, len(measuring.group_of)
+        device, labels = predictor.device, len(predictor.group_of)
         count = len(states[PREDICTION])
         self.encodings: dict[str, Encodings] = {}
-        self.p = torch.empty(len(measuring.kinds), 1 + count, labels, device=device)  # (K, N+1, V)
-        self.nats = torch.zeros(len(measuring.kinds), 1 + count, device=device)  # of p log p
+        self.p = torch.empty(len(predictor.kinds), 1 + count, labels, device=device)  # (K, N+1, V)
+        self.nats = torch.zeros(len(predictor.kinds), 1 + count, device=device)  # the entropy
         if above is None:
             self.p[:, 0] = 1 / labels
         else:
             self.p[:, 0], self.nats[:, 0] = above.p[:, -1], above.nats[:, -1]
             del above.p
-        for kinds, logits in _logits(measuring, states):
-            self._take(measuring, kinds, logits, np.concatenate([wanted[kind] for kind in kinds]))
-        self.bits = self._divergences(measuring)
+        for kinds, logits in _logits(predictor, states):
+            self._take(predictor, kinds, logits, np.concatenate([wanted[kind] for kind in kinds]))
+        self.bits = self._divergences(predictor)
 
     def _take(
-        self, measuring: Measuring, kinds: tuple[str, ...], logits: Tensor, wanted: Integers
+        self, predictor: Predictor, kinds: tuple[str, ...], logits: Tensor, wanted: Integers
     ) -> None:
         """Encode some kinds, one after the other, and hold what they predict."""
         p = logits.softmax(1)
-        on_cpu = measuring.device.type == "cpu"
-        encoded = (encode_in_pieces if on_cpu else encode_there)(logits, p, measuring, wanted)
+        on_cpu = predictor.device.type == "cpu"
+        encoded = (encode_in_pieces if on_cpu else encode_on_device)(logits, p, predictor, wanted)
         first, size = len(self.encodings), len(p) // len(kinds)
         here = slice(first, first + len(kinds))
         torch.add(p.unflatten(0, (len(kinds), size)), _TINY, out=self.p[here, 1:])
-        bits = torch.from_numpy(encoded.entropy).to(measuring.device).unflatten(0, (-1, size))
-        self.nats[here, 1:] = -math.log(2) * bits
+        bits = torch.from_numpy(encoded.entropy).to(predictor.device).unflatten(0, (-1, size))
+        self.nats[here, 1:] = math.log(2) * bits
         for k, kind in enumerate(kinds):
             self.encodings[kind] = encoded.of(slice(k * size, (k + 1) * size))
 
-    def _divergences(self, measuring: Measuring) -> Tensor:
+    def _divergences(self, predictor: Predictor) -> Tensor:
         """Jensen-Shannon in bits of all pairs for each word, (pairs, N).
 
         Of a pair of rows it belongs to the lower one's, whichever kind that is.
         """
-        place = {kind: k for k, kind in enumerate(measuring.kinds)}
+        number = {kind: k for k, kind in enumerate(predictor.kinds)}
         room = self.p.new_empty(2, *self.p[0, 1:].shape)
-        nats = torch.empty(len(measuring.pairs), room.shape[1], device=room.device)
-        for k, pair in enumerate(measuring.pairs):
-            lower, upper = place[pair.kind], place[pair.other]
+        bits = torch.empty(len(predictor.pairs), room.shape[1], device=room.device)
+        for k, pair in enumerate(predictor.pairs):
+            lower, upper = number[pair.kind], number[pair.other]
             if pair.back < 0:
                 lower, upper = upper, lower
             rows = slice(0, -1) if pair.back else slice(1, None)
             torch.add(self.p[lower, 1:], self.p[upper, rows], out=room[0])
-            torch.add(self.nats[lower, 1:], self.nats[upper, rows], out=nats[k])
-            nats[k] -= _negentropy(room[0], room[1])
-        return nats.div_(2 * math.log(2)).add_(1).clamp_(0, 1)
+            middle = math.log(2) - _negentropy(room[0], room[1]) / 2
+            bits[k] = from_entropies(middle, self.nats[lower, 1:], self.nats[upper, rows])
+        return bits
 
 
 def _negentropy(p: Tensor, log: Tensor) -> Tensor:
@@ -162,46 +177,48 @@ def _negentropy(p: Tensor, log: Tensor) -> Tensor:
     return sums
 
 
-def _logits(measuring: Measuring, states: States) -> Iterator[tuple[tuple[str, ...], Tensor]]:
+def _logits(predictor: Predictor, states: States) -> Iterator[tuple[tuple[str, ...], Tensor]]:
     """What states say of every label, (N, V): some kinds at once, one after the other."""
-    stack = measuring.stack
+    stack = predictor.stack
     if stack is not None:
         every = len(states[PREDICTION]) * len(stack.kinds)
         pieces = stack.pieces(states, every)
         size = len(stack.kinds) // len(pieces)
         for k, piece in enumerate(pieces):
             yield stack.kinds[k * size : (k + 1) * size], piece.logits()
-    yield (PREDICTION,), measuring.predict(states[PREDICTION])
+    yield (PREDICTION,), predictor.predict(states[PREDICTION])
 
 
 def encode_in_pieces(
-    logits: Tensor, p: Tensor, measuring: Measuring, wanted: Integers
+    logits: Tensor, p: Tensor, predictor: Predictor, wanted: Integers
 ) -> Encodings:
     """On a CPU, few states at once."""
     logits = logits.contiguous()
     top = min(TOP, logits.shape[1])
-    parts = [
-        encode(logits[k : k + _ROWS], measuring.palette, wanted[k : k + _ROWS], top,
+    pieces = [
+        encode(logits[k : k + _ROWS], predictor.palette, wanted[k : k + _ROWS], top,
                p[k : k + _ROWS])
         for k in range(0, len(logits), _ROWS)
     ]  # fmt: skip
-    return Encodings.join(parts)
+    return Encodings.join(pieces)
 
 
-def encode_there(logits: Tensor, p: Tensor, measuring: Measuring, wanted: Integers) -> Encodings:
-    """The same as `encode`, in operations that leave the logits where they are."""
-    palette, size = measuring.palette, logits.shape[1]
+def encode_on_device(
+    logits: Tensor, p: Tensor, predictor: Predictor, wanted: Integers
+) -> Encodings:
+    """What `encode` computes, in operations that leave the logits where they are."""
+    palette, size = predictor.palette, logits.shape[1]
     values, labels = logits.topk(min(TOP, size), 1)
     probabilities = p.gather(1, labels)
     among = logits.topk(top_of(size), 1, sorted=False).indices
     sums = p.new_zeros(len(p), len(palette.groups))
-    sums.scatter_add_(1, measuring.group_of[among], p.gather(1, among))
+    sums.scatter_add_(1, predictor.group_of[among], p.gather(1, among))
     dominant, group = sums.max(1)
     nats = values[:, 0] - probabilities[:, 0].log() - torch.linalg.vecdot(p, logits)
-    asked = torch.from_numpy(wanted).to(logits.device)[:, None]
-    there = asked[:, 0] >= 0
-    value = logits.gather(1, asked.clamp_min(0))
-    came = torch.where(there, p.gather(1, asked.clamp_min(0))[:, 0], 0)
+    number = torch.from_numpy(wanted).to(logits.device)[:, None]
+    there = number[:, 0] >= 0
+    value = logits.gather(1, number.clamp_min(0))
+    came = torch.where(there, p.gather(1, number.clamp_min(0))[:, 0], 0)
     rank = torch.where(there, 1 + (logits > value).sum(1), 0)
     if not bool(torch.isfinite(probabilities[:, 0]).all()):
         raise RnnlensError("the network's numbers are too large to index; train it anew")

@@ -1,0 +1,369 @@
+"""An index that is there: checked to be whole and of its run, opened once, and only read."""
+
+import atexit
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from shlex import quote
+from threading import Lock, Timer
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import damaged, is_present, read_json, sha256
+from rnnlens.base.threads import pool
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.probe.probes import ProbesFile
+from rnnlens.probe.semantics import of_model
+from rnnlens.reading.notation import escaped
+from rnnlens.reading.source import GridSource
+from rnnlens.run.folder import INDEX_MANIFEST, Run
+from rnnlens.search import sql
+from rnnlens.search.language import Names
+from rnnlens.search.layout import (
+    LABELS,
+    UNFINISHED,
+    Contents,
+    Manifest,
+    Part,
+    arrow,
+    column_types,
+    groups_hash,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Sentence = tuple[tuple[str, ...], str]  # its words, and its text as a lens reads it
+MOST_KINDS = 40  # side by side
+SECONDS = 20.0  # after which a question of the page is given up
+_HASHED = 2 * 2**30  # bytes of parts that are compared with their hashes when an index is opened
+
+
+class Deadline:
+    """Some seconds from now on, for all that one answer takes; None: as long as it takes."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = seconds
+        self.end = None if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> float | None:
+        """The seconds that are left; an error where there are none."""
+        if self.end is None:
+            return None
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise self.missed()
+        return left
+
+    @classmethod
+    def of_page(cls) -> "Deadline":
+        """That of whoever waits for a page."""
+        return cls(SECONDS)
+
+    def missed(self) -> RnnlensError:
+        """The error of an answer that comes too late."""
+        return RnnlensError(f"the question took more than {self.seconds:g} seconds; ask for less")
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """The index of a run, whole and of what the run holds now."""
+
+    folder: Path
+    manifest: Manifest
+    remedy: str = "make it anew: rnnlens index RUN --anew"  # where it is damaged
+    link_semantic: str = ""  # that links to a lens have to name, as it is not the run's first
+    run: Run | None = None  # whose it is
+
+    @classmethod
+    def of(cls, run: Run, elsewhere: Path | None = None) -> "Index":
+        """The index of a run; an error where it has none, or half of one, or one of another."""
+        folder = run.index_folder(elsewhere)
+        command = _command(run, folder)
+        anew = f"make it anew: {command} --anew"
+        if not is_present(folder / INDEX_MANIFEST):
+            half = is_present(folder / UNFINISHED)
+            raise RnnlensError(
+                f"the index in {folder} is not finished; give the same rnnlens index command again"
+                if half
+                else f"{run.path} has no index; make one: {command}"
+            )
+        manifest = read_json(folder / INDEX_MANIFEST, Manifest, anew)
+        contents = manifest.contents
+        now = run.model_hash(), run.probes_hash(), groups_hash(run, contents.palette)
+        names = "model", "fit of its probes", "grouping of its labels"
+        was = contents.model, contents.probes, contents.groups
+        for name, one, other in zip(names, was, now, strict=True):
+            if one != other:
+                raise RnnlensError(f"the index in {folder} is of another {name}; {anew}")
+        semantics = _semantics(run, contents.probes)
+        _check_contents(folder, contents, semantics, anew)
+        other = "" if contents.semantic == semantics[0] else contents.semantic
+        index = cls(folder, manifest, anew, other, run)
+        index.check_files()
+        return index
+
+    @property
+    def contents(self) -> Contents:
+        """What it is of."""
+        return self.manifest.contents
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files of its rows."""
+        return [self.folder / part.file for part in self.manifest.parts]
+
+    @property
+    def drawn_kinds(self) -> tuple[str, ...]:
+        """The kinds that are drawn side by side: all, or those nearest to the prediction."""
+        return self.contents.kinds[-MOST_KINDS:]
+
+    def check_files(self) -> None:
+        """Refuse files that are missing, cut or changed, or have other rows and columns."""
+        columns = column_types(self.contents)
+        if len({name.lower() for name in columns}) != len(columns):
+            raise damaged(
+                self.folder / INDEX_MANIFEST, "two columns have the same name", self.remedy
+            )
+        parts = self.manifest.parts
+        hashed = sum(part.bytes for part in parts) <= _HASHED
+
+        def problem(part: Part) -> str:
+            path = self.folder / part.file
+            if not path.is_file():
+                return "it is missing"
+            if (size := path.stat().st_size) != part.bytes:
+                return f"it has {size:,} bytes and not {part.bytes:,}"
+            if hashed and sha256(path) != part.sha256:
+                return "its SHA-256 is not the recorded one"
+            return _footer_problem(path, part.rows, columns)
+
+        labels = self.folder / LABELS
+        if not labels.is_file():
+            raise damaged(labels, "it is missing", self.remedy)
+        if sha256(labels) != self.manifest.labels:
+            raise damaged(labels, "its SHA-256 is not the recorded one", self.remedy)
+        for path, what in zip(self.paths, pool().map(problem, parts), strict=True):
+            if what:
+                raise damaged(path, what, self.remedy)
+
+    def out_of_range(self, what: str) -> RnnlensError:
+        """The error of a row that names a label, a group or a word that there is not."""
+        return damaged(self.folder, f"a row has {what} that there is not", self.remedy)
+
+    @cached_property
+    def has_tags(self) -> bool:
+        """Whether any word has a part of speech."""
+        return len(self.ask(sql.HAS_TAGS)) > 0
+
+    @cached_property
+    def names(self) -> Names:
+        """What a question may name."""
+        groups = tuple(dict.fromkeys(self._labels["group"].to_pylist()))
+        numbers: dict[str, int] = {}
+        for number, label in enumerate(self.labels):
+            numbers.setdefault(label, number)
+        contents = self.contents
+        return Names(contents.kinds, groups, numbers, frozenset(contents.pairs), contents.follows)
+
+    @cached_property
+    def _labels(self) -> "pa.Table":
+        """The labels with their numbers and groups; as many as the run has, if that is known."""
+        path = self.folder / LABELS
+        try:
+            table: pa.Table = arrow().parquet.read_table(path)
+            numbers, *names = (table[name].to_pylist() for name in ("number", "label", "group"))
+        except (OSError, KeyError, arrow().ArrowException) as error:
+            raise damaged(path, error, self.remedy) from error
+        count = len(self.run.vocabulary().labels) if self.run else len(numbers)
+        if numbers != list(range(count)):
+            raise damaged(path, f"its numbers are not those of {count:,} labels", self.remedy)
+        if not all(isinstance(name, str) for some in names for name in some):
+            raise damaged(path, "a label has no name or no group", self.remedy)
+        return table
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The labels in the order of their numbers; some may have the same name."""
+        return list(self._labels["label"].to_pylist())
+
+    def sentences(
+        self, numbers: Collection[int], deadline: Deadline | None = None
+    ) -> dict[int, Sentence]:
+        """The words of some sentences by their numbers, and the texts that lenses read so."""
+        if not numbers:
+            return {}
+        table = self.ask(sql.sentences(sorted(numbers)), deadline)
+        words: dict[int, list[str]] = {}
+        texts: dict[int, str] = {}
+        rows = zip(*(table[name].to_pylist() for name in ("sentence", "word", "text")), strict=True)
+        for number, word, text in rows:
+            words.setdefault(number, []).append(word)
+            if text is not None:
+                texts[number] = text
+        if not texts.keys() >= words.keys():
+            raise self.out_of_range("a sentence")
+        return {number: (tuple(w), self._readable(texts[number])) for number, w in words.items()}
+
+    def sentence_of(self, row: Mapping[str, Any], sentences: Mapping[int, Sentence]) -> Sentence:
+        """The sentence of a row, which has a word where the row says."""
+        words, text = sentences[row["sentence"]]
+        if not 0 <= row["position"] < len(words):
+            raise self.out_of_range("a word")
+        return words, text
+
+    def _readable(self, text: str) -> str:
+        """A sentence as it is given to a lens, which takes braces for two texts in one."""
+        return escaped(text, self._inputs) if "{" in text or "}" in text else text
+
+    @cached_property
+    def _inputs(self) -> frozenset[str]:
+        """The words that the model reads."""
+        return frozenset(self.run.vocabulary().inputs if self.run else ())
+
+    def scan(
+        self, columns: Sequence[str], deadline: Deadline | None = None
+    ) -> Iterator["pa.Table"]:
+        """Some columns of one part after the other: for hundreds of numbers about all words, which
+        SQL takes long for.
+        """
+        for path in self.paths:
+            if deadline:
+                deadline.left()
+            try:
+                table = arrow().parquet.read_table(path, columns=list(columns))
+            except (OSError, arrow().ArrowException) as error:
+                raise damaged(path, error, self.remedy) from error
+            yield table
+
+    @cached_property
+    def _lock(self) -> Lock:
+        return Lock()
+
+    @cached_property
+    def _database(self) -> sql.Database:
+        database = sql.Database(self.paths, self.folder / LABELS)
+        _open.add(self)
+        return database
+
+    def close(self) -> None:
+        """Let go of the database; a further question opens it anew."""
+        if database := self.__dict__.pop("_database", None):
+            database.close()
+
+    def ask(
+        self, query: str, deadline: Deadline | None = None, *, by_user: bool = False
+    ) -> "pa.Table":
+        """The answer to a single SELECT, which is stopped at the deadline.
+
+        `by_user`: whether the SQL was written by somebody who can mend it.
+        """
+        limit = deadline or Deadline()
+        with self._lock:
+            seconds, timer = limit.left(), None
+            try:
+                if seconds:
+                    timer = Timer(seconds, self._database.interrupt)
+                    timer.start()
+                answer = self._database.ask(query)
+            except sql.StoppedError as error:
+                raise limit.missed() from error
+            except sql.FailedError as error:
+                self.check_files()  # which says what is wrong, where it is a file
+                raise RnnlensError(
+                    f"the SQL cannot be answered: {error}; mend the SQL"
+                    if by_user
+                    else f"the index cannot answer this; ask for less, or {self.remedy}"
+                ) from error
+            finally:
+                if timer:
+                    timer.cancel()
+        names = answer.column_names
+        if twice := [name for k, name in enumerate(names) if name in names[:k]]:
+            raise RnnlensError(
+                f"two columns of the answer are called {twice[0]!r}; name one otherwise, with AS"
+            )
+        return answer
+
+
+_open: WeakSet[Index] = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """The database complains of connections that are open when Python ends."""
+    for index in list(_open):
+        index.close()
+
+
+def _command(run: Run, folder: Path) -> str:
+    """What makes the index of a run in a folder; a bundled one comes without its corpus."""
+    named = f"{run.path.name} --corpus CORPUS" if run.is_bundled else quote(str(run.path))
+    if folder != run.index_folder():
+        return f"rnnlens index {named} -o {quote(str(folder))}"
+    return f"rnnlens index {named}{' -o FOLDER' if run.is_bundled else ''}"
+
+
+def _semantics(run: Run, probes: str | None) -> tuple[str, ...]:
+    """What the states of a run are asked for by the probes of this hash."""
+    if probes is None:
+        return ("output",)
+    file = read_json(run.path / "probes.json", ProbesFile)
+    return next(o.semantics for o in (file, file.previous) if o and o.sha256 == probes)
+
+
+def _check_contents(folder: Path, contents: Contents, there: Sequence[str], remedy: str) -> None:
+    """Refuse what is asked of no state, and kinds that do not end in the prediction."""
+    if contents.semantic not in filter(of_model, there):
+        what = f"its semantic {contents.semantic!r} is none that the run has for an index"
+        raise damaged(folder / INDEX_MANIFEST, what, remedy)
+    if contents.kinds[-1] != PREDICTION:
+        raise damaged(folder / INDEX_MANIFEST, f"its last kind is not {PREDICTION}", remedy)
+
+
+def _footer_problem(path: Path, rows: int, columns: dict[str, str]) -> str:
+    """What is wrong with the columns or the number of rows of a Parquet file."""
+    try:
+        with arrow().parquet.ParquetFile(path) as file:
+            there = {field.name: str(field.type) for field in file.schema_arrow}
+            count = file.metadata.num_rows
+    except (OSError, arrow().ArrowException) as error:
+        return str(error)
+    if count != rows:
+        return f"it has {count:,} rows and not {rows:,}"
+    for name in columns.keys() | there.keys():
+        if columns.get(name) != there.get(name):
+            return f"its column {name} is {there.get(name)} and not {columns.get(name)}"
+    return ""
+
+
+_Stamp = tuple[str, int, int]  # a folder, when its index was made, and how large its manifest is
+_indexes: WeakKeyDictionary[GridSource, tuple[_Stamp, Index]] = WeakKeyDictionary()
+
+
+def index_of(lens: GridSource, folder: str | Path | None = None) -> Index:
+    """The index of a lens's run, or one in another folder, opened once, and again where it was
+    made anew.
+    """
+    if lens.run is None:
+        raise RnnlensError(
+            f"{lens.name} is of no run yet; save it, and index that: rnnlens index RUN"
+        )
+    place = Path(folder) if folder else lens.run.index_folder(lens.index_folder)
+    manifest = place / INDEX_MANIFEST
+    about = manifest.stat() if manifest.is_file() else None
+    stamp = (str(place), about.st_mtime_ns, about.st_size) if about else (str(place), 0, 0)
+    held = _indexes.get(lens)
+    if held is None or held[0] != stamp:
+        held = stamp, Index.of(lens.run, place)
+        contents = held[1].contents
+        if (contents.model, contents.probes) != lens.hashes:
+            raise RnnlensError(
+                f"{lens.run.path} was trained or fitted anew after it was opened; start rnnlens "
+                "view again, or load it again"
+            )
+        _indexes[lens] = held
+    return held[1]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from rnnlens.cli import main as rnnlens
 from rnnlens.run.folder import Run
-from rnnlens.run.schema import TRAINED
+from rnnlens.run.run_files import TRAINED
 
 SHIPPED = Path(__file__).parents[1] / "src/rnnlens/bundled"
 FILES = (

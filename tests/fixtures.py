@@ -31,7 +31,7 @@ from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes import Probes
 from rnnlens.run.folder import Run
-from rnnlens.run.schema import TRAINED
+from rnnlens.run.run_files import TRAINED
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = (

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 import rnnlens
@@ -38,6 +39,27 @@ ask.comparison imports rnnlens.page.notebook
 ask.comparison imports rnnlens.page.saved_page""".splitlines()
 )
 FACES = ("__init__", "__main__")  # what users meet; they import when they are asked
+# Classes that inherit from another package and from no contract. The list only shrinks.
+KNOWN_HEIRS: frozenset[str] = frozenset(
+    """lens.lens.Lens inherits from reading.side_by_side.SideBySide
+run.run_files.NetworkFile inherits from model.network.NetworkConfig""".splitlines()
+)
+# Files of one name in packages of which one imports the other. The list only shrinks.
+KNOWN_TWINS: frozenset[str] = frozenset(
+    """adapter/axes/alignment.py and reading/alignment.py
+adapter/axes/layout.py and search/layout.py
+adapter/batches.py and corpus/batches.py
+adapter/predictions.py and search/predictions.py
+adapter/record/parts.py and reading/parts.py
+ask/divergence.py and reading/divergence.py
+cli/compare.py and lens/compare.py
+cli/dataset.py and probe/dataset.py
+cli/find.py and search/find.py
+cli/fit.py and lens/fit.py
+cli/publish.py and page/publish/publish.py
+corpus/corpus.py and page/serve/corpus.py
+model/text.py and page/publish/text.py""".splitlines()
+)
 
 
 def layer(module: str) -> int:
@@ -68,6 +90,25 @@ def violations(package: Path) -> list[str]:
             if inside and layer(imported) > mine:
                 found.append(f"{name} imports {imported}")
     return found
+
+
+def strangers(package: Path) -> list[str]:
+    """Packages and files that have no layer, and folders of code that are no packages."""
+    modules = sorted(package.rglob("*.py"))
+    tops = {path.relative_to(package).with_suffix("").parts[0] for path in modules}
+    bare = {path.parent for path in modules if not (path.parent / "__init__.py").exists()}
+    return sorted(tops - {*LAYERS, *FACES}) + sorted(folder.name for folder in bare)
+
+
+def test_every_package_and_file_has_its_layer():
+    assert strangers(PACKAGE) == []
+
+
+def test_the_check_sees_packages_without_a_layer(tmp_path):
+    for name in ("__init__.py", "corpus/__init__.py", "corpus/read/text.py", "view/page.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert strangers(tmp_path) == ["view", "read", "view"]
 
 
 def test_imports_point_up():
@@ -142,6 +183,98 @@ def test_the_check_sees_cycles_through_local_and_typing_imports(tmp_path):
         ["rnnlens", "rnnlens.run"],
         ["rnnlens.lens.grid", "rnnlens.lens.lens", "rnnlens.lens.state"],
     ]
+
+
+def heirs(package: Path) -> dict[str, str]:
+    """Of each class the classes of other packages that it inherits from, by their modules."""
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        module = ".".join(path.relative_to(package).with_suffix("").parts)
+        names = {
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for node in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+            for base in node.bases:
+                first, _, rest = re.sub(r"\[.*", "", ast.unparse(base)).partition(".")
+                whole = ".".join(filter(None, [names.get(first, ""), rest]))
+                ours, _, inherited = whole.partition(".")
+                if ours == "rnnlens" and inherited.split(".")[0] != module.split(".")[0]:
+                    found[f"{module}.{node.name} inherits from {inherited}"] = whole
+    return found
+
+
+def contracts(document: str) -> set[str]:
+    """The classes that the documentation of the architecture names as contracts."""
+    section = document.split("## The contracts")[1].split("\n## ", maxsplit=1)[0]
+    return set(re.findall(r"\*\*(\w+)\*\*", section))
+
+
+def strange_heirs(package: Path, document: str) -> set[str]:
+    named = contracts(document)
+    return {heir for heir, base in heirs(package).items() if base.split(".")[-1] not in named}
+
+
+def test_classes_inherit_from_their_own_package_or_from_a_contract():
+    document = (PACKAGE.parents[1] / "docs/architecture.md").read_text(encoding="utf-8")
+    assert strange_heirs(PACKAGE, document) - KNOWN_HEIRS == frozenset()
+
+
+def test_the_check_sees_classes_that_inherit_across_packages(tmp_path):
+    for name, text in {
+        "model/cell.py": "class Cell: ...\nclass Gru(Cell): ...\n",
+        "lens/lens.py": "from rnnlens.model.cell import Cell, Gru as G\n"
+        "from rnnlens.model import cell\nfrom rnnlens.lens.base import Base\n"
+        "class A(Cell): ...\nclass B(Base, G[int]): ...\nclass C(cell.Gru): ...\n",
+    }.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    document = "## The contracts\n**Cell** is one.\n## The rooms\n**Gru** is none.\n"
+    assert strange_heirs(tmp_path, document) == {
+        "lens.lens.B inherits from model.cell.Gru",
+        "lens.lens.C inherits from model.cell.Gru",
+    }
+
+
+def twins(package: Path) -> set[str]:
+    """Files of one name in one package, or in two of which one imports the other."""
+    paths = [path.relative_to(package) for path in package.rglob("*.py")]
+    pairs = {
+        (module.split(".")[1], other.split(".")[1])
+        for module, others in graph(package).items()
+        for other in others
+        if module != "rnnlens" != other
+    }
+    return {
+        " and ".join(sorted([first.as_posix(), second.as_posix()]))
+        for first, second in combinations(paths, 2)
+        if first.name == second.name != "__init__.py"
+        and {(a := first.parts[0], b := second.parts[0]), (b, a), (a, a)} & {*pairs, (b, b)}
+    }
+
+
+def test_no_two_files_of_one_name_in_packages_that_import_each_other():
+    assert twins(PACKAGE) - KNOWN_TWINS == frozenset()
+
+
+def test_the_check_sees_twins(tmp_path):
+    for name, text in {
+        "model/text.py": "",
+        "page/text.py": "",
+        "page/serve.py": "from rnnlens.corpus import words\n",
+        "corpus/text.py": "",
+        "corpus/words.py": "",
+        "corpus/read/words.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert twins(tmp_path) == {
+        "corpus/text.py and page/text.py",
+        "corpus/read/words.py and corpus/words.py",
+    }
 
 
 def test_importing_rnnlens_loads_no_server_no_plotting_and_no_notebook():

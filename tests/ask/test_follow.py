@@ -9,7 +9,7 @@ import torch
 
 from rnnlens.ask.follow import Sides, listed
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw.text import odds_text, percent
+from rnnlens.draw.printable import odds_text, percent
 
 TEXT = "the old dogs see a bird"
 

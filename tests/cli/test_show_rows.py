@@ -9,7 +9,7 @@ from tests.fixtures import formula_run
 import rnnlens
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.look import chosen_columns, row_numbers
-from rnnlens.draw.text import percent
+from rnnlens.draw.printable import percent
 
 SENTENCE = "the old dogs see a bird ."
 

@@ -15,7 +15,7 @@ from tests.runfiles import contents
 
 from rnnlens.base.files import write_json
 from rnnlens.base.tensors import write_tensors
-from rnnlens.run.schema import ExamplesHeader
+from rnnlens.run.run_files import ExamplesHeader
 
 FACTORIES = [
     ("usermodels", "names no model; write package.module:factory"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rnnlens.draw import terminal
 from rnnlens.draw.look import Look
-from rnnlens.draw.text import width_of
+from rnnlens.draw.printable import width_of
 
 CODE = re.compile(r"\x1b\[[0-9;]*m")
 GROUPS = {

@@ -13,7 +13,7 @@ from tests.table import Table
 
 import rnnlens
 from rnnlens.ask.divergence import End, divergences
-from rnnlens.draw.text import clip
+from rnnlens.draw.printable import clip
 from rnnlens.page import notebook
 from rnnlens.page.serve.views import NotebookView
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 import rnnlens
-from rnnlens.draw.text import odds_text, percent
+from rnnlens.draw.printable import odds_text, percent
 
 EMPTY = 2  # previous cells of the first row, which nothing was read into
 TEXT = "the dogs see the old birds"

@@ -20,7 +20,7 @@ from rnnlens.lens.open import opened, opened_with_checkpoints
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.probes import Probes
 from rnnlens.run.folder import Keeper, Run, epochs_to_keep, kept_runs
-from rnnlens.run.schema import FORMAT, TRAINED, TRAINING
+from rnnlens.run.run_files import FORMAT, TRAINED, TRAINING
 
 RECORD: dict[str, Any] = {
     "corpus": {}, "network": {}, "training": {}, "status": TRAINED, "made_by": "train",

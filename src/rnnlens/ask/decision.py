@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tables import data_frame
-from rnnlens.draw.text import clip, percent, printable, width_of
+from rnnlens.draw.printable import clip, percent, printable, width_of
 from rnnlens.labels.sets import number_of
 from rnnlens.model.kinds import PREDICTION
 

@@ -14,7 +14,7 @@ from torch.nn.functional import logsigmoid
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tables import data_frame
-from rnnlens.draw.text import clip, followed_title, odds_text, percent, width_of
+from rnnlens.draw.printable import clip, followed_title, odds_text, percent, width_of
 from rnnlens.labels.sets import number_of
 from rnnlens.reading.encoding import significant
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.base.tables import data_frame
-from rnnlens.draw.text import clip, width_of
+from rnnlens.draw.printable import clip, width_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
-from rnnlens.draw.text import shown
+from rnnlens.draw.printable import shown
 from rnnlens.run.folder import run_at
 from rnnlens.search.answers import Hit
 from rnnlens.search.find import Found, as_json, as_lines, check_ending, find, save

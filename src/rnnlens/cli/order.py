@@ -23,7 +23,7 @@ from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.dropout import Unknown
 from rnnlens.model.train.training import TrainingConfig
 from rnnlens.run.folder import Run
-from rnnlens.run.schema import Record
+from rnnlens.run.run_files import Record
 
 # A smaller network, chosen by what two CPU cores reach in minutes (docs/results.md).
 QUICK = "quick"

@@ -14,7 +14,7 @@ from traceback import format_exception
 from types import TracebackType
 from typing import Any, TextIO
 
-from rnnlens.draw.text import shown
+from rnnlens.draw.printable import shown
 
 LONGEST = 2_000  # characters of a line
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")

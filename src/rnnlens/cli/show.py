@@ -20,7 +20,7 @@ from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.cli.view import unique_names
 from rnnlens.draw import terminal
 from rnnlens.draw.look import Look
-from rnnlens.draw.text import printable
+from rnnlens.draw.printable import printable
 from rnnlens.lens.grid import Grid
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened

@@ -35,7 +35,7 @@ from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.training import Trainer, TrainingConfig
 from rnnlens.reading.examples import TEXTS, chosen_examples
 from rnnlens.run.folder import Keeper, Run, epochs_to_keep
-from rnnlens.run.schema import TRAINED, TRAINING
+from rnnlens.run.run_files import TRAINED, TRAINING
 
 _HELP = """\
 Train a network: it reads a sentence word by word and predicts the next word; with --task tag a

@@ -23,7 +23,7 @@ from rnnlens.probe.inspect import counted, inspect_module
 from rnnlens.reading.examples import EXAMPLES, chosen_examples
 from rnnlens.reading.session import Session
 from rnnlens.run.folder import Run
-from rnnlens.run.schema import TRAINED, TRAINING, Record
+from rnnlens.run.run_files import TRAINED, TRAINING, Record
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.progress import Progress, Shorter
-from rnnlens.draw.text import shown
+from rnnlens.draw.printable import shown
 from rnnlens.model.train.distributed import Processes
 from rnnlens.run.folder import Run
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.pen import check_matplotlib
+from rnnlens.draw.printable import clip, printable, tail, width_of
 from rnnlens.draw.sentences import names_of_two
-from rnnlens.draw.text import clip, printable, tail, width_of
 from rnnlens.probe.semantics import offset
 
 if TYPE_CHECKING:

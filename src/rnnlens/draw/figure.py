@@ -24,7 +24,7 @@ from rnnlens.draw.look import (
     pinned_states,
 )
 from rnnlens.draw.pen import SMALL, Pen, check_matplotlib, fonts, mixed
-from rnnlens.draw.text import printable
+from rnnlens.draw.printable import printable
 from rnnlens.reading.payload import paleness
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rnnlens.draw.pen import Pen, mixed
-from rnnlens.draw.text import followed_title, odds_text, percent
+from rnnlens.draw.printable import followed_title, odds_text, percent
 
 FOR, AGAINST = "#5e3c99", "#b35806"  # of no group, and told apart by everybody
 _TRACK, _THICK = "#e6e6ea", 2.4

@@ -5,7 +5,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw.text import printable, tail
+from rnnlens.draw.printable import printable, tail
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from rnnlens.draw.text import clip, padded, printable, width_of
+from rnnlens.draw.printable import clip, padded, printable, width_of
 
 if TYPE_CHECKING:
     from rnnlens.search.disagreement import Disagreement, Sentence

@@ -8,7 +8,7 @@ from typing import Any
 
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import Look, bits_at, bracketed, chosen_columns, chosen_rows
-from rnnlens.draw.text import clip, padded, percent, printable, tail, width_of
+from rnnlens.draw.printable import clip, padded, percent, printable, tail, width_of
 from rnnlens.reading.payload import asked_for, last_layer, paleness
 
 NARROWEST = 20  # columns a terminal must have

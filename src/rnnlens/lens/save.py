@@ -12,7 +12,7 @@ from rnnlens.model.traceable import Traceable
 from rnnlens.reading.session import Session
 from rnnlens.reading.source import GridSource
 from rnnlens.run.folder import FILES, Run
-from rnnlens.run.schema import COPYING, TRAINED
+from rnnlens.run.run_files import COPYING, TRAINED
 
 
 def written(

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.look import bracketed
-from rnnlens.draw.text import clip, printable, tail, width_of
+from rnnlens.draw.printable import clip, printable, tail, width_of
 from rnnlens.page.bundle import WEB, bundle, compact
 from rnnlens.reading.payload import asked_for, last_layer, paleness
 from rnnlens.reading.side_by_side import SideBySide

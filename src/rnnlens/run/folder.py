@@ -33,8 +33,8 @@ from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Probes, ProbesFile, check_layouts, halved, label_counts
-from rnnlens.run import schema, trusted_code
-from rnnlens.run.schema import TRAINED, TRAINING
+from rnnlens.run import run_files, trusted_code
+from rnnlens.run.run_files import TRAINED, TRAINING
 from rnnlens.version import __version__
 
 FILES = (  # what a finished run may hold, besides run.json
@@ -92,15 +92,15 @@ class Run:
         with locked(self.path):
             yield
 
-    def record(self) -> schema.Record:
+    def record(self) -> run_files.Record:
         """Read run.json, which says how this run is made."""
         if not self.path.exists():
             raise RnnlensError(
                 f"no run at {self.path}; make one with: rnnlens train CORPUS -o {self.path}"
             )
-        return schema.read_record(self.path / "run.json")
+        return run_files.read_record(self.path / "run.json")
 
-    def check_unchanged(self, before: schema.Record | None) -> None:
+    def check_unchanged(self, before: run_files.Record | None) -> None:
         """Refuse to go on where another command has written since the run was looked at."""
         if (self.record() if self.exists() else None) != before:
             raise RnnlensError(
@@ -111,7 +111,7 @@ class Run:
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write run.json."""
         write_json(
-            self.path / "run.json", {"format": schema.FORMAT, "version": __version__, **record}
+            self.path / "run.json", {"format": run_files.FORMAT, "version": __version__, **record}
         )
 
     def write_vocabulary(self, vocabulary: Vocabulary) -> None:
@@ -231,16 +231,16 @@ class Run:
     def check_finished(self) -> None:
         """Refuse a run whose training has not finished."""
         record = self.record()
-        if record.status != schema.TRAINED:
+        if record.status != run_files.TRAINED:
             begun = record.command[:300] or "rnnlens train"
             raise RnnlensError(f"{self.path} has not finished; give its command again: {begun}")
 
-    def _model_file(self) -> schema.NetworkFile | ModuleRecord:
+    def _model_file(self) -> run_files.NetworkFile | ModuleRecord:
         """Read model.json."""
         path = self.path / "model.json"
         if isinstance(value := read_json(path, object), dict) and "kinds" in value:
-            return schema.read_module_record(path)
-        return read_json(path, schema.NetworkFile)
+            return run_files.read_module_record(path)
+        return read_json(path, run_files.NetworkFile)
 
     def model(self, code: Any = None) -> Network | StoredModule:
         """The trained model, ready to trace.
@@ -258,7 +258,7 @@ class Run:
     def module(self, code: Any = None) -> StoredModule:
         """The model of a run that is of a user's module."""
         self.check_finished()
-        record = schema.read_module_record(self.path / "model.json")
+        record = run_files.read_module_record(self.path / "model.json")
         return StoredModule(record, lambda: self._module(record, code))
 
     def text(self, model: Network | StoredModule) -> TextSide:
@@ -276,8 +276,8 @@ class Run:
     def network(self) -> Network:
         """The model of a run that rnnlens has trained."""
         self.check_finished()
-        file = read_json(self.path / "model.json", schema.NetworkFile)
-        return schema.read_network(self.path / "model.safetensors", file)
+        file = read_json(self.path / "model.json", run_files.NetworkFile)
+        return run_files.read_network(self.path / "model.safetensors", file)
 
     def allow_code(self, *, always: bool = False) -> None:
         """Let the code that this run names be imported, as its user trusts who made it."""
@@ -300,14 +300,14 @@ class Run:
     def write_examples(self, examples: Sequence[Example]) -> None:
         """Write some texts to begin with; those that have states are shown without any code."""
         model = self.model_hash() if any(example.states for example in examples) else ""
-        schema.write_examples(self.path / "examples.safetensors", examples, model)
+        run_files.write_examples(self.path / "examples.safetensors", examples, model)
 
     def examples(self) -> list[Example] | None:
         """Read what `write_examples` has written; None where the run has no such file."""
         path = self.path / "examples.safetensors"
         if not is_present(path):
             return None
-        return schema.read_examples(path, self._model_file(), self.vocabulary())
+        return run_files.read_examples(path, self._model_file(), self.vocabulary())
 
 
 def run_at(name: str) -> Run:

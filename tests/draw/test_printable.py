@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnlens.draw.text import clip, printable, tail, width_of
+from rnnlens.draw.printable import clip, printable, tail, width_of
 
 
 @pytest.mark.parametrize(

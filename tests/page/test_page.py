@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 from tests.letters import WORDS, LanguageModel, batches
+from tests.sampling import sampled
 
 import rnnlens
 
@@ -39,6 +40,7 @@ def test_the_demo_shows_the_papers_sentence_with_the_bundled_model(look, demo_ad
     assert not shown & {"is", "was", "has"}
 
 
+@pytest.mark.release
 def test_another_run_begins_with_an_example_of_its_own(look, demo_address):
     screen = look(at=demo_address)
     screen.drawn(10)
@@ -62,6 +64,7 @@ def test_layers_and_columns_stand_from_input_to_output(look):
     expect(screen.find(".head")).to_contain_text("layer 2")
 
 
+@pytest.mark.release
 def test_sixty_words_and_all_kinds_fit_one_screen(look):
     screen = look(f"#text={SIXTY.replace(' ', '+')}&density=compact&kinds=all")
     screen.drawn(63)
@@ -117,6 +120,7 @@ def test_kinds_are_chosen_one_by_one_and_by_presets(look):
     expect(screen.find(".row").first.locator(".state")).to_have_count(12)
 
 
+@pytest.mark.release
 def test_no_kind_at_all_is_said(look):
     screen = look("#text=the+dog&kinds=")
     expect(screen.find(".note.empty")).to_contain_text("no kind is chosen")
@@ -169,6 +173,7 @@ def test_runs_can_be_switched_and_one_without_probes_says_so(look):
     assert screen.page.input_value("#text") == "the dog"
 
 
+@pytest.mark.release
 def test_another_run_keeps_the_text_and_the_pins_which_say_where_they_are_from(look):
     screen = look("#text=the+dog+sees")
     screen.drawn(3)
@@ -192,6 +197,7 @@ def test_another_run_keeps_the_text_and_the_pins_which_say_where_they_are_from(l
     assert screen.rings("pin") == [(1, 9)]
 
 
+@pytest.mark.release
 def test_a_run_that_cannot_read_the_text_says_what_is_still_shown(
     look, server, probed_run, tmp_path
 ):
@@ -229,7 +235,7 @@ LUMINANCE = """(element) => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", sampled(["light", "dark"], "light"))
 def test_both_themes_can_be_read(look, scheme):
     screen = look(color_scheme=scheme)
     for selector in (".panel p", ".menu summary", ".read", ".title"):
@@ -239,6 +245,7 @@ def test_both_themes_can_be_read(look, scheme):
         assert (ground < 0.1) == (scheme == "dark")
 
 
+@pytest.mark.release
 def test_a_chosen_theme_wins_and_is_remembered(look):
     screen = look(color_scheme="light")
     screen.page.click("text=look")
@@ -250,6 +257,7 @@ def test_a_chosen_theme_wins_and_is_remembered(look):
     assert screen.page.evaluate(ground) == "rgb(24, 24, 27)"
 
 
+@pytest.mark.release
 def test_narrow_windows_scroll_only_inside_the_grid(look):
     screen = look("#kinds=all&palette=universal")
     screen.settled()

@@ -81,6 +81,7 @@ def test_focus_rings_are_not_clipped(look):
         assert not focused.evaluate(CLIPPED), focused.evaluate("one => one.outerHTML.slice(0, 120)")
 
 
+@pytest.mark.release
 def test_nothing_moves_for_those_who_asked_for_that(look):
     screen = look(LINK, reduced_motion="reduce")
     screen.drawn(7)

@@ -46,6 +46,7 @@ def test_a_length_is_a_probability_in_grid_panel_and_pins(look):
             assert bars == pytest.approx(expected, abs=0.02)
 
 
+@pytest.mark.release
 def test_type_and_rows_grow_into_the_space_there_is(look):
     sizes = {}
     for width, height in [(1280, 720), (1920, 1080)]:

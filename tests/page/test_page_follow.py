@@ -70,6 +70,7 @@ def test_a_set_is_typed_against_a_set(look, grid):
     expect(screen.find(".number")).to_have_count(6 * 12 - EMPTY)
 
 
+@pytest.mark.release
 def test_labels_of_the_panel_are_followed_too(look):
     screen = look(VIEW)
     screen.drawn(6)
@@ -88,6 +89,7 @@ def test_what_follows_goes_on_while_somebody_types(look, probed_run):
     assert screen.find("polyline.followed").count() == 6 * 12 - EMPTY  # to the next row
 
 
+@pytest.mark.release
 def test_compact_states_are_shaded_by_it(look):
     screen = look(VIEW + "&follow=birds&density=compact")
     screen.drawn(6)
@@ -132,6 +134,7 @@ def test_turns_are_marked_ranked_and_jumped_to(look, grid):
     expect(screen.find(".detail .name")).to_contain_text(f"after {word}")
 
 
+@pytest.mark.release
 def test_the_surprisal_of_what_came_stands_beside_the_prediction(look, grid):
     screen = look(VIEW + "&turns=1")
     expect(screen.find(".surprisal")).to_have_count(5)
@@ -142,6 +145,7 @@ def test_the_surprisal_of_what_came_stands_beside_the_prediction(look, grid):
     )
 
 
+@pytest.mark.release
 def test_the_key_t_shows_turns_and_is_a_letter_where_somebody_types(look):
     screen = look(VIEW)
     screen.drawn(6)
@@ -156,6 +160,7 @@ def test_the_key_t_shows_turns_and_is_a_letter_where_somebody_types(look):
     assert "turns=1" in screen.page.url
 
 
+@pytest.mark.release
 def test_turns_are_not_asked_for_unless_wanted(look):
     screen = look(VIEW)
     screen.drawn(6)
@@ -167,6 +172,7 @@ def test_turns_are_not_asked_for_unless_wanted(look):
     assert not [url for url in asked if "follow" in url or "turns" in url]
 
 
+@pytest.mark.release
 def test_what_is_typed_to_follow_stays_while_turns_arrive(look):
     screen = look(VIEW)
     screen.drawn(6)

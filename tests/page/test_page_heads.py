@@ -1,5 +1,6 @@
 """The grid explained in place: heads of columns, the key, help that fits the semantic."""
 
+import pytest
 from playwright.sync_api import expect
 
 import rnnlens
@@ -40,6 +41,7 @@ def test_a_head_tells_of_its_kind_and_hides_and_shows(look, probed_run):
     expect(sheet).to_be_hidden()
 
 
+@pytest.mark.release
 def test_the_key_says_what_is_drawn(look):
     screen = look(VIEW)
     screen.drawn(3)
@@ -65,6 +67,7 @@ def test_help_fits_the_semantic_and_the_prediction_is_of_the_next_word(look):
     expect(screen.find(".head")).to_contain_text("next word")
 
 
+@pytest.mark.release
 def test_what_nothing_was_read_into_is_hatched_and_says_so(look):
     screen = look(VIEW)
     screen.drawn(3)

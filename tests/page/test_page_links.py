@@ -82,6 +82,7 @@ def test_back_and_forward_undo_and_redo(look):
     assert screen.page.input_value("#text") == "the dog"
 
 
+@pytest.mark.release
 def test_typing_does_not_fill_the_history(look):
     screen = look()
     before = screen.page.evaluate("history.length")
@@ -115,6 +116,7 @@ def test_what_a_link_names_and_nobody_has_is_said_and_the_rest_works(look):
     expect(told).to_be_hidden()
 
 
+@pytest.mark.release
 def test_what_a_notice_quotes_is_short(look):
     screen = look("#" + "k" * 50_000)
     expect(screen.find(".note.link")).to_have_text(
@@ -181,6 +183,7 @@ def test_a_saved_live_page_begins_with_what_is_seen_and_needs_no_server(look, sc
     assert len(alive.states()) == len(screen.states())
 
 
+@pytest.mark.release
 def test_a_saved_picture_is_twice_as_fine(screen, tmp_path):
     drawing = ET.parse(saved(screen, "SVG", tmp_path)).getroot()
     picture = saved(screen, "PNG", tmp_path).read_bytes()

@@ -45,6 +45,7 @@ def test_a_comparison_has_the_labels_that_differ_most_on_one_scale(look):
         assert bar == pytest.approx(0 if p is None else max(1, p * track), abs=0.02)
 
 
+@pytest.mark.release
 def test_seven_pins_are_compared_in_a_small_window_beside_the_whole_detail(look):
     pins = "".join(f"&pin={kind}:4" for kind in ("l1", "s1", "c1", "h1", "l2", "s2", "h2"))
     screen = look(
@@ -148,7 +149,7 @@ def test_pins_that_there_are_not_are_said_and_dropped_and_the_others_compared(lo
     assert "one+two" not in screen.page.url
 
 
-@pytest.mark.parametrize(("words", "pins"), [(40, 40), (2_000, 18)])
+@pytest.mark.parametrize(("words", "pins"), sampled([(40, 40), (2_000, 18)], (40, 40)))
 def test_any_number_of_pins_of_any_text_is_compared(look, words, pins):
     link = "".join(f"&pin=c2:{row}" for row in range(1, pins + 1))
     screen = look(f"#text={'+'.join(['teacher'] * words)}{link}&at=h2:5")
@@ -157,6 +158,7 @@ def test_any_number_of_pins_of_any_text_is_compared(look, words, pins):
     expect(screen.find(".distance:has-text('…')")).to_have_count(0)
 
 
+@pytest.mark.release
 def test_what_keeps_pins_from_being_compared_is_said(look):
     screen = look(f"#text={TEXT.replace(' ', '+')}&pin=c2:1", quiet=False)  # browsers log failures
     screen.drawn(len(WORDS))
@@ -174,6 +176,7 @@ def test_what_keeps_pins_from_being_compared_is_said(look):
         expect(screen.find(".held .distance")).to_contain_text("bits from the state in view")
 
 
+@pytest.mark.release
 def test_a_pin_that_cannot_be_looked_up_is_said_and_looked_up_again(look):
     screen = look(f"#text={TEXT.replace(' ', '+')}&pin=c2:1", quiet=False)  # browsers log failures
     screen.drawn(len(WORDS))

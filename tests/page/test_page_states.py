@@ -45,6 +45,7 @@ def test_hover_lights_up_what_feeds_a_state_and_what_it_feeds(screen):
     assert screen.find(".state.lit").count() == 5
 
 
+@pytest.mark.release
 def test_the_flow_goes_through_hidden_gates_and_up_a_row(screen):
     screen.point(3, "short-term memory, layer 2")
     assert screen.rings("feeds") == [at(2, "output state, layer 2"), at(3, "output state, layer 1")]
@@ -59,6 +60,7 @@ def test_the_flow_goes_through_hidden_gates_and_up_a_row(screen):
     assert {row for row, _ in screen.rings("feeds")} == {3}  # the gates i and g
 
 
+@pytest.mark.release
 def test_leaving_the_grid_brings_the_others_back_and_keeps_the_panel(screen):
     screen.point(3, "cell state, layer 2")
     screen.page.mouse.move(600, 20)
@@ -92,11 +94,13 @@ def test_the_panel_tells_everything_about_a_state(screen):
     assert told["kind's perplexity"].startswith(f"{column['perplexity']:.0f} (model ")
 
 
+@pytest.mark.release
 def test_the_last_word_has_nothing_after_it(screen):
     screen.point(len(WORDS) - 1, "prediction")
     expect(screen.find(".detail dd").first).to_have_text("nothing yet")
 
 
+@pytest.mark.release
 def test_a_previous_cell_is_the_cell_one_row_up(screen):
     screen.point(2, "previous cell, layer 1")
     expect(screen.find(".detail .name")).to_contain_text("after old")

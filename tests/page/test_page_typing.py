@@ -184,6 +184,7 @@ def test_odd_words_are_words(look):
         assert drawn.get_attribute("unicode-bidi") == "isolate"
 
 
+@pytest.mark.release
 def test_of_too_much_text_as_much_is_drawn_as_can_be_and_that_is_said(look):
     screen = look()  # and nothing is told to the console
     cut = screen.find(".note.cut")

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 from tests.page.test_page_access import findings
 
@@ -80,6 +81,7 @@ def test_edits_go_on_with_what_is_typed_and_what_is_dropped_is_said(look, probed
     expect(screen.find(".editline li")).to_have_text(re.compile("c2 after cats: zero"))
 
 
+@pytest.mark.release
 def test_a_state_is_swapped_with_a_pinned_one_and_pushed_towards_a_label(look, probed_run):
     screen = look(f"{VIEW}&pin=c2:5&pin=c2:2//the+dog+sees&pin=l2:2")
     screen.drawn(6)

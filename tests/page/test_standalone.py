@@ -95,6 +95,7 @@ def test_the_policy_holds(browser, grid, tmp_path):
     page.close()
 
 
+@pytest.mark.release
 def test_paths_of_submodules_are_cut_in_front_wherever_they_stand(browser, formula, tmp_path):
     found = json.loads(json.dumps(formula.grid("the dog sees")))
     paths = [f"some.large.backbone.encoder.layers.{k}" for k in range(3)]
@@ -148,6 +149,7 @@ def test_of_a_whole_text_it_is_shown_when_it_is_decided(browser, formula, tmp_pa
     assert problems == []
 
 
+@pytest.mark.release
 def test_figure_mode_says_what_a_file_cannot_do_and_the_command_that_can(page):
     page.get_by_role("button", name="figure").click()
     figure = page.get_by_role("region", name="figure for print")

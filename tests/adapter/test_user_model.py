@@ -1,9 +1,6 @@
 """A module of somebody's own: what may be said of it, where it comes from, and its weights."""
 
-import json
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -13,7 +10,6 @@ from tests.letters import WORDS, LanguageModel
 from torch import nn
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.stored import ModuleRecord
 from rnnlens.adapter.user_model import (
     UserModel,
     names_of,
@@ -22,7 +18,6 @@ from rnnlens.adapter.user_model import (
     users_code,
 )
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import parsed
 from rnnlens.corpus.sentence import Sentence
 
 GIVEN = {
@@ -81,6 +76,17 @@ def test_what_must_be_a_function_is_refused_if_it_is_none(name):
         UserModel(LanguageModel(), **{name: ["a"]})  # type: ignore[arg-type]
 
 
+def test_options_take_the_place_of_those_that_a_user_model_has():
+    module = LanguageModel()
+    whole = UserModel(module, WORDS, kinds=["embedding"], words=list)
+    assert UserModel.of(module, labels=WORDS, kinds=["embedding"], words=list) == whole
+    assert UserModel.of(whole) == whole
+    other = UserModel.of(whole, kinds=["readout"])
+    assert (other.kinds, other.words, other.labels) == (("readout",), list, tuple(WORDS))
+    with pytest.raises(TypeError, match="colour"):
+        UserModel.of(module, colour="red")
+
+
 def test_a_text_must_be_split_somehow():
     with pytest.raises(RnnlensError, match="words= is NoneType"):
         UserModel(LanguageModel(), words=None)  # type: ignore[arg-type]
@@ -127,19 +133,6 @@ def test_other_weights_are_refused_and_nothing_is_changed(change, said):
     with pytest.raises(RnnlensError, match=f"a.b:c is not what the run .*{said}"):
         own.with_weights({k: v for k, v in given_.items() if v is not None})
     assert all(torch.equal(value, before[name]) for name, value in own.weights().items())
-
-
-def test_a_record_is_read_back_and_damage_is_told():
-    adapter = Adapter(LanguageModel(bidirectional=True))
-    adapter.trace(torch.randint(6, (2, 3)))
-    for fed in (None, (1, -1)):
-        record = ModuleRecord("a.b:c", "LSTM 9 × 1", True, fed, adapter.kinds, 6, 1e-7)
-        value = json.loads(json.dumps(asdict(record)))
-        assert parsed(json.dumps(value), ModuleRecord, Path("run/model.json")) == record
-    damage: list[dict[str, Any]] = [{"kinds": 3}, {"kinds": [{}]}, {"fed": "x"}, {"labels": None}]
-    for change in damage:
-        with pytest.raises(RnnlensError, match=r"run/model.json is damaged .*restore it"):
-            parsed(json.dumps({**value, **change}), ModuleRecord, Path("run/model.json"))
 
 
 def test_whatever_goes_wrong_in_somebodys_code_is_one_line():

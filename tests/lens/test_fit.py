@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -181,6 +182,19 @@ def test_words_the_module_lacks():
         lens("zebra")
     known = rnnlens.fit(LanguageModel(), batches(), WORDS, epochs=0)
     assert known("zebra").json["words"][0]["unknown"]
+
+
+def test_a_user_model_is_taken_like_a_module_with_its_options():
+    """Options beside it take the place of its own."""
+    module, letters = LanguageModel(), ["<s>", "a", "b", "c", "d", "e"]
+    whole = rnnlens.UserModel(module, letters, words=list, kinds=["embedding"])
+    one: Any = rnnlens.fit(module, batches(), letters, words=list, kinds=["embedding"], epochs=0)
+    two: Any = rnnlens.fit(whole, batches(), epochs=0)
+    assert two("abc").json["words"] == one("abc").json["words"]
+    assert two.model.record == one.model.record
+    assert "embedding" in [kind.id for kind in two.model.kinds]
+    other = rnnlens.fit(whole, batches(), kinds=(), epochs=0)
+    assert "embedding" not in [kind.id for kind in other.model.kinds]
 
 
 def test_how_a_text_is_fed_must_be_known():

@@ -127,10 +127,6 @@ class Adapter(Traceable):
         return frozenset(wanted.union(*(ids.values() for ids in parts if wanted & {*ids.values()})))
 
     @property
-    def carried(self) -> tuple[str, ...]:
-        return ()  # nothing is known of what the module does between its parts
-
-    @property
     def difference(self) -> float:
         """The largest between recomputed and real outputs, at the last check."""
         return self._difference

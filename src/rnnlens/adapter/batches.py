@@ -128,6 +128,12 @@ def features_of(inputs: Any, targets: Tensor) -> Tensor | None:
     return None
 
 
+def read_of(inputs: Any, targets: Tensor) -> Tensor | None:
+    """What a batch reads beside its targets: words, or numbers in their place."""
+    words = words_of(inputs, targets)
+    return features_of(inputs, targets) if words is None else words
+
+
 def _is_followed(words: Tensor, targets: Tensor) -> bool:
     """Whether targets are mostly the next words, along either axis."""
     if words.shape != targets.shape:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.batches import NONE, OUTPUT, Batch, check_batches, check_forms, largest
@@ -14,7 +13,6 @@ from rnnlens.adapter.user_model import UserModel
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
-from rnnlens.corpus.storage import Numbers
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, Ints
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.marks import is_special
@@ -94,26 +92,16 @@ class Texts:
 
     def batch(self, chosen: Ints) -> Batch:
         """Sentences of one length, (B, T), with the tags of their words where these have any."""
-        words, targets = self.rows(chosen)
+        places = self.split.starts[chosen][:, None] + np.arange(self.split.lengths[chosen[0]])
+        words, tags = torch.from_numpy(self.split.ids[places]), self.tags[places]
+        if self.label_of is None:
+            words, targets = words[:, :-1].contiguous(), words[:, 1:].contiguous()
+        else:
+            targets = torch.from_numpy(self.label_of[tags])
         if not (self.tags != NO_TAG).any():
             return Batch(words, targets)
-        tags = torch.from_numpy(self.tags[self._places(chosen)])
-        tags = tags.masked_fill(tags == NO_TAG, NONE)
-        return Batch(words, targets, {TAG: tags[:, : targets.shape[1]].contiguous()})
-
-    def _places(self, chosen: Ints) -> Numbers:
-        places: Numbers = self.split.starts[chosen][:, None] + np.arange(
-            self.split.lengths[chosen[0]]
-        )
-        return places
-
-    def rows(self, chosen: Ints) -> tuple[Tensor, Tensor]:
-        """The words and the targets of sentences of one length, (B, T)."""
-        places = self._places(chosen)
-        words = torch.from_numpy(self.split.ids[places])
-        if self.label_of is None:
-            return words[:, :-1].contiguous(), words[:, 1:].contiguous()
-        return words, torch.from_numpy(self.label_of[self.tags[places]])
+        tags = np.where(tags == NO_TAG, NONE, tags)[:, : targets.shape[1]]
+        return Batch(words, targets, {TAG: torch.from_numpy(np.ascontiguousarray(tags))})
 
 
 def _label_of_tags(vocabulary: Vocabulary) -> Ints | None:

@@ -161,10 +161,6 @@ class StoredModule(Traceable):
         return self.record.kinds
 
     @property
-    def carried(self) -> tuple[str, ...]:
-        return ()
-
-    @property
     def device(self) -> torch.device:
         return self.adapter.device
 

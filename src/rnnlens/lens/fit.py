@@ -186,9 +186,8 @@ def _joined(names: list[str], session: Session) -> Iterator[str]:
 def _examples(model: StoredModule, session: Session, batch: Batch) -> list[str]:
     """Some sequences of a batch as texts, where a text is what its words come from."""
     axes = model.adapter.axes
-    words = words_of(batch.inputs, batch.targets)
-    if model.record.features:
-        words = features_of(batch.inputs, batch.targets)
+    reads = features_of if model.record.features else words_of
+    words = reads(batch.inputs, batch.targets)
     if words is None or not model.reads_texts(session.vocabulary) or axes is None:
         return []
     trace = model.trace(batch.inputs)

@@ -185,9 +185,11 @@ class Traceable(ABC):
         return None
 
     @property
-    @abstractmethod
     def carried(self) -> tuple[str, ...]:
-        """The kinds that the next timestep needs: what `start` and `Trace.last` hold."""
+        """The kinds that the next timestep needs: what `start` and `Trace.last` hold; none where it
+        is not known what the model does between its parts.
+        """
+        return ()
 
     @property
     @abstractmethod

@@ -10,7 +10,16 @@ from torch import Tensor
 
 from rnnlens.adapter.axes.alignment import Alignment, Reader, aligned
 from rnnlens.adapter.axes.layout import Layout, with_tensors, within
-from rnnlens.adapter.batches import LABEL, MOSTLY, NONE, Batch, Pair, features_of, words_of
+from rnnlens.adapter.batches import (
+    LABEL,
+    MOSTLY,
+    NONE,
+    OUTPUT,
+    Batch,
+    Pair,
+    read_of,
+    words_of,
+)
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.model.traceable import Trace
 
@@ -93,8 +102,7 @@ def find_axes(reader: Reader, batches: Sequence[Batch], batch_first: bool | None
     alignments = [_aligned(reader, batch) for batch in batches]
     inputs, targets = batches[0]
     trace = reader.trace(inputs)
-    words = words_of(inputs, targets)
-    kinds = _beside(trace, alignments, words)
+    kinds = _beside(trace, alignments, words_of(inputs, targets))
     steps, sequences, _ = trace.states[kinds[-1]].shape
     orders = (alignment.sequences_first for alignment in alignments)
     first = next((order for order in orders if order is not None), None)
@@ -103,36 +111,34 @@ def find_axes(reader: Reader, batches: Sequence[Batch], batch_first: bool | None
     if not whole:
         order = next(_orders_of_targets(axes, reader, batches), batch_first)
         axes = replace(axes, targets_first=order)
-    if words is None:
-        return _with_features(axes, batches[0], trace)
-    follows = not whole and _follow(axes, axes.words_first, words, targets, trace)
-    return replace(axes, follows=follows, fed=_fed(inputs, words, axes.sequences_first, steps))
+    return _with_reading(axes, batches[0], trace)
 
 
-def _with_features(axes: Axes, batch: Batch, trace: Trace) -> Axes:
-    """The same where numbers may be read in place of words."""
+def _with_reading(axes: Axes, batch: Batch, trace: Trace) -> Axes:
+    """The axes with what is read in a batch: words or features, and whether targets follow them."""
     inputs, targets = batch
-    features = features_of(inputs, targets)
-    if features is None or (features.dim() == 3 and features.shape[-1] > MOST_FEATURES):
+    read = read_of(inputs, targets)
+    if read is None or (read.dim() == 3 and read.shape[-1] > MOST_FEATURES):
         return axes
-    one, table = features.dim() == 2, batch.tables.get("output")
-    rows = features if one else features[..., 0]
-    follows = not axes.whole and table is not None and table.dim() == 1
-    if follows and table is not None:
-        follows = _follow(axes, axes.words_first, rows, targets, trace, table)
-    fed = _fed(inputs, features, axes.sequences_first, axes.steps)
-    return replace(axes, follows=follows, fed=fed, features=1 if one else features.shape[-1])
+    rows = read if read.dim() < 3 else read[..., 0]
+    features, table = 0, None
+    if read.is_floating_point():
+        features, table = read[0, 0].numel(), batch.tables.get(OUTPUT)
+    follows = not axes.whole
+    if follows and features:
+        follows = table is not None and table.dim() == 1  # numbers can only follow numbers
+    follows = follows and _follow(axes, axes.words_first, rows, targets, trace, table)
+    fed = _fed(inputs, read, axes.sequences_first, axes.steps)
+    return replace(axes, follows=follows, fed=fed, features=features)
 
 
 def _aligned(reader: Reader, batch: Batch) -> Alignment:
     """How the words of a batch, or the features in their place, lie beside the states."""
     inputs, targets = batch
-    words = words_of(inputs, targets)
-    if words is None:
-        words = features_of(inputs, targets)
-    if words is None or words.dim() == 1:
+    read = read_of(inputs, targets)
+    if read is None or read.dim() == 1:
         return Alignment()
-    return aligned(reader, inputs, words, targets >= 0)
+    return aligned(reader, inputs, read, targets >= 0)
 
 
 def _beside(trace: Trace, alignments: Sequence[Alignment], words: Tensor | None) -> tuple[str, ...]:

@@ -92,6 +92,6 @@ def test_logits_that_stay_sorted_are_refused_and_the_remedy_works():
 
     words, targets = batches()[0]
     with pytest.raises(RnnlensError, match=r"in another order than it is fed; .* or in logits="):
-        Adapter(Left(), labels=V).align(((words, LENGTHS), targets))
+        Adapter(Left(), labels=range(V)).align(((words, LENGTHS), targets))
     adapter = Adapter(Left(), logits=lambda made: made["scores"][made["order"].argsort()])
     assert adapter.align(((words, LENGTHS), targets)).words_first is True

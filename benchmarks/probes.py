@@ -15,12 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnlens.cli.dataset import encoded_corpus
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import FitConfig, Fitter
+from rnnlens.run.corpus_data import Moved, encoded_corpus
 from rnnlens.run.folder import Run
 
 CPU = torch.device("cpu")
@@ -103,7 +103,7 @@ def main() -> None:
     parser.set_defaults(valid=None, test=None)
     args = parser.parse_args()
     run = Run(args.run)
-    network, corpus = run.network(), encoded_corpus(run, args)
+    network, corpus = run.network(), encoded_corpus(run, Moved(args.corpus, args.valid, args.test))
     train, valid = part(corpus.splits["train"], args.sentences), part(corpus.splits["valid"], 100)
     fitter, moments = ours(network, train, valid)
     each = moments[-1][0] / len(fitter.kinds)

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from rnnlens.cli import main as rnnlens
-from rnnlens.cli.dataset import encoded_corpus
 from rnnlens.corpus.batches import Split
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
@@ -22,6 +21,7 @@ from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Chunk, Dataset
 from rnnlens.probe.probes import Probes
 from rnnlens.reading.encoding import encode
+from rnnlens.run.corpus_data import Moved, encoded_corpus
 from rnnlens.run.folder import BUNDLED, run_at
 
 SENTENCE = "`` we stand in solidarity , '' she emphasized ."  # the paper's
@@ -72,7 +72,8 @@ def main() -> None:
     args = parser.parse_args()
     rnnlens(["show", BUNDLED, SENTENCE, "-o", str(FIGURE)])
     run = run_at(BUNDLED)
-    lens, network, test = opened(run), run.network(), encoded_corpus(run, args).splits["test"]
+    lens, network = opened(run), run.network()
+    test = encoded_corpus(run, Moved(args.corpus, args.valid, args.test)).splits["test"]
     part = Split.of(test.ids, test.starts, np.arange(min(args.sentences, len(test))))
     dataset = Dataset(network, {"test": Sentences(part)}, network.label_count)
     stream = dataset.stream("test", "output", part.pairs + 1)

@@ -13,10 +13,10 @@ from tests.shown import ROOT, SERVERS, blocks, run
 
 from rnnlens.cli import main, parser
 from rnnlens.cli.evaluate import tables
-from rnnlens.cli.order import Order
 from rnnlens.corpus.read.formats import FORMATS, TABLES, read, recognise
 from rnnlens.corpus.read.task import Asked
 from rnnlens.run.folder import run_at
+from rnnlens.work.train_run import TrainOptions
 
 DOCS = ROOT / "docs"
 ELSEWHERE = ("gallery.md",)  # tests/test_gallery.py
@@ -108,7 +108,7 @@ def test_the_table_of_recipes_is_that_of_the_commands():
     rows = {line.split("|")[1].strip(): line for line in TASKS.splitlines() if line[:1] == "|"}
     for place, task in ((3, "tag"), (4, "classify")):
         flags = ["train", "corpus", "-o", "run", "--task", task]
-        training = Order.of(parser().parse_args(flags), None).training
+        training = TrainOptions.of(vars(parser().parse_args(flags))).training
         names = {
             "epochs, batch, learning rate": ("epochs", "batch", "learning_rate"),
             "dropout of input, between layers, of output": (

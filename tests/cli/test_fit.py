@@ -16,9 +16,9 @@ from tests.runfiles import contents, edit
 
 from rnnlens.base.files import sha256
 from rnnlens.cli import main
-from rnnlens.cli.watch import Watch
 from rnnlens.probe.fitting import Fitter
 from rnnlens.run.folder import Run
+from rnnlens.work.observer import Resumable
 
 CPU = ("--device", "cpu")
 
@@ -91,13 +91,13 @@ def test_an_interrupted_fit_continues_to_the_same_probes(
     command, run_copy, fitted_run, monkeypatch
 ):
     words = ["fit", run_copy, "--semantic", "output,output+1", "--epochs", "2", *CPU]
-    calls, stop = iter(range(100)), Watch.stop
+    calls, stop = iter(range(100)), Resumable.stop
 
-    def stopping(made: Watch) -> bool:
+    def stopping(made: Resumable) -> bool:
         made.signal = 15 if next(calls) in (0, 2) else made.signal
         return stop(made)
 
-    monkeypatch.setattr(Watch, "stop", stopping)
+    monkeypatch.setattr(Resumable, "stop", stopping)
     for _ in range(2):
         answer = command(*words)
         assert answer.code == 143
@@ -213,7 +213,7 @@ def test_a_damaged_fit_checkpoint_is_refused(command, run_copy):
 def test_an_unfinished_fit_is_told_from_another_and_can_be_dropped(command, run_copy, monkeypatch):
     words = ["fit", run_copy, *CPU, "--epochs"]
     with monkeypatch.context() as patched:
-        patched.setattr(Watch, "stop", lambda watch: True)
+        patched.setattr(Resumable, "stop", lambda watch: True)
         assert command(*words, "2").code == 143
     refused(command(*words, "1"), "made with --epochs 2, not --epochs 1")
     assert command(*words, "1", "--anew").code == 0

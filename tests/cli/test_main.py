@@ -51,7 +51,7 @@ def test_running_out_of_memory_is_one_line(command, monkeypatch, error, tmp_path
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("rnnlens.cli.train.Corpus.read", fail)
+    monkeypatch.setattr("rnnlens.work.train_run.Corpus.read", fail)
     answer = command("train", "a.txt", "-o", tmp_path / "run")
     assert (answer.code, answer.err) == (
         2, "rnnlens: out of memory; give a smaller --batch or --width\n",
@@ -62,7 +62,7 @@ def test_an_error_of_our_own_is_not_hidden(monkeypatch):
     def fail(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("rnnlens.cli.train.pick_device", fail)
+    monkeypatch.setattr("rnnlens.work.train_run.pick_device", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         cli.main(["train", "a.txt", "-o", "nowhere"])
 

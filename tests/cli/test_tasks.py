@@ -15,7 +15,6 @@ from tests.runfiles import contents, edit
 import rnnlens
 from rnnlens.base.files import sha256
 from rnnlens.cli import main, parser
-from rnnlens.cli.order import RECIPES, Order, plain_identity
 from rnnlens.corpus.corpus import CorpusConfig
 from rnnlens.draw.look import chosen_columns
 from rnnlens.model.network import NetworkConfig
@@ -23,6 +22,7 @@ from rnnlens.model.text import text_states
 from rnnlens.model.train.training import TrainingConfig
 from rnnlens.run.folder import Run
 from rnnlens.search.corpus_pass import traced
+from rnnlens.work.train_run import RECIPES, TrainOptions, plain_identity
 
 TINY = "--width 6 --layers 1 --batch 16 --epochs 2 --min-count 1 --device cpu".split()
 GOOD, BAD = "good fine great".split(), "bad poor dull".split()
@@ -115,17 +115,17 @@ def test_the_same_order_gives_the_same_tagger(corpus_file, tagger, tmp_path):
 
 
 def test_an_option_at_its_default_does_not_tell_trainings_apart():
-    order = Order(CorpusConfig(), NetworkConfig(), TrainingConfig())
-    assert json.loads(order.identity("sha")) == ["sha", json.loads(json.dumps(asdict(order)))]
-    plain = plain_identity(order.identity("sha"))
+    options = TrainOptions(CorpusConfig(), NetworkConfig(), TrainingConfig())
+    assert json.loads(options.identity("sha")) == ["sha", json.loads(json.dumps(asdict(options)))]
+    plain = plain_identity(options.identity("sha"))
     assert json.loads(plain) == ["sha", {"corpus": {}, "network": {}, "training": {}}]
-    older = asdict(order)
+    older = asdict(options)
     del older["corpus"]["task"], older["network"]["bidirectional"]
     assert plain_identity(json.dumps(["sha", older])) == plain_identity(plain) == plain
     older["training"]["epochs"] += 1  # what was the default of an older version
     assert plain_identity(json.dumps(["sha", older])) != plain
-    other = replace(order, network=NetworkConfig(bidirectional=True))
-    assert other.identity("sha") != order.identity("sha") != order.identity("other")
+    other = replace(options, network=NetworkConfig(bidirectional=True))
+    assert other.identity("sha") != options.identity("sha") != options.identity("other")
     assert plain_identity("[1]") == "[1]"
 
 
@@ -239,7 +239,9 @@ def test_a_vocabulary_of_other_words_is_refused(tagger, tmp_path):
 @pytest.mark.parametrize("task", RECIPES)
 def test_a_recipe_is_flags_that_can_be_changed(task):
     flags = ["train", "corpus", "-o", "run", "--task", task]
-    order = Order.of(parser().parse_args(flags), None)
-    settings = asdict(order.corpus) | asdict(order.network) | asdict(order.training)
+    options = TrainOptions.of(vars(parser().parse_args(flags)))
+    settings = asdict(options.corpus) | asdict(options.network) | asdict(options.training)
     assert RECIPES[task].items() <= settings.items()
-    assert Order.of(parser().parse_args([*flags, "--epochs", "3"]), None).training.epochs == 3
+    assert (
+        TrainOptions.of(vars(parser().parse_args([*flags, "--epochs", "3"]))).training.epochs == 3
+    )

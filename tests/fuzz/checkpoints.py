@@ -10,7 +10,7 @@ from tests import grammar
 from tests.fuzz import mutations
 from tests.fuzz.runs import command
 
-from rnnlens.cli.watch import Watch
+from rnnlens.work.observer import Resumable
 
 TRAIN = "--width 4 --batch 16 --epochs 2 --min-count 1 --device cpu".split()
 FIT = "--probe shared --rank 3 --epochs 2 --semantic output,input --device cpu".split()
@@ -19,10 +19,10 @@ FIT = "--probe shared --rank 3 --epochs 2 --semantic output,input --device cpu".
 @contextmanager
 def stopping(after: int) -> Iterator[None]:
     """Stop long work after so many steps, as a signal would."""
-    real, steps = Watch.stop, iter(range(10**6))
-    setattr(Watch, "stop", lambda _: next(steps) >= after)  # noqa: B010
+    real, steps = Resumable.stop, iter(range(10**6))
+    setattr(Resumable, "stop", lambda _: next(steps) >= after)  # noqa: B010
     yield
-    setattr(Watch, "stop", real)  # noqa: B010
+    setattr(Resumable, "stop", real)  # noqa: B010
 
 
 class Checkpoints:

@@ -28,7 +28,7 @@ SENTENCES = ["the old dog sees a bird .", "she said , dogs see the bird now", "a
 
 @pytest.fixture(scope="module")
 def dataset(formula):
-    return formula.session.dataset(SENTENCES)
+    return formula.session.dataset({"test": SENTENCES})
 
 
 def moved(push: Tensor, limits: tuple[float, float], value: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ def test_users_modules_are_pushed_too(how):
 def test_texts_read_one_by_one_are_pushed_towards_all_labels_and_not_swapped(tmp_path):
     lens = user_lens(MODULES["both ways"]())
     words = torch.randint(0, len(LABELS), (3, 4), generator=torch.Generator().manual_seed(3))
-    dataset = lens.session.dataset([(row[None, :-1], row[None, 1:]) for row in words])
+    dataset = lens.session.dataset({"test": [(row[None, :-1], row[None, 1:]) for row in words]})
     asked, first = Counter[int](), lens.model.kinds[0]
     along = _Directions(lens.probes, first, range(9), torch.device("cpu"))
     for read, place in enumerate(_places(dataset, 3, 0)):

@@ -1,6 +1,5 @@
 """What is stored says what was fitted, and Python measures what the command measures."""
 
-import argparse
 import json
 import shutil
 from itertools import product
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 import rnnlens
 from rnnlens.cli import main
-from rnnlens.cli.dataset import encoded_corpus
+from rnnlens.run.corpus_data import encoded_corpus
 from rnnlens.run.folder import Run
 
 pytestmark = pytest.mark.slow
@@ -102,7 +101,7 @@ def test_python_and_the_command_measure_the_same(trained_run, tmp_path, capsys):
     assert main(["eval", str(run), "--json", "--device", "cpu"]) == 0
     told = json.loads("{" + capsys.readouterr().out.partition("{")[2])
     lens = rnnlens.load(run)
-    test = encoded_corpus(Run(run), argparse.Namespace(corpus=None, valid=None, test=None)).splits
+    test = encoded_corpus(Run(run)).splits
     labels, split = lens.labels, test["test"]
     sentences = [
         [labels[k] for k in split.ids[a:b]]

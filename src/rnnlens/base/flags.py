@@ -2,7 +2,7 @@
 
 import argparse
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -59,15 +59,40 @@ def add_flags(parser: argparse.ArgumentParser, config: type[Any], title: str) ->
 
 
 def from_flags(
-    config: type[Config], args: argparse.Namespace, preset: Mapping[str, Any] | None = None
+    config: type[Config],
+    args: argparse.Namespace | Mapping[str, Any],
+    preset: Mapping[str, Any] | None = None,
 ) -> Config:
-    """The configuration that the flags ask for, checked; the preset fills in what none gives."""
+    """The configuration that flags ask for, or options of Python, checked; the preset fills in what
+    neither gives.
+    """
+    given = vars(args) if isinstance(args, argparse.Namespace) else args
     values = dict(preset or {})
-    values |= {name: value for name, value in vars(args).items() if value is not None}
+    values |= {name: value for name, value in given.items() if value is not None}
     names = [one.name for one in fields(config)]
     options = config(**{name: values[name] for name in names if name in values})
     options.check()
     return options
+
+
+def check_known(function: str, given: Iterable[str], *configs: type[Options]) -> None:
+    """Refuse options of a function of Python that no configuration has."""
+    known = [one.name for config in configs for one in fields(config)]
+    for name in given:
+        if name not in known:
+            raise RnnlensError(f"{function} has no option {name!r}; it has {', '.join(known)}")
+
+
+def as_words(given: Mapping[str, Any]) -> list[str]:
+    """Options as somebody would type them, word by word."""
+    words: list[str] = []
+    for name, value in given.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif value is not None:
+            words += [f"--{flag}", str(value)]
+    return words
 
 
 def add_preset(parser: argparse.ArgumentParser, presets: Mapping[str, Mapping[str, Any]]) -> None:

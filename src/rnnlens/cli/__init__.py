@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from rnnlens.base.errors import RnnlensError, RnnlensWarning
+from rnnlens.base.errors import RnnlensError, RnnlensWarning, Stopped
 from rnnlens.cli.output import plain_output
 from rnnlens.version import __version__
 
@@ -75,9 +75,10 @@ def _main(arguments: Sequence[str] | None) -> int:
     except RnnlensError as error:
         print("rnnlens:", " ".join(str(error).splitlines()), file=sys.stderr)
         return BAD_INPUT
-    except KeyboardInterrupt:
-        print("rnnlens: stopped", file=sys.stderr)
-        return INTERRUPTED
+    except KeyboardInterrupt as error:
+        if not isinstance(error, Stopped):  # whose observer was told
+            print("rnnlens: stopped", file=sys.stderr)
+        return error.code if isinstance(error, Stopped) else INTERRUPTED
     except BrokenPipeError:  # the program that reads the output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE

@@ -3,25 +3,24 @@
 import argparse
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import write_bytes
-from rnnlens.base.progress import Progress
 from rnnlens.base.tables import csv_text
 from rnnlens.cli.output import draw
-from rnnlens.cli.trust import add_trust_flags, heed
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code
 from rnnlens.cli.view import unique_names
-from rnnlens.corpus.corpus import Corpus
-from rnnlens.corpus.tokens import SPLITS, ReadingConfig
+from rnnlens.corpus.tokens import SPLITS
 from rnnlens.draw.charts import check_chart, write_disagreement
 from rnnlens.draw.sentences import sentence_page, sentence_table
 from rnnlens.lens.open import opened
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.run.folder import Run, run_at
-from rnnlens.search.disagreement import Disagreement, End, Sentence, disagreement
+from rnnlens.search.disagreement import Disagreement, Sentence
+from rnnlens.work.corpus_jobs import WORDS, disagreement
 
 _HELP = """\
 Compare two runs, or two kinds of one run, over a whole corpus: after every word, how far apart are
@@ -39,7 +38,6 @@ examples:
   rnnlens compare runs/lstm/kept/0002 runs/lstm --corpus news.txt   before and after training"""
 
 _ENDINGS = (".html", ".csv", ".json")
-_WORDS = 100_000
 
 
 def add_to(verbs: Any) -> None:
@@ -57,8 +55,8 @@ def add_to(verbs: Any) -> None:
                         help="one kind for both, or two with a comma (default: y)")  # fmt: skip
     parser.add_argument("--semantic", metavar="NAME",
                         help="the label asked about (default: the first fitted)")  # fmt: skip
-    parser.add_argument("--words", type=int, dest="most", default=_WORDS, metavar="N",
-                        help=f"read so many words at most (default: {_WORDS:,})")  # fmt: skip
+    parser.add_argument("--words", type=int, dest="most", default=WORDS, metavar="N",
+                        help=f"read so many words at most (default: {WORDS:,})")  # fmt: skip
     parser.add_argument("--top", type=int, default=50, metavar="N",
                         help="sentences to list (default: 50)")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
@@ -83,28 +81,20 @@ def run_compare(args: argparse.Namespace) -> int:
     for name, number in (("words", args.most), ("top", args.top)):
         if number < 1:
             raise RnnlensError(f"--{name} {number}: give a number from 1 up")
-    heed(args, *args.runs)
+    allow_code(args, *args.runs)
     lenses = [
         opened(run, None, name)
         for run, name in zip(args.runs, unique_names(args.runs), strict=True)
     ]
-    ends = End(lenses[0], kinds[0]), End(lenses[-1], kinds[1])
-    sentences = list(_sentences(args))
-    count = sum(map(len, sentences))
-    with Progress(
-        3 * count,
-        unit="word",
-        device=lenses[0].model.device,
-        title="reading, comparing",
-        shorter=(f"--words {max(1, count // 4)}", 1 / 4),
-    ) as progress:
-        found = disagreement(*ends, sentences, args.semantic, progress.advance)
-    top = found.top(args.top)
+    apart = disagreement(
+        lenses[0], lenses[-1], args.corpus, kinds, args.semantic, part=args.part, words=args.most
+    )
+    top = apart.top(args.top)
     if args.figure:
-        write_disagreement(found, args.figure)
+        write_disagreement(apart, args.figure)
     if args.output:
-        write_bytes(args.output.resolve(), _written(args, found, top).encode())
-    draw(sentence_table(found, top, shutil.get_terminal_size().columns) + "\n")
+        write_bytes(args.output.resolve(), _written(args, apart, top).encode())
+    draw(sentence_table(apart, top, shutil.get_terminal_size().columns) + "\n")
     return 0
 
 
@@ -122,24 +112,12 @@ def _kinds(args: argparse.Namespace) -> tuple[str, str]:
     return kinds[0], kinds[-1]
 
 
-def _sentences(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
-    """The words of a corpus, up to as many as are asked for."""
-    corpus = Corpus.read(args.corpus, ReadingConfig())
-    left = args.most
-    for part in SPLITS if args.part == "all" else (args.part,):
-        for sentence in corpus.sentences(part):
-            if len(sentence.words) > left:
-                return
-            left -= len(sentence.words)
-            yield sentence.words
-
-
-def _written(args: argparse.Namespace, found: Disagreement, top: Sequence[Sentence]) -> str:
+def _written(args: argparse.Namespace, apart: Disagreement, top: Sequence[Sentence]) -> str:
     """The list as a file holds it."""
-    links = [f"http://127.0.0.1:{args.port}/{found.link(one)}" for one in top]
+    links = [f"http://127.0.0.1:{args.port}/{apart.link(one)}" for one in top]
     if args.output.suffix == ".html":
         return sentence_page(
-            found,
+            apart,
             top,
             links,
             f"The links lead to the page of: {_view(args.runs)} --port {args.port}",
@@ -154,7 +132,7 @@ def _written(args: argparse.Namespace, found: Disagreement, top: Sequence[Senten
     ]  # fmt: skip
     if args.output.suffix == ".json":
         return (
-            json.dumps({"notes": found.notes, "sentences": rows}, indent=1, ensure_ascii=False)
+            json.dumps({"notes": apart.notes, "sentences": rows}, indent=1, ensure_ascii=False)
             + "\n"
         )
     return csv_text(rows[0] if rows else (), (row.values() for row in rows))

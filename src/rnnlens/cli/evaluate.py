@@ -1,27 +1,18 @@
-"""`rnnlens eval`: how well a run's model predicts, beside the unigram baseline."""
+"""`rnnlens eval`: how well a run's model and its probes predict."""
 
 import argparse
 import json
-import math
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.progress import Progress
-from rnnlens.cli.dataset import add_corpus_flags, dataset_of, of_model
 from rnnlens.cli.output import draw
-from rnnlens.cli.reach import add_reach_flags, check_reach, reach, reach_table
-from rnnlens.cli.trust import add_trust_flags
+from rnnlens.cli.shared_flags import add_corpus_flags, add_trust_flags, allow_code, moved
 from rnnlens.draw.charts import check_chart, write_accuracy, write_confusion, write_reach
-from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.evaluation import model_scores, probe_scores
-from rnnlens.probe.fit_loop import FitObserver, fit_probes
-from rnnlens.probe.probes import Probes
-from rnnlens.probe.used import SENTENCES, used
-from rnnlens.run.folder import Run, kept_runs
+from rnnlens.probe.semantics import offset
+from rnnlens.run.folder import Run
+from rnnlens.work.evaluate_run import evaluate_run
 
 _HELP = """\
 Measure a trained run: the model's own perplexity (lower is better) on the training, validation and
@@ -70,7 +61,11 @@ def add_to(verbs: Any) -> None:
                         help="draw perplexity per kind: .svg, .png or .pdf")  # fmt: skip
     parser.add_argument("--confusion", type=Path, metavar="FILE",
                         help="draw which labels are taken for which: .svg, ...")  # fmt: skip
-    add_reach_flags(parser)
+    parser.add_argument("--horizon", type=int, metavar="N",
+                        help="also measure how far kinds reach: N words back and forward"
+                        )  # fmt: skip
+    parser.add_argument("--reach", type=Path, metavar="FILE",
+                        help="draw what --horizon measures: .svg, .png or .pdf")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda or cuda:N")
     add_trust_flags(parser.add_argument_group("a run of a module"))
@@ -79,24 +74,23 @@ def add_to(verbs: Any) -> None:
 
 def run_eval(args: argparse.Namespace) -> int:
     """Carry out the verb."""
-    _check_asked(args)
+    for path in filter(None, (args.figure, args.confusion, args.reach)):
+        check_chart(path)
+    if args.reach and args.horizon is None:
+        raise RnnlensError(f"--reach {args.reach}: say how far, such as --horizon 4")
     run = Run(args.path)
-    dataset = dataset_of(run, args)
-    of = run.probes_hash()
-    probes = run.probes().to(dataset.device) if of else None
-    evaluation = evaluation_of(dataset, run.vocabulary().labels)
-    if probes:
-        evaluation["of"] = of
-        evaluation["probes"] = scores(probes, dataset, args.states)
-    if probes and args.used:
-        add_use(evaluation["probes"], probes, dataset)
-    if probes and args.control:
-        evaluation["control"] = control(run, probes.semantics, dataset, args.states)
-    if probes and args.horizon:
-        evaluation["reach"] = reach(run, probes, dataset, args.horizon, args.states)
-    evaluation = finite(evaluation)
-    _save(run, evaluation)
-    training = measured_checkpoints(run, dataset, args.states)
+    run.check_finished()
+    allow_code(args, run)
+    measured = evaluate_run(
+        run,
+        states=args.states,
+        used=args.used,
+        control=args.control,
+        horizon=args.horizon,
+        device=args.device,
+        moved=moved(args),
+    )
+    evaluation, training = measured.evaluation, measured.training
     if args.figure:
         write_accuracy(evaluation, args.figure)
     if args.confusion:
@@ -109,102 +103,6 @@ def run_eval(args: argparse.Namespace) -> int:
     else:
         print("\n\n".join([*tables(evaluation), *training_tables(training)]))
     return 0
-
-
-def measured_checkpoints(run: Run, dataset: Dataset, states: int) -> dict[int, dict[str, Any]]:
-    """The evaluation of each checkpoint that the training kept, by its epoch; it is written to the
-    checkpoint's own folder, too.
-    """
-    found: dict[int, dict[str, Any]] = {}
-    for epoch, kept in kept_runs(run).items():
-        test = of_model(dataset, kept.network().to(dataset.device), ["test"])
-        evaluation: dict[str, Any] = {"model": model_scores(test).parts}
-        if of := kept.probes_hash():
-            probes = kept.probes().to(dataset.device)
-            evaluation |= {"of": of, "probes": scores(probes, test, states)}
-        found[epoch] = finite(evaluation)
-        _save(kept, found[epoch])
-    return found
-
-
-def _save(run: Run, evaluation: dict[str, Any]) -> None:
-    """Write evaluation.json; a run that one may not write to is still worth measuring."""
-    try:
-        with run.writing():
-            run.write_evaluation(evaluation)
-    except RnnlensError as error:
-        print(f"rnnlens: not saved: {error}", file=sys.stderr)
-
-
-def _check_asked(args: argparse.Namespace) -> None:
-    """Refuse numbers and files that cannot be."""
-    if args.states < 0:
-        raise RnnlensError(f"--states {args.states}: give a number from 0 up")
-    for path in filter(None, (args.figure, args.confusion, args.reach)):
-        check_chart(path)
-    check_reach(args)
-
-
-def evaluation_of(dataset: Dataset, labels: Sequence[str]) -> dict[str, Any]:
-    """What the model itself is worth on each split, beside the unigram baseline; None where the
-    model predicts none of what it is asked for.
-    """
-    if not dataset.model.predicts:
-        nothing = {"pairs": 0, "perplexity": None, "unigram": None}
-        return {"model": {name: {some.unit: len(some.counts), **nothing}
-                          for name, some in dataset.splits.items()}}  # fmt: skip
-    pairs = sum(dataset.stream(name, "output").pairs for name in dataset.splits)
-    with Progress(pairs, unit="state", device=dataset.device, title="the model itself") as progress:
-        parts, confusion = model_scores(dataset, progress.advance)
-    evaluation: dict[str, Any] = {"model": parts}
-    if confusion:
-        evaluation["confusion"] = {"labels": list(labels), "counts": confusion}
-    return evaluation
-
-
-def scores(probes: Probes, dataset: Dataset, states: int) -> list[dict[str, Any]]:
-    """The score of every kind and semantic on the test split."""
-    pairs = dataset.stream("test", probes.semantics[0]).pairs
-    size = min(states or pairs, pairs) * len(probes.semantics)
-    fewer = max(1, min(states or pairs, pairs) // 4)
-    with Progress(
-        size,
-        unit="state",
-        device=dataset.device,
-        title="probes",
-        shorter=(f"--states {fewer}", 1 / 4),
-    ) as progress:
-        return [
-            score.to_json() for score in probe_scores(probes, dataset, states, progress.advance)
-        ]
-
-
-def add_use(rows: list[dict[str, Any]], probes: Probes, dataset: Dataset) -> None:
-    """Say of every kind how much of what its probe reads the model uses."""
-    size = SENTENCES * len(probes.kinds)
-    with Progress(size, unit="state", device=dataset.device, title="used") as progress:
-        uses = {use.kind: use.to_json() for use in used(probes, dataset, advance=progress.advance)}
-    for row in rows:
-        row["used"] = uses.get(row["kind"]) if row["semantic"] == "output" else None
-
-
-def control(
-    run: Run, semantics: tuple[str, ...], dataset: Dataset, states: int
-) -> list[dict[str, Any]]:
-    """Scores of probes that are fitted to shuffled labels, and so can only memorise."""
-    config = replace(run.fit_config(), semantic=",".join(semantics))
-    shuffled = dataset.shuffled(config.seed)
-    probes = fit_probes(shuffled, config, FitObserver("shuffled "), closed_form=False)
-    return scores(probes.to(dataset.device), shuffled, states)
-
-
-def finite(value: Any) -> Any:
-    """A copy with None for infinite numbers, which JSON cannot hold: a probability may be 0."""
-    if isinstance(value, dict):
-        return {key: finite(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell(value: float | None, width: int, digits: int = 2) -> str:
@@ -294,3 +192,21 @@ def table(model: Mapping[str, Mapping[str, float | None]]) -> str:
             f"{_cell(row['perplexity'], 14)}{_cell(row['unigram'], 12)}{said}"
         )
     return "\n".join(lines)
+
+
+def reach_table(rows: list[dict[str, Any]]) -> str:
+    """The share of the frequencies' perplexity that is left: 0 knows the label, 1 nothing of it."""
+    semantics = list(dict.fromkeys(row["semantic"] for row in rows))
+    left = {(row["kind"], row["semantic"]): _share(row) for row in rows}
+    lines = [
+        "perplexity over the labels' unigram perplexity, by words after the one just read",
+        f"{'kind':<6}" + "".join(f"{offset(semantic):>+7d}" for semantic in semantics),
+    ]
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        cells = (left[kind, semantic] for semantic in semantics)
+        lines.append(f"{kind:<6}" + "".join(_cell(cell, 7) for cell in cells))
+    return "\n".join(lines)
+
+
+def _share(row: dict[str, Any]) -> float | None:
+    return None if row["perplexity"] is None else row["perplexity"] / row["unigram"]

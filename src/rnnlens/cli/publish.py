@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code
 from rnnlens.cli.show import sentence
-from rnnlens.cli.trust import add_trust_flags, heed
 from rnnlens.lens.open import opened
 from rnnlens.page.publish import publish
 from rnnlens.page.publish.quantised import PRECISIONS
@@ -54,7 +54,7 @@ def add_to(verbs: Any) -> None:
 def run_publish(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     publish.check(args.output)
-    heed(args, args.at)
+    allow_code(args, args.at)
     lens = opened(args.at, args.colours)
     semantics = [name for part in args.semantic.split(",") if (name := part.strip())]
     text = None if args.text is None else sentence(args.text)

@@ -16,7 +16,7 @@ from rnnlens.ask.readings import following
 from rnnlens.ask.result import Written
 from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
-from rnnlens.cli.trust import add_trust_flags, heed
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code
 from rnnlens.cli.view import unique_names
 from rnnlens.draw import terminal
 from rnnlens.draw.look import Look
@@ -142,7 +142,7 @@ def run_show(args: argparse.Namespace) -> int:
     else:
         _check_terminal(args, look)
     text = sentence(args.sentence)
-    heed(args, args.at)
+    allow_code(args, args.at)
     lens, beside = _lenses(args)
     edits = parsed(args.edit)
     grid = joined_steps(lens.steps(text, args.semantic, args.palette, edits=edits, beside=beside))
@@ -199,7 +199,7 @@ def _lenses(args: argparse.Namespace) -> tuple[Lens, Lens | None]:
     lens = opened(args.at, args.colours)
     if not args.beside:
         return lens, None
-    heed(args, args.beside)
+    allow_code(args, args.beside)
     return lens, opened(args.beside, args.colours, unique_names([args.at, args.beside])[1])
 
 

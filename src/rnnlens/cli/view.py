@@ -9,7 +9,7 @@ from secrets import token_urlsafe
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.cli.trust import add_trust_flags, heed
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code
 from rnnlens.run.folder import CHECKPOINTS, Run, bundled, kept_name, run_at
 
 _DEMO = """\
@@ -87,7 +87,7 @@ def run_view(args: argparse.Namespace) -> int:
             hidden = files.enter_context(forwarding(address)) if args.token else address
             webbrowser.open(hidden)
 
-    heed(args, *args.runs)
+    allow_code(args, *args.runs)
     names = unique_names(args.runs)
     lenses: dict[str, Lens] = {}
     for name, run in zip(names, args.runs, strict=True):

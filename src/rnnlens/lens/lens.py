@@ -9,13 +9,15 @@ from rnnlens.lens.grid import Grid
 from rnnlens.lens.save import written
 from rnnlens.page.publish import publish
 from rnnlens.page.publish.quantised import Precision
-from rnnlens.probe.evaluation import Score, probe_scores, with_use
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.evaluation import Evaluation, evaluate_probes
+from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.used import used as measured_use
 from rnnlens.reading.edits import Edit, parsed
 from rnnlens.reading.encoding import Palette
 from rnnlens.reading.session import Session
 from rnnlens.reading.side_by_side import SideBySide
+from rnnlens.run.corpus_data import run_dataset
 from rnnlens.run.folder import Run
 from rnnlens.run.scores import Scores
 from rnnlens.search.find import LIMIT, Found, find
@@ -118,20 +120,42 @@ class Lens(SideBySide):
 
         return shown_lens(self)
 
-    def evaluate(self, data: Iterable[Any], used: bool = False) -> list[Score]:
-        """How well each kind predicts on data of your own.
+    def evaluate(
+        self,
+        data: Iterable[Any] | Mapping[str, Iterable[Any]] | None = None,
+        used: bool = False,
+        control: bool = False,
+        horizon: int = 0,
+    ) -> Evaluation:
+        """How well each kind predicts on data of your own, or on the corpus of the lens's run.
 
         `data` are sentences, as texts or as lists of words, or batches as for `fit`. Where nothing
         was measured before, grids tell these perplexities from then on. With `used`, each score
-        also says how much of what is read the model uses.
+        also says how much of what is read the model uses. `control` adds the scores of probes that
+        are fitted to shuffled labels; `horizon` those for the labels from so many steps earlier
+        than the next one to as many later. Both fit probes, for which `data` are
+        `{"train": ..., "valid": ..., "test": ...}`.
         """
         if self.probes is None:
             raise RnnlensError(f"{self.name} has no probes; fit them with: rnnlens fit RUN")
-        dataset = self.session.dataset(list(data), self.probes.answers)
-        probes = self.probes.to(dataset.device)
-        scores = list(probe_scores(probes, dataset))
-        if used:
-            scores = with_use(scores, measured_use(probes, dataset))
+        dataset = self._dataset(data)
+        config = FitConfig(**self.made)
+        if self.run and (control or horizon):
+            config = self.run.fit_config()
+        evaluation = evaluate_probes(
+            self.probes.to(dataset.device), dataset, config, used=used, control=control,
+            horizon=horizon,
+        )  # fmt: skip
         if not self.scores.semantics:
-            self.scores = Scores.of(scores)
-        return scores
+            self.scores = Scores.of(evaluation)
+        return evaluation
+
+    def _dataset(self, data: Iterable[Any] | Mapping[str, Iterable[Any]] | None) -> Dataset:
+        """What is measured on: data by split, data alone, or the corpus of the run."""
+        if data is None and self.run is None:
+            raise RnnlensError("this lens comes from no run, so that it has no corpus; give data")
+        if data is None and self.run is not None:
+            return run_dataset(self.run)
+        parts = data if isinstance(data, Mapping) else {"test": () if data is None else data}
+        answers = self.probes.answers if self.probes else {}
+        return self.session.dataset({name: list(some) for name, some in parts.items()}, answers)

@@ -1,6 +1,7 @@
 """How good a model is, and its probes kind by kind, on data that had no part in fitting them."""
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -10,16 +11,20 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.progress import Progress
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.dataset import Chunk, Dataset
+from rnnlens.probe.fit_loop import FitObserver, fit_probes
+from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.measures import Against, Errors, Measure, Precision, Verdicts, prior_nll
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import OUTPUT, base, of_model
-from rnnlens.probe.used import Used
+from rnnlens.probe.used import SENTENCES, Used, used
 
 _BINS = 15  # of confidence, for the calibration error
+_FARTHEST = 100  # words of a horizon
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,146 @@ class Score:
         """What evaluation.json holds of it, where `kl` has always been called divergence."""
         plain = asdict(self) | {"used": self.used.to_json() if self.used else None}
         return {"divergence" if name == "kl" else name: plain[name] for name in plain}
+
+
+class Evaluation(list[Score]):
+    """A score of every kind and semantic, and what was measured beside them.
+
+    `control`: of probes that were fitted to shuffled labels, and so can only memorise. `reach`: of
+    every kind for each label around the next one. `model`: what the model itself is worth on each
+    split, beside the unigram baseline. `confusion`: how often it takes which label for which.
+    """
+
+    def __init__(
+        self,
+        scores: Iterable[Score] = (),
+        control: Sequence[Score] = (),
+        reach: Sequence[Score] = (),
+        model: Mapping[str, Mapping[str, float | None]] | None = None,
+        confusion: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(scores)
+        self.control, self.reach = tuple(control), tuple(reach)
+        self.model, self.confusion = dict(model or {}), confusion
+
+    def to_json(self, probes: str | None = None) -> dict[str, Any]:
+        """What evaluation.json holds; `probes` is the SHA-256 of those that were measured."""
+        contents: dict[str, Any] = {"model": self.model}
+        if self.confusion:
+            contents["confusion"] = self.confusion
+        if probes:
+            contents |= {"of": probes, "probes": [score.to_json() for score in self]}
+        if self.control:
+            contents["control"] = [score.to_json() for score in self.control]
+        if self.reach:
+            names = ("semantic", "kind", "perplexity", "unigram")
+            contents["reach"] = [{n: getattr(score, n) for n in names} for score in self.reach]
+        plain: dict[str, Any] = _finite(contents)
+        return plain
+
+
+def _finite(value: Any) -> Any:
+    """A copy with None for infinite numbers, which JSON cannot hold: a probability may be 0."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def evaluate_model(dataset: Dataset, labels: Sequence[str]) -> Evaluation:
+    """What the model itself is worth on each split; None for what it does not predict."""
+    if not dataset.model.predicts:
+        nothing = {"pairs": 0, "perplexity": None, "unigram": None}
+        return Evaluation(
+            model={n: {s.unit: len(s.counts), **nothing} for n, s in dataset.splits.items()}
+        )
+    pairs = sum(dataset.stream(name, OUTPUT).pairs for name in dataset.splits)
+    with Progress(pairs, unit="state", device=dataset.device, title="the model itself") as progress:
+        parts, confusion = model_scores(dataset, progress.advance)
+    counts = {"labels": list(labels), "counts": confusion} if confusion else None
+    return Evaluation(model=parts, confusion=counts)
+
+
+def evaluate_probes(
+    probes: Probes,
+    dataset: Dataset,
+    config: FitConfig | None = None,
+    *,
+    states: int = 0,
+    used: bool = False,
+    control: bool = False,
+    horizon: int = 0,
+) -> Evaluation:
+    """Score probes on the test split, on at most about `states` states of each semantic; 0: all.
+
+    `used`: also say how much of what is read the model uses. `control` and `horizon` fit probes as
+    `config` says, measure them, and keep none: to shuffled labels, and for the labels from so many
+    steps earlier than the next one to as many later.
+    """
+    around, config = horizon_semantics(horizon) if horizon else [], config or FitConfig()
+    for name in ("train", "valid") if control or around else ():
+        if name not in dataset.splits:
+            raise RnnlensError(
+                "a control and a horizon fit probes of their own; give data for that too: "
+                '{"train": ..., "valid": ..., "test": ...}'
+            )
+    scores = _shown_scores(probes, dataset, states, "probes")
+    if used:
+        scores = _with_use(scores, probes, dataset)
+    memorised, reach = [], []
+    if control:
+        shuffled = dataset.shuffled(config.seed)
+        asked = replace(config, semantic=",".join(probes.semantics))
+        fitted = fit_probes(shuffled, asked, FitObserver("shuffled "), closed_form=False)
+        memorised = _shown_scores(fitted.to(dataset.device), shuffled, states, "probes")
+    if around:
+        reach = _reach(probes, dataset, config, around, states)
+    return Evaluation(scores, memorised, reach)
+
+
+def _with_use(scores: list[Score], probes: Probes, dataset: Dataset) -> list[Score]:
+    """Scores of the semantic output with what is used of each kind."""
+    size = SENTENCES * len(probes.kinds)
+    with Progress(size, unit="state", device=dataset.device, title="used") as progress:
+        by_kind = {use.kind: use for use in used(probes, dataset, advance=progress.advance)}
+    return [
+        replace(score, used=by_kind.get(score.kind)) if score.semantic == OUTPUT else score
+        for score in scores
+    ]
+
+
+def horizon_semantics(horizon: int) -> list[str]:
+    """The labels from `horizon` steps earlier than the next one to as many later."""
+    if not 1 <= horizon <= _FARTHEST:
+        raise RnnlensError(f"--horizon {horizon}: give a number from 1 to {_FARTHEST}")
+    return [f"output{k:+d}" if k else "output" for k in range(-horizon, horizon + 1)]
+
+
+def _reach(
+    probes: Probes, dataset: Dataset, config: FitConfig, semantics: Sequence[str], states: int
+) -> list[Score]:
+    """How well every kind tells each label around; probes that are not there are fitted."""
+    there = {name: stack for name, stack in probes.stacks.items() if name in semantics}
+    known = replace(probes, stacks=there)
+    scores = _shown_scores(known, dataset, states, "reach") if there else []
+    for semantic in semantics:
+        if semantic not in there:
+            asked = replace(config, semantic=semantic)
+            fitted = fit_probes(dataset, asked, FitObserver("reach ")).to(dataset.device)
+            scores += _shown_scores(fitted, dataset, states, "reach")
+    return sorted(scores, key=lambda score: semantics.index(score.semantic))
+
+
+def _shown_scores(probes: Probes, dataset: Dataset, states: int, title: str) -> list[Score]:
+    """The scores of probes, with a bar while they are measured."""
+    pairs = dataset.stream("test", probes.semantics[0]).pairs
+    size = min(states or pairs, pairs)
+    tip = (f"--states {max(1, size // 4)}", 1 / 4)
+    with Progress(
+        size * len(probes.semantics), unit="state", device=dataset.device, title=title, shorter=tip,
+    ) as progress:  # fmt: skip
+        return list(probe_scores(probes, dataset, states, progress.advance))
 
 
 class _Sums:
@@ -90,15 +235,6 @@ class _Sums:
     def calibration(self) -> float:
         confidence, right, count = self.bins
         return float((confidence - right).abs().sum() / count.sum())
-
-
-def with_use(scores: Iterable[Score], measured: Iterable[Used]) -> list[Score]:
-    """Scores of the semantic output with what is used of each kind."""
-    by_kind = {use.kind: use for use in measured}
-    return [
-        replace(score, used=by_kind.get(score.kind)) if score.semantic == "output" else score
-        for score in scores
-    ]
 
 
 @torch.no_grad()

@@ -102,16 +102,18 @@ class Session:
         return Example(text, words, ids, self._states(ids))
 
     def dataset(
-        self, data: Sequence[Any], answers: Mapping[str, LabelSet] | None = None
+        self, splits: Mapping[str, Sequence[Any]], answers: Mapping[str, LabelSet] | None = None
     ) -> Dataset:
-        """Data to be measured on: sentences, as texts or lists of words, or a user's batches.
+        """Data to be measured on, by split: sentences, as texts or lists of words, or a user's
+        batches.
 
         `answers`: what is asked, by semantic, where that is not a label of the model.
         """
         self.model.check()
         names = self.vocabulary
+        data = {name: self._data(some, answers or {}) for name, some in splits.items()}
         return Dataset(
-            self.model, {"test": self._data(data, answers or {})}, len(names),
+            self.model, data, len(names),
             reads_labels=names.inputs == names.labels, follows=self.text.follows,
             answers={"output": self.text.labels, **(answers or {})}, of_texts=names.of_texts,
         )  # fmt: skip

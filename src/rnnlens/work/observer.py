@@ -1,17 +1,18 @@
-"""Long work with a progress bar, a log, checkpoints, and a stop that loses nothing."""
+"""Who a job reports to: lines, a bar, a log, checkpoints, and a stop that loses nothing."""
 
 import math
 import signal
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Self
+from typing import NoReturn, Self
 
 import torch
-from tqdm import tqdm
 
-from rnnlens.base.errors import RnnlensError
-from rnnlens.base.progress import Progress, Shorter
+from rnnlens.base.errors import RnnlensError, Stopped
+from rnnlens.base.progress import Progress, Shorter, to_stderr
 from rnnlens.draw.printable import shown
 from rnnlens.model.train.distributed import Processes
 from rnnlens.run.folder import Run
@@ -22,14 +23,30 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _HANG_UP = getattr(signal, "SIGHUP", None)  # the terminal was closed; Windows has no such signal
 
 
+@dataclass(frozen=True)
+class Observer:
+    """Who a job reports to: `say` is given lines; `again` tells how a job is continued."""
+
+    say: Callable[[str], None] = to_stderr
+    again: str = "call it again to continue"
+
+    def among(self, processes: Processes) -> "Observer":
+        """Itself in the first of several processes, and one that says nothing in the others."""
+        return self if processes.first else replace(self, say=_silent)
+
+
+def _silent(line: str) -> None:
+    """Say nothing."""
+
+
 def check_seconds(seconds: float) -> None:
     """Refuse a time between checkpoints that is negative or no number."""
     if not 0 <= seconds < math.inf:
         raise RnnlensError(f"--checkpoint-seconds {seconds}: give a number from 0 up")
 
 
-class Watch:
-    """A context for work that calls `stop()` after each step.
+class Resumable:
+    """A context for work that calls `stop()` after each step, and can be continued later.
 
     `look` gives the text beside the bar and raises an error if the work goes wrong; `save` writes
     the state; `shorter` is what makes the work shorter (see `Progress`). Ctrl-C, SIGTERM and a
@@ -40,6 +57,7 @@ class Watch:
         self,
         run: Run,
         processes: Processes,
+        observer: Observer,
         *,
         total: int,
         done: int,
@@ -51,7 +69,7 @@ class Watch:
         save: Callable[[], None],
     ) -> None:
         self.run, self.processes, self.seconds = run, processes, seconds
-        self.look, self.save = look, save
+        self.observer, self.look, self.save = observer, look, save
         self.signal = 0
         self.looked = self.saved = self.began = time.monotonic()
         self.progress = Progress(
@@ -63,6 +81,8 @@ class Watch:
         numbers = [*_SIGNALS]
         if _HANG_UP and signal.getsignal(_HANG_UP) is not signal.SIG_IGN:  # as nohup sets it
             numbers.append(_HANG_UP)
+        if threading.current_thread() is not threading.main_thread():
+            numbers = []  # signals come to the main thread alone
         self.before = {number: signal.signal(number, self._note) for number in numbers}
         return self
 
@@ -87,16 +107,16 @@ class Watch:
         if time.monotonic() - self.saved >= min(_OFTEN, self.seconds):
             self._save()
 
-    def stopped(self) -> int:
-        """Save after a stop; returns the exit code that a shell expects of the signal."""
+    def stopped(self) -> NoReturn:
+        """Save after a stop, and end the job."""
         self._save()
-        self.say("stopped; give the same command again to continue")
-        return 128 + (self.signal or signal.SIGTERM)
+        self.say(f"stopped; {self.observer.again}")
+        raise Stopped(128 + (self.signal or signal.SIGTERM))
 
     def say(self, line: str) -> None:
-        """Print a line, and add it to the run's log."""
+        """Tell the observer a line, and add it to the run's log."""
         if self.processes.first:
-            tqdm.write(line)
+            self.observer.say(line)
             self.run.log(shown(line))
             self.progress.said = time.monotonic()  # nobody needs a second line soon
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from rnnlens.base.progress import Shorter
-from rnnlens.cli import order as orders
 from rnnlens.cli import parser
-from rnnlens.cli.order import PRESETS, Order
 from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.work import train_run
+from rnnlens.work.train_run import PRESETS, TrainOptions
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 WORDS = Vocabulary(tuple(map(str, range(5000))), (1,) * 5000)
@@ -15,17 +15,17 @@ WORDS = Vocabulary(tuple(map(str, range(5000))), (1,) * 5000)
 
 def shorter(line: str, device: torch.device) -> Shorter:
     args = parser().parse_args(["train", "corpus", "-o", "run", *line.split()])
-    quick = Order.of(args, "quick")
-    return orders.shorter(Order.of(args, args.preset), quick, WORDS, device)
+    quick = TrainOptions.of(vars(args), "quick")
+    return train_run.shorter(TrainOptions.of(vars(args), args.preset), quick, WORDS, device)
 
 
 def test_flags_go_before_the_preset():
     args = parser().parse_args("train corpus -o run --width 16 --preset quick".split())
-    order = Order.of(args, args.preset)
-    assert order.network.width == 16
-    assert order.network.layers == 2
-    assert order.training.epochs == PRESETS["quick"]["epochs"]
-    assert order.training.dropout_input == PRESETS["quick"]["dropout_input"]
+    options = TrainOptions.of(vars(args), args.preset)
+    assert options.network.width == 16
+    assert options.network.layers == 2
+    assert options.training.epochs == PRESETS["quick"]["epochs"]
+    assert options.training.dropout_input == PRESETS["quick"]["dropout_input"]
 
 
 def test_without_a_gpu_the_preset_is_recommended_where_it_saves_half_or_more():

@@ -1,15 +1,13 @@
-"""The model of a run with its data, which `rnnlens fit` and `rnnlens eval` work on."""
+"""The corpus that a run was made with, read again, and the run's model with it as a dataset."""
 
-import argparse
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rnnlens.adapter.corpus_batches import batches_of, tag_names
 from rnnlens.base.errors import RnnlensError
-from rnnlens.cli.trust import heed
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.labels.parts_of_speech import UNIVERSAL
@@ -26,29 +24,32 @@ from rnnlens.run.folder import Run
 Config = TypeVar("Config", bound=ReadingConfig)
 
 
-def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags that say where the run's corpus is, if it has moved since training."""
-    for name, what in (("corpus", "corpus"), ("valid", "validation"), ("test", "test corpus")):
-        parser.add_argument(f"--{name}", metavar="CORPUS", help=f"where the run's {what} is now")
+@dataclass(frozen=True)
+class Moved:
+    """Where a run's corpus and its parts are now, if they have moved since the run was made."""
+
+    corpus: str | None = None
+    valid: str | None = None
+    test: str | None = None
 
 
-def dataset_of(run: Run, args: argparse.Namespace) -> Dataset:
+def run_dataset(run: Run, device: str = "auto", moved: Moved | None = None) -> Dataset:
     """The model of a run, ready to trace, with the corpus that it was made with."""
     run.check_finished()
-    record = run.record()
+    moved, record = moved or Moved(), run.record()
     if not record.corpus:
         raise RnnlensError(
             f"the run.json of {run.path} names no corpus; of a run that was fitted in Python, "
             "measure it there: lens.evaluate(batches)"
         )
     if record.made_by == "fit":
-        return _of_batches(run, args)
-    network = run.network().to(pick_device(args.device))
-    return sentence_dataset(network, encoded_corpus(run, args))
+        return _module_dataset(run, device, moved)
+    network = run.network().to(pick_device(device))
+    return sentence_dataset(network, encoded_corpus(run, moved))
 
 
 def of_model(dataset: Dataset, model: Traceable, splits: Sequence[str] = ()) -> Dataset:
-    """The same data for another model that reads them alike; all splits, or those named."""
+    """The data of a dataset for another model that reads them alike; all splits, or those named."""
     other = copy(dataset)
     other.model = model
     other.splits = {name: dataset.splits[name] for name in splits or dataset.splits}
@@ -71,26 +72,25 @@ def sentence_dataset(network: Network, corpus: EncodedCorpus) -> Dataset:
     )  # fmt: skip
 
 
-def encoded_corpus(run: Run, args: argparse.Namespace) -> EncodedCorpus:
+def encoded_corpus(run: Run, moved: Moved | None = None) -> EncodedCorpus:
     """The corpus that a run was trained on, read again and checked to be the same."""
-    source, sha, config = recorded(run, args, CorpusConfig)
+    source, sha, config = recorded(run, moved or Moved(), CorpusConfig)
     corpus = load_corpus(source, config)
     if corpus.hash != sha or corpus.vocabulary != run.vocabulary():
         raise _another(run, source)
     return corpus
 
 
-def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
+def _module_dataset(run: Run, device: str, moved: Moved) -> Dataset:
     """For a user's module: its corpus as the batches that its code makes of it."""
-    source, sha, config = recorded(run, args, ReadingConfig)
-    heed(args, run)
+    source, sha, config = recorded(run, moved, ReadingConfig)
     module = run.module()
     user, record = module.user, module.record  # before a large corpus is read in vain
     corpus = Corpus.read(source, config)
     if corpus.hash != sha:
         raise _another(run, source)
-    if args.device != "auto":
-        module.on(pick_device(args.device))
+    if device != "auto":
+        module.on(pick_device(device))
     batches = batches_of(user, run.vocabulary(), corpus, config.longest, record.fed)
     names = tag_names(user, batches)
     _, dataset, _ = inspect_module(user, batches, follows=record.follows, names=names)
@@ -99,8 +99,8 @@ def _of_batches(run: Run, args: argparse.Namespace) -> Dataset:
     return dataset
 
 
-def recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[str, str, Config]:
-    """The source of a run's corpus, its hash, and how it is read, from run.json and the flags."""
+def recorded(run: Run, moved: Moved, sort: type[Config]) -> tuple[str, str, Config]:
+    """The source of a run's corpus, its hash, and how it is read, from run.json."""
     record: dict[str, Any] = dict(run.record().corpus)
     try:
         source, sha = str(record.pop("source")), str(record.pop("hash"))
@@ -110,15 +110,15 @@ def recorded(run: Run, args: argparse.Namespace, sort: type[Config]) -> tuple[st
         raise RnnlensError(
             f"{run.path / 'run.json'} is damaged ({error}); restore it or make the run anew"
         ) from error
-    for flag, was in (("corpus", source), ("valid", config.valid), ("test", config.test)):
+    for name, was in (("corpus", source), ("valid", config.valid), ("test", config.test)):
         is_there = not was or was.startswith("nltk:") or Path(was).exists()
-        if not is_there and not getattr(args, flag):
+        if not is_there and not getattr(moved, name):
             raise RnnlensError(
                 f"the corpus of {run.path} was at {was} and is not there now; say where it is: "
-                f"--{flag}"
+                f"--{name}"
             )
-    config = replace(config, valid=args.valid or config.valid, test=args.test or config.test)
-    return args.corpus or source, sha, config
+    config = replace(config, valid=moved.valid or config.valid, test=moved.test or config.test)
+    return moved.corpus or source, sha, config
 
 
 def _another(run: Run, source: str) -> RnnlensError:

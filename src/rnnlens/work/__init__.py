@@ -1,0 +1,1 @@
+"""Jobs as plain functions: what commands and Python do alike, told to whoever watches."""

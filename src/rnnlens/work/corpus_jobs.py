@@ -1,0 +1,241 @@
+"""Jobs over the texts of a corpus: an index of what every state says, and where two disagree."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import locked
+from rnnlens.base.progress import Progress
+from rnnlens.corpus.corpus import Corpus, CorpusConfig, read_tokens
+from rnnlens.corpus.tokens import SPLITS, ReadingConfig
+from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.train.distributed import pick_device, processes
+from rnnlens.run.corpus_data import Moved, recorded
+from rnnlens.run.folder import Run, run_at
+from rnnlens.search.build import Builder, Plan, check_ours
+from rnnlens.search.corpus_pass import ALL, Texts
+from rnnlens.search.disagreement import Disagreement, End
+from rnnlens.search.disagreement import disagreement as over_sentences
+from rnnlens.search.layout import Manifest, arrow
+
+WORDS = 100_000  # that two lenses are compared on, at most, unless somebody chooses
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """An index as a job leaves it."""
+
+    folder: Path
+    sentences: int
+    is_first: bool  # whether this is the first of the processes that made it
+    manifest: Manifest | None = None  # of an index that was not there before
+
+
+def index(
+    lens: Lens | str | Path,
+    corpus: str | Path | None = None,
+    folder: str | Path | None = None,
+    *,
+    states: str | None = None,
+    state_kinds: Sequence[str] = (),
+    split: str | None = None,
+    semantic: str | None = None,
+    valid: str | None = None,
+    test: str | None = None,
+    anew: bool = False,
+    device: str = "auto",
+) -> Path:
+    """Write down what every state says after every word of a corpus, and give the index's folder.
+
+    `lens` is one of a run, or a run folder. Without `corpus` it is the one that the run was trained
+    on, its test sentences unless `split` names others, such as "test,train". The index is written
+    to `folder`, or beside the run, where `lens.find` looks for it. With `states`, "int8" or "fp16",
+    the states themselves are kept too, all or those of `state_kinds`. The same call continues an
+    index that was stopped; `anew` drops what is there.
+    """
+    lens = lens if isinstance(lens, Lens) else opened(run_at(str(lens)))
+    return index_into(
+        lens,
+        None if folder is None else Path(folder),
+        Moved(None if corpus is None else str(corpus), valid, test),
+        states=states or "",
+        state_kinds=(state_kinds,) if isinstance(state_kinds, str) else tuple(state_kinds),
+        split=split,
+        semantic=semantic,
+        anew=anew,
+        device=device,
+    ).folder
+
+
+def index_into(
+    lens: Lens,
+    folder: Path | None,
+    moved: Moved,
+    *,
+    states: str = "",
+    state_kinds: Sequence[str] = (),
+    split: str | None = None,
+    semantic: str | None = None,
+    anew: bool = False,
+    device: str = "auto",
+) -> Indexed:
+    """Make an index of a lens's run, in the run or in a folder, from where an earlier job stopped.
+
+    `moved.corpus` is another corpus than the run's, or the run's where that has moved.
+    """
+    arrow()
+    run = check_indexable(lens.run, folder)
+    place = pick_device(device)
+    if device != "auto" or place.type == "cuda":
+        lens.model.on(place)
+    asked = semantic or (lens.semantics or ("output",))[0]
+    plan = Plan(lens, asked, states, tuple(state_kinds))
+    plan.check()
+    texts = _texts(run, moved, split, plan)
+    there = run.index_folder(folder)
+    with processes(place) as group, ExitStack() as lock:
+        builder, is_new = Builder(there, plan, texts, group), False
+        if group.first:
+            lock.enter_context(_alone(there) if folder else run.writing())
+            is_new = builder.begin(anew=anew)
+        group.any(False)  # no process writes before the folder is ready
+        with Progress(
+            texts.words // group.count, unit="word", device=place, title="index",
+            quiet=not group.first,
+        ) as progress:  # fmt: skip
+            if not (there / "manifest.json").exists():
+                builder.make(place, progress.advance)
+        group.any(False)  # every process has made its parts
+        if group.first and is_new:
+            return Indexed(there, len(texts), group.first, builder.finish())
+        return Indexed(there, len(texts), group.first)
+
+
+def check_indexable(run: Run | None, folder: Path | None) -> Run:
+    """The run that an index is made of; an error where its folder cannot hold one."""
+    if run is None:
+        raise RnnlensError(
+            "an index is made of a run, and this lens is kept in none; save it first: "
+            "lens.save(folder)"
+        )
+    if not folder and run.is_bundled:
+        raise RnnlensError(
+            "the bundled run stays as it is; give -o FOLDER, and ask it with: rnnlens find "
+            f"{run.path.resolve().name} QUESTION --index FOLDER"
+        )
+    return run
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Make a folder for an index alone, and be the only one who writes to it."""
+    check_ours(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RnnlensError(
+            f"cannot make the folder {folder}: {error.strerror}; choose another with -o"
+        ) from error
+    with locked(folder):
+        yield
+
+
+def _texts(run: Run, moved: Moved, split: str | None, plan: Plan) -> Texts:
+    """The sentences to be indexed: of the run's corpus, or of another as a whole."""
+    record = run.record()
+    if not record.corpus and not moved.corpus:
+        raise RnnlensError(f"the run.json of {run.path} names no corpus; give one with --corpus")
+    sort = CorpusConfig if record.made_by == "train" and record.corpus else ReadingConfig
+    config, sha, source = sort(), "", str(moved.corpus)
+    if record.corpus:
+        source, sha, config = recorded(run, moved, sort)
+    lowercase = isinstance(config, CorpusConfig) and config.lowercase
+    form, tokens = read_tokens(source, config, lowercase=lowercase)
+    if tokens.hash == sha:
+        corpus = Corpus.of(source, form, tokens, config)
+        return Texts(corpus, _splits(split or "test"), plan.side, config.longest)
+    if not moved.corpus:
+        raise RnnlensError(
+            f"{source} is not what {run.path} was trained on; say where that is: --corpus"
+        )
+    if split:
+        raise RnnlensError(
+            f"{source} is not the corpus of {run.path}, so that it has no parts; leave --split out"
+        )
+    if config.valid or config.test:  # which are the run's, and no part of this corpus
+        alone = replace(config, valid="", test="")
+        form, tokens = read_tokens(source, alone, lowercase=lowercase)
+    return Texts(Corpus(source, form, tokens, tokens.part), [ALL], plan.side, config.longest)
+
+
+def _splits(names: str) -> list[str]:
+    splits = list(dict.fromkeys(filter(None, names.split(","))))
+    if not splits or not {*splits} <= {*SPLITS}:
+        raise RnnlensError(f"--split {names}: give some of {', '.join(SPLITS)}")
+    return splits
+
+
+def disagreement(
+    first: Lens | str | Path,
+    second: Lens | str | Path,
+    corpus: str | Path | Iterable[str | Sequence[str]],
+    kind: str | tuple[str, str] = PREDICTION,
+    semantic: str | None = None,
+    *,
+    part: str = "all",
+    words: int = WORDS,
+) -> Disagreement:
+    """How far apart two lenses are after every word of a corpus, or two kinds of one lens.
+
+    `corpus` is a file, a folder or nltk:NAME, of which at most so many `words` are read, all of it
+    or the `part` that training uses for train, valid or test; or it is sentences, as texts or as
+    lists of words. `kind` is compared, of both, or one of each: `("l2", "s2")`.
+
+    `rnnlens.disagreement(lens, other, "news.txt").top(10)` are the sentences on which two models
+    disagree most.
+    """
+    lenses = [first if isinstance(first, Lens) else opened(run_at(str(first)))]
+    if second != first:
+        lenses.append(second if isinstance(second, Lens) else opened(run_at(str(second))))
+    kinds = (kind, kind) if isinstance(kind, str) else tuple(kind)
+    if len(kinds) != 2:
+        raise RnnlensError(f"kind= names {len(kinds)} kinds; give one for both, or two")
+    if words < 1:
+        raise RnnlensError(f"--words {words}: give a number from 1 up")
+    split = lenses[0].session.words
+    sentences = list(_sentences(corpus, part, words, split))
+    count = sum(map(len, sentences))
+    with Progress(
+        3 * count,
+        unit="word",
+        device=lenses[0].model.device,
+        title="reading, comparing",
+        shorter=(f"--words {max(1, count // 4)}", 1 / 4),
+    ) as progress:
+        ends = [End(lens, name) for lens, name in zip((lenses[0], lenses[-1]), kinds, strict=True)]
+        return over_sentences(ends[0], ends[1], sentences, semantic, progress.advance)
+
+
+def _sentences(
+    corpus: str | Path | Iterable[str | Sequence[str]],
+    part: str,
+    words: int,
+    split: Callable[[str], tuple[str, ...]],
+) -> Iterator[tuple[str, ...]]:
+    """The words of some sentences, up to so many; `split` is for those that are texts."""
+    if not isinstance(corpus, str | Path):
+        yield from (split(one) if isinstance(one, str) else tuple(one) for one in corpus)
+        return
+    if part != "all" and part not in SPLITS:
+        raise RnnlensError(f"part={part!r}: give all, {', '.join(SPLITS)}")
+    texts = Corpus.read(str(corpus), ReadingConfig())
+    for name in SPLITS if part == "all" else (part,):
+        for sentence in texts.sentences(name):
+            if len(sentence.words) > words:
+                return
+            words -= len(sentence.words)
+            yield sentence.words

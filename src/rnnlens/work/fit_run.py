@@ -1,0 +1,363 @@
+"""Fitting the probes of a run: of a network of ours, or of a user's module with its corpus."""
+
+import json
+import math
+from collections.abc import Mapping
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from rnnlens.adapter.corpus_batches import batches_of, tag_names
+from rnnlens.adapter.stored import ModuleRecord, StoredModule
+from rnnlens.adapter.user_model import UserModel, user_model_at
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import is_present, remove
+from rnnlens.base.flags import check_known, check_same, from_flags
+from rnnlens.base.tensors import digest
+from rnnlens.corpus.corpus import Corpus, numbered, tag_counts_of
+from rnnlens.corpus.tokens import Ints, ReadingConfig
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.labels.colours import colours_of, read_colours
+from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
+from rnnlens.lens.save import keep
+from rnnlens.model.train.distributed import Processes, pick_device, processes
+from rnnlens.model.train.perplexity import perplexity
+from rnnlens.probe.dataset import Dataset
+from rnnlens.probe.fit_loop import FitObserver, SavedFit, fit_probes, save_fit
+from rnnlens.probe.fitting import FitConfig, Fitter
+from rnnlens.probe.inspect import counted, inspect_module
+from rnnlens.reading.examples import EXAMPLES, chosen_examples
+from rnnlens.reading.session import Session
+from rnnlens.run.corpus_data import Moved, of_model, run_dataset
+from rnnlens.run.folder import Run, kept_runs, run_at
+from rnnlens.run.run_files import TRAINED, TRAINING, Record
+from rnnlens.work.observer import Observer, Resumable, check_seconds
+
+_LINES = 12  # about epochs, at most about
+
+
+def fit_run(
+    run: str | Path | Lens,
+    *,
+    corpus: str | None = None,
+    valid: str | None = None,
+    test: str | None = None,
+    device: str = "auto",
+    anew: bool = False,
+    checkpoint_seconds: float = 300.0,
+    **options: Any,
+) -> Lens:
+    """Fit the probes of a run folder, or of a lens that comes from one, and look through them.
+
+    `options` are the flags of `rnnlens fit`, such as `semantic="output,input"`, `probe="shared"` or
+    `epochs=1`. The corpus is read from where training found it, unless `corpus`, `valid` and `test`
+    say where it is now. Ctrl-C stops; the same call continues; `anew` drops an unfinished fit.
+    """
+    check_known("fit_run", options, FitConfig)
+    folder = run_of(run)
+    fit_into(
+        folder,
+        from_flags(FitConfig, options),
+        device=device,
+        moved=Moved(corpus, valid, test),
+        anew=anew,
+        checkpoint_seconds=checkpoint_seconds,
+    )
+    return opened(folder)
+
+
+def run_of(run: str | Path | Lens) -> Run:
+    """The run folder of a lens, or at a path."""
+    if not isinstance(run, Lens):
+        return run_at(str(run))
+    if run.run is None:
+        raise RnnlensError(f"{run.name} is kept in no run folder; save it first: lens.save(folder)")
+    return run.run
+
+
+def fit_into(
+    run: Run,
+    config: FitConfig,
+    module: "ModuleRun | None" = None,
+    *,
+    device: str = "auto",
+    moved: Moved | None = None,
+    anew: bool = False,
+    checkpoint_seconds: float = 300.0,
+    observer: Observer | None = None,
+) -> None:
+    """Fit the probes of a run and of its training's checkpoints, from where an earlier fit stopped.
+
+    Of a user's module the run is made first.
+    """
+    check_seconds(checkpoint_seconds)
+    dataset = module.dataset if module else run_dataset(run, device, moved)
+    with processes(dataset.device) as group, ExitStack() as lock:
+        observer = (observer or Observer()).among(group)
+        group.any(False)  # no process writes before all have looked at the folder
+        if group.first:
+            lock.enter_context(run.writing())
+        if module and group.first:
+            observer.say(module.describe())
+            module.write()
+        group.any(False)  # no process reads before the folder is written
+        differs = module and digest(module.model.user.weights()) != run.model_hash()
+        if module and group.any(bool(differs)):
+            raise RnnlensError(
+                f"{module.model.user.where} gives other weights in each process; see to it that "
+                "the same are loaded each time"
+            )
+        if anew and group.first:
+            remove(run.fit_checkpoint)
+        group.any(False)  # no process reads what is dropped
+        checkpoints = {} if module else kept_runs(run)
+        rest = [one for one in checkpoints.values() if anew or not _is_fitted(one, config)]
+        going_on = bool(rest) and len(rest) < len(checkpoints) and not anew
+        group.any(False)  # no process writes before all have looked at what is fitted
+        job = _Job(config, group, checkpoint_seconds, observer)
+        if not (going_on and _is_fitted(run, config)):
+            job.fit(run, dataset)
+        for one in rest:
+            lock.enter_context(one.writing() if group.first else nullcontext())
+            observer.say(f"checkpoint {one.path.name}, {rest.index(one) + 1} of {len(rest)}")
+            model = one.network().to(dataset.device)
+            job.fit(one, of_model(dataset, model))
+
+
+def _is_fitted(run: Run, config: FitConfig) -> bool:
+    """Whether a run has probes of its model that are made as it is asked for."""
+    with suppress(RnnlensError):
+        return run.has_probes() and run.fit_config() == config
+    return False
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Fits of one configuration, and who is told of them."""
+
+    config: FitConfig
+    group: Processes
+    seconds: float
+    observer: Observer
+
+    def fit(self, run: Run, dataset: Dataset) -> None:
+        """Fit the probes of one run to its end, and write them."""
+        probes = fit_probes(dataset, self.config, _SavingObserver(run, self), self.group)
+        if self.group.first:
+            run.write_probes(probes, asdict(self.config))
+            remove(run.fit_checkpoint)
+            self.observer.say(
+                f"{probes.parameters:,} parameters; see how good they are: rnnlens eval {run.path}"
+            )
+
+
+class _SavingObserver(FitObserver):
+    """Saves a fit into its run, and continues one that was saved there."""
+
+    def __init__(self, run: Run, job: _Job) -> None:
+        super().__init__()
+        self.folder, self.job, path = run, job, run.fit_checkpoint
+        self.identity = json.dumps([run.model_hash(), asdict(job.config)], sort_keys=True)
+        self.saved = SavedFit(path, self.identity) if is_present(path) else None
+        job.group.any(False)  # no process writes before all have read
+
+    def finished(self) -> dict[str, Tensor]:
+        return self.saved.done if self.saved else {}
+
+    def after_semantic(self, done: Mapping[str, Tensor]) -> None:
+        if self.job.group.first:
+            save_fit(self.folder.fit_checkpoint, self.identity, done)
+
+    def run(self, fitter: Fitter, done: Mapping[str, Tensor]) -> None:
+        if self.saved and self.saved.semantic == fitter.semantic:
+            self.saved.restore(fitter)
+        chunks = fitter.chunks
+
+        def look() -> str:
+            nll = float(fitter.nll.mean())
+            if not math.isfinite(nll):
+                raise RnnlensError(
+                    f"the loss is {nll} while fitting {fitter.semantic}; what was saved stays: "
+                    f"try a lower --learning-rate (now {fitter.rate:g})"
+                )
+            mean = perplexity(nll, fitter.seen)  # of this process's share
+            epoch = fitter.progress.epoch + 1
+            return f"{fitter.semantic}, epoch {epoch}, mean perplexity {mean:.1f}"
+
+        def after_epoch() -> None:
+            epoch, best = fitter.progress.epoch, fitter.progress.best
+            if epoch % (1 + fitter.epochs // _LINES) and not fitter.finished:
+                return
+            name = f"epoch {epoch}" if epoch else "start"
+            mean = perplexity(sum(best), len(best))
+            work.say(
+                f"{fitter.semantic:<10} {name:<9} validation perplexity: mean of kinds "
+                f"{mean:8.2f}, {fitter.kinds[-1]} {perplexity(best[-1], 1):8.2f}  "
+                f"({work.elapsed:.1f} s)"
+            )
+
+        with Resumable(
+            self.folder,
+            fitter.processes,
+            self.job.observer,
+            total=fitter.epochs * chunks,
+            done=fitter.progress.epoch * chunks + fitter.progress.chunk,
+            unit="chunk",
+            device=fitter.device,
+            shorter=fitter.shorter("--{} {}"),
+            seconds=self.job.seconds,
+            look=look,
+            save=lambda: save_fit(self.folder.fit_checkpoint, self.identity, done, fitter),
+        ) as work:
+            if not fitter.run(work.stop, after_epoch):
+                work.stopped()
+
+
+@dataclass(frozen=True)
+class ModuleRun:
+    """A user's module, its corpus, and the run that is to be made of them."""
+
+    run: Run
+    before: Record | None  # what run.json said when the folder was looked at
+    record: Mapping[str, Any]
+    colours: Mapping[str, Any]
+    model: StoredModule
+    dataset: Dataset
+    session: Session
+    corpus: str  # a description
+    recoloured: bool  # whether the user gave the colours
+
+    @classmethod
+    def of(
+        cls,
+        run: Run,
+        factory: str,
+        source: str,
+        config: ReadingConfig,
+        *,
+        device: str = "auto",
+        colours: Path | None = None,
+        command: str = "",
+    ) -> "ModuleRun":
+        """The run of the module that `factory` gives, package.module:function, with the corpus at
+        `source`; an error where the folder holds another run.
+        """
+        own_colours = read_colours(colours) if colours else None
+        user = user_model_at(factory)
+        if device != "auto":
+            user.module.to(pick_device(device))
+        corpus = Corpus.read(source, config)
+        record: dict[str, Any] = {
+            "command": command,
+            "made_by": "fit",
+            "corpus": {"source": corpus.name, "hash": corpus.hash, **asdict(config)},
+        }
+        before = run.record() if run.exists() else None
+        if before:
+            _refuse_other(run, record["corpus"], user)
+        vocabulary = _vocabulary(user)
+        words_follow = user.batches is None and vocabulary.inputs == vocabulary.labels
+        batches = batches_of(user, vocabulary, corpus, config.longest)
+        model, dataset, names = inspect_module(
+            user, batches, follows=words_follow, names=tag_names(user, batches)
+        )
+        if before and before.status == TRAINED:
+            _refuse_other_kinds(run, model.record, names)
+        size, tag_counts = _size_and_tags(user, vocabulary, corpus, config.longest)
+        names = counted(names, dataset)
+        text = model.text(names)
+        test = corpus.sentences("test") if model.reads_texts(names) else ()
+        examples = [example.text for example in chosen_examples(test, text, EXAMPLES)]
+        session = Session(model, text, examples)
+        in_order = model.record.scale is not None
+        all_colours = own_colours or colours_of(
+            names.labels, names.counts, tag_counts, in_order=in_order
+        )
+        description = f"{corpus.name} ({corpus.format}){size}"
+        given = own_colours is not None
+        return cls(run, before, record, all_colours, model, dataset, session, description, given)
+
+    def describe(self) -> str:
+        """A summary of the module and its corpus in a few lines."""
+        record = self.model.record
+        checked = f"recomputed outputs differ from the module's by {record.difference:.1g}"
+        if not self.model.adapter.is_recurrent:
+            checked = "nothing: kinds are outputs of submodules as they are"
+        return (
+            f"module      {record.factory}: {record.description}, {len(record.kinds)} kinds, "
+            f"{record.labels:,} labels\n"
+            f"checked     {checked}\n"
+            f"corpus      {self.corpus}\n"
+            f"colours     {self.colours['source']}"
+        )
+
+    def write(self) -> None:
+        """Make the folder, unless an earlier command has made it."""
+        self.run.check_unchanged(self.before)
+        if self.run.exists() and self.run.record().status == TRAINED:
+            if self.recoloured:
+                self.run.write_colours(self.colours)
+            return
+        begun = {**self.record, "status": TRAINING}
+        keep(self.run, begun, self.model, self.session, self.colours)
+        self.run.write_record({**self.record, "status": TRAINED})
+
+
+def _refuse_other(run: Run, corpus: Mapping[str, Any], user: UserModel) -> None:
+    """Refuse to continue a run of another corpus, other options or other weights."""
+    before = run.record()
+    if before.made_by == "train":
+        raise RnnlensError(f"{run.path} holds a run that was trained; choose another with -o")
+    if before.corpus.get("hash") != corpus["hash"]:
+        raise RnnlensError(
+            f"{corpus['source']} is not the corpus that {run.path} was begun with; choose "
+            "another folder with -o"
+        )
+    flags = {name: value for name, value in corpus.items() if name not in ("hash", "source")}
+    check_same(run.path, before.corpus, flags)
+    if before.status == TRAINED and run.model_hash() != digest(user.weights()):
+        raise RnnlensError(
+            f"{user.where} gives other weights than those {run.path} was made with; choose another "
+            "folder with -o, or see to it that the same weights are loaded each time"
+        )
+
+
+def _vocabulary(user: UserModel) -> Vocabulary:
+    """The names of the words and labels, as the user gives them; nothing is counted yet."""
+    if user.labels is None and user.batches is None:
+        raise RnnlensError(
+            f"{user.where} does not name the labels of its module; return (module, labels)"
+        )
+    labels = tuple(user.labels or ())
+    inputs = labels if user.inputs is None else tuple(user.inputs)
+    return Vocabulary.of_user(labels, (0,) * len(labels), inputs)
+
+
+def _size_and_tags(
+    user: UserModel, vocabulary: Vocabulary, corpus: Corpus, longest: int
+) -> tuple[str, Ints | None]:
+    """A phrase on how many words there are for training; and how often each label has each tag, if
+    labels are the words of the corpus.
+    """
+    if user.batches:
+        return "", None
+    train, tags = numbered(corpus.sentences("train"), vocabulary, user.words, longest)
+    unknown = 0.0 if vocabulary.unknown is None else float((train.ids == vocabulary.unknown).mean())
+    size = f", {len(train.ids):,} words for training, {unknown:.1%} of them unknown"
+    if vocabulary.inputs != vocabulary.labels:
+        return size, None
+    return size, tag_counts_of(train.ids, tags, len(vocabulary.labels))
+
+
+def _refuse_other_kinds(run: Run, record: ModuleRecord, names: Vocabulary) -> None:
+    """Refuse a module whose kinds or labels are not those of the run that it is to continue."""
+    before = run.module().record
+    if (before.kinds, run.vocabulary().labels) != (record.kinds, names.labels):
+        raise RnnlensError(
+            f"{record.factory} gives other kinds or labels than those {run.path} was made "
+            "with; choose another folder with -o"
+        )

@@ -31,7 +31,7 @@ class Model(nn.Module):
         self.readout.bias = network.bias
         self.embedding.weight = network.embedding
         for cell, weights in zip(network.recurrent, self.recurrent.all_weights, strict=True):
-            for mine, theirs in zip((cell.w_x, cell.w_h, cell.b_x, cell.b_h), weights, strict=True):
+            for mine, theirs in zip(cell.weights().values(), weights, strict=True):
                 theirs.copy_(mine)
 
     def forward(self, words: Tensor) -> Tensor:

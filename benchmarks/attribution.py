@@ -107,15 +107,15 @@ def keeper(cell: str, seed: int) -> GridSource:
         torch.tensor([1.0, 1]),
         torch.tensor([-1.0, 1]),
     )
-    layer, width = network.recurrent[0], 4
+    w, width = network.recurrent[0].weights(), 4
     blocks = {"lstm": {"open": 0, "keep": 1, "value": 2, "out": 3}, "gru": {"keep": 1, "value": 2}}[
         cell
     ]
 
     def row(block: str, inputs: list[float], bias: float) -> None:
         at = blocks[block] * width
-        layer.w_x[at], layer.w_h[at] = 0, 0
-        layer.w_x[at, :2], layer.b_x[at], layer.b_h[at] = torch.tensor(inputs), bias, 0
+        w["w_x"][at], w["w_h"][at] = 0, 0
+        w["w_x"][at, :2], w["b_x"][at], w["b_h"][at] = torch.tensor(inputs), bias, 0
 
     row("value", [5, 0], 0)
     if cell == "lstm":

@@ -28,7 +28,7 @@ class LanguageModel(nn.Module):
         self.readout.weight.copy_(classifier.weight)
         self.readout.bias.copy_(classifier.bias)
         for cell, weights in zip(network.recurrent, self.recurrence.all_weights, strict=True):
-            for mine, theirs in zip((cell.w_x, cell.w_h, cell.b_x, cell.b_h), weights, strict=True):
+            for mine, theirs in zip(cell.weights().values(), weights, strict=True):
                 theirs.copy_(mine)
 
     def forward(self, words: Tensor) -> Tensor:

@@ -9,6 +9,8 @@ from itertools import combinations
 from pathlib import Path
 
 import rnnlens
+from rnnlens.model.cells.classic import TORCHS
+from rnnlens.model.kinds import INPUT, JOINED, PREDICTION
 
 PACKAGE = Path(rnnlens.__file__).parent
 # A module may import from its own layer and the ones before it.
@@ -300,3 +302,62 @@ def test_the_names_of_tasks_stand_where_the_documentation_says():
     }
     assert using <= named
     assert len(using) > 5  # they are found
+
+
+LETTERS = {kind.id for cell in TORCHS.values() for kind in cell.kinds} | {INPUT, JOINED, PREDICTION}
+# What takes a letter that is no kind's: files are opened and arrays made by them.
+OTHERS_LETTERS = {"array", "memmap", "fdopen", "open", "plot"}
+_AN_ID = re.compile(rf"[{''.join(sorted(LETTERS))}]\d+<?")
+
+
+def letters_named(source: str) -> list[tuple[int, str]]:
+    """Where code names kinds by letter (`"h"`, `letter in "lckh"`) or by id (`"h1"`)."""
+    tree = ast.parse(source)
+    passed: set[ast.AST] = set()  # docstrings, pieces of texts, plurals, columns of a table
+    several: set[ast.AST] = set()  # strings that are used letter by letter
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            passed.add(node.value)
+        elif isinstance(node, ast.JoinedStr):
+            passed |= {*node.values}
+        elif isinstance(node, ast.BinOp):
+            passed.add(node.left)
+        elif isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == "row":
+            passed.add(node.slice)
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            several |= {*node.comparators}
+        elif isinstance(node, ast.Call):
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if name in OTHERS_LETTERS:
+                passed |= {*node.args, *(keyword.value for keyword in node.keywords)}
+            if name in ("fromkeys", "frozenset", "set", "list", "tuple"):
+                several |= {*node.args}
+    return [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in passed
+        if node.value in LETTERS
+        or _AN_ID.fullmatch(node.value)
+        or (node in several and node.value and {*node.value} <= LETTERS)
+    ]
+
+
+def test_only_the_model_names_the_letters_of_kinds():
+    named = {
+        path.relative_to(PACKAGE).as_posix(): letters
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if "model" not in path.relative_to(PACKAGE).parts[:1]
+        and (letters := letters_named(path.read_text(encoding="utf-8")))
+    }
+    assert named == {}
+
+
+def test_the_check_sees_letters_and_passes_what_is_none():
+    lines = ["h = states['h']", "start = place.id('c') if kind.letter == 'y' else {'l': 1}",
+             "ranges = dict.fromkeys('fiorz', (0, 1))",
+             "memory = letter in 'lckh' or kind in ('c2', 'encoder')"]  # fmt: skip
+    found = [(1, "h"), (2, "c"), (2, "y"), (2, "l"), (3, "fiorz"), (4, "lckh"), (4, "c2")]
+    assert sorted(letters_named("\n".join(lines))) == sorted(found)
+    others = ["'h'", "text = f'{width:g} n{k}' + 's' * (left > 1)", "column = row['x'], 'hi'",
+              "words, file = array('i'), open(path, 'w')", "look = how == 'long'"]  # fmt: skip
+    assert letters_named("\n".join(others)) == []

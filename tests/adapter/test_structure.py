@@ -6,8 +6,7 @@ from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.cell import Weights
-from rnnlens.model.cells import LSTM, TORCHS
+from rnnlens.model.cells.classic import LSTM, TORCHS
 from rnnlens.model.kinds import EMBEDDING, Edge
 from rnnlens.model.network import Network, NetworkConfig
 
@@ -174,12 +173,12 @@ def test_a_submodule_called_like_a_kind_is_an_error():
     ],
 )
 def test_equations_without_biases_have_none(mode, kind, equation):
-    cell, weights = TORCHS[mode], Weights(torch.ones(1), torch.ones(1))
+    cell, weights = TORCHS[mode], dict.fromkeys(("w_x", "w_h"), torch.ones(1))
     described = {k.id: cell.described(k, weights).equation for k in cell.kinds}
     assert described[kind] == equation
 
 
 def test_a_projection_is_in_the_equation_of_the_output():
-    one = torch.ones(1)
-    last = LSTM.described(LSTM.kinds[-1], Weights(one, one, one, one, one))
+    weights = dict.fromkeys(("w_x", "w_h", "b_x", "b_h", "w_p"), torch.ones(1))
+    last = LSTM.described(LSTM.kinds[-1], weights)
     assert last.equation == "h = W_p (o ∘ tanh(c))"

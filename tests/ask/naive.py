@@ -27,7 +27,7 @@ def read(network: Network, ids: list[int], change: Change) -> dict[str, Array]:
     x = [put("x", t, network.embedding[i].double().numpy().copy()) for t, i in enumerate(ids)]
     step = {"lstm": lstm, "gru": gru, "rnn": rnn}[network.config.cell]
     for number, layer in enumerate(network.recurrent, 1):
-        w = [p.detach().double().numpy() for p in (layer.w_x, layer.w_h, layer.b_x, layer.b_h)]
+        w = [p.detach().double().numpy() for p in layer.weights().values()]
         h = c = np.zeros(network.config.width)
         outputs = []
         for t, now in enumerate(x):

@@ -80,7 +80,7 @@ def test_a_path_is_what_a_word_counts_for_while_gates_stay(formula):
     weights = {name: p.clone() for name, p in network.named_parameters()}
     try:
         for layer in network.recurrent:
-            for weight in (layer.w_x, layer.w_h, layer.b_x, layer.b_h):
+            for weight in layer.weights().values():
                 gates = weight.view(4, 4, -1)  # i, f, g, o
                 gates[2] *= 0.02 if weight.dim() == 2 else 0
                 if weight.dim() == 2:

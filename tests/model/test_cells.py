@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn, sigmoid, tanh
 
-from rnnlens.model.cell import Weights
-from rnnlens.model.cells import CELLS, TORCHS
-from rnnlens.model.layer import Layer
+from rnnlens.model.cell import Layer, Weights
+from rnnlens.model.cells import CELLS
+from rnnlens.model.cells.classic import TORCHS, weights_of
 
 REFERENCES: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
-WEIGHTS = ("w_x", "w_h", "b_x", "b_h")
 
 
 class Case(NamedTuple):
@@ -35,9 +34,8 @@ def case(name: str, inputs: int, width: int, time: int, batch: int, seed: int) -
             nn.init.normal_(p)
     layer = Layer(CELLS[name], inputs, width).double()
     with torch.no_grad():
-        for weight, p in zip(WEIGHTS, reference.all_weights[0], strict=True):
-            assert isinstance(p, Tensor)
-            getattr(layer, weight).copy_(p)
+        for name, weight in weights_of(reference)[0].items():
+            layer.weights()[name].copy_(weight)
     return Case(name, layer, reference, x)
 
 
@@ -59,8 +57,9 @@ def stepwise(it: Case) -> dict[str, Tensor]:
     return it.layer.cell._stepwise(it.x, it.layer.start(it.x.shape[1]), it.layer.weights(), {})
 
 
-def outputs(it: Case, w_h: Tensor | None = None) -> Tensor:
-    return it.layer.cell.outputs(it.x, it.layer.start(it.x.shape[1]), it.layer.weights(w_h))
+def outputs(it: Case, weights: Weights | None = None) -> Tensor:
+    start = it.layer.start(it.x.shape[1])
+    return it.layer.cell.outputs(it.x, start, weights or it.layer.weights())
 
 
 def before(values: Tensor) -> Tensor:
@@ -113,12 +112,14 @@ def test_sequence_equals_torch(it):
 @given(cases, st.integers(0, 2**31))
 @quick
 def test_sequence_uses_the_recurrent_weights_it_is_handed(it, seed):
-    mask = torch.rand(
-        it.layer.w_h.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
-    )
-    thinned = it.layer.w_h * mask.gt(0.5)
+    generator = torch.Generator().manual_seed(seed)
+
+    def drop(weight: Tensor) -> Tensor:
+        return weight * torch.rand(weight.shape, generator=generator, dtype=torch.float64).gt(0.5)
+
+    thinned = it.layer.weights(drop)
     with torch.no_grad():
-        it.reference.weight_hh_l0.copy_(thinned)
+        it.reference.weight_hh_l0.copy_(thinned["w_h"])
     close(outputs(it, thinned), it.reference(it.x)[0])
 
 
@@ -137,8 +138,8 @@ def test_trace_and_sequence_have_the_same_gradients(it):
 @given(lstms)
 @quick
 def test_lstm_states_satisfy_the_papers_equations(it):
-    cell, s = it.layer, traced(it)
-    blocks = [w.chunk(4) for w in (cell.w_x, cell.w_h, cell.b_x, cell.b_h)]
+    s = traced(it)
+    blocks = [w.chunk(4) for w in it.layer.weights().values()]
     for kind, row, squash in (
         ("i", 0, sigmoid),
         ("f", 1, sigmoid),
@@ -156,9 +157,9 @@ def test_lstm_states_satisfy_the_papers_equations(it):
 @given(grus)
 @quick
 def test_gru_states_satisfy_their_equations(it):
-    cell, s = it.layer, traced(it)
-    x_r, x_z, x_n = (it.x @ cell.w_x.T + cell.b_x).chunk(3, -1)
-    h_r, h_z, h_n = (before(s["h"]) @ cell.w_h.T + cell.b_h).chunk(3, -1)
+    w, s = it.layer.weights(), traced(it)
+    x_r, x_z, x_n = (it.x @ w["w_x"].T + w["b_x"]).chunk(3, -1)
+    h_r, h_z, h_n = (before(s["h"]) @ w["w_h"].T + w["b_h"]).chunk(3, -1)
     close(s["r"], sigmoid(x_r + h_r))
     close(s["z"], sigmoid(x_z + h_z))
     close(s["n"], tanh(x_n + s["r"] * h_n))
@@ -197,10 +198,7 @@ def test_quick_fused_and_stepwise_ways_agree(mode, inputs, width, steps, batch, 
             "h": torch.randn(batch, module.proj_size or width, dtype=torch.float64),
             "c": torch.randn(batch, width, dtype=torch.float64),
         }
-    tensors = list(module.all_weights[0])
-    projection = tensors.pop() if flags.get("proj_size") else None
-    b_x, b_h = tensors[2:] or (None, None)
-    weights, cell = Weights(tensors[0], tensors[1], b_x, b_h, projection), TORCHS[mode]
+    (weights,), cell = weights_of(module), TORCHS[mode]
     ways = [cell._states(x, start, weights, {}, fused) for fused in (False, True)]
     ways.append(cell._stepwise(x, start, weights, {}))
     assert list(ways[0]) == list(ways[1]) == [kind.id for kind in cell.kinds]

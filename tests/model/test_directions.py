@@ -32,9 +32,8 @@ class Tagger(nn.Module):
         self.embedding = nn.Embedding.from_pretrained(net.embedding)
         part = CELLS[config.cell](3, 5, config.layers, bidirectional=True).double()
         for layer, weights in zip(net.recurrent, part.all_weights, strict=True):
-            for p, weight in zip(weights, layer.weights()[:4], strict=True):
+            for p, weight in zip(weights, layer.weights().values(), strict=True):
                 assert isinstance(p, nn.Parameter)
-                assert weight is not None
                 p.data.copy_(weight)
         self.part, self.out = part.requires_grad_(False), nn.Linear(10, LABELS).double()
         self.out.weight.data, self.out.bias.data = net.readout.data, net.bias.data

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rnnlens.model.cells import LSTM
+from rnnlens.model.cells.classic import LSTM
 from rnnlens.model.kinds import Edge, Place, placed
 from rnnlens.model.network import Network, NetworkConfig
 
@@ -87,11 +87,11 @@ def test_a_reverse_layer_comes_after_what_follows_it():
     by_letter = {k.id: placed(k, place) for k in LSTM.kinds}
     forget, memory = by_letter["f"], by_letter["l"]
     assert (forget.id, forget.letter, forget.part) == ("encoder.f2<", "f", "encoder")
-    assert (forget.layer, forget.reverse, forget.is_gate) == (3, True, True)
+    assert (forget.layer, forget.reverse, forget.gate) == (3, True, True)
     assert forget.name == "← forget gate"
     assert forget.sources == (
         Edge("encoder.h1"), Edge("encoder.h1<"), Edge("encoder.h2<", -1)
     )  # fmt: skip
     assert memory.sources == (Edge("encoder.f2<"), Edge("encoder.c2<", -1))
     assert memory.equation == "l = f ∘ c₊₁"
-    assert not memory.is_gate
+    assert not memory.gate

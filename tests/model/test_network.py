@@ -38,7 +38,7 @@ def stacked(net: Network) -> nn.RNNBase:
     made = REFERENCES[config.cell](net.embedding.shape[1], config.width, config.layers).double()
     made.requires_grad_(False)
     for cell, weights in zip(net.recurrent, made.all_weights, strict=True):
-        for p, weight in zip(weights, (cell.w_x, cell.w_h, cell.b_x, cell.b_h), strict=True):
+        for p, weight in zip(weights, cell.weights().values(), strict=True):
             assert isinstance(p, Tensor)
             p.copy_(weight)
     return made

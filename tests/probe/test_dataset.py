@@ -56,7 +56,7 @@ def test_states_that_are_not_numbers_are_refused_by_kind(network, valid):
     broken = Network(network.config, network.label_count)
     broken.load_state_dict(network.state_dict())
     with torch.no_grad():
-        broken.recurrent[1].w_x.fill_(float("nan"))
+        broken.recurrent[1].weights()["w_x"].fill_(float("nan"))
     with pytest.raises(RnnlensError, match="kind f2"):
         next(dataset_of(broken, test=valid).stream("test", "output").chunks())
 

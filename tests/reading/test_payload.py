@@ -9,7 +9,8 @@ import torch
 from tests.letters import LanguageModel
 
 from rnnlens.adapter import Adapter
-from rnnlens.model.kinds import Kind, drawn, prediction
+from rnnlens.model.cells.classic import GRU, LSTM
+from rnnlens.model.kinds import Kind, Place, drawn, placed, prediction
 from rnnlens.page.serve.api import Grid
 from rnnlens.reading.payload import Column, columns_of, edges_of
 
@@ -183,11 +184,10 @@ def test_the_published_schema_is_that_of_the_grid(formula, formulas):
             assert set(made) == {f.alias or n for n, f in Grid.model_fields.items()}
 
 
-@pytest.mark.parametrize(
-    ("kind", "letter", "shown"),
-    [("f1", "f", False), ("encoder.g2<", "g", False), ("h1<", "h", True), ("encoder.l1", "l", True),
-     ("f", "", True), ("blocks.0", "", True)],
-)  # fmt: skip
-def test_gates_and_candidates_are_set_aside(kind, letter, shown):
-    column = Column(Kind(kind, kind, kind, "", (), 1, letter), 1)
-    assert column.to_json(None)["shown"] is shown
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_gates_and_candidates_are_set_aside(cell):
+    place = Place(2, ("encoder.h1",), "encoder", reverse=True)
+    columns = [Column(placed(kind, place), 1).to_json(None) for kind in cell.kinds]
+    columns.append(Column(Kind("f", "f", "f", "output of f", (), 1), 1).to_json(None))
+    aside = {column["id"] for column in columns if not column["shown"]}
+    assert aside == {f"encoder.{letter}2<" for letter in ("fiog" if cell is LSTM else "rzn")}

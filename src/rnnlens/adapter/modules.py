@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Cell
-from rnnlens.model.cells import GRU, LSTM, TORCHS
+from rnnlens.model.cells.classic import GRU, LSTM, TORCHS
 
 _PARTS = (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)
 FORWARDS = tuple(part.forward for part in _PARTS)

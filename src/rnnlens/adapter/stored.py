@@ -34,6 +34,7 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import MOST_LABELS, LabelSet, Scale
 from rnnlens.model import numbers
 from rnnlens.model.cell import States
+from rnnlens.model.cells.classic import completed
 from rnnlens.model.kinds import MOST_KINDS, Kind
 from rnnlens.model.text import Example, Splitting, TextSide, text_states
 from rnnlens.model.traceable import Anatomy, Readout, RecurrentLayer, StateEdit, Trace, Traceable
@@ -129,7 +130,7 @@ class ModuleRecord(Strict):
             raise ValueError("there are not as many bins as labels")
         if self.scale and self.predicts and not self.scale.error:
             raise ValueError("how far its numbers are off is not said")
-        object.__setattr__(self, "kinds", tuple(kind.completed() for kind in self.kinds))
+        object.__setattr__(self, "kinds", completed(self.kinds))
 
 
 class StoredModule(Traceable):

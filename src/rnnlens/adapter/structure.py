@@ -17,7 +17,7 @@ from rnnlens.adapter.record.part_trace import PartTrace, PartTraces
 from rnnlens.adapter.record.parts import Part, local
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Change, States
-from rnnlens.model.kinds import EMBEDDING, JOINED, Kind, Place, joined, placed
+from rnnlens.model.kinds import EMBEDDING, INPUT, JOINED, Kind, Place, joined, placed
 from rnnlens.model.traceable import (
     Affine,
     Anatomy,
@@ -41,14 +41,14 @@ class Structure:
     def changes(self, edits: Sequence[StateEdit]) -> dict[str, list[dict[int, Change]]]:
         """The edits of every part, per layer and direction, by timestep."""
         check_edited_kinds(edits, self.kinds)
-        by_id = {kind.id: kind for kind in self.kinds if kind.letter not in ("", "x")}
+        by_id = {kind.id: kind for kind in self.kinds if kind.letter not in ("", INPUT)}
         by_part: dict[str, list[dict[int, Change]]] = {}
         for part, ids in self.ids.items():
             layers: dict[tuple[int, bool], dict[str, str]] = {}
             for kind in (by_id[id_] for id_ in ids.values() if id_ in by_id):
                 layers.setdefault((kind.layer, kind.reverse), {})[kind.letter] = kind.id
             letters = list(layers.values())
-            letters[0] |= {"x": ids["x"]} if "x" in ids else {}  # what the first layer reads
+            letters[0] |= {INPUT: ids[INPUT]} if INPUT in ids else {}  # what the first layer reads
             by_part[part] = [changes(edits, layer) for layer in letters]
         return by_part
 
@@ -85,7 +85,7 @@ def structure_of(order: list[PartTrace | str], several: bool, embedded: list[Ten
         if not below:
             kind = _input(item, part, layer, embedded if not earlier else None)
             kinds.append(kind)
-            below, inputs = (kind.id,), {"x": kind.id}
+            below, inputs = (kind.id,), {INPUT: kind.id}
         part_kinds, part_ids, part_layers = _kinds(item.part, part, layer, below)
         kinds += part_kinds
         layers += part_layers
@@ -105,7 +105,7 @@ def _source(
 ) -> tuple[str, ...]:
     """The kinds of the earlier part whose output is just this part's input, if there is one."""
     for other in reversed(earlier):
-        if close(other.output, item.piece.states["x"]):
+        if close(other.output, item.piece.states[INPUT]):
             return tuple(ids[other.name][kind] for kind in other.tops)
     return ()
 
@@ -118,14 +118,14 @@ def _input(item: PartTrace, part: str, layer: int, embedded: list[Tensor] | None
     kind = replace(EMBEDDING, name="input", equation=equation)
     if embedded is not None:
         return kind
-    return replace(kind, id=f"{part}.x", layer=layer + 1, part=part)
+    return replace(kind, id=f"{part}.{INPUT}", layer=layer + 1, part=part)
 
 
 def _is_embedding(item: PartTrace, embedded: list[Tensor]) -> bool:
     """Whether a part's input is just what the module's one embedding returns."""
     if not embedded or any(values.shape[-1:] != embedded[0].shape[-1:] for values in embedded):
         return False
-    x, layout = item.piece.states["x"], item.layout
+    x, layout = item.piece.states[INPUT], item.layout
     if len(embedded) == 1:
         fit = layout.arrange(embedded[0])
     else:
@@ -155,10 +155,10 @@ def _kinds(
             letters = {kind.id: place.id(kind.id) for kind in part.cell.kinds}
             weights = part.weights[first + way]
             layers.append(RecurrentLayer(part.cell, weights, letters, below, bool(way)))
-            tops.append(place.id("h"))
+            tops.append(place.id(part.cell.output.id))
         below = tuple(tops)
     if part.directions > 1:
-        kinds.append(joined(replace(place, reverse=False)))
+        kinds.append(joined(replace(place, reverse=False), part.cell.output))
         ids[local(JOINED, number, False)] = kinds[-1].id
     return kinds, ids, layers
 

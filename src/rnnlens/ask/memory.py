@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.model.cell import States
+from rnnlens.model.cell import States, in_precision
 from rnnlens.model.traceable import RecurrentLayer
 
 Parts = NDArray[np.float64]
@@ -43,49 +43,34 @@ def added(readings: Iterable[tuple[Parts, float]]) -> tuple[Parts, float]:
     return np.sum(parts, 0), sum(rests)
 
 
-class _Memory(NamedTuple):
-    """The letters of an additive memory: memory = gate * memory before + new."""
-
-    memory: str
-    gate: str
-    new: str
-    kept: str  # gate * memory before
-
-
-_MEMORIES = {"lstm": _Memory("c", "f", "s", "l"), "gru": _Memory("h", "z", "w", "k")}
-
-
 def stored(
     layers: Sequence[RecurrentLayer], states: States, direction: Direction
 ) -> tuple[Parts, float]:
     """What each word has written of the number that a state is mapped to, and the rest.
 
-    The memory is a sum over words of what each wrote, times all later forget gates. States are
+    The memory is a sum over words of what each wrote, carried through all later words. States are
     (T, 1, H).
     """
     layer, letter = _of(layers, direction.kind)
-    names = _MEMORIES.get(layer.cell.name)
-    if names is None:
+    cell, memory = layer.cell, layer.cell.memory_behind(letter)
+    if memory is None:
         raise UnknownWayError(
             f"{direction.kind} is of a part without an additive memory, in which nothing is stored "
             "word by word; `without` is the truth"
         )
-    at = _Own(layer, states)
-    _check_memory(at, names, direction.kind)
+    carried, at = cell.memories[memory], _Own(layer, states)
+    _check_memory(at, memory, direction.kind)
     through = direction.weight  # what a unit of the memory at this step counts for
     step, parts = at.place(direction.step), torch.zeros(at.length, dtype=torch.float64)
-    if letter == "h" and names.memory == "c":
-        cell = at["c"][step]
-        bend = torch.where(cell.abs() < 1e-6, torch.ones_like(cell), cell.tanh() / cell)
-        w_p = layer.weights.w_p
-        through = through if w_p is None else through @ w_p.double().cpu()
-        through = through * at["o"][step] * bend
-    if letter == names.kept:
-        through = through * at[names.gate][step]
+    if letter == carried.kept:
+        through = cell.carry_back(memory, through, at[step])
         step -= 1
+    elif letter != memory:
+        through = cell.read_back(through, at[step], layer.weights)
     for t in range(step, -1, -1):
-        parts[t] = through @ at[names.new][t]
-        through = through * at[names.gate][t]
+        now = at[t]
+        parts[t] = through @ now[carried.write]
+        through = cell.carry_back(memory, through, now)
     split: Parts = (parts.flip(0) if layer.reverse else parts).numpy()
     return split, direction.constant
 
@@ -125,7 +110,7 @@ def path(
 
 def _is_leaf(kind: str, layers: Sequence[RecurrentLayer]) -> bool:
     """Whether it is what a layer reads that no layer gives."""
-    outputs = {layer.ids["h"] for layer in layers}
+    outputs = {layer.output for layer in layers}
     return any(kind in layer.below for layer in layers) and kind not in outputs
 
 
@@ -134,38 +119,42 @@ def _of(layers: Sequence[RecurrentLayer], kind: str) -> tuple[RecurrentLayer, st
     for layer in layers:
         letters = {id_: letter for letter, id_ in layer.ids.items()}
         if kind in letters:
-            if letters[kind] in "lckh":
+            memories = layer.cell.memories.items()
+            known = [one for memory, carried in memories for one in (carried.kept, memory)]
+            known += [layer.cell.output.id] if known or kind == layer.output else []
+            if letters[kind] in known:
                 return layer, letters[kind]
-            memory = _MEMORIES.get(layer.cell.name)
-            named = [layer.ids[m] for m in (memory.kept, memory.memory, "h")] if memory else []
+            named = ", ".join(dict.fromkeys(layer.ids[one] for one in known))
             raise UnknownWayError(
                 f"{kind} is no memory, and nothing is stored in it; `without` is the truth, and "
-                f"memories are {', '.join(dict.fromkeys(named)) or 'not to be had'}"
+                f"memories are {named or 'not to be had'}"
             )
     raise UnknownWayError(f"how {kind} follows from the words is not known; `without` is the truth")
 
 
 class _Own:
-    """The states of one layer in its own order of reading, (T, H) in float64."""
+    """The states of one layer in its own order of reading, by letter, in float64."""
 
     def __init__(self, layer: RecurrentLayer, states: States) -> None:
-        self.layer, self.states = layer, states
-        self.length = len(states[layer.ids["h"]])
+        self.layer = layer
+        self.length = len(states[layer.output])
+        own = {letter: states[id_][:, 0].double().cpu() for letter, id_ in layer.ids.items()}
+        self.states = {k: v.flip(0) if layer.reverse else v for k, v in own.items()}  # (T, H)
 
-    def __getitem__(self, letter: str) -> Tensor:
-        values = self.states[self.layer.ids[letter]][:, 0].double().cpu()
-        return values.flip(0) if self.layer.reverse else values
+    def __getitem__(self, step: int) -> States:
+        return {letter: values[step] for letter, values in self.states.items()}
 
     def place(self, step: int) -> int:
         return self.length - 1 - step if self.layer.reverse else step
 
 
-def _check_memory(at: _Own, names: _Memory, kind: str) -> None:
+def _check_memory(at: _Own, letter: str, kind: str) -> None:
     """Refuse a memory that is not what was kept and what was written, from nothing on."""
-    memory, kept = at[names.memory], at[names.kept]
-    before = torch.cat([torch.zeros_like(memory[:1]), memory[:-1]])
+    cell, memory = at.layer.cell, at.states[letter]
+    kept, before = at.states[cell.memories[letter].kept], torch.zeros_like(memory)
+    before[1:] = memory[:-1]
     size = max(1e-6, float(memory.abs().max()))
-    if float((kept - at[names.gate] * before).abs().max()) > _CLOSE * size:
+    if float((kept - cell.carry(letter, before, at.states)).abs().max()) > _CLOSE * size:
         raise UnknownWayError(
             f"the module changes the memory of {kind} between words or begins with one, so that it "
             "cannot be split; `without` is the truth"
@@ -185,7 +174,7 @@ def _held(
         read = torch.cat([_real(kind, states, leaves) for kind in layer.below], -1)
         x = torch.cat([held[kind] for kind in layer.below], -1)
         real = {letter: _real(id_, states, leaves) for letter, id_ in layer.ids.items()}
-        weights = layer.weights.exact()
+        weights = in_precision(layer.weights, torch.float64)
         if layer.reverse:
             read, x = read.flip(0), x.flip(0)
             real = {letter: values.flip(0) for letter, values in real.items()}

@@ -20,7 +20,7 @@ from rnnlens.ask.memory import Direction, UnknownWayError, added, path, stored
 from rnnlens.ask.result import Written
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.threads import one_thread
-from rnnlens.model.kinds import JOINED, PREDICTION
+from rnnlens.model.kinds import INPUT, JOINED, PREDICTION
 from rnnlens.model.traceable import Trace
 from rnnlens.reading.rows import Request
 from rnnlens.reading.source import GridSource
@@ -168,7 +168,7 @@ class _Question:
             return np.array([np.nan]), []
         values: list[float] = []
         inputs: list[dict[str, Tensor]] = []
-        leaves = [kind.id for kind in self.model.kinds if kind.letter == "x"]
+        leaves = [kind.id for kind in self.model.kinds if kind.letter == INPUT]
         for first, texts in self._texts(instead):
             trace = self.model.trace(self._batch(texts))
             places = [self._place(word, instead) for word in range(first, first + len(texts))]

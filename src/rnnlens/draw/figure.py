@@ -25,6 +25,7 @@ from rnnlens.draw.look import (
 )
 from rnnlens.draw.pen import SMALL, Pen, check_matplotlib, fonts, mixed
 from rnnlens.draw.printable import printable
+from rnnlens.model.kinds import PREDICTION
 from rnnlens.reading.payload import paleness
 
 if TYPE_CHECKING:
@@ -380,7 +381,7 @@ def _mathematical(column: Mapping[str, Any], layered: bool) -> str:
     if not (column["letter"] and drawable):
         return ""
     base = rf"\tilde{{{letter}}}" if accent else letter
-    inner = layered and column["layer"] and column["letter"] != "y"
+    inner = layered and column["layer"] and column["letter"] != PREDICTION
     above = f"^{{{column['layer']}}}" if inner else ""
     below = "_{t{-}1}" if column["back"] else "_{t}" if layered else ""
     return f"${base}{above}{below}$"

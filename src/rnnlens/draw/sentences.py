@@ -5,6 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from rnnlens.draw.printable import clip, padded, printable, width_of
+from rnnlens.model.kinds import PREDICTION
 
 if TYPE_CHECKING:
     from rnnlens.search.disagreement import Disagreement, Sentence
@@ -31,7 +32,7 @@ def names_of_two(disagreement: "Disagreement") -> tuple[str, str]:
 def _title(disagreement: "Disagreement") -> str:
     """What is compared, in words."""
     first, second = disagreement.ends
-    kind = f", {first.kind}" if first.kind == second.kind and first.kind != "y" else ""
+    kind = f", {first.kind}" if first.kind == second.kind and first.kind != PREDICTION else ""
     run = f" of {first.lens.name}" if first.lens is second.lens else ""
     where = f"{len(disagreement.bits):,} words in {len(disagreement.sentences):,} sentences"
     mean = f"{disagreement.bits.mean():.3f} bits apart on average"

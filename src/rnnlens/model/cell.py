@@ -1,66 +1,30 @@
-"""The cell: what every sort of recurrence can do, and the weights that it is given.
+"""The cell's contract: what a recurrence declares of itself and what it computes, and one layer of
+a network with it.
 
-Weights are laid out as in torch.nn.LSTM, GRU and RNN, projections and missing biases included. The
-sorts themselves, with their equations, are in `cells`.
+A cell brings its kinds, the names and shapes of its weights, the state that it starts from, and
+`step`, its equations. All else has a default that goes by these, and a cell may do better: quicker
+ways to the states of a whole sequence and to train by, and how its memory goes back to the words
+that wrote it. The cells that there are stand in the folder `cells`.
 """
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from rnnlens.model.kinds import Kind
+from rnnlens.model.kinds import Kind, Memory, output_of
 
 States = dict[str, Tensor]  # kind -> (B, H) at one timestep, or (T, B, H)
+Weights = Mapping[str, Tensor]  # of one layer and direction, by the names that its cell gives them
 Change = Callable[[str, Tensor], Tensor]  # a kind's letter and its value -> the value to go on with
 Equations = dict[str, Callable[[States], Tensor]]  # a kind's letter -> how it follows from others
 
 
-class Weights(NamedTuple):
-    """The weights of one layer and direction, in torch's layout."""
-
-    w_x: Tensor  # (gates * H, I)
-    w_h: Tensor  # (gates * H, H), or (4 * H, P) with a projection
-    b_x: Tensor | None = None
-    b_h: Tensor | None = None
-    w_p: Tensor | None = None  # (P, H), an LSTM's projection of its output
-
-    @property
-    def bias(self) -> Tensor | None:
-        """The sum of both biases, for cells that need nothing else of them."""
-        return None if self.b_x is None or self.b_h is None else self.b_x + self.b_h
-
-    def exact(self) -> "Weights":
-        """The same in double precision, on the CPU and without gradients."""
-        return self._as(torch.float64)
-
-    def single(self) -> "Weights":
-        """The same in single precision, on the CPU and without gradients."""
-        return self._as(torch.float32)
-
-    def _as(self, precision: torch.dtype) -> "Weights":
-        def held(w: Tensor) -> Tensor:
-            return w.detach().to("cpu", precision)
-
-        rest = (None if w is None else held(w) for w in self[2:])
-        return Weights(held(self.w_x), held(self.w_h), *rest)
-
-    def projected(self, h: Tensor) -> Tensor:
-        """The output (..., H), or its projection (..., P)."""
-        return h if self.w_p is None else F.linear(h, self.w_p)
-
-    def flat(self) -> list[Tensor]:
-        """The weights as torch's fused recurrences take them; cuDNN wants them in one piece."""
-        weights = [w for w in self if w is not None]
-        if not self.w_x.is_cuda:
-            return weights
-        parts = torch.cat([w.flatten() for w in weights]).split([w.numel() for w in weights])
-        return [part.view_as(w) for part, w in zip(parts, weights, strict=True)]
+def in_precision(weights: Weights, precision: torch.dtype) -> Weights:
+    """Weights in some precision, on the CPU and without gradients."""
+    return {name: w.detach().to("cpu", precision) for name, w in weights.items()}
 
 
 def unchanged(_letter: str, value: Tensor) -> Tensor:
@@ -69,54 +33,53 @@ def unchanged(_letter: str, value: Tensor) -> Tensor:
 
 
 class Cell(ABC):
-    """One sort of recurrence: its kinds, and how they follow from weights and input."""
+    """One sort of recurrence: its kinds and weights, and how states follow from weights and input.
 
-    name: ClassVar[str]
-    gates: ClassVar[int]  # how many blocks of H rows the weights have
+    Every kind is a vector, one of them the output, which has the width of the layer.
+    """
+
+    name: ClassVar[str]  # by which commands and files call it
     kinds: ClassVar[tuple[Kind, ...]]  # in the order of the equations
     carried: ClassVar[tuple[str, ...]]  # the kinds that the next timestep needs
-    recurrence: ClassVar[Any]  # the function by which torch computes it
+    dropped: ClassVar[tuple[str, ...]] = ()  # the weights that weight drop thins out
+    holds: ClassVar[tuple[str, ...]] = ()  # the kinds without which all is linear in the input
+    in_browser: ClassVar[bool] = False  # whether page/web/engine has its equations, too
+
+    @property
+    def output(self) -> Kind:
+        """The kind that is what a layer gives to those above."""
+        return output_of(self.kinds)
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        """The additive memories by letter."""
+        return {kind.id: kind.memory for kind in self.kinds if kind.memory}
+
+    @abstractmethod
+    def shapes(self, inputs: int, width: int) -> dict[str, tuple[int, ...]]:
+        """The names and shapes of the weights of a layer that reads so many numbers."""
+
+    def initialise(self, w: Weights, width: int, generator: torch.Generator) -> None:
+        """Draw the matrices of a layer at random; biases stay zero."""
+        bound = width**-0.5
+        for weight in w.values():
+            if weight.dim() > 1:
+                weight.uniform_(-bound, bound, generator=generator)
+
+    @abstractmethod
+    def start(self, w: Weights, batch: int) -> States:
+        """What is carried into the first timestep, (B, H)."""
+
+    def sums(self, x: Tensor, w: Weights) -> Tensor:  # noqa: ARG002 - for cells that have any
+        """What `step` takes of inputs x (T, B, I), computed for all timesteps at once."""
+        return x
 
     @abstractmethod
     def step(self, a: Tensor, prev: States, w: Weights, edit: Change = unchanged) -> States:
-        """Every kind at one timestep, from a = W_x x + b_x (B, gates * H) and the step before.
+        """Every kind at one timestep, from that timestep's `sums` and the step before.
 
         `edit` may put another value in the place of any kind; what follows goes on from that.
         """
-
-    @abstractmethod
-    def _states(
-        self, x: Tensor, start: States, w: Weights, edits: dict[int, Change], fused: bool
-    ) -> States:
-        """Every kind at every timestep, quickly; `edits` are changes by timestep.
-
-        On a CPU, where arithmetic is dear, each timestep is one product and every number is
-        computed once. Elsewhere, where starting a kernel is dear, torch's `fused` recurrence gives
-        the outputs, and one product the gates of all timesteps; it cannot be edited.
-        """
-
-    def _edited(self, now: States, again: Equations, edit: Change) -> States:
-        """The states of a timestep after a change; what does not depend on it stays to the bit.
-
-        `again` computes a kind from those before it, where one of them has changed.
-        """
-        states, changed = dict(now), set[str]()
-        for kind in self.kinds:
-            value = states[kind.id]
-            if any(edge.kind in changed and not edge.back for edge in kind.sources):
-                value = again[kind.id](states)
-            states[kind.id] = edit(kind.id, value)
-            if not torch.equal(states[kind.id], now[kind.id]):
-                changed.add(kind.id)
-        return states
-
-    def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:
-        """Outputs h (T, B, H) for inputs x (T, B, I), by torch's fused recurrence."""
-        states = [start[kind][None].contiguous() for kind in self.carried]
-        flags = (w.b_x is not None, 1, 0.0, training, False, False)
-        state = states if len(states) > 1 else states[0]
-        h: Tensor = self.recurrence(x, state, w.flat(), *flags)[0]
-        return h
 
     def states(
         self, x: Tensor, start: States, w: Weights, edits: dict[int, Change] | None = None
@@ -126,11 +89,12 @@ class Cell(ABC):
         Computed in the weights' precision, even within an autocast. `edits` are changes by
         timestep.
         """
-        start = {kind: values.to(w.w_x.dtype) for kind, values in start.items()}
+        precision = next(iter(w.values())).dtype
+        start = {kind: values.to(precision) for kind, values in start.items()}
         with torch.autocast(x.device.type, enabled=False):
-            x = x.to(w.w_x.dtype)
+            x = x.to(precision)
             learning = torch.is_grad_enabled() and any(
-                t.requires_grad for t in (x, w.w_x, w.w_h, *start.values())
+                t.requires_grad for t in (x, *w.values(), *start.values())
             )
             if learning:
                 return self._stepwise(x, start, w, edits or {})
@@ -140,25 +104,109 @@ class Cell(ABC):
     def _stepwise(self, x: Tensor, start: States, w: Weights, edits: dict[int, Change]) -> States:
         """The states by `step`, which can be edited and differentiated."""
         steps, prev = list[States](), start
-        for t, a in enumerate(F.linear(x, w.w_x, w.b_x)):
+        for t, a in enumerate(self.sums(x, w)):
             prev = self.step(a, prev, w, edits.get(t, unchanged))
             steps.append(prev)
         return {kind.id: torch.stack([step[kind.id] for step in steps]) for kind in self.kinds}
 
-    @abstractmethod
-    def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:
+    def _states(
+        self,
+        x: Tensor,
+        start: States,
+        w: Weights,
+        edits: dict[int, Change],
+        fused: bool,  # noqa: ARG002 - for cells that can
+    ) -> States:
+        """Every kind at every timestep, quickly; `edits` are changes by timestep.
+
+        `fused`: starting a kernel is dear and nothing is edited, so that timesteps are best
+        computed together.
+        """
+        return self._stepwise(x, start, w, edits)
+
+    def outputs(
+        self,
+        x: Tensor,
+        start: States,
+        w: Weights,
+        training: bool = False,  # noqa: ARG002 - for recurrences that have to know
+    ) -> Tensor:
+        """Outputs (T, B, H) for inputs x (T, B, I) alone, by the quickest way to train by."""
+        return self.states(x, start, w)[self.output.id]
+
+    def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:  # noqa: ARG002
         """The states (T, B, H) for inputs x, from zero, with gates held at what they really were.
 
-        `real` are the states for the inputs `read` (T, B, I). Every tanh is taken as the line from
-        zero to where it really is, so that all of it is linear in x, and for `read` the same as
-        `real`.
+        `real` are the states for the inputs `read` (T, B, I), for which this gives the same. All
+        of it has to be linear in x: so it is once the kinds stay that the cell `holds`; a cell with
+        other curves has to take a line for each of them.
         """
 
-    def described(self, kind: Kind, w: Weights) -> Kind:
-        """A kind of this cell; its equation has the projection and biases that the weights have."""
-        equation = kind.equation
-        if w.w_p is not None and kind.id == "h":
-            equation = "h = W_p (o ∘ tanh(c))"
-        if w.b_x is None:
-            equation = re.sub(r" \+ [bd](_\w)?(?=\))", "", equation.replace(" + b_n", ""))
-        return replace(kind, equation=equation)
+        def at(step: int) -> Change:
+            return lambda letter, value: real[letter][step] if letter in self.holds else value
+
+        start = {kind: torch.zeros_like(real[kind][0]) for kind in self.carried}
+        return self._stepwise(x, start, w, {step: at(step) for step in range(len(x))})
+
+    def memory_behind(self, letter: str) -> str | None:
+        """The memory that a kind is, is left of, or reads; None: there is none."""
+        for memory, carried in self.memories.items():
+            if letter in (memory, carried.kept):
+                return memory
+        read = [edge.kind for edge in self.output.sources] if letter == self.output.id else []
+        return next((memory for memory in self.memories if memory in read), None)
+
+    def carry(self, memory: str, before: Tensor, now: States) -> Tensor:
+        """What timesteps leave of what was in the memory before them, (..., H)."""
+        return before * now[self.memories[memory].decay]
+
+    def carry_back(self, memory: str, through: Tensor, now: States) -> Tensor:
+        """What a unit of the memory before a timestep counts for, where one after it counts for
+        `through` (H,): the transpose of `carry`.
+        """
+        return through * now[self.memories[memory].decay]
+
+    def read_back(self, through: Tensor, now: States, w: Weights) -> Tensor:
+        """What a unit of the memory counts for at a timestep, where one of an output that is not
+        the memory itself counts for `through` (H,), with gates held.
+        """
+        raise NotImplementedError(f"{self.name} does not say how its output reads its memory")
+
+    def described(self, kind: Kind, w: Weights) -> Kind:  # noqa: ARG002 - for optional weights
+        """A kind of this cell, whose equation has just the weights that there are."""
+        return kind
+
+
+class Layer(nn.Module):
+    """A cell and its weights, as parameters by the names that the cell gives them."""
+
+    def __init__(self, cell: Cell, inputs: int, width: int) -> None:
+        super().__init__()
+        self.cell, self.width = cell, width
+        self.shapes = cell.shapes(inputs, width)
+        for name, shape in self.shapes.items():
+            self.register_parameter(name, nn.Parameter(torch.zeros(shape)))
+
+    def weights(self, drop: Callable[[Tensor], Tensor] | None = None) -> Weights:
+        """Its weights; `drop` thins out those that the cell gives up to weight drop."""
+        weights = {name: getattr(self, name) for name in self.shapes}
+        if drop is None:
+            return weights
+        return {n: drop(w) if n in self.cell.dropped else w for n, w in weights.items()}
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw the weights at random."""
+        self.cell.initialise(self.weights(), self.width, generator)
+
+    def start(self, batch: int) -> States:
+        """The state before the first word."""
+        return self.cell.start(self.weights(), batch)
+
+
+CELLS: dict[str, Cell] = {}  # those that networks are made of, by name
+
+
+def register(cell: Cell) -> Cell:
+    """Let networks be made of a cell; it takes the place of one with its name."""
+    CELLS[cell.name] = cell
+    return cell

@@ -1,8 +1,10 @@
 """Kinds: the named vectors of a recurrence, and which of them feed which."""
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
+
+from torch import Tensor
 
 from rnnlens.base.files import Strict
 
@@ -10,6 +12,7 @@ BELOW = "below"  # stands for the layer's input in a cell's declarations
 _ID = re.compile(r"(?:(.*)\.)?([a-z])\d*(<?)")  # f1, encoder.f1, f1<, x
 MOST_KINDS = 4096
 _LONGEST = 10_000  # letters of a name
+INPUT = "x"  # the letter of what a model's first layer reads
 PREDICTION = "y"  # the id of the model's own prediction
 JOINED = "j"  # the letter of both directions' outputs side by side
 
@@ -20,6 +23,19 @@ class Edge(Strict):
 
     kind: str  #: Its id.
     back: int = 0  #: Timesteps; negative in a layer that reads backwards.
+
+
+@dataclass(frozen=True)
+class Memory(Strict):
+    """How an additive memory is carried: memory = decay ∘ memory before + write."""
+
+    decay: str  #: The kind that says how much of it stays.
+    write: str  #: The kind that is added to it.
+    kept: str  #: The kind that is left of it: decay ∘ memory before.
+
+    def placed(self, id_of: Callable[[str], str]) -> "Memory":
+        """The same by the ids of its kinds, from their letters."""
+        return Memory(id_of(self.decay), id_of(self.write), id_of(self.kept))
 
 
 @dataclass(frozen=True)
@@ -38,11 +54,17 @@ class Kind(Strict):
     letter: str = ""  #: Such as `l`; empty for a submodule's output.
     part: str = ""  #: The recurrent part of a module that it belongs to, where there are several.
     reverse: bool = False  #: Whether its layer reads backwards.
+    #: The least and the largest that its numbers can be; None: there is no such bound.
+    range: tuple[float | None, float | None] = (None, None)
+    gate: bool = False  #: Whether it is a gate or a candidate: views draw it where asked to.
+    output: bool = False  #: Whether it is what its layer gives to those above.
+    memory: Memory | None = None  #: How it is carried from one timestep to the next, if it is.
 
     @property
     def is_sound(self) -> bool:
         """Whether its numbers and names are such as a cell or a module gives."""
-        texts = (self.id, self.name, self.symbol, self.equation, self.part)
+        texts = [self.id, self.name, self.symbol, self.equation, self.part]
+        texts += [self.memory.decay, self.memory.write, self.memory.kept] if self.memory else []
         return (
             max(map(len, texts)) <= _LONGEST
             and len(self.letter) <= 1
@@ -51,20 +73,16 @@ class Kind(Strict):
             and all(edge.back in (-1, 0, 1) for edge in self.sources)
         )
 
-    def completed(self) -> "Kind":
-        """Older files hold only the id, from which the rest follows."""
-        is_output = self.equation.startswith("output of ")  # of a submodule
-        if self.letter or is_output or not (form := _ID.fullmatch(self.id)):
+    def within(self, values: Tensor) -> Tensor:
+        """Values brought into its range."""
+        return values if self.range == (None, None) else values.clamp(*self.range)
+
+    def named(self) -> "Kind":
+        """Older files hold only the id, from which letter, part and direction follow."""
+        is_submodule = self.equation.startswith("output of ")
+        if self.letter or is_submodule or not (form := _ID.fullmatch(self.id)):
             return self
         return replace(self, part=form[1] or "", letter=form[2], reverse=bool(form[3]))
-
-    @property
-    def is_gate(self) -> bool:
-        """Whether it is a gate or a candidate, which views leave out unless asked for."""
-        return self.layer > 0 and self.letter in GATES
-
-
-GATES = frozenset("fiogrzn")
 
 
 @dataclass(frozen=True)
@@ -101,35 +119,44 @@ def placed(kind: Kind, place: Place) -> Kind:
         layer=place.layer or place.number,
         part=place.part,
         reverse=place.reverse,
+        memory=kind.memory and kind.memory.placed(place.id),
     )
 
 
-EMBEDDING = Kind("x", "embedding", "x", "x = E[word]", letter="x")
+EMBEDDING = Kind(INPUT, "embedding", INPUT, "x = E[word]", letter=INPUT)
 
 
-def joined(forwards: Place) -> Kind:
-    """The outputs of a layer's two directions side by side, which whatever follows it reads."""
+def joined(forwards: Place, output: Kind) -> Kind:
+    """The outputs of a layer's two directions side by side, which whatever follows it reads; each
+    is the kind `output` of the layer's cell.
+    """
     return Kind(
         forwards.id(JOINED),
         "joined output",
         JOINED,
-        "j = [h, ←h]",
-        tuple(Edge(replace(forwards, reverse=back).id("h")) for back in (False, True)),
+        f"j = [{output.symbol}, ←{output.symbol}]",
+        tuple(Edge(replace(forwards, reverse=back).id(output.id)) for back in (False, True)),
         forwards.layer or forwards.number,
         JOINED,
         forwards.part,
     )
 
 
+def output_of(kinds: Sequence[Kind]) -> Kind:
+    """The one of a cell's kinds that is its output."""
+    return next(kind for kind in kinds if kind.output)
+
+
 def stacked(kinds: Sequence[Kind], layers: int, directions: int) -> tuple[Kind, ...]:
     """The kinds of a network whose layers all have a cell's `kinds`, from input to output."""
+    output = output_of(kinds)
     below: tuple[str, ...] = (EMBEDDING.id,)
     every = [EMBEDDING]
     for number in range(1, layers + 1):
         places = [Place(number, below, reverse=back) for back in (False, True)[:directions]]
         every += [placed(kind, place) for place in places for kind in kinds]
-        below = tuple(place.id("h") for place in places)
-    return (*every, joined(places[0])) if directions > 1 else tuple(every)
+        below = tuple(place.id(output.id) for place in places)
+    return (*every, joined(places[0], output)) if directions > 1 else tuple(every)
 
 
 def prediction(kinds: Sequence[Kind]) -> Kind:
@@ -142,8 +169,9 @@ def prediction(kinds: Sequence[Kind]) -> Kind:
     place = (last.part, last.layer, last.letter)
     tops = [kind.id for kind in kinds if (kind.part, kind.layer, kind.letter) == place]
     sources = tuple(Edge(top) for top in (tops if last.letter else [last.id]))
-    output = JOINED if last.letter == JOINED else "h"
-    return Kind(PREDICTION, "prediction", "y", f"y = softmax(W {output} + b)", sources, letter="y")
+    read = last.symbol if last.output or last.letter == JOINED else "h"
+    equation = f"{PREDICTION} = softmax(W {read} + b)"
+    return Kind(PREDICTION, "prediction", PREDICTION, equation, sources, letter=PREDICTION)
 
 
 def drawn(kinds: Sequence[Kind], probed: Container[str]) -> list[Kind]:

@@ -13,11 +13,10 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import Options, option
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import LabelSet
-from rnnlens.model.cell import States
+from rnnlens.model.cell import Layer, States
 from rnnlens.model.cells import CELLS
 from rnnlens.model.directions import at_end, lengths_of, side_by_side, turned, turned_edits
-from rnnlens.model.kinds import EMBEDDING, JOINED, Kind, stacked
-from rnnlens.model.layer import Layer
+from rnnlens.model.kinds import EMBEDDING, INPUT, JOINED, Kind, stacked
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import (
     Affine,
@@ -41,7 +40,7 @@ _SINGLE = 2  # states whose prediction is all reading of weights
 class NetworkConfig(Options):
     """The shape of a network; the defaults are the paper's."""
 
-    cell: str = option("lstm", "lstm, gru or rnn (Elman)")
+    cell: str = option("lstm", f"the recurrence: {', '.join(CELLS)}")
     width: int = option(300, "width of every layer", least=1, most=65536)
     layers: int = option(2, "recurrent layers, one on the other", least=1, most=64)
     embedding: int = option(0, "width of the embedding; 0: as the layers", least=0, most=65536)
@@ -146,8 +145,7 @@ class Network(nn.Module, Traceable):
             self.embedding.uniform_(-spread, spread, generator=generator)
             bound = self.config.width**-0.5
             for layer in self.recurrent:
-                layer.w_x.uniform_(-bound, bound, generator=generator)
-                layer.w_h.uniform_(-bound, bound, generator=generator)
+                layer.initialise(generator)
             if self.config.tied:
                 nn.init.eye_(self.readout)
             else:
@@ -169,7 +167,7 @@ class Network(nn.Module, Traceable):
         for first in range(0, len(every), ways):
             outputs: list[Tensor] = []
             for layer in every[first : first + ways]:
-                weights = layer.weights(dropout.weight(layer.w_h) if dropout else None)
+                weights = layer.weights(dropout.weight if dropout else None)
                 backwards = bool(outputs)
                 read = turned(x, lengths) if backwards else x
                 h = layer.cell.outputs(read, layer.start(x.shape[1]), weights, self.training)
@@ -186,7 +184,8 @@ class Network(nn.Module, Traceable):
         ways, layers = self.config.directions, list[RecurrentLayer]()
         for at, (layer, ids) in enumerate(zip(self.recurrent, self._ids, strict=True)):
             first = at - at % ways  # of this layer's directions
-            below = tuple(beside["h"] for beside in self._ids[max(0, first - ways) : first])
+            output = layer.cell.output.id
+            below = tuple(beside[output] for beside in self._ids[max(0, first - ways) : first])
             reverse = at > first
             layers.append(
                 RecurrentLayer(layer.cell, layer.weights(), ids, below or (EMBEDDING.id,), reverse)
@@ -242,7 +241,7 @@ class Network(nn.Module, Traceable):
         inputs, lengths = batch if isinstance(batch, tuple) else (batch, None)
         check_edits(edits, self.kinds, len(inputs))
         x = F.embedding(inputs, self.embedding)
-        x = changed(x, "x", changes(edits, {"x": EMBEDDING.id}))
+        x = changed(x, INPUT, changes(edits, {INPUT: EMBEDDING.id}))
         states: States = {EMBEDDING.id: x}
         for layer in self.recurrence:
             x = side_by_side([states[kind] for kind in layer.below])
@@ -264,10 +263,13 @@ class Network(nn.Module, Traceable):
         edits: Sequence[StateEdit],
     ) -> States:
         """Every kind of a layer (T, B, H) by letter, in the order of time."""
-        zeros = x.new_zeros(x.shape[1], self.config.width)
-        if torch.is_grad_enabled() and any(edit.learning for edit in edits):
-            zeros.requires_grad_()  # or states would be computed in place
-        prev = {kind: start[layer.ids[kind]] if start else zeros for kind in layer.cell.carried}
+        if start:
+            prev = {kind: start[layer.ids[kind]] for kind in layer.cell.carried}
+        else:
+            prev = layer.cell.start(layer.weights, x.shape[1])
+            if torch.is_grad_enabled() and any(edit.learning for edit in edits):
+                for state in prev.values():
+                    state.requires_grad_()  # or states would be computed in place
         here = changes(edits, layer.ids)
         if not layer.reverse:
             return layer.cell.states(x, prev, layer.weights, here)

@@ -104,6 +104,11 @@ class RecurrentLayer(NamedTuple):
     below: tuple[str, ...]  #: The kinds that are its input, side by side.
     reverse: bool = False  #: Whether it reads backwards.
 
+    @property
+    def output(self) -> str:
+        """The kind that it gives to those above."""
+        return self.ids[self.cell.output.id]
+
 
 class Affine(NamedTuple):
     """A linear map with a constant: weight @ state + bias."""

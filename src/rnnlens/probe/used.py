@@ -29,7 +29,6 @@ _FREQUENT = 2000  # labels among which some are taken, content words too
 _SWAPPED = 1000  # labels over which a swap is looked at
 _AT_ONCE = 64  # sequences that share a timestep
 _ROOM = {"cpu": 2**26, "cuda": 2**32}  # bytes of logits at once
-_RANGES = dict.fromkeys("fiorz", (0.0, 1.0)) | dict.fromkeys("gn", (-1.0, 1.0))
 _ROUNDS = 4  # labels that each sequence is pushed towards where it has to be read again for each
 _WAYS = ("read", "most", "random", "shaped")
 
@@ -193,7 +192,7 @@ class _Directions:
     ) -> None:
         spread = probes.spreads[kind.id]
         self.probes, self.kind = probes, kind.id
-        self.range = _RANGES.get(kind.letter, (-torch.inf, torch.inf))
+        self.within = kind.within
         self.size = _PUSH * spread.size
         values, vectors = torch.linalg.eigh(spread.covariance.double())
         self.root = (vectors * values.clamp_min(0).sqrt()).float().to(device)  # (H, H)
@@ -203,8 +202,7 @@ class _Directions:
     def pushed(self, states: Tensor, direction: Tensor) -> Tensor:
         """States (B, H) so far along directions (K, B, H); gates stay within their range."""
         push = self.size * direction / direction.norm(dim=-1, keepdim=True).clamp_min(1e-30)
-        moved: Tensor = (states + push).clamp(*self.range)
-        return moved
+        return self.within(states + push)
 
 
 class _Pushes:

@@ -21,7 +21,6 @@ from rnnlens.reading.session import Session
 Change = Callable[[Tensor], Tensor]
 _LARGEST = number("largest_logit")  # whose differences and sums are still numbers
 _LEAST = number("least_length")  # that something is divided by
-_RANGES = dict.fromkeys("fiorz", (0.0, 1.0)) | dict.fromkeys("gn", (-1.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -126,9 +125,8 @@ class TextEdits:
             factor = edit.scale
             return lambda value: value * factor
         if edit.label is not None:
-            low, high = _RANGES.get(self.kinds[edit.kind].letter, (-torch.inf, torch.inf))
-            push = self._direction(edit)
-            return lambda value: (value + push.to(value)).clamp(low, high)
+            within, push = self.kinds[edit.kind].within, self._direction(edit)
+            return lambda value: within(value + push.to(value))
         if edit.swap is None:
             return _put(edit, torch.tensor(edit.set, dtype=torch.float64), edit.units)
         if isinstance(edit.swap, Address):

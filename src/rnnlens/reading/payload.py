@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rnnlens.labels.colours import OTHER
-from rnnlens.model.kinds import Kind
+from rnnlens.model.kinds import PREDICTION, Kind
 from rnnlens.model.text import TextSide
 from rnnlens.probe.semantics import base, shift
 from rnnlens.reading.divergence import Difference
@@ -42,7 +42,7 @@ class Column:
             "symbol": kind.symbol,
             "equation": kind.equation,
             "sources": [(source.kind, source.back) for source in kind.sources],
-            "shown": not kind.is_gate,
+            "shown": not kind.gate,
             "perplexity": perplexity,
             "used": None if used is None else round(used, 4),
         }
@@ -68,7 +68,7 @@ def paleness(grid: Mapping[str, Any]) -> str:
 def last_layer(columns: Sequence[Mapping[str, Any]]) -> int:
     """The layer of the model's own prediction, or the one where it would be."""
     last = max(int(column["layer"]) for column in columns)
-    return last if any(column["letter"] == "y" for column in columns) else last + 1
+    return last if any(column["letter"] == PREDICTION for column in columns) else last + 1
 
 
 def columns_of(
@@ -84,7 +84,7 @@ def columns_of(
     for kind in kinds:
         for source in kind.sources:
             earlier = Column(by_id[source.kind], kind.layer, 1) if source.back > 0 else None
-            if earlier and source.kind in probed and earlier.kind.letter != "h":
+            if earlier and source.kind in probed and not earlier.kind.output:
                 made += [earlier] if earlier not in made else []
         if kind.id in probed:
             made.append(Column(kind, kind.layer))

@@ -166,16 +166,12 @@ class Session:
             return self._last[1]
 
     def _start(self, kind: Kind, states: States) -> Tensor:
-        """A state before the first word: zeros, but for a cell what the forget gate was given."""
-        place = (kind.part, kind.layer, kind.reverse)
-        beside = {
-            k.letter: states[k.id] for k in self.model.kinds
-            if (k.part, k.layer, k.reverse) == place
-        }  # fmt: skip
-        if kind.letter != "c" or not {"l", "f"} <= beside.keys():
+        """A state before the first word: zeros, but for a memory what was kept of it."""
+        memory = kind.memory
+        if memory is None or not {memory.decay, memory.kept} <= states.keys():
             return torch.zeros_like(states[kind.id][0])
-        gate = beside["f"][0]
-        return torch.where(gate > 0, beside["l"][0] / gate, 0)  # l = f * c, so c = l / f
+        decay = states[memory.decay][0]
+        return torch.where(decay > 0, states[memory.kept][0] / decay, 0)  # kept = decay * before
 
 
 def _is_words(value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from annotated_types import Ge, Le, MaxLen
 
 from rnnlens.base.files import Count, Name, Sha, Strict, is_present, read_json
+from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.evaluation import Score
 from rnnlens.probe.measures import MOST_CONFUSED
 from rnnlens.probe.used import Used
@@ -185,7 +186,7 @@ class Scores:
 
     def perplexity(self, semantic: str, kind: str) -> float | None:
         """The perplexity of a kind under a semantic, or of the model itself."""
-        if kind == "y":
+        if kind == PREDICTION:
             return self.own
         rows = self.semantics.get(semantic, [])
         return next((row["perplexity"] for row in rows if row["kind"] == kind), None)

@@ -633,7 +633,6 @@ class _Parser(Cursor):
 _TAG = re.compile(r"\btag\b")
 _BARE_GROUP = re.compile(r"[^\W\d]\w*")
 _BARE_KIND = re.compile(r"[\w.]+<?")
-_MEMORIES = (("l", "s"), ("k", "w"))  # what is kept and what is new, of an LSTM and of a GRU
 
 
 def as_kind(kind: str) -> str:
@@ -668,14 +667,8 @@ def possible(question: str, names: Names) -> str:
 
 def memories(names: Names, kinds: Sequence[Kind]) -> list[tuple[str, str]]:
     """The pairs of memories that a network has: what it keeps, and what it has just written."""
-    there = [kind for kind in kinds if kind.id in names.kinds]
-    return [
-        (kept.id, new.id)
-        for kept in there
-        for new in there
-        if (kept.letter, new.letter) in _MEMORIES
-        and (kept.layer, kept.part, kept.reverse) == (new.layer, new.part, new.reverse)
-    ]
+    pairs = [(kind.memory.kept, kind.memory.write) for kind in kinds if kind.memory]
+    return [pair for pair in pairs if {*pair} <= {*names.kinds}]
 
 
 def narrowed(query: Query, values: Sequence[str | int | None]) -> str:

@@ -12,9 +12,10 @@ from rnnlens.adapter.modules import is_torchs
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.cell import Change, States, Weights
+from rnnlens.model.cell import Change, States
+from rnnlens.model.cells.classic import weights_of
 from rnnlens.model.directions import side_by_side, turned
-from rnnlens.model.kinds import JOINED
+from rnnlens.model.kinds import INPUT, JOINED
 from rnnlens.model.traceable import changed
 
 
@@ -45,10 +46,10 @@ class LayersPart(Part):
     def call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
         self.check_device(args, kwargs)
         real = forward(*args, **kwargs) if self.checking or not self._is_torchs(forward) else None
+        self.weights = weights_of(self.module)
         call = self._arguments(args, kwargs)
-        self.weights = _weights(self.module)
         edits = self.edits_at(call.state)
-        call = replace(call, x=changed(call.x, "x", edits[0] if edits else {}))
+        call = replace(call, x=changed(call.x, INPUT, edits[0] if edits else {}))
         if torch.is_grad_enabled():  # an edit is differentiated, of a frozen module too
             call.x.requires_grad_()
         states = self._compute(call, edits)
@@ -62,7 +63,7 @@ class LayersPart(Part):
         self.returned += returned
         self.chains.add(call.state, returned[1], len(call.x))
         packed = source if isinstance(source, PackedSequence) else None
-        self.calls.append(Piece({"x": call.x, **self._by_id(states)}, call.lengths, packed))
+        self.calls.append(Piece({INPUT: call.x, **self._by_id(states)}, call.lengths, packed))
         return answer
 
     def _is_torchs(self, forward: Forward) -> bool:
@@ -95,20 +96,18 @@ class LayersPart(Part):
 
     def _start(self, x: Tensor, state: States) -> list[States]:
         """The state before the first timestep, per layer and direction; zeros by default."""
-        layers = self.module.num_layers * self.directions
-        whole: States = {}
-        for kind in self.cell.carried:
-            width = (self.module.proj_size if kind == "h" else 0) or self.module.hidden_size
-            values = state.get(kind)
-            if values is None:
-                values = x.new_zeros(layers, x.shape[1], width)
-            whole[kind] = values if values.dim() == 3 else values.unsqueeze(1)
-            if whole[kind].shape != (layers, x.shape[1], width):
+        start = [self.cell.start(weights, x.shape[1]) for weights in self.weights]
+        for kind, values in state.items():
+            whole = values if values.dim() == 3 else values.unsqueeze(1)
+            wanted = (len(start), *start[0][kind].shape)
+            if whole.shape != wanted:
                 raise RnnlensError(
                     f"the state given is {described(values)}; {type(self.module).__name__} wants "
-                    f"{layers} x {x.shape[1]} x {width}: layers and directions, sequences, width"
+                    f"{' x '.join(map(str, wanted))}: layers and directions, sequences, width"
                 )
-        return [{kind: values[layer] for kind, values in whole.items()} for layer in range(layers)]
+            for layer, given in zip(start, whole, strict=True):
+                layer[kind] = given
+        return start
 
     def _compute(self, call: Arguments, edits: list[dict[int, Change]]) -> list[States]:
         """Every kind (T, B, H), per layer and direction; a reverse direction in the order of time.
@@ -134,7 +133,7 @@ class LayersPart(Part):
                 if backwards:
                     states = {kind: turned(v, call.lengths) for kind, v in states.items()}
                 layers.append(states)
-                outputs.append(states["h"])
+                outputs.append(states[self.cell.output.id])
             x = side_by_side(outputs)
         if self.directions == 2:
             layers[-2][JOINED] = changed(x, JOINED, edits[-2] if edits else {})
@@ -144,7 +143,8 @@ class LayersPart(Part):
         self, input: Tensor | PackedSequence, call: Arguments, states: list[States]
     ) -> tuple[Tensor | PackedSequence, Any]:
         """What the module returns for these states: its output, and every layer's last state."""
-        output: Any = states[-2][JOINED] if self.directions == 2 else states[-1]["h"]
+        own = self.cell.output.id
+        output: Any = states[-2][JOINED] if self.directions == 2 else states[-1][own]
         output = output.clone()  # (T, B, H) or (T, B, 2H), which the module may write into
         last = [
             torch.stack([_last(s[kind], call.lengths, at % self.directions == 1)
@@ -177,16 +177,6 @@ class LayersPart(Part):
 
     def of_calls(self) -> list[Piece]:
         return self.calls
-
-
-def _weights(module: nn.RNNBase) -> list[Weights]:
-    """The weights per layer and direction, as they are now: wrappers may rewrite them."""
-    weights = []
-    for tensors in module.all_weights:
-        b_x, b_h = tensors[2:4] if module.bias else (None, None)
-        w_p = tensors[-1] if module.proj_size else None
-        weights.append(Weights(tensors[0], tensors[1], b_x, b_h, w_p))
-    return weights
 
 
 def _last(values: Tensor, lengths: Tensor | None, backwards: bool) -> Tensor:

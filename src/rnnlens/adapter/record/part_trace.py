@@ -13,6 +13,7 @@ from rnnlens.adapter.predictions import count_logits
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.capture import Capture
 from rnnlens.adapter.record.parts import CHAIN, Part, local
+from rnnlens.model.kinds import INPUT
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class PartTrace:
     def tops(self) -> list[str]:
         """The local ids of the last layer's output, one for each direction."""
         last = len(self.part.weights) // self.part.directions
-        return [local("h", last, bool(way)) for way in range(self.part.directions)]
+        output = self.part.cell.output.id
+        return [local(output, last, bool(way)) for way in range(self.part.directions)]
 
     def reordered(self, order: Tensor) -> "PartTrace":
         """The same with its sequences in another order."""
@@ -84,7 +86,7 @@ def in_batch_order(
     first = next(iter(traces.values()), None)
     if first is None or not (may_sort or first.layout.may_be_sorted):
         return None
-    order = batch_order(first.piece.states["x"], first.layout, batch, embedding(module))
+    order = batch_order(first.piece.states[INPUT], first.layout, batch, embedding(module))
     if order is None:
         return None
     return {

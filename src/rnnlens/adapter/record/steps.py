@@ -9,6 +9,8 @@ from torch import Tensor, nn
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.model.cell import Change, States, Weights
+from rnnlens.model.cells.classic import weights_of
+from rnnlens.model.kinds import INPUT
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,16 @@ class StepsPart(Part):
         output = forward(*args, **kwargs)
         named = dict(zip(("input", "hx"), args, strict=False)) | kwargs
         x, hx = _rows(named["input"]), flat(named.get("hx"))
-        zeros = x.new_zeros(len(x), self.module.hidden_size)
-        carried = list(enumerate(self.cell.carried))
-        start = {kind: _rows(hx[at]).clone() if hx else zeros for at, kind in carried}
+        start = self.cell.start(self._weights_now(), len(x))
+        if hx:
+            start = {kind: _rows(hx[at]).clone() for at, kind in enumerate(start)}
         state = hx[0] if hx else None
         edits = self.edits_at(state)
         if edits and 0 in edits[0]:
-            x = edits[0][0]("x", x)
+            x = edits[0][0](INPUT, x)
             output = self._edit(x, start, output, edits[0][0])
         returned = flat(output)
-        end = {kind: _rows(returned[at]).clone() for at, kind in carried}
+        end = {kind: _rows(returned[at]).clone() for at, kind in enumerate(start)}
         self.steps.append(Step(x.clone(), start, end, self._version()))
         self.note_autocast(returned[0])
         self.returned += returned
@@ -64,8 +66,7 @@ class StepsPart(Part):
         return new[0] if isinstance(output, Tensor) else tuple(new)
 
     def _weights_now(self) -> Weights:
-        m = self.module
-        return Weights(m.weight_ih, m.weight_hh, *((m.bias_ih, m.bias_hh) if m.bias else ()))
+        return weights_of(self.module)[0]
 
     def _version(self) -> int:
         """The number of the weights as they are now."""
@@ -81,7 +82,7 @@ class StepsPart(Part):
             if self.checking and not self.edits:
                 self.compare((states[kind][0] for kind in step.end), step.end.values())
             by_id = {local(kind, 1, reverse=False): values for kind, values in states.items()}
-            pieces.append(Piece({"x": step.x[None], **by_id}))
+            pieces.append(Piece({INPUT: step.x[None], **by_id}))
         return pieces
 
     def _states(self) -> list[States]:
@@ -109,5 +110,5 @@ def _rows(values: Tensor) -> Tensor:
 
 def _equal(a: Weights, b: Weights) -> bool:
     """Whether these are the same weights; most often they are the very same tensors."""
-    pairs = [(p, q) for p, q in zip(a, b, strict=True) if p is not None and q is not None]
+    pairs = zip(a.values(), b.values(), strict=True)
     return all(p is q or (p.shape == q.shape and torch.equal(p, q)) for p, q in pairs)

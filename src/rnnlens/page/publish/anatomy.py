@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.cell import States
+from rnnlens.model.cell import States, in_precision
 from rnnlens.model.directions import side_by_side
 from rnnlens.model.kinds import EMBEDDING, JOINED, PREDICTION
 from rnnlens.model.text import TextSide, text_states
@@ -66,6 +66,8 @@ def recomputed(anatomy: Anatomy, lens: GridSource, ids: Sequence[int]) -> States
     """The states (T, H) of every kind after each word, from the anatomy alone."""
     states: States = {EMBEDDING.id: _input(anatomy, lens.session.text, ids)}
     for layer in anatomy.layers:
+        if not layer.cell.in_browser:
+            raise RnnlensError(f"the page has no equations of the cell {layer.cell.name!r}")
         states |= _layer(layer, side_by_side([states[kind] for kind in layer.below]))
     for kind in lens.model.kinds:
         if kind.letter == JOINED:
@@ -81,11 +83,9 @@ def _input(anatomy: Anatomy, text: TextSide, ids: Sequence[int]) -> Tensor:
 
 
 def _layer(layer: RecurrentLayer, x: Tensor) -> States:
-    weights = layer.weights.single()
-    width = {"h": weights.w_h.shape[1], "c": len(weights.w_x) // layer.cell.gates}
-    start = {kind: x.new_zeros(1, width[kind]) for kind in layer.cell.carried}
+    weights = in_precision(layer.weights, torch.float32)
     read = x.flip(0) if layer.reverse else x
-    found = layer.cell.states(read[:, None], start, weights)
+    found = layer.cell.states(read[:, None], layer.cell.start(weights, 1), weights)
     return {
         layer.ids[letter]: values[:, 0].flip(0) if layer.reverse else values[:, 0]
         for letter, values in found.items()
@@ -111,7 +111,7 @@ def _with_prediction(
 def _predicted(anatomy: Anatomy, states: States, whole: bool) -> Tensor:
     """The prediction after each word; `whole`: the same everywhere, that of the last one read."""
     (top,) = anatomy.tops
-    backwards = {layer.ids["h"] for layer in anatomy.layers if layer.reverse}
+    backwards = {layer.output for layer in anatomy.layers if layer.reverse}
     y = states[top]
     if whole:
         y = y[0 if top in backwards else -1].expand_as(y)

@@ -121,17 +121,19 @@ def _network(anatomy: Anatomy, tensors: Tensors) -> dict[str, Any]:
 
 
 def _layer(layer: RecurrentLayer, tensors: Tensors) -> dict[str, Any]:
-    w = layer.weights
-    large = {"w_x": w.w_x, "w_h": w.w_h, "w_p": w.w_p}
-    small = {"b_x": w.b_x, "b_h": w.b_h}
+    cell = layer.cell
     return {
-        "cell": layer.cell.name,
+        "cell": cell.name,
         "ids": layer.ids,
-        "carried": layer.cell.carried,
+        "carried": cell.carried,
+        "output": cell.output.id,
+        "memories": {letter: asdict(memory) for letter, memory in cell.memories.items()},
         "below": layer.below,
         "reverse": layer.reverse,
-        **{name: None if t is None else tensors.rows("network", t) for name, t in large.items()},
-        **{name: None if t is None else tensors.exact("network", t) for name, t in small.items()},
+        "weights": {
+            name: (tensors.rows if w.dim() > 1 else tensors.exact)("network", w)
+            for name, w in layer.weights.items()
+        },
     }
 
 

@@ -25,19 +25,28 @@ export interface Kind {
   letter: string;
   part: string;
   reverse: boolean;
+  range: [number | null, number | null]; // the least and the largest that its numbers can be
+  gate: boolean; // whether views leave it out unless asked for
+  output: boolean; // whether it is what its layer gives to those above
+  memory: Memory | null; // how it is carried, by ids
+}
+
+/** An additive memory: memory = decay * memory before + write; kept is the first term. */
+export interface Memory {
+  decay: string;
+  write: string;
+  kept: string;
 }
 
 export interface LayerJson {
   cell: "lstm" | "gru" | "rnn" | "relu";
   ids: Record<string, string>; // its kinds by letter
   carried: string[]; // the letters that the next timestep needs
+  output: string; // the letter of what it gives to those above
+  memories: Record<string, Memory>; // its additive memories by letter
   below: string[]; // the kinds that are its input, side by side
   reverse: boolean;
-  w_x: Numbered;
-  w_h: Numbered;
-  w_p: Numbered | null;
-  b_x: Numbered | null;
-  b_h: Numbered | null;
+  weights: { w_x: Numbered; w_h: Numbered; w_p?: Numbered; b_x?: Numbered; b_h?: Numbered };
 }
 
 export interface NetworkJson {

@@ -158,14 +158,14 @@ export class Network {
 class Layer {
   /** @param {LayerJson} json @param {Machine} machine */
   constructor(json, machine) {
-    const { tensors, room } = machine;
+    const { tensors, room } = machine, { w_x, w_h, w_p, b_x, b_h } = json.weights;
     this.json = json;
     this.machine = machine;
-    this.wx = tensors.matrix(json.w_x);
-    this.wh = tensors.matrix(json.w_h);
-    this.wp = tensors.perhaps(json.w_p);
-    this.bx = json.b_x === null ? null : tensors.vector(json.b_x);
-    this.bh = json.b_h === null ? null : tensors.vector(json.b_h);
+    this.wx = tensors.matrix(w_x);
+    this.wh = tensors.matrix(w_h);
+    this.wp = tensors.perhaps(w_p ?? null);
+    this.bx = b_x === undefined ? null : tensors.vector(b_x);
+    this.bh = b_h === undefined ? null : tensors.vector(b_h);
     this.gates = { lstm: 4, gru: 3, rnn: 1, relu: 1 }[json.cell];
     this.in = room.take(Math.max(this.wx.stride, this.wh.stride, this.wp?.stride ?? 0));
     this.out = room.take(this.wx.rows);
@@ -173,7 +173,7 @@ class Layer {
 
   /** How many numbers the states of a kind have. @param {string} letter */
   widthOf(letter) {
-    return letter === "h" ? this.wh.columns : this.wx.rows / this.gates;
+    return letter === this.json.output ? this.wh.columns : this.wx.rows / this.gates;
   }
 
   /** What is carried into the first timestep: zeros, unless more was read before. @param {Carried | null} start */

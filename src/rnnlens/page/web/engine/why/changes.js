@@ -12,9 +12,6 @@ import { Edit, parsed } from "../../base/edits.js";
 /** @typedef {import("../../base/edits.js").Address} Address */
 /** @typedef {(state: Float32Array) => Float32Array} Change from a state to the one in its place */
 
-const RANGES = /** @type {Record<string, [number, number]>} */ ({
-  f: [0, 1], i: [0, 1], o: [0, 1], r: [0, 1], z: [0, 1], g: [-1, 1], n: [-1, 1],
-});
 const LEAST = 1e-30; // of a length that something is divided by
 const LARGEST = 1e30; // of logits whose differences and sums are still numbers
 
@@ -127,9 +124,9 @@ export class TextEdits {
     if (edit.zero) return (state) => new Float32Array(state.length);
     if (scale !== null) return (state) => state.map((x) => x * scale);
     if (label !== null) {
-      const [low, high] = RANGES[this.kinds.get(edit.kind)?.letter ?? ""] ?? [-Infinity, Infinity];
+      const [low, high] = this.kinds.get(edit.kind)?.range ?? [null, null];
       const push = this.direction(edit, label);
-      return (state) => state.map((x, u) => Math.min(high, Math.max(low, x + push[u])));
+      return (state) => state.map((x, u) => Math.min(high ?? Infinity, Math.max(low ?? -Infinity, x + push[u])));
     }
     if (edit.swap) return put(edit, await this.found(edit, edit.swap, pause), null);
     return put(edit, edit.set ?? 0, edit.units);

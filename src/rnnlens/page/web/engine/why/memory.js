@@ -6,14 +6,6 @@ import { bends, heldSlopes, projectedBack } from "./held.js";
 /** @typedef {Map<string, Float32Array[]>} States the states of each kind, word by word */
 /** @typedef {{kind: string, step: number, weight: Float64Array, constant: number}} Direction a linear map from one state of a text to one number */
 /** @typedef {{parts: number[], rest: number}} Split what each word counts for in that number, and the rest */
-/** @typedef {{memory: string, gate: string, new: string, kept: string}} Memory letters: memory = gate * memory before + new; kept is the first term */
-
-/** @type {Record<string, Memory>} */
-const MEMORIES = {
-  lstm: { memory: "c", gate: "f", new: "s", kept: "l" },
-  gru: { memory: "h", gate: "z", new: "w", kept: "k" },
-};
-const MEMORY_LETTERS = "lckh";
 
 /**
  * The same of states that stand side by side in the one that is mapped, equally wide.
@@ -42,18 +34,18 @@ export class UnknownWay extends Error {}
  * @param {readonly Layer[]} layers @param {States} states @param {Direction} direction @returns {Split}
  */
 export function stored(layers, states, direction) {
-  const [layer, letter] = layerOf(layers, direction.kind), names = MEMORIES[layer.json.cell];
-  if (!names) {
+  const [layer, letter] = layerOf(layers, direction.kind), [memory] = Object.entries(layer.json.memories);
+  if (!memory) {
     throw new UnknownWay(`${direction.kind} is of a part without an additive memory, in which nothing is stored `
       + "word by word; `without` is the truth");
   }
   const of = (/** @type {string} */ wanted) => inOrder(layer, states.get(layer.json.ids[wanted]) ?? []);
-  const gate = of(names.gate), written = of(names.new), parts = gate.map(() => 0);
+  const [name, { decay, write, kept }] = memory, gate = of(decay), written = of(write), parts = gate.map(() => 0);
   let through = direction.weight; // what a unit of the memory at this step counts for
   let step = layer.json.reverse ? parts.length - 1 - direction.step : direction.step;
-  if (letter === "h" && names.memory === "c") through = throughOutput(layer, through, of("c")[step], of("o")[step]);
-  if (letter === names.kept) through = through.map((x, u) => x * gate[step][u]);
-  for (let t = letter === names.kept ? step - 1 : step; t >= 0; t--) {
+  if (letter === kept) through = through.map((x, u) => x * gate[step][u]);
+  else if (letter !== name) through = throughOutput(layer, through, of(name)[step], of("o")[step]);
+  for (let t = letter === kept ? step - 1 : step; t >= 0; t--) {
     parts[t] = dot(through, written[t]);
     through = through.map((x, u) => x * gate[t][u]);
   }
@@ -78,7 +70,7 @@ export async function path(layers, states, direction, instead, pause) {
   at[step] = weight;
   const slopes = new Map([[direction.kind, at]]); // what a unit of each state counts for
   for (const layer of layers.slice(0, layers.indexOf(last) + 1).reverse()) await heldSlopes(layer, states, slopes, pause);
-  const outputs = new Set(layers.map((layer) => layer.json.ids.h)), below = new Set(layers.flatMap((layer) => layer.json.below));
+  const outputs = new Set(layers.map((layer) => layer.json.ids[layer.json.output])), below = new Set(layers.flatMap((layer) => layer.json.below));
   const parts = (states.get(direction.kind) ?? []).map(() => 0);
   for (const kind of below) {
     if (outputs.has(kind)) continue;
@@ -97,9 +89,9 @@ function layerOf(layers, kind) {
   for (const layer of layers) {
     const [letter] = Object.entries(layer.json.ids).find(([, id]) => id === kind) ?? [];
     if (letter === undefined) continue;
-    if (MEMORY_LETTERS.includes(letter)) return [layer, letter];
-    const memory = MEMORIES[layer.json.cell];
-    const named = memory ? [...new Set([memory.kept, memory.memory, "h"])].map((one) => layer.json.ids[one]) : [];
+    const { memories, output, ids } = layer.json, known = Object.entries(memories).flatMap(([memory, { kept }]) => [kept, memory]);
+    if ([...known, output].includes(letter)) return [layer, letter];
+    const named = known.length ? [...new Set([...known, output])].map((one) => ids[one]) : [];
     throw new UnknownWay(`${kind} is no memory, and nothing is stored in it; \`without\` is the truth, and `
       + `memories are ${named.join(", ") || "not to be had"}`);
   }

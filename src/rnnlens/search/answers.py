@@ -1,11 +1,21 @@
 """What an index answers: to whoever asks in Python, and as JSON to the corpus page."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-Strip = tuple[str, float, str]  # group, share and colour of one kind
+from annotated_types import Ge, Gt, Le
+
+from rnnlens.base.files import Count
+from rnnlens.base.schema import sent
+
+Share = Annotated[float, Ge(0), Le(1)]  # a probability, or how many of how many
+Bits = Annotated[float, Ge(0)]
+DivergenceBits = Annotated[float, Ge(0), Le(1)]
+Perplexity = Annotated[float, Gt(0)]
+Strip = tuple[str, Share, str]  # group, share and colour of one kind
 Nearness = Literal["cosine", "divergence"]  # of states, or of what they predict
 PictureName = Literal["disagreement", "turns", "surprise", "reach", "tags"]
+_QUESTION = "which leads to its words; empty: there is none"
 
 
 @dataclass(frozen=True)
@@ -21,15 +31,15 @@ class Corpus:
     """What is known of a corpus."""
 
     run: str
-    source: str  #: The name of its file or folder.
-    splits: tuple[str, ...]
-    semantic: str  #: That its states were asked for.
-    words: int
-    sentences: int
-    kinds: tuple[str, ...]  #: Of which strips and pictures are made.
-    groups: dict[str, str]  #: And their colours.
-    examples: tuple[Example, ...]
-    grammar: str  #: Of questions.
+    source: str = sent("the name of its file or folder")
+    splits: tuple[str, ...] = sent()
+    semantic: str = sent("that its states were asked for")
+    words: Count = sent()
+    sentences: Count = sent()
+    kinds: tuple[str, ...] = sent("of which strips and pictures are made")
+    groups: dict[str, str] = sent("and their colours")
+    examples: tuple[Example, ...] = sent()
+    grammar: str = sent("of questions")
 
 
 @dataclass(frozen=True)
@@ -38,22 +48,22 @@ class Said:
 
     kind: str
     label: str
-    probability: float
+    probability: Share
     group: str
-    share: float
-    colour: str = ""  #: Where the page asks.
+    share: Share
+    colour: str = sent("where the page asks", default="")
 
 
 @dataclass(frozen=True)
 class _Place:
     """A word of the corpus, in its sentence."""
 
-    sentence: int  #: Its number in the index.
-    position: int  #: Of the word in it, from 0, as in a grid.
-    words: tuple[str, ...]  #: Of the sentence.
-    text: str  #: The sentence, to be given to a lens.
-    next: str | None  #: The word that came, as the model knows it.
-    link: str  #: What opens the lens there, behind the address of its page.
+    sentence: Count = sent("its number in the index")
+    position: Count = sent("of the word in it, from 0, as in a grid")
+    words: tuple[str, ...] = sent("of the sentence")
+    text: str = sent("the sentence, to be given to a lens")
+    next: str | None = sent("the word that came, as the model knows it")
+    link: str = sent("what opens the lens there, behind the address of its page")
 
     @property
     def word(self) -> str:
@@ -71,11 +81,11 @@ class _Place:
 class Hit(_Place):
     """A word that a question is about, in its sentence; `hit["l2"]` is what `l2` says there."""
 
-    split: str  #: The part of the corpus that it is of.
-    tag: str | None  #: The part of speech, where the corpus has any.
-    surprisal: float | None  #: Of the word that came, in bits.
-    says: tuple[Said, ...]  #: By the kinds that the question names.
-    strip: tuple[Strip, ...] = ()  #: Of every kind, where the page asks.
+    split: str = sent("the part of the corpus that it is of")
+    tag: str | None = sent("the part of speech, where the corpus has any")
+    surprisal: Bits | None = sent("of the word that came, in bits")
+    says: tuple[Said, ...] = sent("by the kinds that the question names")
+    strip: tuple[Strip, ...] = sent("of every kind, where the page asks", default=())
 
     def __getitem__(self, kind: str) -> Said:
         return {said.kind: said for said in self.says}[kind]
@@ -89,18 +99,18 @@ class CountLine:
     """How many of the words with some properties a question is about."""
 
     keys: tuple[str | None, ...]
-    count: int
-    words: int  #: With these properties.
-    share: float
-    question: str  #: Which leads to its words; empty: there is none.
+    count: Count
+    words: Count = sent("with these properties")
+    share: Share = sent()
+    question: str = sent(_QUESTION)
 
 
 @dataclass(frozen=True)
 class Counts:
     """The answer to a question that counts."""
 
-    names: tuple[str, ...]  #: Of what is counted by.
-    lines: tuple[CountLine, ...]
+    names: tuple[str, ...] = sent("of what is counted by")
+    lines: tuple[CountLine, ...] = sent()
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,7 @@ class Wrong:
     """Why a question cannot be answered."""
 
     error: str
-    place: int  #: Of the character that is wrong, from 0.
+    place: Count = sent("of the character that is wrong, from 0")
 
 
 @dataclass(frozen=True)
@@ -116,13 +126,13 @@ class FoundSlice:
     """Some answers to a question."""
 
     question: str
-    words: int  #: Of the whole corpus.
-    total: int = 0  #: Words that it is about.
-    more: bool = False  #: Whether there are further answers.
-    kinds: tuple[str, ...] = ()  #: That it names.
+    words: Count = sent("of the whole corpus")
+    total: Count = sent("words that it is about", default=0)
+    more: bool = sent("whether there are further answers", default=False)
+    kinds: tuple[str, ...] = sent("that it names", default=())
     hits: tuple[Hit, ...] = ()
-    counts: Counts | None = None  #: Of a question that counts, which has no hits.
-    wrong: Wrong | None = None  #: None: it is a question.
+    counts: Counts | None = sent("of a question that counts, which has no hits", default=None)
+    wrong: Wrong | None = sent("null: it is a question", default=None)
 
 
 @dataclass(frozen=True)
@@ -130,15 +140,15 @@ class Table:
     """Answers as comma-separated values."""
 
     csv: str
-    rows: int
-    left_out: bool  #: Whether there are more than a table may hold.
+    rows: Count
+    left_out: bool = sent("whether there are more than a table may hold")
 
 
 @dataclass(frozen=True, repr=False)
 class Near(_Place):
     """A state of the corpus that is like another."""
 
-    distance: float  #: 1 less the cosine, or bits; 0 is the same.
+    distance: Annotated[float, Ge(0), Le(2)] = sent("1 less the cosine, or bits; 0 is the same")
 
     def __repr__(self) -> str:
         return f"<{self.distance:.3f} {self.marked()}>"
@@ -159,10 +169,10 @@ class KindPair:
 
     kind: str
     other: str
-    groups: float  #: The share of words at which dominant groups differ.
-    labels: float  #: And most probable labels.
-    question: str  #: Which leads to these words; empty: there is none.
-    label_question: str
+    groups: Share = sent("the share of words at which dominant groups differ")
+    labels: Share = sent("and most probable labels")
+    question: str = sent(_QUESTION)
+    label_question: str = sent(_QUESTION)
 
 
 @dataclass(frozen=True)
@@ -170,8 +180,8 @@ class KindPairs:
     """Which kinds disagree how often."""
 
     kinds: tuple[str, ...]
-    left_out: int  #: Kinds beyond the most that are drawn.
-    pairs: tuple[KindPair, ...]
+    left_out: Count = sent("kinds beyond the most that are drawn")
+    pairs: tuple[KindPair, ...] = sent()
 
 
 @dataclass(frozen=True)
@@ -179,41 +189,41 @@ class TurnEdge:
     """How far apart the predictions at the ends of an edge are."""
 
     kind: str
-    other: str  #: Such as c2@-1, a step before.
-    sort: Literal["feeds", "step", "beside"]  #: What the other is to the kind.
-    bits: float  #: On average.
-    far: int  #: Words at which it is more than `far` bits.
-    words: int  #: That have both.
-    question: str
+    other: str = sent("such as c2@-1, a step before")
+    sort: Literal["feeds", "step", "beside"] = sent("what the other is to the kind")
+    bits: DivergenceBits = sent("on average")
+    far: Count = sent("words at which it is more than `far` bits")
+    words: Count = sent("that have both")
+    question: str = sent(_QUESTION)
 
 
 @dataclass(frozen=True)
 class TurnEdges:
     """Where along the network the prediction turns."""
 
-    far: float
-    left_out: int  #: Edges beyond the most that are ranked.
-    edges: tuple[TurnEdge, ...]  #: The largest first.
+    far: DivergenceBits
+    left_out: Count = sent("edges beyond the most that are ranked")
+    edges: tuple[TurnEdge, ...] = sent("the largest first")
 
 
 @dataclass(frozen=True)
 class DensityCell:
     """A square of a density."""
 
-    x: int
-    y: int
-    words: int
-    question: str
+    x: Count
+    y: Count
+    words: Count
+    question: str = sent(_QUESTION)
 
 
 @dataclass(frozen=True)
 class Density:
     """Words by the entropy of the prediction, across, and the surprisal of what came, up."""
 
-    width: float  #: Of a square, in bits.
-    columns: int
-    rows: int  #: The last may hold whatever is above.
-    cells: tuple[DensityCell, ...]
+    width: Annotated[float, Gt(0), Le(32)] = sent("of a square, in bits")
+    columns: Count = sent()
+    rows: Count = sent("the last may hold whatever is above")
+    cells: tuple[DensityCell, ...] = sent()
 
 
 @dataclass(frozen=True)
@@ -221,9 +231,9 @@ class TagCount:
     """At how many of the words of a part of speech two kinds disagree."""
 
     tag: str
-    words: int
-    count: int
-    question: str
+    words: Count
+    count: Count
+    question: str = sent(_QUESTION)
 
 
 @dataclass(frozen=True)
@@ -247,11 +257,11 @@ class ReachCell:
     """How much a kind tells of one of the labels around."""
 
     kind: str
-    steps: int  #: After the word just read; of a language model, 1 is the next.
-    told: float | None  #: Of the bits that frequencies leave open.
-    perplexity: float | None
-    unigram: float
-    question: str
+    steps: int = sent("after the word just read; of a language model, 1 is the next")
+    told: Share | None = sent("of the bits that frequencies leave open")
+    perplexity: Perplexity | None = sent()
+    unigram: Perplexity = sent()
+    question: str = sent(_QUESTION)
 
 
 @dataclass(frozen=True)
@@ -266,7 +276,7 @@ class Picture:
     """A picture of the whole corpus: the field of its name, or why it is missing."""
 
     name: PictureName
-    missing: str = ""  #: Why there is none; empty: there is.
+    missing: str = sent("why there is none; empty: there is", default="")
     disagreement: KindPairs | None = None
     turns: TurnEdges | None = None
     surprise: Density | None = None

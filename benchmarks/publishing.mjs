@@ -53,6 +53,6 @@ for (const wasm of [true, false]) {
   const long = Array.from({ length: 200 }, (_, k) => texts[k % texts.length]).join(" ").split(" ").slice(0, 300).join(" ");
   const wait = await longestWait(() => engine.answer("api/grid", { text: long, limit: 300 }));
   found[wasm ? "wasm" : "plain"] = { open, word: median(words), best: Math.min(...words), key: median(keys.slice(1)), wait,
-    memory: engine.source.machine.floats.byteLength / 1e6 };
+    memory: engine.subject.machine.floats.byteLength / 1e6 };
 }
 process.stdout.write(JSON.stringify(found));

@@ -66,7 +66,6 @@ def test_a_link_shows_two_texts_and_axe_finds_nothing_serious(look, scheme):
     lines = screen.find(".row[aria-rowindex='4'] .state").last.locator("polyline")
     expect(lines).to_have_count(1)  # from `dog` in the first text, the other is of the second
     expect(screen.find(".row[aria-rowindex='3'] .state").last.locator("polyline")).to_have_count(2)
-    expect(screen.find(".sides")).to_contain_text("to change a state, take only one of them")
 
 
 def test_two_runs_and_the_checkpoints_of_a_training(look, probed_run, tmp_path, server):

@@ -3,12 +3,12 @@
 
 import { readFileSync } from "node:fs";
 
-const ENGINE = "../../../src/rnnlens/page/web/engine";
-const { closeMatches, numberOf } = await import(`${ENGINE}/labels.js`);
-const { float, floatRepr, folded, general, repr } = await import(`${ENGINE}/python.js`);
-const { aligned } = await import(`${ENGINE}/pair/alignment.js`);
-const { twoTexts } = await import(`${ENGINE}/pair/notation.js`);
-const { Edit } = await import(`${ENGINE}/why/edits.js`);
+const WEB = "../../../src/rnnlens/page/web";
+const { Edit } = await import(`${WEB}/base/edits.js`);
+const { float, floatRepr, folded, general, repr } = await import(`${WEB}/base/python.js`);
+const { aligned } = await import(`${WEB}/engine/alignment.js`);
+const { closeMatches, numberOf } = await import(`${WEB}/engine/labels.js`);
+const { twoTexts } = await import(`${WEB}/engine/notation.js`);
 
 const FUNCTIONS = {
   aligned,
@@ -28,7 +28,7 @@ function outcome([name, ...given]) {
   try {
     return { gives: FUNCTIONS[name](...given) };
   } catch (error) {
-    if (error.constructor.name !== "RnnlensError") throw error;
+    if (error.constructor.name !== "Refusal") throw error;
     return { refuses: error.message };
   }
 }

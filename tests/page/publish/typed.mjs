@@ -6,7 +6,7 @@ import { Engine } from "../../../src/rnnlens/page/web/engine/engine.js";
 
 const { manifest, blob, questions } = JSON.parse(readFileSync(0, "utf-8"));
 const engine = await Engine.of(manifest, Uint8Array.from(Buffer.from(blob, "base64")).buffer, { wasm: true });
-const { rows } = engine.source, answers = [];
+const { rows } = engine.subject, answers = [];
 for (const asked of questions) {
   const before = rows.computed, gives = await engine.answer("api/grid", asked);
   answers.push({ gives, computed: rows.computed - before });

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   Edit, editParts, editsAt, editsOf, editText, editWords, isEditable, push, targetOf, ways, withEdit,
+  withOtherSide,
 } from "../../../src/rnnlens/page/web/base/edits.js";
 import { hold } from "../../../src/rnnlens/page/web/base/held.js";
 import { column, grid } from "../sample.js";
@@ -45,6 +46,8 @@ test("of two readings, a state is edited in the one that its line is of", () => 
   assert.deepEqual(editsAt(edits, { kind: "c1", row: 1, side: "second" }), ["c1@2:2*0.5"]);
   assert.deepEqual(editsOf(known, "first"), ["c1@1=0", "c1@3=0"]);
   assert.deepEqual(editsOf(known, "second"), ["c1@1=0", "c1@2*0.5"]);
+  assert.deepEqual(editsOf(known, "both"), editsOf(known, "first"));
+  assert.deepEqual(edits.map(withOtherSide), ["c1@1=0", "c1@1:2*0.5", "c1@2:3=0", "c1@9=0"]);
   assert.equal(editWords(compared, "c1@2:2=0"), "c1 after ran of the second: zero");
   const pinned = [pin("c1", 0), pin("c1", 1, { text: "we ran so" }), pin("c1", 1)];
   assert.deepEqual(ways(compared, { column: "c1", row: 2 }, pinned).map(({ what }) => what), ["=0", "*0.5", "=freeze", "=@1:we said so", "=@2:we said so"]);

@@ -14,10 +14,10 @@ import { plainView } from "./net/address.js";
 import { Client } from "./net/client.js";
 import { Kernel } from "./net/kernel.js";
 import { savePng, saveSvg } from "./net/save.js";
-import { lowerBound } from "./panel/divergence.js";
+import { lowerBound } from "./base/divergence.js";
 import { comparison, keep, lives, pinKey } from "./panel/pins.js";
 
-/** @typedef {import("./panel/divergence.js").Divergence} Divergence */
+/** @typedef {import("./base/divergence.js").Divergence} Divergence */
 /** @typedef {import("./base/held.js").Held} Held */
 /** @typedef {import("./base/schema.d.ts").Pin} Pin */
 /** @typedef {import("./base/schema.d.ts").View} View */

@@ -68,7 +68,7 @@ export class Page {
     this.runControls = new RunControls(place.title, {
       switchTo: (id) => this.switchTo(id, exampleFor(this.view.text, this.run(), this.runs.find((one) => one.id === id))),
       slide: (id) => this.switchTo(id, { focus: this.view.focus }),
-      beside: (beside) => this.change({ beside: beside === this.run().id ? null : beside, focus: null, edits: [] }),
+      beside: (beside) => this.change({ beside: beside === this.run().id ? null : beside, focus: null }),
     });
     this.controls = new Controls(place.controls, (change) => this.change(change), { semantic: true });
     place.controls.append(menu("save", "save",
@@ -271,7 +271,7 @@ export class Page {
     this.write(true);
   }
 
-  /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./panel/divergence.js").Divergence[]>} */
+  /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./base/divergence.js").Divergence[]>} */
   async divergence(pairs) {
     const { bits } = await this.source.ask("api/divergence", comparison(pairs, this.grid));
     return bits.map((/** @type {number} */ value) => ({ bits: value, exact: true }));

@@ -10,7 +10,7 @@ import { action, menu } from "./frame/menus.js";
 import { skeleton } from "./frame/places.js";
 import { plainView } from "./net/address.js";
 import { saveSvg } from "./net/save.js";
-import { lowerBound } from "./panel/divergence.js";
+import { lowerBound } from "./base/divergence.js";
 import { keep, pinKey, placeOf } from "./panel/pins.js";
 
 /** @typedef {import("./base/held.js").Held} Held */

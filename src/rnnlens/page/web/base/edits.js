@@ -235,13 +235,19 @@ function wordsOf({ words, lines }, side) {
   return lines.length ? every.filter((_, k) => lines[k].row !== null && isOfSide(lines[k].side, side === "both" ? "first" : side)) : every;
 }
 
-/** Edits that were made in one of the readings, as they are made in its text alone. @param {Held} grid @param {Side} side */
+/** Edits that were made in one of the readings, of both in the first, as they are made in its text alone. @param {Held} grid @param {Side} side */
 export function editsOf(grid, side) {
-  const { length } = wordsOf(grid, side);
+  const { length } = wordsOf(grid, side), reading = side === "both" ? "first" : side;
   return !grid.lines.length ? grid.edits : grid.edits.flatMap((text) => {
     const edit = editParts(text);
-    return edit && edit.row < length && isOfSide(edit.side, side) ? [editText({ ...edit, side: "both" })] : [];
+    return edit && edit.row < length && isOfSide(edit.side, reading) ? [editText({ ...edit, side: "both" })] : [];
   });
+}
+
+/** An edit of the other of two readings; one of both is of both. @param {string} text */
+export function withOtherSide(text) {
+  const edit = editParts(text), other = /** @type {const} */ ({ both: "both", first: "second", second: "first" });
+  return edit ? editText({ ...edit, side: other[edit.side] }) : text;
 }
 
 /** A push by one of the kind's own deviations. @param {boolean} towards @param {string} label */

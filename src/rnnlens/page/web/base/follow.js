@@ -1,12 +1,13 @@
 // Labels that are followed: how they are typed, told and scaled.
 
 import { percent, visible } from "./format.js";
+import { COUNTS, LISTS, NUMBERS } from "./rules.js";
 
 /** @typedef {import("./schema.d.ts").Follow} Follow */
 /** @typedef {{odds: boolean, full: number}} Scale what a full bar stands for */
 
-const MOST = 1000; // to 1: odds beyond are drawn alike
-const STEPS = [1, 2, 5, 10];
+const { odds: MOST } = COUNTS; // to 1: beyond, they are drawn alike
+const STEPS = [...LISTS.odds_steps, 10];
 
 /** A label as it is typed: a space cannot be, its sign can. @param {string} typed */
 function meant(typed) {
@@ -44,7 +45,7 @@ export function followTitle({ labels, against }) {
 /** Odds as people read them: 3.2:1. @param {number} value their natural logarithm */
 export function odds(value) {
   const ratio = Math.exp(Math.min(Math.abs(value), Math.log(MOST)));
-  const said = ratio >= MOST * 0.9995 ? `>${MOST - 1}`
+  const said = ratio >= MOST * NUMBERS.certain ? `>${MOST - 1}`
     : ratio < 9.95 ? ratio.toFixed(1).replace(/\.0$/, "") : ratio.toFixed(0);
   return value >= 0 || said === "1" ? `${said}:1` : `1:${said}`;
 }

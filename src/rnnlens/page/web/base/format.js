@@ -1,6 +1,8 @@
 // Numbers and words as people read them.
 
 import { besideOf, readingAt, rowsAfter } from "./lines.js";
+import { message } from "./refusal.js";
+import { COUNTS } from "./rules.js";
 
 /** @typedef {import("./schema.d.ts").Column} Column */
 /** @typedef {import("./schema.d.ts").State} State */
@@ -30,14 +32,12 @@ export function thousands(n) {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-const LONGEST_TEXT = 20_000; // characters that the server takes
-const LONGEST_QUOTE = 80;
+const LONGEST_TEXT = COUNTS.text_characters, LONGEST_QUOTE = 80;
 
 /** What is wrong with a text of too many characters, as the server says it. @param {string} text */
 export function tooLong(text) {
-  const { length } = [...text];
-  const most = thousands(LONGEST_TEXT);
-  return length > LONGEST_TEXT ? `${thousands(length)} characters are too many; give at most ${most}` : "";
+  const { length } = [...text], told = { count: thousands(length), things: "characters", most: thousands(LONGEST_TEXT) };
+  return length > LONGEST_TEXT ? message("too_many", told) : "";
 }
 
 /** As much of a text as the server takes. @param {string} text */
@@ -92,7 +92,7 @@ export function usedWords(used) {
   return words.find(([most]) => used < most)?.[1] ?? "used";
 }
 
-/** @param {import("../panel/divergence.js").Divergence} divergence */
+/** @param {import("./divergence.js").Divergence} divergence */
 export function apart(divergence) {
   const { bits, exact } = divergence;
   // A lower bound is rounded down, so that it stays one.

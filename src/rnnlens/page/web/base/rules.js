@@ -79,7 +79,6 @@ export const PATTERNS = {
   brace: "(?<!\\\\)[{}]",
   escaped_brace: "\\\\([{}])",
   numeral: "[+-]?[.,]?\\p{Nd}[\\p{Nd}.,:/-]*(?:st|nd|rd|th|%)?",
-  shifted_semantic: "([a-z0-9_]+)([+-])(\\p{Nd}+)",
 };
 
 export const MESSAGES = {
@@ -99,7 +98,9 @@ export const MESSAGES = {
   no_number: "{word} is not what the model reads; give {wanted}, spaces between",
   one_number: "numbers",
   several_numbers: "{count} numbers a timestep, as 1,0.5",
-  two_texts: "{text} holds two texts, and this is asked of one; give one",
+  two_texts: "{text} is read twice, and this is asked of one text; give one",
+  no_line: "there is no row {row}; the grid has {count}",
+  no_word_in_line: "no word stands in row {row}; choose another",
   empty_text: "one of the two texts is empty; give each a word at least",
   braces: "two alternatives are written {is|are}",
   no_bar: "{braces} has no bar in it; {how}",
@@ -114,7 +115,7 @@ export const MESSAGES = {
   edit_swap_row: "{text} swaps with row {row}; rows count from 1",
   edit_finite: "{name}= of an edit is {value}; give a finite number",
   edit_strength: "the strength of an edit of {kind} is {strength}; give one above 0, and away= for the other way",
-  edit_second: "{edit} changes the second of two readings, and one text is read; write it without 2:",
+  edit_second: "{edit} is about a second text, and there is one; write {kind}@{row}",
   edit_prediction: "{kind} is the model's output: nothing reads it, so it cannot be edited; kinds that can be are {known}",
   edit_kind: "{kind} is no kind that could be edited; there is {known}",
   edit_row: "{edit} is about word {row}, and {where} has {count} words; in Python their numbers begin with 0, elsewhere with 1",
@@ -134,6 +135,7 @@ export const MESSAGES = {
   continuation_words: "{count} words to go on with: give a number from 1 to {most}",
   no_continuation: "{run} does not predict the words that it reads, so that it cannot go on with its own",
   empty_continuation: "the text is empty; give words to go on from",
+  written_edits: "which words wrote a state is told of texts without edits, and this grid has some ({edits}); ask the grid of the same text without them",
   unread_column: "nothing is read into {column} of the first row yet; ask a later one",
   written_mark: "the model reads a mark first, so that its states are not beside the words that they have read; `without` is the truth",
   written_prediction: "the model's prediction was found to be no linear map of one of its states, so that it cannot be split; `without` is the truth",

@@ -1,8 +1,9 @@
 // How far what states predict lies from what others do: those before an edit, or beside them.
 
+import { rounded } from "../base/python.js";
+import { COUNTS, NUMBERS } from "../base/rules.js";
 import { logSigmoid, pooled } from "./answers.js";
 import { significant } from "./encoding.js";
-import { rounded } from "../base/python.js";
 import { padded } from "./unpack.js";
 
 /** @typedef {import("./answers.js").Answers} Answers */
@@ -14,8 +15,6 @@ import { padded } from "./unpack.js";
  * nats, and what a logit is less to be the logarithm of a probability.
  * @typedef {{numbers: Float32Array, factors: number[], nats: number, norm: number}} Distribution
  */
-
-const NEVER = -1e30; // a logit whose probability is 0
 
 /** Compares what states predict, in the memory that the kernels compute in. */
 export class Comparison {
@@ -33,7 +32,7 @@ export class Comparison {
   distribution(logits) {
     const { floats, kernels } = this.machine, count = padded(logits.length);
     floats.set(logits, this.a);
-    floats.fill(NEVER, this.a + logits.length, this.a + count);
+    floats.fill(NUMBERS.never_logit, this.a + logits.length, this.a + count);
     kernels.exponentials(this.a, this.b, count / 4, this.sums); // takes every fourth label for another state
     const [most, , sum, weighed] = [0, 1, 2, 3].map((k) => [...floats.subarray(this.sums + 4 * k, this.sums + 4 * k + 4)]);
     const highest = Math.max(...most), parts = most.map((value) => Math.exp(value - highest));
@@ -45,7 +44,7 @@ export class Comparison {
     };
   }
 
-  /** The Jensen-Shannon divergence in bits, from 0, the same, to 1. @param {Distribution} a @param {Distribution} b */
+  /** Jensen-Shannon in bits, of what the kernels have made of many states at once. @param {Distribution} a @param {Distribution} b */
   bitsBetween(a, b) {
     const { floats, kernels } = this.machine;
     floats.set(a.numbers, this.a);
@@ -77,7 +76,7 @@ export class Comparison {
     for (let v = 1; v < before.length; v++) if (before[v] > before[label]) label = v;
     const [was, is] = answers.several ? [before, after].map((logits) => Math.exp(logSigmoid(logits[label])))
       : [then, now].map(({ numbers, factors }) => numbers[label] * factors[label & 3]);
-    const bits = same ? 0 : rounded(this.bitsBetween(now, then), 4);
+    const bits = same ? 0 : rounded(this.bitsBetween(now, then), COUNTS.bits_decimals);
     return { bits, before: [answers.names[label], significant(was)], now: significant(is) };
   }
 }

@@ -1,7 +1,8 @@
 // The encoding of a state: from a distribution over labels to bars and a coloured rectangle. The rule is that of
 // rnnlens/reading/encoding.py; states are encoded four at a time.
 
-import { Refusal } from "../base/refusal.js";
+import { refusal } from "../base/refusal.js";
+import { COUNTS, NUMBERS } from "../base/rules.js";
 import { rint } from "./palette.js";
 import { BINS } from "./plain.js";
 import { intervalOf, meanOf } from "./scale.js";
@@ -17,11 +18,8 @@ import { intervalOf, meanOf } from "./scale.js";
  */
 /** @typedef {{came: number, rank: number}} Outcome probability and rank of the label that really came; rank 0: none did */
 
-const SHARE = 0.1; // of the labels take part in the rectangle
-const BARS = 20; // labels kept of each state
-const TOO_LARGE = "the network's numbers are too large to draw; train it anew";
+const { rectangle_share: SHARE } = NUMBERS, { state_labels: BARS, state_digits: DIGITS } = COUNTS;
 const LEAST = 1e-300; // what is divided by less is infinite
-export const DIGITS = 5; // of numbers as they are sent
 
 export class Encoder {
   /** @param {number} labels at most @param {number} groups of colours at most @param {Machine} machine */
@@ -58,7 +56,7 @@ export class Encoder {
     const { kernels } = this.machine;
     kernels.exponentials(x, this.e, labels, this.sums);
     const [most, , sum, weighed] = [0, 1, 2, 3].map((k) => this.kept(this.sums + 4 * k));
-    if (!sum.every(Number.isFinite)) throw new Refusal(TOO_LARGE);
+    if (!sum.every(Number.isFinite)) throw refusal("too_large");
     this.measure(x, labels);
     const tops = this.largest(x, lanes, labels, Math.min(BARS, labels));
     const shares = answers.scale ? [] : this.shares(x, lanes, labels, palette);
@@ -183,7 +181,7 @@ export class Encoder {
     const { floats } = this.machine;
     return Array.from({ length: lanes }, (_, lane) => {
       const logits = Array.from({ length: labels }, (_, label) => floats[x + label * 4 + lane]);
-      if (!logits.every(Number.isFinite)) throw new Refusal(TOO_LARGE);
+      if (!logits.every(Number.isFinite)) throw refusal("too_large");
       const top = logits.map((_, label) => label).sort((a, b) => logits[b] - logits[a] || a - b).slice(0, BARS);
       const entropy = logits.reduce((bits, logit) => bits + binaryBits(logit), 0), probabilities = top.map((k) => sigmoid(logits[k]));
       return { labels: top, probabilities, highest: logits[top[0]], group: palette.groupOf[top[0]],

@@ -1,29 +1,32 @@
 // The engine: it answers what the server answers, from a published file's numbers.
 
-import { divergences } from "./divergence.js";
-import { Refusal } from "../base/refusal.js";
-import { Machine } from "./machine.js";
-import { following, turning } from "./pair/readings.js";
-import { SideBySide } from "./pair/source.js";
 import { repr } from "../base/python.js";
+import { Refusal, refusal } from "../base/refusal.js";
+import { COUNTS, TEXTS } from "../base/rules.js";
+import { divergences } from "./divergence.js";
+import { following } from "./follow.js";
+import { grid } from "./grid.js";
+import { Machine } from "./machine.js";
+import { Subject } from "./subject.js";
+import { turning } from "./turns.js";
 import { continued } from "./why/continuation.js";
 import { written } from "./why/written.js";
 
 /** @typedef {import("./manifest.d.ts").Manifest} Manifest */
 /** @typedef {import("./network.js").Pause} Pause */
-/** @typedef {(source: SideBySide, asked: any, pause: Pause) => unknown} Answer */
+/** @typedef {(subject: Subject, asked: any, pause: Pause) => unknown} Answer */
 
-const FORMAT = "rnnlens-lens", VERSION = 1; // of what is published here, as pack.py writes it
+const { lens_format: FORMAT } = TEXTS, { lens_version: VERSION } = COUNTS; // of what is published here
 const SLICE = 12; // ms of work after which others get their turn
 
 /** @type {Record<string, Answer>} */
 const ANSWERS = {
   "api/runs": ({ manifest }) => ({ runs: [manifest.run] }),
   "api/accuracy": ({ manifest, name }) => {
-    if (!manifest.accuracy) throw new Refusal(`${name} was not measured yet; run: rnnlens eval RUN`);
+    if (!manifest.accuracy) throw refusal("not_measured", { run: name });
     return manifest.accuracy;
   },
-  "api/grid": (source, asked, pause) => source.grid(asked, pause),
+  "api/grid": grid,
   "api/divergence": divergences,
   "api/follow": following,
   "api/turns": turning,
@@ -32,9 +35,9 @@ const ANSWERS = {
 };
 
 export class Engine {
-  /** @param {SideBySide} source */
-  constructor(source) {
-    this.source = source;
+  /** @param {Subject} subject */
+  constructor(subject) {
+    this.subject = subject;
   }
 
   /**
@@ -46,9 +49,9 @@ export class Engine {
     if (manifest.format !== FORMAT || manifest.version !== VERSION) {
       throw new Refusal(`the file is ${manifest.format} ${manifest.version}, and its page reads ${FORMAT} ${VERSION}; publish the lens again`);
     }
-    const machine = new Machine(manifest.tensors, blob), source = new SideBySide(manifest, machine);
+    const machine = new Machine(manifest.tensors, blob), subject = new Subject(manifest, machine);
     await machine.start(wasm);
-    return new Engine(source);
+    return new Engine(subject);
   }
 
   /**
@@ -59,12 +62,11 @@ export class Engine {
   async answer(path, asked, signal) {
     const work = ANSWERS[path];
     if (!work) throw new Refusal(`there is nothing at ${path}`);
+    const { name } = this.subject;
     for (const run of [asked.run, asked.beside]) { // a file holds one run
-      if ((run ?? this.source.name) !== this.source.name) {
-        throw new Refusal(`no run is called ${repr(run)}; there is ${this.source.name}`);
-      }
+      if ((run ?? name) !== name) throw refusal("no_run", { run: repr(run), known: name });
     }
-    return work(this.source, asked, pauses(signal));
+    return work(this.subject, asked, pauses(signal));
   }
 }
 

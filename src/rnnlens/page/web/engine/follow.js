@@ -1,10 +1,30 @@
 // Follow labels: how probable they are in every state of a text, or how one set of them stands against another.
 
+import { repr, rounded } from "../base/python.js";
+import { refusal } from "../base/refusal.js";
+import { COUNTS } from "../base/rules.js";
 import { logSigmoid, logSumExp } from "./answers.js";
 import { significant } from "./encoding.js";
-import { Refusal } from "../base/refusal.js";
 import { numberOf } from "./labels.js";
-import { repr, rounded } from "../base/python.js";
+import { Lines } from "./lines.js";
+
+/** @typedef {import("../base/schema.d.ts").Posts} Posts */
+
+/**
+ * How probable labels are in rows or lines.
+ * @param {import("./subject.js").Subject} subject @param {Posts["api/follow"]["asked"]} question @param {import("./network.js").Pause} pause
+ * @returns {Promise<Posts["api/follow"]["answer"]>}
+ */
+export async function following(subject, question, pause) {
+  const lines = Lines.of(subject, question), [{ answers }] = lines.shown, { first = 0, limit = COUNTS.rows_unasked } = question;
+  const sides = new Sides(question.labels, question.against ?? [], answers.names);
+  const rows = await lines.byLine(first, first + (limit ?? Infinity), async (reading, from, to) => {
+    /** @type {Map<string, number>} */ const at = new Map();
+    await subject.rows.each(reading, from, to, (kind, t, logits) => at.set(`${kind} ${t}`, sides.value(logits, answers.several)), pause);
+    return Array.from({ length: to - from }, (_, k) => lines.columns.map(({ kind, back }) => at.get(`${kind} ${from + k - back}`) ?? 0));
+  }, []);
+  return { labels: sides.labels, against: sides.against, from: first, rows };
+}
 
 /** The labels that are followed, and those they stand against, by name and by number. */
 export class Sides {
@@ -12,13 +32,11 @@ export class Sides {
   constructor(labels, against, known) {
     this.labels = [...new Set(labels)];
     this.against = [...new Set(against)];
-    if (!this.labels.length) throw new Refusal("no label is named to follow; name at least one");
+    if (!this.labels.length) throw refusal("no_followed");
     this.ours = this.labels.map((label) => numberOf(label, known));
     this.theirs = this.against.map((label) => numberOf(label, known));
     const both = this.labels.find((label) => this.against.includes(label));
-    if (both !== undefined) {
-      throw new Refusal(`${repr(both)} is followed and stands against itself; name it on one side only`);
-    }
+    if (both !== undefined) throw refusal("followed_against", { label: repr(both) });
   }
 
   /**
@@ -29,9 +47,9 @@ export class Sides {
    */
   value(logits, several) {
     const odds = this.theirs.length > 0;
-    if (several) return odds ? rounded(this.meanOdds(logits), 4) : significant(this.any(logits));
+    if (several) return odds ? rounded(this.meanOdds(logits), COUNTS.odds_decimals) : significant(this.any(logits));
     const ours = logSumExp(chosen(logits, this.ours));
-    if (odds) return rounded(ours - logSumExp(chosen(logits, this.theirs)), 4);
+    if (odds) return rounded(ours - logSumExp(chosen(logits, this.theirs)), COUNTS.odds_decimals);
     return significant(Math.min(1, Math.exp(ours - logSumExp(logits))));
   }
 

@@ -1,10 +1,10 @@
 // Labels by their names; one that is not there is refused with those most like it.
 
-import { Refusal } from "../base/refusal.js";
 import { compared, repr } from "../base/python.js";
+import { message, refusal } from "../base/refusal.js";
+import { COUNTS } from "../base/rules.js";
 
 const LIKE = 0.6; // the least share of letters in common of words that are alike
-const NAMED = 3; // words that are alike, at most
 const LONG = 200; // letters, of which the frequent ones begin no match
 
 /** A label's place among all. @param {string} label @param {readonly string[]} known @returns {number} */
@@ -12,8 +12,8 @@ export function numberOf(label, known) {
   const number = known.indexOf(label);
   if (number >= 0) return number;
   const near = closeMatches(label, known);
-  const like = near.length ? `the nearest: ${near.map(repr).join(", ")}` : "none is like it";
-  throw new Refusal(`no label is ${repr(label)}; ${like}`);
+  const like = near.length ? message("alike_labels", { labels: near.map(repr).join(", ") }) : message("no_alike_label");
+  throw refusal("no_label", { label: repr(label), like });
 }
 
 /** The words most like one, as Python's difflib finds them. @param {string} word @param {readonly string[]} known */
@@ -28,7 +28,7 @@ export function closeMatches(word, known) {
     if (ratio >= LIKE) found.push([ratio, name]);
   }
   found.sort((one, other) => other[0] - one[0] || compared(other[1], one[1]));
-  return found.slice(0, NAMED).map(([, name]) => name);
+  return found.slice(0, COUNTS.alike_labels).map(([, name]) => name);
 }
 
 /** @param {string[]} letters */

@@ -1,6 +1,7 @@
 // The network: what a word is read as, recurrent layers in one or both directions, and the maps to its prediction. Like
 // rnnlens/model/network.py it gives every kind by name.
 
+import { TEXTS } from "../base/rules.js";
 import { CELLS } from "./cells.js";
 
 /** @typedef {import("./cells.js").Change} Change */
@@ -15,16 +16,15 @@ import { CELLS } from "./cells.js";
 /** @typedef {(state: Float32Array) => Float32Array} StateChange from a state to the one in its place */
 /** @typedef {Map<number, Map<string, StateChange>>} StateEdits by timestep and by kind */
 
-export const PREDICTION = "y"; // the id of the model's own prediction
-const JOINED = "j"; // the letter of both directions' outputs side by side
-export const INPUT = "x"; // the id of what the first layer reads
+export const PREDICTION = TEXTS.prediction; // the id of the model's own prediction
+export const INPUT = TEXTS.embedding; // the id of what the first layer reads
 
 export class Network {
   /** @param {NetworkJson} json @param {Kind[]} kinds @param {Text} text @param {Machine} machine */
   constructor(json, kinds, text, machine) {
     this.json = json;
     /** Kinds that are just the outputs of both directions side by side. */
-    this.joined = kinds.filter(({ letter }) => letter === JOINED);
+    this.joined = kinds.filter(({ letter }) => letter === TEXTS.joined);
     this.text = text;
     this.machine = machine;
     this.embedding = machine.tensors.perhaps(json.embedding);

@@ -16,9 +16,10 @@ import { padded } from "./unpack.js";
 /** @typedef {import("./probes.js").Probes} Probes */
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("./text.js").Answers} Answers */
-/** @typedef {import("./source.js").Request} Request */
+/** @typedef {import("./reading.js").Reading} Reading */
 /** @typedef {{encoding: Encoding, outcome: Outcome, wanted: number}} Encoded */
 /** @typedef {{encodings: Encoding[], logits: Float32Array}} Kept */
+/** @typedef {(kind: string, t: number, logits: Float32Array) => void} Work */
 
 const ROOM = 24 * 2 ** 20; // bytes of rows that are kept
 const NEXT = 3; // rows at the end that the next key asks about
@@ -49,21 +50,21 @@ export class Rows {
     this.recent = new Recent(Math.max(4, Math.floor(ROOM / (4 * size))));
   }
 
-  /** The kinds whose states are asked, in the order of the block. @param {Pick<Request, "semantic" | "kinds">} asked */
+  /** The kinds whose states are asked, in the order of the block. @param {Pick<Reading, "semantic" | "kinds">} reading */
   kinds({ semantic, kinds }) {
     const own = this.predicts && this.semantics[semantic].of_model;
     const every = [...(this.probes?.kinds ?? []), ...(own ? [PREDICTION] : [])];
     return kinds ? every.filter((kind) => kinds.has(kind)) : every;
   }
 
-  /** The numbers of a block. @param {Request} asked */
-  sizeOf(asked) {
-    return asked.answers.names.length * padded(this.kinds(asked).length);
+  /** The numbers of a block. @param {Reading} reading */
+  sizeOf(reading) {
+    return reading.answers.names.length * padded(this.kinds(reading).length);
   }
 
-  /** Where what a block of logits begins with is. @param {Request} asked */
-  constantsOf(asked) {
-    const { floats } = this.machine, { semantic, answers } = asked, labels = answers.names.length, kinds = this.kinds(asked);
+  /** Where what a block of logits begins with is. @param {Reading} reading */
+  constantsOf(reading) {
+    const { floats } = this.machine, { semantic, answers } = reading, labels = answers.names.length, kinds = this.kinds(reading);
     const held = this.constants.get(semantic) ?? { at: 0, kinds: "" };
     if (held.kinds === kinds.join(" ")) return held.at;
     kinds.forEach((kind, k) => {
@@ -78,17 +79,17 @@ export class Rows {
 
   /**
    * Leave the logits of a row in the block.
-   * @param {Request} asked @param {(kind: string) => Float32Array | undefined} stateOf
+   * @param {Reading} reading @param {(kind: string) => Float32Array | undefined} stateOf
    */
-  fill(asked, stateOf) {
-    const { floats } = this.machine, { semantic, answers } = asked, kinds = this.kinds(asked), start = this.constantsOf(asked);
-    floats.copyWithin(this.block, start, start + this.sizeOf(asked));
+  fill(reading, stateOf) {
+    const { floats } = this.machine, { semantic, answers } = reading, kinds = this.kinds(reading), start = this.constantsOf(reading);
+    floats.copyWithin(this.block, start, start + this.sizeOf(reading));
     const probed = kinds.filter((kind) => kind !== PREDICTION), count = probed.length;
     const numbers = probed.map((kind) => this.probes?.kinds.indexOf(kind) ?? 0);
     if (count) this.probes?.stack(semantic).add(numbers, probed.map((kind) => stateOf(kind) ?? new Float32Array(0)), this.block);
     const y = kinds.length > count ? stateOf(PREDICTION) : undefined;
     if (y) this.predict(y, this.block + (count >> 2) * answers.names.length * 4 + (count & 3), answers);
-    asked.edits?.checkSize(floats.subarray(this.block, this.block + this.sizeOf(asked)));
+    reading.edits?.checkSize(floats.subarray(this.block, this.block + this.sizeOf(reading)));
     this.computed++;
   }
 
@@ -104,61 +105,63 @@ export class Rows {
   /**
    * Have the logits of each of some rows in the block, one after the other, and do something with them at once. The row
    * before the first is among them where a column shows what was one step back.
-   * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
+   * @param {Reading} reading @param {number} first @param {number} last @param {Pause} pause
    * @param {(t: number, kept: Encoding[] | null, key: string) => void} work `kept`: what was encoded of it before
    */
-  async visit(asked, first, last, pause, work) {
-    const { session, machine } = this, { ids, edits } = asked;
+  async visit(reading, first, last, pause, work) {
+    const { session, machine } = this, { ids, edits } = reading;
     const prefixes = session.prefixes.of(ids.slice(0, last)), alone = session.network.forwards && !edits;
     if (first >= last) return;
-    const way = [asked.semantic, asked.palette, ...(asked.kinds ?? [])].join(" "), kinds = this.kinds(asked);
+    const way = [reading.semantic, reading.palette, ...(reading.kinds ?? [])].join(" "), kinds = this.kinds(reading);
     const key = (/** @type {number} */ t) => (alone || t < 0 ? `${prefixes[t + 1]} ${way}` : "");
-    const begin = this.semantics[asked.semantic].columns.some(({ kind, back }) => back && kinds.includes(kind)) ? first - 1 : first;
+    const begin = this.semantics[reading.semantic].columns.some(({ kind, back }) => back && kinds.includes(kind)) ? first - 1 : first;
     const kept = new Map(steps(begin, last).map((t) => [t, key(t) ? this.recent.get(key(t)) : undefined]));
     const missing = steps(Math.max(begin, 0), last).find((t) => !kept.get(t));
-    const reading = missing === undefined ? null : await session.read(ids, missing, last, edits, pause);
+    const found = missing === undefined ? null : await session.read(ids, missing, last, edits, pause);
     for (let t = begin; t < last; t++) {
       await pause();
       const known = kept.get(t);
       if (known) machine.floats.set(known.logits, this.block);
-      else if (t < 0) this.fill(asked, (kind) => session.zeros.get(kind));
-      else this.fill(asked, (kind) => reading?.states.get(kind)?.[t - (missing ?? 0)]);
+      else if (t < 0) this.fill(reading, (kind) => session.zeros.get(kind));
+      else this.fill(reading, (kind) => found?.states.get(kind)?.[t - (missing ?? 0)]);
       work(t, known?.encodings ?? null, key(t));
     }
   }
 
   /**
    * The encodings of the states of some rows by kind, for each timestep.
-   * @param {Request} asked @param {number} first @param {number} last @param {Pause} pause
+   * @param {Reading} reading @param {number} first @param {number} last @param {Pause} pause
+   * @param {Work | null} keep is given what they say of every label, too
    * @returns {Promise<Map<number, Map<string, Encoded>>>}
    */
-  async encoded(asked, first, last, pause) {
+  async encoded(reading, first, last, pause, keep) {
     /** @type {Map<number, Map<string, Encoded>>} */ const rows = new Map();
-    await this.visit(asked, first, last, pause, (t, kept, key) => {
-      const encodings = kept ?? this.encodings(asked);
-      const size = this.sizeOf(asked);
+    await this.visit(reading, first, last, pause, (t, kept, key) => {
+      const encodings = kept ?? this.encodings(reading);
+      const size = this.sizeOf(reading);
       if (!kept && key && (t <= first || t >= last - NEXT || !this.session.network.causal)) {
         this.recent.put(key, { encodings, logits: this.machine.floats.slice(this.block, this.block + size) });
       }
-      rows.set(t, this.asked(asked, t, encodings));
+      rows.set(t, this.withOutcomes(reading, t, encodings));
+      if (keep) this.tell(reading, t, keep);
     });
     return rows;
   }
 
-  /** The encodings of what is in the block. @param {Request} asked */
-  encodings(asked) {
-    const { answers } = asked, colours = this.palettes[this.semantics[asked.semantic].palettes][asked.palette];
-    return this.encoder.encode(this.block, this.kinds(asked).length, answers.names.length, colours, answers);
+  /** The encodings of what is in the block. @param {Reading} reading */
+  encodings(reading) {
+    const { answers } = reading, colours = this.palettes[this.semantics[reading.semantic].palettes][reading.palette];
+    return this.encoder.encode(this.block, this.kinds(reading).length, answers.names.length, colours, answers);
   }
 
-  /** What is in the block with what really came. @param {Request} asked @param {number} t @param {Encoding[]} encodings */
-  asked(asked, t, encodings) {
-    const kinds = this.kinds(asked), wanted = kinds.map((kind) => this.wanted(asked, kind, t));
-    const outcomes = this.encoder.outcomes(this.block, encodings, wanted, asked.answers.names.length);
+  /** What is in the block with what really came. @param {Reading} reading @param {number} t @param {Encoding[]} encodings */
+  withOutcomes(reading, t, encodings) {
+    const kinds = this.kinds(reading), wanted = kinds.map((kind) => this.wanted(reading, kind, t));
+    const outcomes = this.encoder.outcomes(this.block, encodings, wanted, reading.answers.names.length);
     return new Map(kinds.map((kind, k) => [kind, { encoding: encodings[k], outcome: outcomes[k], wanted: wanted[k] }]));
   }
 
-  /** The label that a state is asked about, -1 where the text has none. @param {Request} asked @param {string} kind @param {number} t */
+  /** The label that a state is asked about, -1 where the text has none. @param {Reading} reading @param {string} kind @param {number} t */
   wanted({ semantic, came }, kind, t) {
     const { of_model, offset } = this.semantics[semantic];
     return of_model ? came[t + (kind === PREDICTION ? 1 : offset)] ?? -1 : -1; // no text tells other labels
@@ -167,16 +170,18 @@ export class Rows {
   /**
    * Do something with what every state of some rows says of every label; a kind that a column shows one step back has
    * the state before the first, too.
-   * @param {Request} asked @param {number} first @param {number} last
-   * @param {(kind: string, t: number, logits: Float32Array) => void} work @param {Pause} pause
+   * @param {Reading} reading @param {number} first @param {number} last @param {Work} work @param {Pause} pause
    */
-  async each(asked, first, last, work, pause) {
-    const earlier = new Set(this.semantics[asked.semantic].columns.filter(({ back }) => back).map(({ kind }) => kind));
-    await this.visit(asked, first, last, pause, (t) => {
-      this.kinds(asked).forEach((kind, k) => {
-        if (t >= first || earlier.has(kind)) work(kind, t, this.logits(k, asked.answers.names.length));
-      });
-    });
+  async each(reading, first, last, work, pause) {
+    const earlier = new Set(reading.columns.filter(({ back }) => back).map(({ kind }) => kind));
+    await this.visit(reading, first, last, pause, (t) => this.tell(reading, t, (kind, step, logits) => {
+      if (t >= first || earlier.has(kind)) work(kind, step, logits);
+    }));
+  }
+
+  /** What is in the block, kind by kind. @param {Reading} reading @param {number} t @param {Work} work */
+  tell(reading, t, work) {
+    this.kinds(reading).forEach((kind, k) => work(kind, t, this.logits(k, reading.answers.names.length)));
   }
 
   /** The logits of one state of the block. @param {number} k its place @param {number} labels */
@@ -187,11 +192,11 @@ export class Rows {
     return found;
   }
 
-  /** What one state says of every label. @param {Request} asked @param {string} kind @param {Float32Array} state */
-  logitsOf(asked, kind, state) {
-    const kinds = this.kinds(asked);
-    this.fill(asked, (one) => (one === kind ? state : this.session.zeros.get(one)));
-    return this.logits(kinds.indexOf(kind), asked.answers.names.length);
+  /** What one state says of every label. @param {Reading} reading @param {string} kind @param {Float32Array} state */
+  logitsOf(reading, kind, state) {
+    const kinds = this.kinds(reading);
+    this.fill(reading, (one) => (one === kind ? state : this.session.zeros.get(one)));
+    return this.logits(kinds.indexOf(kind), reading.answers.names.length);
   }
 }
 

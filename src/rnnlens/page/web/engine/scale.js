@@ -1,9 +1,10 @@
 // An axis of numbers in bins, as rnnlens/labels/sets.py has it.
 
+import { NUMBERS } from "../base/rules.js";
+
 /** @typedef {import("./text.js").Scale} Scale */
 
-const SURE = 0.8; // the probability that an interval holds
-const LEAST = 1e-12; // a probability whose logarithm is finite
+const { interval: SURE, least_bin: LEAST } = NUMBERS;
 
 /** A model's own number as logits of the bins: a normal distribution around it. @param {Scale} scale @param {number} number */
 export function binLogits(scale, number) {

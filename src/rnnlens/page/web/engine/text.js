@@ -1,8 +1,9 @@
 // The text side of a model: how a text becomes words and numbers, as `TextSide` and `Vocabulary` do it in Python.
 
-import { Refusal } from "../base/refusal.js";
+import { float, general, repr, split, splitNumbers, whole } from "../base/python.js";
+import { message, refusal, Refusal } from "../base/refusal.js";
+import { LISTS, PATTERNS, TEXTS } from "../base/rules.js";
 import { pennWords } from "./penn.js";
-import { float, general, repr, split, splitNumbers } from "../base/python.js";
 
 /** @typedef {{edges: number[], middles: number[], names: string[], error: number}} Scale */
 /** @typedef {{names: string[], several: boolean, scale: Scale | null}} Answers */
@@ -12,9 +13,8 @@ import { float, general, repr, split, splitNumbers } from "../base/python.js";
  *   features: number}} TextJson
  */
 
-const NUM = "NUM", UNK = "UNK";
-const UNKNOWN = [UNK, "<unk>", "<UNK>", "[UNK]", "unk"]; // what a model may call unknown words
-const NUMERAL = /^[+-]?[.,]?\p{Nd}[\p{Nd}.,:/-]*(?:st|nd|rd|th|%)?$/u;
+const { number_word: NUM, unknown_word: UNK } = TEXTS, { unknown_words: UNKNOWN } = LISTS; // what a model may call unknown words
+const NUMERAL = whole(PATTERNS.numeral);
 const REMEMBERED = 65_536; // pieces of text of which the words are remembered
 
 /** Whether a word is a number in digits. @param {string} word */
@@ -83,17 +83,15 @@ export class Text {
 
   /** @param {string} word */
   missing(word) {
-    if (!this.inputs.length) return "the words that the module reads have no names here; give inputs= these names";
-    return `the module has no word ${repr(word)} and none for unknown words (${UNKNOWN.join(", ")}); `
-      + "use words it knows, or say how a text is split (words=) and what is read (inputs=)";
+    return this.inputs.length ? message("no_word", { word: repr(word), unknown: UNKNOWN.join(", ") }) : message("no_word_names");
   }
 
   /** The numbers of one timestep as one. @param {string} word */
   step(word) {
     const { features } = this, values = word.split(",").map((part) => Math.fround(float(part) ?? NaN));
     if (values.length !== features || !values.every(Number.isFinite)) {
-      const wanted = features === 1 ? "numbers" : `${features} numbers a timestep, as 1,0.5`;
-      throw new Refusal(`${repr(word)} is not what the model reads; give ${wanted}, spaces between`);
+      const wanted = features === 1 ? message("one_number") : message("several_numbers", { count: features });
+      throw refusal("no_number", { word: repr(word), wanted });
     }
     const key = values.map((value) => (Object.is(value, -0) ? "-0" : String(value))).join();
     let number = this.steps.get(key);

@@ -1,5 +1,6 @@
 // How the model goes on by itself: its own likeliest words fed back to it, with the edits and without them.
 
+import { editsOf } from "../base/edits.js";
 import { visible } from "../base/format.js";
 import { bdi, html } from "../base/markup.js";
 
@@ -37,18 +38,23 @@ export class GoesOn {
   async ask() {
     const { grid } = this, wanted = this.isOpen && grid && !this.button.hidden;
     this.root.hidden = !wanted;
-    const question = wanted ? JSON.stringify([grid.run, grid.text, grid.edits]) : "";
+    const asked = wanted ? { ...editedReading(grid), words: WORDS } : null, question = JSON.stringify(asked);
     if (question === this.question) return;
     this.question = question;
     this.flight?.abort();
     this.root.replaceChildren();
-    if (!wanted) return;
+    if (!asked) return;
     this.flight = new AbortController();
-    const { run, text, edits } = grid;
-    const asked = this.read("api/continue", { run, text, edits, words: WORDS }, this.flight.signal);
-    const drawn = await asked.then(lines, (error) => [html("dt", {}, "how it goes on"), html("dd", {}, String(error?.message ?? error))]);
+    const drawn = await this.read("api/continue", asked, this.flight.signal).then(lines, (error) => [html("dt", {}, "how it goes on"), html("dd", {}, String(error?.message ?? error))]);
     if (question === this.question) this.root.replaceChildren(...drawn);
   }
+}
+
+/** The reading that is edited, of two the first that is. @param {Held} grid */
+function editedReading(grid) {
+  const edited = /** @type {const} */ (["first", "second"]).map((side) => editsOf(grid, side)), at = edited[0].length ? 0 : 1;
+  const { run, text } = grid.sides[at] ?? grid;
+  return { run, text, edits: edited[at] };
 }
 
 /**

@@ -16,7 +16,7 @@ import { Overlay } from "./overlay.js";
 import { Sides } from "./sides.js";
 import { WhatIf } from "./whatif.js";
 
-/** @typedef {import("../panel/divergence.js").Divergence} Divergence */
+/** @typedef {import("../base/divergence.js").Divergence} Divergence */
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../panel/pins.js").Kept} Kept */
 /** @typedef {import("../base/schema.d.ts").Pin} Pin */

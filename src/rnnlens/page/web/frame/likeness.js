@@ -1,5 +1,6 @@
 // States like this: the nearest of the same kind in the corpus that a run has an index of.
 
+import { editsOf } from "../base/edits.js";
 import { visible } from "../base/format.js";
 import { readingAt } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
@@ -82,6 +83,12 @@ export class Likeness {
     return { run, text, semantic: grid.semantic, column: place.column, row: row ?? 0, count: COUNT, by: this.by };
   }
 
+  /** Whether the text of the state is edited. */
+  isEdited() {
+    const { grid, place } = this;
+    return grid !== null && place !== null && editsOf(grid, grid.lines[place.row]?.side ?? "first").length > 0;
+  }
+
   forget() {
     clearTimeout(this.timer);
     this.flight?.abort();
@@ -93,7 +100,7 @@ export class Likeness {
     const asked = this.asked();
     if (!asked || !this.isOpen) return;
     this.forget();
-    if (this.grid?.edits.length) return this.say(EDITED);
+    if (this.isEdited()) return this.say(EDITED);
     const flight = this.flight = new AbortController();
     this.question = JSON.stringify(asked);
     try {

@@ -1,14 +1,15 @@
 // Two readings side by side: what they are, what of them is not compared, and the way back to either.
 
-import { besideOf } from "../base/lines.js";
+import { editsOf, withOtherSide } from "../base/edits.js";
 import { visible } from "../base/format.js";
+import { besideOf } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
+import { TEXTS } from "../base/rules.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").View} View */
 
-const ALONE = "to change a state, take only one of them"; // an edit is of one reading
-const MARKS = ["┌", "└"]; // as before their lines
+const SIDES = /** @type {const} */ (["first", "second"]), MARKS = [TEXTS.first_mark, TEXTS.second_mark]; // as before their lines
 
 export class Sides {
   /** @param {((change: Partial<View>) => void) | null} onView null: there is nobody who could read another text */
@@ -20,29 +21,28 @@ export class Sides {
 
   /** @param {Held} grid */
   show(grid) {
-    const shown = JSON.stringify([grid.sides, grid.notes]);
+    const shown = JSON.stringify([grid.sides, grid.notes, grid.edits]);
     if (shown === this.shown) return;
     this.shown = shown;
     this.root.hidden = !grid.sides.length;
     if (!grid.sides.length) return;
     const runs = besideOf(grid) !== null;
     const items = grid.sides.map((side, k) => html("li", {}, html("span", { class: "soft", "aria-hidden": "true" }, MARKS[k]),
-      html("span", { class: "side" }, bdi(visible(runs ? side.title : side.text))), ...this.alone(side, ["first", "second"][k])));
-    const told = [...grid.notes.map(visible), ...(this.onView ? [ALONE] : [])];
-    const notes = told.length ? [html("span", { class: "soft" }, told.join(" · "))] : [];
+      html("span", { class: "side" }, bdi(visible(runs ? side.title : side.text))), ...this.alone(grid, side, SIDES[k])));
+    const notes = grid.notes.length ? [html("span", { class: "soft" }, grid.notes.map(visible).join(" · "))] : [];
     this.root.replaceChildren(html("b", {}, runs ? "Two runs" : "Two texts"), html("ul", {}, ...items), ...this.swap(grid, runs), ...notes);
   }
 
-  /** @param {import("../base/schema.d.ts").Side} side @param {string} name */
-  alone({ run, text }, name) {
+  /** @param {Held} grid @param {import("../base/schema.d.ts").Side} side @param {"first" | "second"} name */
+  alone(grid, { run, text }, name) {
     return !this.onView ? [] : [html("button", { type: "button", class: "plain", "aria-label": `only the ${name}`,
-      click: () => this.onView?.({ run, text, beside: null, focus: null }) }, "only")];
+      click: () => this.onView?.({ run, text, beside: null, focus: null, edits: editsOf(grid, name) }) }, "only")];
   }
 
   /** @param {Held} grid @param {boolean} runs */
   swap(grid, runs) {
-    const [first, second] = grid.sides;
-    const change = runs ? { run: second.run, beside: first.run, focus: null } : { text: swapped(grid.text), focus: null };
+    const [first, second] = grid.sides, edits = grid.edits.map(withOtherSide);
+    const change = { focus: null, edits, ...(runs ? { run: second.run, beside: first.run } : { text: swapped(grid.text) }) };
     return !this.onView ? [] : [html("button", { type: "button", class: "plain", click: () => this.onView?.(change) }, "swap")];
   }
 }

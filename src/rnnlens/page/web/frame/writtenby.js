@@ -1,5 +1,6 @@
 // Who wrote this: asked for one state, shown in the panel and shaded beside the words.
 
+import { editsOf } from "../base/edits.js";
 import { parseFollow } from "../base/follow.js";
 import { columnName, lastLayer, visible, wordAfter } from "../base/format.js";
 import { readingAt, rowShowing } from "../base/lines.js";
@@ -67,7 +68,7 @@ export class WrittenBy {
       return found !== undefined && canAsk(found) && (readingAt(grid, row).row ?? -1) >= found.back;
     });
     const other = place?.column !== this.place?.column || place?.row !== this.place?.row
-      || grid.text !== this.grid?.text || grid.semantic !== this.grid?.semantic || grid.run !== this.grid?.run || grid.edits.length !== this.grid?.edits.length;
+      || grid.text !== this.grid?.text || grid.semantic !== this.grid?.semantic || grid.run !== this.grid?.run || grid.edits.join() !== this.grid?.edits.join();
     this.grid = grid;
     this.place = place;
     this.button.hidden = !place;
@@ -96,7 +97,7 @@ export class WrittenBy {
   async ask() {
     const { grid, place } = this;
     if (!grid || !place || !this.isOpen) return;
-    if (grid.edits.length) return this.draw(EDITED);
+    if (editsOf(grid, grid.lines[place.row]?.side ?? "first").length) return this.draw(EDITED);
     const contrast = parseFollow(this.labels.value) ?? { labels: [], against: [] };
     const { run, text, row } = readingAt(grid, place.row);
     const asked = { run, text, semantic: grid.semantic, column: place.column, row: row ?? 0, ...contrast };

@@ -75,7 +75,12 @@ export class Readings {
   /** The same without the edits; null where there are none. @param {number} row @returns {number[] | null} */
   uneditedOf(row) {
     const states = this.grid?.rows[row];
-    return (states && this.follow && this.grid?.edits.length && this.unedited.get(states)) || null;
+    return (states && this.follow && this.hasUnedited() && this.unedited.get(states)) || null;
+  }
+
+  /** Whether rows are compared with what they are without the edits; two readings are compared with each other. */
+  hasUnedited() {
+    return this.grid !== null && this.grid.edits.length > 0 && !this.grid.sides.length;
   }
 
   /** The turns of a row. @param {number} row @returns {TurnRow | null} */
@@ -103,7 +108,7 @@ export class Readings {
     const missing = (known) => [...seen, ...rows].find((row) => !known.has(grid.rows[row]));
     const open = [
       this.follow && { path: /** @type {const} */ ("api/follow"), known: this.numbers, edits: grid.edits },
-      this.follow && grid.edits.length && { path: /** @type {const} */ ("api/follow"), known: this.unedited, edits: [] },
+      this.follow && this.hasUnedited() && { path: /** @type {const} */ ("api/follow"), known: this.unedited, edits: [] },
       this.turns && { path: /** @type {const} */ ("api/turns"), known: this.turned, edits: grid.edits },
     ];
     for (const wish of open) {

@@ -9,7 +9,7 @@ import { remover, symbol } from "./detail.js";
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Pin} Pin */
 /** @typedef {import("../base/text.js").Measure} Measure */
-/** @typedef {import("./divergence.js").Divergence} Divergence */
+/** @typedef {import("../base/divergence.js").Divergence} Divergence */
 /** @typedef {import("./pins.js").Kept} Kept */
 /** @typedef {{pin: Pin, kept: Kept | null}} Compared */
 

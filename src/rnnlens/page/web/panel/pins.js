@@ -1,8 +1,10 @@
 // Pinned states: kept while the text and the run change, and asked how far apart they are.
 
+import { editsOf } from "../base/edits.js";
 import { apart, inWords, lastLayer, semanticName, visible, wordAfter } from "../base/format.js";
 import { columnsAt, readingAt, readings, rowShowing } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
+import { COUNTS } from "../base/rules.js";
 import { drawBars, LABEL, PITCH } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { remover, symbol } from "./detail.js";
@@ -12,7 +14,7 @@ import { remover, symbol } from "./detail.js";
 /** @typedef {import("../base/schema.d.ts").Pin} Pin */
 /** @typedef {import("../base/schema.d.ts").Place} Place */
 /** @typedef {import("../base/schema.d.ts").State} State */
-/** @typedef {import("./divergence.js").Divergence} Divergence */
+/** @typedef {import("../base/divergence.js").Divergence} Divergence */
 
 /**
  * What a pin shows, kept when its text or its run is no longer the one drawn.
@@ -108,9 +110,7 @@ export function knownBits(grid, pins, between) {
   }));
 }
 
-const PAIRS = 64; // that the server compares at once
 const BYTES = 120_000; // of texts that are spelled out, so that a request stays small
-const WORDS = 4_000; // of different texts together; there are at most as many as characters
 
 /** @param {string | null} text what it weighs in a request */
 function weight(text) {
@@ -135,8 +135,8 @@ export function grouped(pairs) {
       /** @type {[string, number]} */ ([JSON.stringify([semantic, text]), text?.length ?? 0]));
     const together = new Map([...texts, ...own]);
     const words = [...together.values()].reduce((sum, length) => sum + length, 0);
-    if (group && run === pair[0].run && group.length < PAIRS && bytes + spelled(group[0][0]) <= BYTES
-      && (together.size <= 2 || words <= WORDS)) {
+    if (group && run === pair[0].run && group.length < COUNTS.pairs && bytes + spelled(group[0][0]) <= BYTES
+      && (together.size <= 2 || words <= COUNTS.compared_words)) {
       bytes += spelled(group[0][0]);
       texts = together;
       group.push(pair);
@@ -149,6 +149,12 @@ export function grouped(pairs) {
   return groups;
 }
 
+/** The edits of what a pin's state is drawn in. @param {Pin} pin @param {Held} grid */
+function editsAt(pin, grid) {
+  const row = placeOf(pin, grid)?.row, edits = row === undefined ? [] : editsOf(grid, grid.lines[row]?.side ?? "first");
+  return edits.length ? { edits } : {};
+}
+
 /**
  * A group of pairs as the server is asked for it: what the first pin has is said once. A pin of what is drawn is of it
  * as it is drawn, with its edits.
@@ -159,7 +165,7 @@ export function comparison(pairs, grid = null) {
   /** @param {Pin} pin */
   const end = (pin) => ({ column: pin.column, row: pin.row, ...(pin.text === text ? {} : { text: pin.text }),
     ...(pin.semantic === semantic ? {} : { semantic: pin.semantic }),
-    ...(grid?.edits.length && lives(pin, grid) ? { edits: grid.edits } : {}) });
+    ...(grid ? editsAt(pin, grid) : {}) });
   return { run, text: text ?? "", semantic, pairs: pairs.map(([a, b]) => ({ a: end(a), b: end(b) })) };
 }
 

@@ -1,68 +1,34 @@
 // The edits of one text as changes that the model makes while it reads.
 
-import { Refusal } from "../../base/refusal.js";
+import { first, repr } from "../../base/python.js";
+import { message, refusal } from "../../base/refusal.js";
+import { COUNTS, NUMBERS } from "../../base/rules.js";
 import { numberOf } from "../labels.js";
 import { of, PREDICTION } from "../network.js";
-import { first, repr } from "../../base/python.js";
-import { Edit, parsed } from "../../base/edits.js";
 
 /** @typedef {import("../manifest.d.ts").Kind} Kind */
-/** @typedef {import("../source.js").GridSource} GridSource */
+/** @typedef {import("../subject.js").Subject} Subject */
+/** @typedef {import("../../base/edits.js").Edit} Edit */
 /** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {import("../../base/edits.js").Address} Address */
 /** @typedef {(state: Float32Array) => Float32Array} Change from a state to the one in its place */
 
-const LEAST = 1e-30; // of a length that something is divided by
-const LARGEST = 1e30; // of logits whose differences and sums are still numbers
-
-/** Edits of a text, checked against the model that reads it. */
+/** Edits of a text, as a model can make them. */
 export class TextEdits {
-  /** @param {GridSource} source @param {number[]} ids @param {string} semantic @param {Edit[]} edits */
-  constructor(source, ids, semantic, edits) {
-    this.source = source;
+  /** @param {Subject} subject @param {number[]} ids @param {string} semantic @param {Edit[]} edits */
+  constructor(subject, ids, semantic, edits) {
+    this.subject = subject;
     this.ids = ids;
     this.semantic = semantic;
     this.edits = edits;
     /** @type {Map<string, Kind>} */
-    this.kinds = new Map(source.kinds.filter((kind) => kind.letter).map((kind) => [kind.id, kind]));
-  }
-
-  /**
-   * Refuse kinds, words and labels that there are not.
-   * @param {GridSource} source @param {number[]} ids @param {string} semantic @param {readonly string[]} edits
-   */
-  static of(source, ids, semantic, edits) {
-    const checked = new TextEdits(source, ids, semantic, parsed(edits));
-    for (const edit of checked.edits) checked.check(edit);
-    return checked;
-  }
-
-  /**
-   * Those of some edits that can be made, and why the others cannot.
-   * @param {GridSource} source @param {number[]} ids @param {string} semantic @param {readonly string[]} edits
-   * @returns {[TextEdits, string[]]}
-   */
-  static possible(source, ids, semantic, edits) {
-    const kept = new TextEdits(source, ids, semantic, []);
-    /** @type {string[]} */ const dropped = [];
-    for (const text of edits) {
-      try {
-        const edit = Edit.parse(text);
-        kept.check(edit);
-        kept.edits.push(edit);
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        dropped.push(error.message);
-      }
-    }
-    return [kept, dropped];
+    this.kinds = new Map(subject.kinds.filter((kind) => kind.letter).map((kind) => [kind.id, kind]));
   }
 
   /** Refuse edits after which numbers are too large to compare or to draw. @param {Float32Array} logits */
   checkSize(logits) {
-    if (logits.every((logit) => Math.abs(logit) < LARGEST)) return; // nor are they where they are no numbers
-    const edits = first(this.edits.join(", "), 80);
-    throw new Refusal(`${edits} makes numbers that are too large to compute with; make the edit smaller`);
+    if (logits.every((logit) => Math.abs(logit) < NUMBERS.largest_logit)) return; // nor are they where they are no numbers
+    throw refusal("edit_too_large", { edits: first(this.edits.join(", "), COUNTS.quoted_edit) });
   }
 
   /** Tells them from others; a push depends on the semantic, too. */
@@ -71,25 +37,18 @@ export class TextEdits {
     return JSON.stringify([...this.edits.map(String), pushes ? this.semantic : null]);
   }
 
-  /** The first word whose states may differ; all may where words are read backwards. */
-  get first() {
-    return this.source.network.causal ? this.edits.reduce((first, { step }) => Math.min(first, step), Infinity) : 0;
-  }
-
   /** Refuse what is not there. @param {Edit} edit */
   check(edit) {
     const { kind } = edit;
     if (!this.kinds.has(kind)) {
-      const why = kind === PREDICTION ? " that anything goes on from" : " that could be edited";
-      throw new Refusal(`${repr(kind)} is no kind${why}; there is ${[...this.kinds.keys()].join(", ")}`);
+      throw refusal(kind === PREDICTION ? "edit_prediction" : "edit_kind", { kind: repr(kind), known: [...this.kinds.keys()].join(", ") });
     }
-    checkStep(edit, edit.step, this.ids.length, "the text");
+    checkStep(edit, edit.step, this.ids.length, message("edited_text"));
     const before = this.stepBefore(edit);
-    if (edit.freeze && (before < 0 || before >= this.ids.length)) {
-      throw new Refusal(`${edit} would keep what was before the first word that ${kind} reads; freeze a later word`);
-    }
+    if (edit.freeze && (before < 0 || before >= this.ids.length)) throw refusal("edit_freeze", { edit, kind });
     if (edit.swap) this.idsOf(edit, edit.swap);
     if (edit.label !== null) this.direction(edit, edit.label);
+    return true;
   }
 
   /** @param {Edit} edit */
@@ -134,30 +93,25 @@ export class TextEdits {
 
   /** The state at an address, without any edits. @param {Edit} edit @param {Address} address @param {Pause} pause */
   async found(edit, address, pause) {
-    const ids = this.idsOf(edit, address), { states } = await this.source.read(ids, address.step, address.step + 1, null, pause);
+    const ids = this.idsOf(edit, address), { states } = await this.subject.session.read(ids, address.step, address.step + 1, null, pause);
     return of(states, edit.kind)[0];
   }
 
   /** The words of the text that an address is in. @param {Edit} edit @param {Address} address */
   idsOf(edit, { step, text }) {
-    const ids = text === null ? this.ids : this.source.text.encode(this.source.text.words(text));
-    checkStep(edit, step, ids.length, text === null ? "the text" : repr(first(text, 80)));
+    const ids = text === null ? this.ids : this.subject.text.encode(this.subject.text.words(text));
+    checkStep(edit, step, ids.length, text === null ? message("edited_text") : repr(first(text, COUNTS.quoted_edit)));
     return ids;
   }
 
   /** What a push adds to a state: so many of the kind's deviations along its pattern. @param {Edit} edit @param {string} label */
   direction(edit, label) {
-    const { probes } = this.source, number = numberOf(label, this.source.answers(this.semantic).names);
-    if (!probes?.kinds.includes(edit.kind)) {
-      throw new Refusal(`${edit.kind} has no probe, which a push goes by; fit one`);
-    }
+    const { probes } = this.subject, number = numberOf(label, this.subject.answers(this.semantic).names);
+    if (!probes?.kinds.includes(edit.kind)) throw refusal("edit_no_probe", { kind: edit.kind });
     const spread = probes.spread(edit.kind);
-    if (!spread) {
-      throw new Refusal(`the probe of ${edit.kind} does not know how its states vary, which a push goes by; fit `
-        + "the probes anew");
-    }
+    if (!spread) throw refusal("edit_no_spread", { kind: edit.kind });
     const { weights } = probes.row(edit.kind, number, this.semantic), pattern = only(edit, patternOf(spread, weights));
-    const sign = edit.push !== null ? 1 : -1, length = Math.max(LEAST, lengthOf(pattern));
+    const sign = edit.push !== null ? 1 : -1, length = Math.max(NUMBERS.least_length, lengthOf(pattern));
     const size = (sign * edit.strength * lengthOf(spread.deviation)) / length;
     return pattern.map((x) => x * size);
   }
@@ -165,10 +119,7 @@ export class TextEdits {
 
 /** @param {Edit} edit @param {number} step @param {number} count @param {string} where */
 function checkStep(edit, step, count, where) {
-  if (step >= count) {
-    throw new Refusal(`${edit} is about word ${step + 1}, and ${where} has ${count} words; in Python their `
-      + "numbers begin with 0, elsewhere with 1");
-  }
+  if (step >= count) throw refusal("edit_row", { edit, row: step + 1, where, count });
 }
 
 /**
@@ -210,7 +161,7 @@ function among(edit, change) {
 /** @param {Edit} edit @param {number} width */
 function checkUnits(edit, width) {
   const largest = (edit.units ?? [0]).reduce((most, unit) => Math.max(most, unit), 0);
-  if (largest >= width) throw new Refusal(`${edit.kind} has ${width} units, from 0; there is no unit ${largest}`);
+  if (largest >= width) throw refusal("edit_unit", { kind: edit.kind, count: width, unit: largest });
 }
 
 /** A vector that is 0 but for the units that an edit names. @param {Edit} edit @param {Float64Array} vector */
@@ -228,10 +179,7 @@ function only(edit, vector) {
 function put(edit, values, units) {
   return (state) => {
     const count = units ? units.length : state.length, several = typeof values === "number" ? null : values;
-    if (several && several.length !== count) {
-      throw new Refusal(`${several.length} numbers cannot be put in the place of ${count} units of ${edit.kind}`
-        + "; give as many");
-    }
+    if (several && several.length !== count) throw refusal("edit_count", { given: several.length, count, kind: edit.kind });
     const changed = state.slice();
     for (let k = 0; k < count; k++) changed[units ? units[k] : k] = several ? several[k] : Number(values);
     return changed;

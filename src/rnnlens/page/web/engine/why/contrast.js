@@ -1,8 +1,8 @@
 // Two sets of labels that stand against each other in what a state says.
 
-import { Refusal } from "../../base/refusal.js";
-import { numberOf } from "../labels.js";
 import { repr } from "../../base/python.js";
+import { refusal } from "../../base/refusal.js";
+import { numberOf } from "../labels.js";
 
 /** Labels and those against them; of several the mean of their logits counts. */
 export class Contrast {
@@ -15,17 +15,13 @@ export class Contrast {
   constructor(labels, against, distribution, names) {
     const sides = [labels, against].map((side) => [...new Set(side)].map((label) => numberOf(label, names)));
     const both = sides[0].filter((number) => sides[1].includes(number));
-    if (both.length) {
-      throw new Refusal(`${repr(names[Math.min(...both)])} cannot stand against itself; name it on one side only`);
-    }
+    if (both.length) throw refusal("against_itself", { label: repr(names[Math.min(...both)]) });
     for (const side of sides) {
       if (side.length) continue;
       const first = mostProbable(distribution, new Set(sides.flat()));
       if (first !== null) side.push(first);
     }
-    if (!sides.every((side) => side.length)) {
-      throw new Refusal("there is one label alone, and nothing to set against it");
-    }
+    if (!sides.every((side) => side.length)) throw refusal("one_label");
     this.labels = sides[0].map((number) => names[number]);
     this.against = sides[1].map((number) => names[number]);
     /** The numbers of all labels of both sides. */

@@ -1,5 +1,6 @@
 // The memory of a recurrent layer, split over the words that wrote it.
 
+import { message } from "../../base/refusal.js";
 import { bends, heldSlopes, projectedBack } from "./held.js";
 
 /** @typedef {import("./held.js").Layer} Layer */
@@ -35,10 +36,7 @@ export class UnknownWay extends Error {}
  */
 export function stored(layers, states, direction) {
   const [layer, letter] = layerOf(layers, direction.kind), [memory] = Object.entries(layer.json.memories);
-  if (!memory) {
-    throw new UnknownWay(`${direction.kind} is of a part without an additive memory, in which nothing is stored `
-      + "word by word; `without` is the truth");
-  }
+  if (!memory) throw new UnknownWay(message("no_additive_memory", { kind: direction.kind }));
   const of = (/** @type {string} */ wanted) => inOrder(layer, states.get(layer.json.ids[wanted]) ?? []);
   const [name, { decay, write, kept }] = memory, gate = of(decay), written = of(write), parts = gate.map(() => 0);
   let through = direction.weight; // what a unit of the memory at this step counts for
@@ -92,10 +90,9 @@ function layerOf(layers, kind) {
     const { memories, output, ids } = layer.json, known = Object.entries(memories).flatMap(([memory, { kept }]) => [kept, memory]);
     if ([...known, output].includes(letter)) return [layer, letter];
     const named = known.length ? [...new Set([...known, output])].map((one) => ids[one]) : [];
-    throw new UnknownWay(`${kind} is no memory, and nothing is stored in it; \`without\` is the truth, and `
-      + `memories are ${named.join(", ") || "not to be had"}`);
+    throw new UnknownWay(message("no_memory", { kind, known: named.join(", ") || message("no_memories") }));
   }
-  throw new UnknownWay(`how ${kind} follows from the words is not known; \`without\` is the truth`);
+  throw new UnknownWay(message("no_recurrence", { kind }));
 }
 
 /** In a layer's own order of reading, or back. @template T @param {Layer} layer @param {T[]} values */

@@ -11,9 +11,8 @@ function part(p, m) {
 }
 
 /**
- * Jensen-Shannon divergence in bits.
- * @param {number[]} p
- * @param {number[]} q
+ * The Jensen-Shannon divergence of two distributions, from 0, the same, to 1 bit, nothing in common.
+ * @param {ArrayLike<number>} p @param {ArrayLike<number>} q
  */
 export function jensenShannon(p, q) {
   let sum = 0;
@@ -21,7 +20,7 @@ export function jensenShannon(p, q) {
     const m = (p[k] + q[k]) / 2;
     sum += part(p[k], m) + part(q[k], m);
   }
-  return Math.max(0, sum / 2);
+  return Math.min(1, Math.max(0, sum / 2));
 }
 
 /** @param {[string, number][]} list */

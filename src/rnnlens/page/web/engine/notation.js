@@ -1,17 +1,14 @@
 // Two texts in one: `the keys {is|are} here` is each of them with one alternative of the braces. A brace behind a
 // backslash is one of the text: `\{is|are\}` stands in a single text.
 
-import { Refusal } from "../../base/refusal.js";
-import { first, isSpace, last, repr, strip } from "../../base/python.js";
+import { first, isSpace, last, repr, strip } from "../base/python.js";
+import { message, refusal } from "../base/refusal.js";
+import { COUNTS, PATTERNS } from "../base/rules.js";
 
 /** @typedef {{has(word: string): boolean}} Words those that a model knows */
 
 // Patterns only once they are used: a browser that knows no lookbehind must still draw what is there without an engine.
-const BARE = "(?<!\\\\)"; // with no backslash before it
-const braces = () => new RegExp(`${BARE}\\{(?:\\\\[{}]|[^{}])*${BARE}\\}`, "g");
-const stray = () => new RegExp(`${BARE}[{}]`, "g");
-const HOW = "two alternatives are written {is|are}";
-const QUOTED = 30; // characters of a text that a refusal repeats
+const braces = () => new RegExp(PATTERNS.braces, "gu"), brace = () => new RegExp(PATTERNS.brace, "gu");
 
 /**
  * The two texts that a text with braces stands for; null: it is one text. A model that reads braces and bars as words
@@ -19,7 +16,7 @@ const QUOTED = 30; // characters of a text that a refusal repeats
  * @param {string} text @param {Words} known @returns {[string, string] | null}
  */
 export function twoTexts(text, known) {
-  if (text.search(stray()) < 0 || readsBraces(known)) return null;
+  if (text.search(brace()) < 0 || readsBraces(known)) return null;
   const sides = ["", ""];
   let end = 0;
   for (const match of text.matchAll(braces())) {
@@ -42,24 +39,21 @@ function readsBraces(known) {
 
 /** What a single text says: its braces without the backslashes before them. @param {string} text @param {Words} known */
 export function plain(text, known) {
-  return readsBraces(known) ? text : text.replace(/\\([{}])/g, "$1");
+  return readsBraces(known) ? text : text.replace(new RegExp(PATTERNS.escaped_brace, "gu"), "$1");
 }
 
-/** Whether braces are words of the model, which stand by themselves and have no bar between. @param {string} braces @param {Words} known */
-function isWords(braces, known) {
-  const characters = [...braces], apart = isSpace(characters[1]) && isSpace(characters[characters.length - 2]);
-  return apart && !braces.includes("|") && known.has("{") && known.has("}");
+/** Whether braces are words of the model, which stand by themselves and have no bar between. @param {string} inside @param {Words} known */
+function isWords(inside, known) {
+  const characters = [...inside], apart = isSpace(characters[1]) && isSpace(characters[characters.length - 2]);
+  return apart && !inside.includes("|") && known.has("{") && known.has("}");
 }
 
-/** What stands in braces on both sides of the bar. @param {string} braces */
-function alternatives(braces) {
-  const inside = braces.slice(1, -1).split("|").map(strip);
-  if (inside.length === 1) throw new Refusal(`${quoted(braces)} has no bar in it; ${HOW}`);
-  if (inside.length > 2) {
-    throw new Refusal(`${quoted(braces)} has ${inside.length} alternatives, and two are compared; leave `
-      + `${inside.length - 2} out`);
-  }
-  if (!inside.some(Boolean)) throw new Refusal(`${quoted(braces)} has two empty alternatives; ${HOW}`);
+/** What stands in braces on both sides of the bar. @param {string} text */
+function alternatives(text) {
+  const inside = text.slice(1, -1).split("|").map(strip), told = { braces: quoted(text), how: message("braces") };
+  if (inside.length === 1) throw refusal("no_bar", told);
+  if (inside.length > 2) throw refusal("many_alternatives", { ...told, count: inside.length, more: inside.length - 2 });
+  if (!inside.some(Boolean)) throw refusal("empty_alternatives", told);
   return inside;
 }
 
@@ -70,17 +64,17 @@ function joined(text, more) {
 
 /** @param {string} text @param {Words} known */
 function refuseStrays(text, known) {
-  for (const { 0: brace, index } of text.matchAll(stray())) {
+  for (const { 0: one, index } of text.matchAll(brace())) {
     const around = text.slice(Math.max(0, index - 1), index) + text.slice(index + 1, index + 2);
-    if (known.has(brace) && !strip(around)) continue;
-    const opens = brace === "{", part = opens ? text.slice(index) : text.slice(0, index + 1);
-    throw new Refusal(`the brace in ${quoted(part, opens)} ${opens ? "is not closed" : "was not opened"}; ${HOW}`);
+    if (known.has(one) && !strip(around)) continue;
+    const opens = one === "{", part = opens ? text.slice(index) : text.slice(0, index + 1);
+    throw refusal(opens ? "open_brace" : "closing_brace", { text: quoted(part, opens), how: message("braces") });
   }
 }
 
 /** @param {string} text @param {boolean} begin whether its begin is what matters, not its end */
 function quoted(text, begin = true) {
-  const short = begin ? first(text, QUOTED) : last(text, QUOTED);
+  const short = begin ? first(text, COUNTS.quoted_braces) : last(text, COUNTS.quoted_braces);
   if (short === text) return repr(text);
   return repr(begin ? `${short}…` : `…${short}`);
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jensenShannon, lowerBound } from "../../../src/rnnlens/page/web/panel/divergence.js";
+import { jensenShannon, lowerBound } from "../../../src/rnnlens/page/web/base/divergence.js";
 
 /** Numbers that are the same in every run of the test. */
 function random(seed) {

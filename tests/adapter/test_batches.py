@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from rnnlens.adapter.batches import check_batches, words_of
+from rnnlens.adapter.batches import check_batches, check_forms, words_of
 from rnnlens.base.errors import RnnlensError
 
 X = torch.zeros(2, 3)
@@ -131,3 +131,15 @@ def test_batches_may_come_from_anything_that_gives_them():
     pairs = [(WHOLE, WHOLE.int()), [WHOLE, WHOLE[0]]]
     found = check_batches(pair for pair in pairs)
     assert [(a is WHOLE, b.shape) for a, b in found] == [(True, (2, 3)), (True, (3,))]
+
+
+def test_the_modules_own_targets_are_in_both_or_in_neither():
+    own = check_batches([(X, {"output": NUMBERS, "own": SETS})])
+    other = check_batches([(X, {"own": SETS})])
+    for some in (own, other):
+        check_forms(some, some[0].forms, "valid=")
+    check_forms(check_batches([(X, NUMBERS)]), own[0].forms, "valid=")  # others may be missing
+    with pytest.raises(RnnlensError, match="output are missing in valid=, and numbers where"):
+        check_forms(other, own[0].forms, "valid=")
+    with pytest.raises(RnnlensError, match="output are numbers in valid=, and missing where"):
+        check_forms(own, other[0].forms, "valid=")

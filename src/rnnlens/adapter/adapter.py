@@ -28,7 +28,14 @@ from rnnlens.adapter.user_model import UserModel, users_code
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
-from rnnlens.model.traceable import Readout, RecurrentLayer, StateEdit, Trace, Traceable
+from rnnlens.model.traceable import (
+    Readout,
+    RecurrentLayer,
+    StateEdit,
+    Trace,
+    Traceable,
+    check_edits,
+)
 
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
@@ -172,7 +179,8 @@ class Adapter(Traceable):
         structure = self._structure or self._name_kinds(capture, traces)
         _check_order({*named, *(f"{name}()" for name in traces)}, structure)
         states = structure.states(traces, named)
-        _check_edits(edits, states)
+        for edit in edits:
+            check_edits([edit], structure.kinds, len(states[edit.kind]))
         _check_finite(states, structure, traces)
         self._note_difference([part for part in capture.parts.values() if part.returned])
         is_first, self._structure = self._structure is None, structure
@@ -324,16 +332,6 @@ def _check_order(now: set[str], first: Structure) -> None:
             f"{name} was {had} for the first batch and is {has} for this one; use one adapter "
             "for each way through the module"
         )
-
-
-def _check_edits(edits: Sequence[StateEdit], states: States) -> None:
-    """Refuse edits of timesteps that there are not."""
-    for edit in edits:
-        if not 0 <= edit.step < len(states[edit.kind]):
-            raise RnnlensError(
-                f"timestep {edit.step} of {edit.kind} cannot be edited: it has "
-                f"{len(states[edit.kind])}, from 0"
-            )
 
 
 def _check_finite(states: States, structure: Structure, traces: PartTraces) -> None:

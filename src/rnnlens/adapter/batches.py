@@ -14,6 +14,7 @@ NONE = -1  # the target of a state that is asked nothing
 MOSTLY = 0.9
 OUTPUT = "output"  # the semantic whose targets are the module's own
 _RESERVED = ("input",)  # what it reads needs no targets
+_MISSING = "missing"  # the form of targets that there are not
 #: What a module predicts for a state or sequence: one of its labels, a set of them, a number, or
 #: none of what it is asked for.
 LABEL, LABELS, NUMBER, NOTHING = SORTS = ("label", "labels", "number", "nothing")
@@ -70,19 +71,17 @@ class Batch(Pair):
     def forms(self) -> dict[str, str]:
         """What its targets are, in words, by semantic."""
         own = () if self.sort == NOTHING else (OUTPUT,)
-        return {name: _form(self.tables.get(name)) for name in (*own, *self.others)}
+        forms = {}
+        for name in (*own, *self.others):
+            table = self.tables.get(name)
+            is_numbers = table is not None and table.dim() == 1
+            forms[name] = form_of(is_numbers, 0 if table is None else table[0].numel())
+        return forms
 
 
-def _form(table: Tensor | None) -> str:
-    """What targets are that are places in a table, or labels where there is none."""
-    if table is None:
-        return LABELS
-    return "numbers" if table.dim() == 1 else sets_of(table.shape[1])
-
-
-def sets_of(count: int) -> str:
-    """What targets are that say of each of so many labels whether it holds."""
-    return f"sets of {count} labels"
+def form_of(numbers: bool, several: int) -> str:
+    """What targets are: numbers, labels, or sets of `several` labels that hold or not."""
+    return "numbers" if numbers else f"sets of {several} labels" if several else LABELS
 
 
 def largest(batches: Sequence[_Pair]) -> _Pair:
@@ -202,13 +201,18 @@ def check_batches(
 
 
 def check_forms(batches: Sequence[Batch], wanted: Mapping[str, str], what: str) -> None:
-    """Refuse targets of another form than `wanted`, which those of fitting have, by semantic."""
-    forms = batches[0].forms if batches else {}
-    for name, form in wanted.items():
-        if forms.get(name, form) != form:
+    """Refuse targets of another form than `wanted`, which those of fitting have, by semantic.
+
+    Targets that are not the module's own may be missing.
+    """
+    forms = batches[0].forms if batches else wanted
+    own = {OUTPUT: _MISSING} if OUTPUT in {**forms, **wanted} else {}
+    for name, form in {**own, **wanted}.items():
+        given = forms.get(name, _MISSING if name == OUTPUT else form)
+        if given != form:
             raise RnnlensError(
-                f"the targets of {name} are {forms[name]} in {what}, and {form} where probes are "
-                "fitted; give both the same"
+                f"the targets of {name} are {given} in {what}, and {form} where probes are fitted; "
+                "give both the same"
             )
 
 

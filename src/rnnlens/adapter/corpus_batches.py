@@ -18,7 +18,7 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.marks import is_special
 from rnnlens.labels.parts_of_speech import UNIVERSAL
 
-_FEW, _MANY = 32, 512  # sentences side by side, on a CPU and on a GPU
+_SIDE_BY_SIDE_CPU, _SIDE_BY_SIDE_GPU = 32, 512  # sentences in a batch
 
 TAG = "tag"  # the semantic of the words' parts of speech
 
@@ -40,9 +40,6 @@ def batches_of(
             )
             for name in SPLITS
         }
-        for name in SPLITS:
-            wanted = batches["train"][0].forms if batches["train"] else {}
-            check_forms(batches[name], wanted, f"the {name} part")
     else:
         batches = _of_words(user, vocabulary, corpus, longest, fed)
     for name, some in batches.items():
@@ -51,6 +48,7 @@ def batches_of(
                 f"the {name} part of {corpus.name} gives no batch; give more text, or sentences of "
                 "two words or more"
             )
+        check_forms(some, batches["train"][0].forms, f"the {name} part")
     return batches
 
 
@@ -140,7 +138,7 @@ def _side_by_side(user: UserModel, texts: Texts, first: bool) -> list[Batch]:
     device = user.device
     if device.type == "meta":
         raise RnnlensError("the module is on the meta device, without values; load its weights")
-    most = _FEW if device.type == "cpu" else _MANY
+    most = _SIDE_BY_SIDE_CPU if device.type == "cpu" else _SIDE_BY_SIDE_GPU
     batches: list[Batch] = []
     for chosen in equally_long(texts.split, most):
         batch = texts.batch(chosen)

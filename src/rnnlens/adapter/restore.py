@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 _FORKED = ("cuda", "xpu")  # devices that have random states
-_SMALL = 1000
+_MOST_ITEMS = 1000  # of a container that is copied: a vocabulary is slow to copy
 
 
 @contextmanager
@@ -131,8 +131,8 @@ class _Attributes:
 
 
 def _is_small_container(value: object) -> bool:
-    """Whether it holds hooks, weights or states, and is no vocabulary, which is slow to copy."""
-    return isinstance(value, dict | list | set) and len(value) <= _SMALL
+    """Whether it may hold hooks, weights or states."""
+    return isinstance(value, dict | list | set) and len(value) <= _MOST_ITEMS
 
 
 def _same(a: Any, b: Any) -> bool:

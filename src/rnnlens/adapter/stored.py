@@ -22,8 +22,8 @@ from rnnlens.adapter.batches import (
     Batch,
     check_batches,
     check_forms,
+    form_of,
     most_telling,
-    sets_of,
 )
 from rnnlens.adapter.structure import anatomy_of
 from rnnlens.adapter.user_model import UserModel, user_model, user_model_at
@@ -234,13 +234,9 @@ class StoredModule(Traceable):
         counts = {name: len(one) for name, one in others.items() if one.several}
         counts[OUTPUT] = self.record.labels
         batches = check_batches(user_batches, "batches", self.user.ignore_index, counts)
-        if batches[0].sort != self.record.sort:
-            raise RnnlensError(
-                f"the targets of these batches are for a module that predicts {batches[0].sort}, "
-                f"and the probes were fitted to one that predicts {self.record.sort}; give targets "
-                "as for fit"
-            )
-        check_forms(batches, {name: _form(one) for name, one in others.items()}, "these batches")
+        forms = {name: _form(one, len(one)) for name, one in others.items()}
+        own = {OUTPUT: _form(self.record, self.record.labels)} if self.predicts else {}
+        check_forms(batches, {**own, **forms}, "these batches")
         with self._lock:
             self.adapter.align(*most_telling(batches))
         return batches
@@ -367,9 +363,9 @@ def _check_reading(
             )
 
 
-def _form(answers: LabelSet) -> str:
-    """What targets are that have these answers."""
-    return "numbers" if answers.scale else sets_of(len(answers)) if answers.several else LABELS
+def _form(labels: LabelSet | ModuleRecord, count: int) -> str:
+    """What targets are that are asked for so many labels."""
+    return form_of(labels.scale is not None, count if labels.several else 0)
 
 
 def _close(a: Tensor, b: Tensor) -> bool:

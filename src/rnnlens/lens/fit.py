@@ -136,15 +136,12 @@ def _split(
     train = check_batches(batches, "batches", user.ignore_index, counts)
     if valid is not None:
         held = check_batches(valid, "valid=", user.ignore_index, counts)
-        if train and held and train[0].sort != held[0].sort:
-            raise RnnlensError(
-                f"the targets of batches are for a module that predicts {train[0].sort}, those of "
-                f"valid= for one that predicts {held[0].sort}; give both the same sort"
-            )
-        for name in train[0].others if train and held else ():
-            if name not in held[0].others:
-                raise RnnlensError(f"valid= has no targets {name!r}, which batches have; add them")
-        check_forms(held, train[0].forms if train else {}, "valid=")
+        if train and held:
+            check_forms(held, train[0].forms, "valid=")
+            if missing := [name for name in train[0].others if name not in held[0].others]:
+                raise RnnlensError(
+                    f"valid= has no targets {missing[0]!r}, which batches have; add them"
+                )
     elif len(train) == 1:
         train, held = _split_sequences(user, train[0])
     else:

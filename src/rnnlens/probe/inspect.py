@@ -1,4 +1,6 @@
-"""How a user's module is read, found from its batches before probes are fitted to it."""
+"""How a user's module is read, and what its states are asked about: found from its batches, before
+probes are fitted to it.
+"""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -7,10 +9,12 @@ from dataclasses import replace
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.batches import (
+    LABELS,
     NOTHING,
     NUMBER,
     OUTPUT,
@@ -20,19 +24,19 @@ from rnnlens.adapter.batches import (
     words_of,
 )
 from rnnlens.adapter.stored import ModuleRecord, StoredModule, StoredOptions
-from rnnlens.adapter.user_model import UserModel
+from rnnlens.adapter.user_model import UserModel, names_of
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.labels.sets import Scale
+from rnnlens.labels.sets import LabelSet, Scale
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Trace
 from rnnlens.probe import data
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.module_answers import other_answers, own_answers
 
-_TRIED = 4  # batches that are compared with the unigram baseline
-_EXACT = 1e-4  # of the axis: how well a number is told at best
-_SURE = 2.0  # standard errors by which the module must be worse for a warning
+_COMPARED_BATCHES = 4  # with the unigram baseline
+_LEAST_ERROR = 1e-4  # of the axis: how well a number is told at best
+_SURE_ERRORS = 2.0  # standard errors by which the module must be worse for a warning
+_MOST_LABELS = 100  # that are kept as floats: more whole numbers are hardly labels
 
 
 def inspect_module(
@@ -50,13 +54,13 @@ def inspect_module(
     """
     batches = {name: [Batch.of(pair) for pair in some] for name, some in pairs.items()}
     sort = batches["train"][0].sort
-    answers = other_answers(batches["train"], names or {})
+    answers = _other_labels(batches["train"], names or {})
     adapter = Adapter(user, sort=sort)
     telling, *others = most_telling(batches["train"])
     axes = adapter.align(telling, *others)
     follows = axes.follows or follows
     trace = adapter.trace(telling.inputs)
-    own = own_answers(user, batches, trace, next(iter(answers.values()), None))
+    own = _own_labels(user, batches, trace, next(iter(answers.values()), None))
     inputs = own.names if follows and not axes.features else ()
     if user.inputs is not None:
         inputs = tuple(user.inputs)
@@ -117,7 +121,7 @@ def _with_error(scale: Scale | None, adapter: Adapter, valid: Sequence[Batch]) -
         squares += float((y[there] - right).square().sum())
         count += int(there.sum())
     spread = scale.edges[-1] - scale.edges[0]
-    return replace(scale, error=max((squares / max(1, count)) ** 0.5, _EXACT * spread))
+    return replace(scale, error=max((squares / max(1, count)) ** 0.5, _LEAST_ERROR * spread))
 
 
 def _of_texts(trace: Trace) -> bool:
@@ -155,7 +159,7 @@ def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
     try:
         prior = answers.prior(stream.frequencies())
         count = len(stream.data.counts)
-        chunk = stream.chunk(np.arange(0, count, -(-count // _TRIED)))
+        chunk = stream.chunk(np.arange(0, count, -(-count // _COMPARED_BATCHES)))
     except RnnlensError:  # fitting meets the same error and reports it
         return
     logits = dataset.model.predict(chunk.states[PREDICTION]).double().cpu()
@@ -164,7 +168,7 @@ def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
         for rows in (logits, prior.expand_as(logits))
     )
     gap = model - unigram
-    if len(gap) > 1 and float(gap.mean()) > _SURE * float(gap.std()) / len(gap) ** 0.5:
+    if len(gap) > 1 and float(gap.mean()) > _SURE_ERRORS * float(gap.std()) / len(gap) ** 0.5:
         warnings.warn(
             f"the module predicts its targets worse (perplexity {float(model.mean().exp()):.3g}) "
             f"than their frequencies do ({float(unigram.mean().exp()):.3g}); look whether it is "
@@ -182,3 +186,120 @@ def _check_embedding(adapter: Adapter, inputs: Sequence[str]) -> None:
             f"inputs= names {len(inputs)} words and the module's embedding has "
             f"{embedding.num_embeddings}; name what it has"
         )
+
+
+def _own_labels(
+    user: UserModel, batches: Mapping[str, Sequence[Batch]], trace: Trace, other: LabelSet | None
+) -> LabelSet:
+    """The labels of the module itself; where it predicts none of them, those of `other` targets."""
+    first = batches["train"][0]
+    if first.sort == NOTHING:
+        return other or LabelSet(("",))
+    count = trace.prediction.shape[-1]
+    table = first.tables.get(OUTPUT)
+    if first.sort == NUMBER and table is not None:
+        return _numbers(user, table, [b.targets for b in batches["train"]], count)
+    if count == 1:
+        raise RnnlensError(
+            "the module predicts one number, and targets are whole numbers; give numbers as "
+            "targets.float(), and of yes and no name both and give "
+            "logits=lambda z: torch.cat([0 * z, z], -1)"
+        )
+    names = _names(user.labels, count)
+    if len(names) != count:
+        raise RnnlensError(
+            f"the module predicts {count} labels and {len(names)} are named; name every one, or "
+            "give logits= a function that picks the logits"
+        )
+    if table is not None and table.shape[1] != count:
+        raise RnnlensError(
+            f"the module predicts {count} labels and targets have an axis of {table.shape[1]}; "
+            "give a 0 or 1 for each of them"
+        )
+    return LabelSet(names, several=first.sort == LABELS)
+
+
+def _numbers(user: UserModel, table: Tensor, codes: Sequence[Tensor], count: int) -> LabelSet:
+    """The bins of a module's numbers."""
+    whole = bool((table == table.round()).all())
+    if count > 1 and whole and len(table) <= max(_MOST_LABELS, count):
+        raise RnnlensError(
+            f"targets are whole numbers, {table[0]:g} to {table[-1]:g}, kept as floats, and the "
+            f"module predicts {count} labels; give them as labels: targets.long()"
+        )
+    if user.labels is not None or count > 1:
+        named = f"labels= names {len(user.labels)}" if user.labels is not None else ""
+        raise RnnlensError(
+            "targets are numbers, of which the module must predict one, and "
+            f"{named or f'it predicts {count}'}; leave labels= out, give logits= a function that "
+            "picks the number, or give labels as targets"
+        )
+    if table.tolist() == [0, 1]:
+        raise RnnlensError(
+            "every target is 0 or 1, which are labels and no numbers; give targets.long() and "
+            "logits=lambda z: torch.cat([0 * z, z], -1), with the names of no and yes"
+        )
+    scale = _scale_of(table, codes)
+    return LabelSet(scale.names, scale=scale)
+
+
+def _scale_of(table: Tensor, codes: Sequence[Tensor]) -> Scale:
+    """The bins of all targets, which are places in a table of numbers."""
+    there = [table[one[one >= 0].flatten().long().cpu()] for one in codes]
+    values = [part for part in there if len(part)]
+    if not values:
+        raise RnnlensError("every target is ignored, so that there is nothing to learn from")
+    return Scale.of(torch.cat(values))
+
+
+def _other_labels(
+    batches: Sequence[Batch], names: Mapping[str, Sequence[str] | None]
+) -> dict[str, LabelSet]:
+    """What is asked beside the module's own labels, by semantic."""
+    first = batches[0]
+    if missing := [name for name in names if name not in first.others]:
+        there = ", ".join(first.others) or "output alone"
+        raise RnnlensError(
+            f"targets= names {missing[0]!r}, and the batches have targets for {there}; give pairs "
+            f"(inputs, {{'output': ..., '{missing[0]}': ...}})"
+        )
+    return {name: _other(name, batches, names.get(name)) for name in first.others}
+
+
+def _other(name: str, batches: Sequence[Batch], names: Sequence[str] | None) -> LabelSet:
+    table, codes = batches[0].tables.get(name), [batch.others[name] for batch in batches]
+    if table is not None and table.dim() == 1:
+        _check_numbers(name, table, names)
+        scale = _scale_of(table, codes)
+        return LabelSet(scale.names, scale=scale)
+    largest = max(int(one.max()) for one in codes)
+    count = largest + 1 if table is None else table.shape[1]
+    chosen = _names(None if names is None else names_of(names, f"targets={{{name!r}: ...}}"), count)
+    if len(chosen) < count or (table is not None and len(chosen) > count):
+        raise RnnlensError(
+            f"the targets of {name} have {count} labels and {len(chosen)} are named; name every one"
+        )
+    if count < 2 and table is None:
+        raise RnnlensError(
+            f"the targets of {name} have a single label, so that there is nothing to tell apart; "
+            "give more"
+        )
+    return LabelSet(chosen, several=table is not None)
+
+
+def _check_numbers(name: str, table: Tensor, names: Sequence[str] | None) -> None:
+    """Refuse floats that are labels, or that should be: numbers have no names."""
+    if names is not None:
+        raise RnnlensError(
+            f"targets= names {len(names)} labels of {name}, whose targets are numbers and no sets "
+            f"with a last axis of {len(names)}; leave the names out, or give one 0 or 1 for each"
+        )
+    if table.tolist() == [0, 1]:
+        raise RnnlensError(
+            f"every target of {name} is 0 or 1, which are labels and no numbers; give one label as "
+            f"a whole number, or name all that may hold: targets={{{name!r}: [...]}}"
+        )
+
+
+def _names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    return tuple(map(str, range(count) if given is None else given))

@@ -18,8 +18,8 @@ from rnnlens.adapter.axes.layout import Arranged, Layout, is_whole, tensors, wit
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.traceable import Trace
 
-_TRIED = 6  # words that are changed
-_COMPARED = 64  # labels whose logits are compared, of many
+_CHANGED_WORDS = 6  # that tell enough
+_COMPARED_LABELS = 64  # of many
 LOGITS = "logits"
 MODULE = ""  # stands for all tensors of a module without recurrent parts
 
@@ -165,11 +165,13 @@ def _changes(reader: Reader, batch: Any, words: Tensor, there: Tensor) -> Iterat
         after = reader.trace(_changed(batch, words, place))
         where = {kind: _differs(v, after.states[kind]) for kind, v in before.states.items()}
         if before.logits is not None and after.logits is not None:
-            where[LOGITS] = _differs(before.logits[..., :_COMPARED], after.logits[..., :_COMPARED])
+            where[LOGITS] = _differs(
+                before.logits[..., :_COMPARED_LABELS], after.logits[..., :_COMPARED_LABELS]
+            )
         if any(len(states) for states in where.values()):
             count += 1
             yield _Change(place, where, before)
-        if count == _TRIED:
+        if count == _CHANGED_WORDS:
             break
 
 
@@ -304,9 +306,9 @@ def _places(there: Tensor) -> Iterator[Place]:
     for where in (there, ~there):
         places = [(i, j) for i, j in where.nonzero().tolist() if i != j]
         places.sort(key=lambda place: -min(place))
-        step = max(1, len(places) // 2 // _TRIED)
-        yield from places[: _TRIED * step : step]
-        yield from places[: -_TRIED - 1 : -1]
+        step = max(1, len(places) // 2 // _CHANGED_WORDS)
+        yield from places[: _CHANGED_WORDS * step : step]
+        yield from places[: -_CHANGED_WORDS - 1 : -1]
 
 
 def _changed(batch: Any, words: Tensor, place: Place) -> Any:

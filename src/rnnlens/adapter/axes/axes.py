@@ -24,7 +24,8 @@ from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.model.traceable import Trace
 
 MOST_FEATURES = 64  # numbers of a timestep that somebody may type
-_SURE, _ENOUGH = 4.0, 32  # standard errors, and targets: fewer are right by chance
+_SURE_ERRORS = 4.0  # standard errors, by which one order is better than another
+_LEAST_TARGETS = 32  # of which an order can be told: fewer are right by chance
 
 
 @dataclass(frozen=True)
@@ -154,15 +155,15 @@ def _beside(trace: Trace, alignments: Sequence[Alignment], words: Tensor | None)
     if words is not None and words.dim() == 2:
         beside += [words.shape, words.T.shape]
     wanted = next((size for size in beside if size in sizes.values()), sizes[ids[-1]])
-    kept = tuple(kind for kind in ids if sizes[kind] == wanted)
-    if left := [kind for kind in trace.states if kind not in kept]:
+    beside_targets = tuple(kind for kind in ids if sizes[kind] == wanted)
+    if left := [kind for kind in trace.states if kind not in beside_targets]:
         shown = ", ".join(left[:8]) + (", ..." if len(left) > 8 else "")
         warnings.warn(
             f"left out, as their states are not beside the module's targets: {shown}",
             RnnlensWarning,
             stacklevel=2,
         )
-    return kept
+    return beside_targets
 
 
 def _orders_of_targets(axes: Axes, reader: Reader, batches: Sequence[Batch]) -> Iterator[bool]:
@@ -178,7 +179,11 @@ def _orders_of_targets(axes: Axes, reader: Reader, batches: Sequence[Batch]) -> 
         fit = Layout(steps, sequences, False, lengths=trace.lengths).arrange(targets[..., None])
         if fit is not None and fit.batch_first is not None:
             yield fit.batch_first
-        elif fit is not None and fit.other is not None and int((targets >= 0).sum()) >= _ENOUGH:
+        elif (
+            fit is not None
+            and fit.other is not None
+            and int((targets >= 0).sum()) >= _LEAST_TARGETS
+        ):
             unclear.append((trace, words_of(inputs, targets), targets))
     either = [replace(axes, targets_first=first, words_first=None) for first in (True, False)]
     for trace, words, targets in unclear:
@@ -209,7 +214,7 @@ def _likelier(a: Tensor, b: Tensor, logits: Tensor | None) -> bool | None:
     if max(float(p.mean()) for p in pair) < unigram:
         return None  # it predicts neither
     error = float(gap.std()) / max(1, len(gap)) ** 0.5
-    return bool(gap.mean() > 0) if abs(float(gap.mean())) > _SURE * error else None
+    return bool(gap.mean() > 0) if abs(float(gap.mean())) > _SURE_ERRORS * error else None
 
 
 def _follow(

@@ -90,7 +90,7 @@ class Layout:
         return torch.equal(self.lengths, other.lengths)
 
     def reordered(self, order: Tensor) -> "Layout":
-        """The same with its sequences in another order, in which nothing is packed."""
+        """The layout of these sequences in another order, in which nothing is packed."""
         lengths = None if self.lengths is None else self.lengths[order]
         return replace(self, lengths=lengths, packed=None)
 

@@ -15,7 +15,7 @@ from tests.runfiles import edit
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import sha256
 from rnnlens.base.tensors import read_sealed, write_tensors
-from rnnlens.model.train.checkpoint import _Header
+from rnnlens.model.train.training import CheckpointHeader
 from rnnlens.run.folder import Run
 from rnnlens.work.observer import Resumable
 
@@ -44,7 +44,7 @@ def interrupt(process: subprocess.Popen[str], run: Run, number: int) -> tuple[st
 
 def as_of_before_there_were_tasks(run: Run) -> None:
     """Make a checkpoint what a version left that had fewer options, and told all of them."""
-    tensors, header = read_sealed(run.checkpoint, _Header, "")
+    tensors, header = read_sealed(run.checkpoint, CheckpointHeader, "")
     record = run.record()
     parts = {"corpus": record.corpus, "network": record.network, "training": record.training}
     new = {"source", "hash", "task", "text_column", "label_column", "bidirectional", "unknown"}

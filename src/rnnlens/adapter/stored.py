@@ -32,11 +32,17 @@ from rnnlens.base.files import Count, Name, Sha, Strict
 from rnnlens.base.tensors import digest
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import MOST_LABELS, LabelSet, Scale
-from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.cells.classic import completed
 from rnnlens.model.kinds import MOST_KINDS, Kind
-from rnnlens.model.text import Example, Splitting, TextSide, text_states
+from rnnlens.model.text import (
+    Example,
+    Splitting,
+    TextSide,
+    decode_numbers,
+    split_numbers,
+    text_states,
+)
 from rnnlens.model.traceable import Anatomy, Readout, RecurrentLayer, StateEdit, Trace, Traceable
 
 _Factory = Annotated[str, Predicate(re.compile(r"([\w.]+:[\w.]+)?").fullmatch)]
@@ -282,7 +288,7 @@ class StoredModule(Traceable):
         def split(text: str) -> Any:
             with self._lock:
                 if rule == "numbers":
-                    return numbers.split(text, record.features)
+                    return split_numbers(text, record.features)
                 return self.user.words(text)
 
         return TextSide(
@@ -302,7 +308,7 @@ class StoredModule(Traceable):
         features = self.record.features
         read: list[Any] = list(ids)
         if features:
-            rows = [numbers.decode(number, features) for number in ids]
+            rows = [decode_numbers(number, features) for number in ids]
             read = [row[0] for row in rows] if features == 1 else rows
         if self.user.prepare:
             batch = self.user.prepare(read)

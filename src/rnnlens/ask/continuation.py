@@ -9,8 +9,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.threads import one_thread
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.model.numbers import written
-from rnnlens.model.text import text_states
+from rnnlens.model.text import text_states, written_numbers
 from rnnlens.reading.rows import Request
 from rnnlens.reading.session import Changes, Session
 from rnnlens.reading.source import GridSource
@@ -84,7 +83,7 @@ def likeliest(session: Session, ids: Sequence[int], edits: Changes | None, count
         changes = edits.state_edits() if edits else []
         y = text_states(session.model, session.text, read, changes)[PREDICTION]
         if session.text.features:  # a number, which is read as it is
-            found += session.text.encode([written(y[-1].tolist())])
+            found += session.text.encode([written_numbers(y[-1].tolist())])
         else:
             found.append(_likeliest(session, y[-1:], edits))
     return [session.text.name(number) for number in found]

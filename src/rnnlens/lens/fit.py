@@ -25,7 +25,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.threads import threads_for
 from rnnlens.labels.colours import checked
 from rnnlens.lens.lens import Lens
-from rnnlens.model.numbers import written
+from rnnlens.model.text import written_numbers
 from rnnlens.probe.fit_loop import fit_probes
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.inspect import counted, inspect_module
@@ -205,7 +205,7 @@ def _names(model: StoredModule, inputs: Sequence[str], read: Tensor) -> list[str
     """What somebody would type for what was read; nothing where that cannot be typed."""
     if model.record.features:
         steps = read if read.dim() == 2 else read[:, None]
-        return [written(values) for values in steps[:LONG_SERIES].tolist()]
+        return [written_numbers(values) for values in steps[:LONG_SERIES].tolist()]
     numbers = read.tolist()
     while numbers and numbers[-1] == model.padding:
         numbers.pop()

@@ -1,5 +1,12 @@
-"""The text side of a model: how a text becomes words, numbers and a batch for it to read."""
+"""The text side of a model: how a text becomes words, numbers and a batch for it to read.
 
+A model may read numbers in place of words: those of a timestep are held as one whole number, so
+that texts of them are kept and compared as others are.
+"""
+
+import math
+import re
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -12,13 +19,42 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.plain_text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import LabelSet
-from rnnlens.model import numbers
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import StateEdit, Traceable
 
-Splitting = Literal["penn", "blanks", "numbers"]  # as `words_of`, `str.split`, `numbers.split` do
+Splitting = Literal["penn", "blanks", "numbers"]  # as `words_of`, `str.split`, `split_numbers` do
+_BETWEEN = re.compile(r"[\s,;]+")  # numbers
 _REMEMBERED = 65_536  # words of which is remembered whether they are known
+
+
+def split_numbers(text: str, features: int) -> list[str]:
+    """The words of a text: one a timestep, the features of each with commas between."""
+    pieces = text.split() if features > 1 else _BETWEEN.split(text)
+    return [piece for piece in pieces if piece]
+
+
+def encode_numbers(word: str, features: int) -> int:
+    """The numbers of one timestep as one: their bits side by side."""
+    try:
+        values = [float(part) for part in word.split(",")]
+        bits = struct.pack(f"<{len(values)}f", *values)
+    except (ValueError, OverflowError):
+        values, bits = [], b""
+    if len(values) != features or not all(map(math.isfinite, values)):
+        wanted = "numbers" if features == 1 else f"{features} numbers a timestep, as 1,0.5"
+        raise RnnlensError(f"{word!r} is not what the model reads; give {wanted}, spaces between")
+    return int.from_bytes(bits, "little")
+
+
+def decode_numbers(number: int, features: int) -> tuple[float, ...]:
+    """The numbers of one timestep, from `encode_numbers`."""
+    return struct.unpack(f"<{features}f", number.to_bytes(4 * features, "little"))
+
+
+def written_numbers(values: Sequence[float]) -> str:
+    """Numbers of one timestep as a word, with a few digits, as people would type them."""
+    return ",".join(f"{value:.4g}" for value in values)
 
 
 @dataclass(frozen=True)
@@ -74,18 +110,18 @@ class TextSide:
     def encode(self, words: Iterable[str]) -> list[int]:
         """The numbers of words that somebody typed."""
         if self.features:
-            return [numbers.encode(word, self.features) for word in words]
+            return [encode_numbers(word, self.features) for word in words]
         return self.vocabulary.encode(words)
 
     def name(self, number: int) -> str:
         """What the model takes a word for."""
         if self.features:
-            return numbers.written(self.values(number))
+            return written_numbers(self.values(number))
         return self.vocabulary.inputs[number]
 
     def values(self, number: int) -> tuple[float, ...]:
         """The numbers that are read at a step; none where words are."""
-        return numbers.decode(number, self.features) if self.features else ()
+        return decode_numbers(number, self.features) if self.features else ()
 
     @cached_property
     def labels(self) -> LabelSet:

@@ -26,8 +26,7 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import MOST_LABELS
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.network import Network, NetworkConfig
-from rnnlens.model.numbers import encode
-from rnnlens.model.text import Example
+from rnnlens.model.text import Example, encode_numbers
 from rnnlens.version import __version__
 
 FORMAT = 1
@@ -152,7 +151,7 @@ def read_examples(
 
 def _numbered(words: Sequence[str], features: int) -> tuple[int, ...]:
     """The numbers of steps that read so many numbers each, which files do not keep."""
-    return tuple(encode(word, features) for word in words) if features else ()
+    return tuple(encode_numbers(word, features) for word in words) if features else ()
 
 
 def _check_examples(

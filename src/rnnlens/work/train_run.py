@@ -28,10 +28,14 @@ from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import TextSide
-from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.dropout import Unknown
-from rnnlens.model.train.training import Trainer, TrainingConfig
+from rnnlens.model.train.training import (
+    Trainer,
+    TrainingConfig,
+    load_checkpoint,
+    save_checkpoint,
+)
 from rnnlens.probe.evaluation import Evaluation, evaluate_model
 from rnnlens.reading.examples import TEXTS, chosen_examples
 from rnnlens.run.corpus_data import sentence_dataset

@@ -8,10 +8,14 @@ import torch
 
 from rnnlens.corpus.batches import Split
 from rnnlens.model.network import Network, NetworkConfig
-from rnnlens.model.train.checkpoint import load_checkpoint, save_checkpoint
 from rnnlens.model.train.distributed import Processes
 from rnnlens.model.train.dropout import Dropout, DropoutConfig, Unknown
-from rnnlens.model.train.training import Trainer, TrainingConfig
+from rnnlens.model.train.training import (
+    Trainer,
+    TrainingConfig,
+    load_checkpoint,
+    save_checkpoint,
+)
 
 WORDS, CPU = 10, torch.device("cpu")
 

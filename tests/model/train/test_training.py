@@ -3,18 +3,27 @@
 import itertools
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.tensors import read_sealed, write_tensors
 from rnnlens.corpus.batches import Split
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train import training
 from rnnlens.model.train.perplexity import model_perplexity
-from rnnlens.model.train.training import Trainer, TrainingConfig
+from rnnlens.model.train.training import (
+    CheckpointHeader,
+    Trainer,
+    TrainingConfig,
+    load_checkpoint,
+    save_checkpoint,
+)
 
 CPU = torch.device("cpu")
 NOTHING_DROPPED: dict[str, Any] = dict.fromkeys(
@@ -53,9 +62,9 @@ def equal(a: Weights, b: Weights) -> bool:
 def trainer(random_split: Callable[..., Split]) -> Callable[..., Trainer]:
     """A trainer on 40 random sentences, 5 steps an epoch."""
 
-    def make(**changes: Any) -> Trainer:
+    def make(cell: str = "lstm", width: int = 6, **changes: Any) -> Trainer:
         config = TrainingConfig(**{"epochs": 3, "batch": 8, **changes})
-        network = Network(NetworkConfig("lstm", width=6), 12).initialise(config.seed)
+        network = Network(NetworkConfig(cell, width), 12).initialise(config.seed)
         return Trainer(network, random_split(), random_split(10, seed=1), config, CPU)
 
     return make
@@ -243,3 +252,131 @@ def test_a_poisoned_weight_is_noticed_at_the_next_look(trainer):
 def test_values_that_cannot_work_are_refused_by_their_flag(trainer, name, value):
     with pytest.raises(RnnlensError, match=f"^--{name.replace('_', '-')} "):
         trainer(**{name: value})
+
+
+@pytest.fixture
+def saved(trainer: Callable[..., Trainer], tmp_path: Path) -> Path:
+    """The checkpoint of a training stopped in its second epoch."""
+    path, steps = tmp_path / "checkpoint.safetensors", iter(range(7))
+    made = trainer()
+    made.run(lambda: next(steps) == 6, nothing)
+    save_checkpoint(made, path, "this")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
+@pytest.mark.parametrize("stop_after", [1, 4, 5, 7, 15])
+def test_continuing_from_a_checkpoint_is_bit_identical(trainer, tmp_path, cell, stop_after):
+    whole, begun, continued = trainer(cell), trainer(cell), trainer(cell)
+    whole.run(never, nothing)
+    steps = iter(range(1, 100))
+    assert not begun.run(lambda: next(steps) == stop_after, nothing)
+    save_checkpoint(begun, tmp_path / "c", "this")
+    load_checkpoint(continued, tmp_path / "c", "this")
+    assert continued.progress == begun.progress
+    assert continued.run(never, nothing)
+    assert continued.progress == whole.progress
+    for part in ("network", "average"):
+        for name, p in getattr(whole, part).state_dict().items():
+            assert torch.equal(getattr(continued, part).state_dict()[name], p)
+    assert all(torch.equal(continued.best[name], p) for name, p in whole.best.items())
+
+
+def test_a_checkpoint_before_the_first_step_continues_from_the_start(trainer, tmp_path):
+    whole, continued = trainer(), trainer()
+    save_checkpoint(whole, tmp_path / "c", "this")
+    load_checkpoint(continued, tmp_path / "c", "this")
+    assert continued.progress.best is None
+    whole.run(never, nothing)
+    continued.run(never, nothing)
+    assert all(torch.equal(continued.best[name], p) for name, p in whole.best.items())
+
+
+def test_loading_shares_no_memory_with_what_is_trained_on(trainer, saved):
+    made = trainer()
+    load_checkpoint(made, saved, "this")
+    best = {name: p.clone() for name, p in made.best.items()}
+    steps = iter(range(10))
+    made.run(lambda: next(steps) == 1, nothing)
+    assert all(torch.equal(made.best[name], p) for name, p in best.items())
+
+
+def test_the_checkpoint_of_another_training_is_refused(trainer, saved):
+    with pytest.raises(RnnlensError, match="belongs to another training; delete it or"):
+        load_checkpoint(trainer(), saved, "that")
+
+
+def spoil(path: Path, how: str) -> None:
+    tensors, header = read_sealed(path, CheckpointHeader)
+    if how == "truncated":
+        path.write_bytes(path.read_bytes()[:-40])
+    elif how == "empty":
+        path.write_bytes(b"")
+    elif how == "no metadata":
+        write_tensors(path, tensors)
+    elif how == "a flipped bit":
+        data = bytearray(path.read_bytes())
+        data[-100] ^= 1
+        path.write_bytes(data)
+    elif how == "odd progress":
+        header.progress.epoch = "one"  # type: ignore[assignment]
+        write_tensors(path, tensors, header)
+    elif how == "beyond the end":
+        header.progress.epoch = 10**6
+        write_tensors(path, tensors, header)
+    elif how == "no number":
+        tensors["best.bias"][0] = math.nan
+        write_tensors(path, tensors, header)
+    elif how == "a tensor less":
+        del tensors["best.bias"]
+        write_tensors(path, tensors, header)
+    elif how == "missing":
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "truncated",
+        "empty",
+        "no metadata",
+        "a flipped bit",
+        "odd progress",
+        "beyond the end",
+        "no number",
+        "a tensor less",
+        "missing",
+    ],
+)
+def test_a_damaged_checkpoint_is_refused(trainer, saved, how):
+    spoil(saved, how)
+    with pytest.raises(RnnlensError, match=r"checkpoint\.safetensors is (damaged|missing)"):
+        load_checkpoint(trainer(), saved, "this")
+
+
+def test_weights_of_another_width_are_refused(trainer, saved):
+    with pytest.raises(RnnlensError, match="is damaged"):
+        load_checkpoint(trainer(width=7), saved, "this")
+
+
+def trained_on_a_gpu(cell: str, *, graphed: bool) -> dict[str, torch.Tensor]:
+    random = np.random.default_rng(0)
+    starts = np.concatenate([[0], np.cumsum(random.integers(3, 9, 200))])
+    split = Split(random.integers(0, 50, starts[-1]), starts)
+    network = Network(NetworkConfig(cell, width=24), 50).initialise(1)
+    trainer = Trainer(
+        network, split, split, TrainingConfig(epochs=3, batch=16), torch.device("cuda")
+    )
+    if not graphed:
+        trainer.compute = trainer._compute
+    trainer.run(lambda: False, lambda: None)
+    return {name: p.cpu() for name, p in trainer.average.named_parameters()}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
+def test_replayed_steps_equal_plain_steps(cell):
+    replayed, plain = trained_on_a_gpu(cell, graphed=True), trained_on_a_gpu(cell, graphed=False)
+    for name in plain:
+        torch.testing.assert_close(replayed[name], plain[name], rtol=0, atol=0)

@@ -12,8 +12,7 @@ from tests.page.publish.engine import engine_readings, python_reading
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import LabelSet, Scale
-from rnnlens.model import numbers
-from rnnlens.model.text import TextSide, column
+from rnnlens.model.text import TextSide, column, split_numbers
 from rnnlens.page.publish.text import text_json
 from rnnlens.run.folder import run_at
 
@@ -76,7 +75,7 @@ def test_numbers_are_read_alike(features):
     scale = Scale((-2.0, -1.0, 0.0, 0.5, 3.0), (-1.5, -0.5, 0.2, 1.0))
     names = Vocabulary.of_user(scale.names, (1,) * 4, ())
     side = TextSide(
-        names, lambda text: numbers.split(text, features), column,
+        names, lambda text: split_numbers(text, features), column,
         answers=LabelSet(scale.names, scale=scale), features=features, splitting="numbers",
     )  # fmt: skip
     chance = random.Random(0)

@@ -2,12 +2,14 @@
 
 A network that classifies is asked for the text's label after every word: what it says then is how
 probable the label is after what it has read, and the answer for the text is what it says last.
+A trainer's whole state is stored in one file, a checkpoint, written whole or not at all.
 """
 
 import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal
 
 import torch
@@ -17,15 +19,19 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import Count, Strict
+from rnnlens.base.files import Count, Strict, damaged
 from rnnlens.base.flags import option
+from rnnlens.base.tensors import check_same, read_sealed, write_tensors
 from rnnlens.base.threads import threads_for
 from rnnlens.corpus.batches import Batch, Split
 from rnnlens.model.network import Network
 from rnnlens.model.train.distributed import Processes
 from rnnlens.model.train.dropout import Dropout, DropoutConfig, Unknown
-from rnnlens.model.train.graphs import Graphs
 from rnnlens.model.train.perplexity import model_perplexity, perplexity
+
+_WARM_UP = 3  # plain calls before recording, in which libraries and optimiser set themselves up
+_REMEDY = "delete it to start this training anew"
+_OPTIMISER = ("step", "exp_avg", "exp_avg_sq")  # what AdamW knows of each parameter
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,52 @@ class Progress(Strict):
     best: Annotated[float, Ge(0)] | None = None  # validation perplexity, once there is one
     best_epoch: Count = 0
     history: list[dict[Literal["epoch", "train", "valid"], float]] = field(default_factory=list)
+
+
+class Graphs:
+    """CUDA graphs: a step is recorded once for each shape of batch and then replayed. A small
+    network launches hundreds of tiny kernels a step, and launching them takes longer than running
+    them.
+
+    The step is a function of tensors that works on fixed memory and returns nothing.
+    """
+
+    def __init__(self, function: Callable[..., None], generator: torch.Generator) -> None:
+        self.function, self.generator = function, generator
+        self.recorded: dict[tuple[torch.Size, ...], tuple[list[Tensor], torch.cuda.CUDAGraph]] = {}
+        self.calls = 0
+        self.stream = torch.cuda.Stream()
+
+    def __call__(self, *tensors: Tensor) -> None:
+        """Record on the first call with these shapes; then copy the arguments in and replay."""
+        self.calls += 1
+        if self.calls <= _WARM_UP:
+            self._warm_up(tensors)
+            return
+        shapes = tuple(t.shape for t in tensors)
+        if shapes not in self.recorded:
+            self.recorded[shapes] = self._record(tensors)
+        fixed, graph = self.recorded[shapes]
+        for argument, tensor in zip(fixed, tensors, strict=True):
+            argument.copy_(tensor)
+        graph.replay()
+
+    def _warm_up(self, tensors: tuple[Tensor, ...]) -> None:
+        """A plain call, on the stream that will record, so that nothing is tied to another."""
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            self.function(*tensors)
+        torch.cuda.current_stream().wait_stream(self.stream)
+
+    def _record(self, tensors: tuple[Tensor, ...]) -> tuple[list[Tensor], torch.cuda.CUDAGraph]:
+        fixed = [t.clone() for t in tensors]
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self.generator)
+        # Graphs run one at a time, so they can all use the same memory.
+        pool = next((g.pool() for _, g in self.recorded.values()), None)
+        with torch.cuda.graph(graph, pool=pool, stream=self.stream):
+            self.function(*fixed)
+        return fixed, graph
 
 
 class Trainer:
@@ -204,3 +256,68 @@ class Trainer:
 def _mix(seed: int, step: int) -> int:
     """A seed that differs from step to step and from run to run."""
     return (seed * 1_000_003 + step) % 2**63
+
+
+@dataclass(frozen=True)
+class CheckpointHeader(Strict):
+    """What a checkpoint says beside its tensors."""
+
+    identity: str  # tells this training from others
+    progress: Progress
+
+
+def _tensors(trainer: Trainer) -> dict[str, Tensor]:
+    """Every tensor of a trainer by its name in the file, but for those of the optimiser."""
+    tensors: dict[str, Tensor] = {"nll": trainer.nll}
+    tensors |= {f"network.{name}": p for name, p in trainer.network.named_parameters()}
+    tensors |= {f"average.{name}": p for name, p in trainer.average.named_parameters()}
+    return tensors | {f"best.{name}": p for name, p in trainer.best.items()}
+
+
+def _optimiser_tensors(trainer: Trainer) -> dict[str, Tensor]:
+    """What the optimiser has after its first step, for names and shapes only."""
+    once = torch.zeros((), dtype=torch.float32)
+    return {
+        f"{key}.{name}": once if key == "step" else p
+        for name, p in trainer.network.named_parameters()
+        for key in _OPTIMISER
+    }
+
+
+def save_checkpoint(trainer: Trainer, path: Path, identity: str) -> None:
+    """Write the state; `identity` tells this training from others."""
+    tensors = _tensors(trainer)
+    for name, p in trainer.network.named_parameters():
+        for key, value in trainer.optimiser.state[p].items():
+            tensors[f"{key}.{name}"] = value
+    write_tensors(path, tensors, CheckpointHeader(identity, trainer.progress))
+
+
+@torch.no_grad()
+def load_checkpoint(
+    trainer: Trainer, path: Path, identity: str, plain: Callable[[str], str] = str
+) -> None:
+    """Put a trainer where `save_checkpoint` left it; a damaged file is refused.
+
+    `plain` makes those identities the same that different versions write of one training.
+    """
+    tensors, header = read_sealed(path, CheckpointHeader, _REMEDY)
+    if plain(header.identity) != plain(identity):
+        raise RnnlensError(
+            f"{path} belongs to another training; delete it or choose another folder"
+        )
+    progress, config = header.progress, trainer.config
+    if max(progress.epoch, progress.best_epoch) > config.epochs or progress.step > trainer.steps:
+        raise damaged(path, "it is beyond the end of the training", _REMEDY)
+    wanted = _tensors(trainer)
+    has_begun = bool(progress.epoch or progress.step)
+    optimiser = _optimiser_tensors(trainer) if has_begun else {}
+    check_same(path, tensors, wanted | optimiser, _REMEDY)
+    for name, values in wanted.items():
+        values.copy_(tensors[name])
+    for name, p in trainer.network.named_parameters():
+        if has_begun:
+            trainer.optimiser.state[p] = {
+                key: tensors[f"{key}.{name}"].to(p.device) for key in _OPTIMISER
+            }
+    trainer.progress = progress

@@ -13,8 +13,8 @@ from rnnlens.adapter.axes.axes import Axes, find_axes
 from rnnlens.adapter.axes.layout import Layout, assembled, tensors
 from rnnlens.adapter.batches import LABEL, NOTHING, NUMBER, Batch, Pair, words_of
 from rnnlens.adapter.predictions import as_sort, find_logits, find_readout, is_linear
-from rnnlens.adapter.record.capture import Capture
-from rnnlens.adapter.record.part_trace import (
+from rnnlens.adapter.record.capture import (
+    Capture,
     PartTrace,
     PartTraces,
     in_batch_order,

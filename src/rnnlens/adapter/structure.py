@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.axes.layout import assembled, close
-from rnnlens.adapter.record.part_trace import PartTrace, PartTraces
+from rnnlens.adapter.record.capture import PartTrace, PartTraces
 from rnnlens.adapter.record.parts import Part, local
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Change, States

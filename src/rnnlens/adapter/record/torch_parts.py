@@ -1,4 +1,7 @@
-"""torch.nn.LSTM, GRU and RNN layer by layer: the arguments of a call, every kind, its result."""
+"""The recurrent parts of torch while they are called: layers with a whole batch, cells in a loop.
+
+The arguments of a call are read, every kind is computed, and what torch would return is returned.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,9 +15,9 @@ from rnnlens.adapter.modules import is_torchs
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.cell import Change, States
+from rnnlens.model.cell import Change, States, Weights
 from rnnlens.model.cells.classic import weights_of
-from rnnlens.model.directions import side_by_side, turned
+from rnnlens.model.directions import at_end, side_by_side, turned, turned_edits
 from rnnlens.model.kinds import INPUT, JOINED
 from rnnlens.model.traceable import changed
 
@@ -128,7 +131,7 @@ class LayersPart(Part):
                 inputs = turned(x, call.lengths) if backwards else x
                 here = edits[at] if edits else {}
                 if backwards:
-                    here = {len(x) - 1 - step: change for step, change in here.items()}
+                    here = turned_edits(here, len(x), None)
                 states = self.cell.states(inputs, call.start[at], self.weights[at], here)
                 if backwards:
                     states = {kind: turned(v, call.lengths) for kind, v in states.items()}
@@ -147,7 +150,7 @@ class LayersPart(Part):
         output: Any = states[-2][JOINED] if self.directions == 2 else states[-1][own]
         output = output.clone()  # (T, B, H) or (T, B, 2H), which the module may write into
         last = [
-            torch.stack([_last(s[kind], call.lengths, at % self.directions == 1)
+            torch.stack([s[kind][0] if at % self.directions else at_end(s[kind], call.lengths)
                          for at, s in enumerate(states)])
             for kind in self.cell.carried
         ]  # fmt: skip
@@ -179,11 +182,94 @@ class LayersPart(Part):
         return self.calls
 
 
-def _last(values: Tensor, lengths: Tensor | None, backwards: bool) -> Tensor:
-    """(T, B, H) -> (B, H), each sequence's state after it has been read."""
-    if backwards or lengths is None:
-        return values[0 if backwards else -1]
-    return values[lengths - 1, torch.arange(values.shape[1], device=values.device)]
+@dataclass(frozen=True)
+class Step:
+    """One call, its tensors copied, since loops like to overwrite their states."""
+
+    x: Tensor  # (B, I)
+    start: States  # kind -> (B, H)
+    end: States  # what the cell really returned
+    version: int  # the number of its weights
+
+
+class StepsPart(Part):
+    """An LSTMCell, GRUCell or RNNCell: its calls are gathered and computed together."""
+
+    module: nn.LSTMCell | nn.GRUCell | nn.RNNCell
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.steps: list[Step] = []
+        self.versions: list[Weights] = []  # of the weights; a wrapper may rewrite them
+        self.edited: dict[int, States] = {}  # by the number of the edited call
+
+    def call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
+        self.check_device(args, kwargs)
+        output = forward(*args, **kwargs)
+        named = dict(zip(("input", "hx"), args, strict=False)) | kwargs
+        x, hx = _rows(named["input"]), flat(named.get("hx"))
+        start = self.cell.start(self._weights_now(), len(x))
+        if hx:
+            start = {kind: _rows(hx[at]).clone() for at, kind in enumerate(start)}
+        state = hx[0] if hx else None
+        edits = self.edits_at(state)
+        if edits and 0 in edits[0]:
+            x = edits[0][0](INPUT, x)
+            output = self._edit(x, start, output, edits[0][0])
+        returned = flat(output)
+        end = {kind: _rows(returned[at]).clone() for at, kind in enumerate(start)}
+        self.steps.append(Step(x.clone(), start, end, self._version()))
+        self.note_autocast(returned[0])
+        self.returned += returned
+        self.chains.add(state, returned[0])
+        return output
+
+    def _edit(self, x: Tensor, start: States, output: Any, change: Change) -> Any:
+        """What this call returns in place of `output`, with a change at its timestep."""
+        if torch.is_grad_enabled():  # an edit is differentiated, of a frozen module too
+            x = x.clone().requires_grad_()
+        states = self.cell.states(x[None], start, self._weights_now(), {0: change})
+        self.edited[len(self.steps)] = states
+        pairs = zip(self.cell.carried, flat(output), strict=True)
+        new = [states[kind].reshape(old.shape).to(old.dtype) for kind, old in pairs]
+        return new[0] if isinstance(output, Tensor) else tuple(new)
+
+    def _weights_now(self) -> Weights:
+        return weights_of(self.module)[0]
+
+    def _version(self) -> int:
+        """The number of the weights as they are now."""
+        now = self._weights_now()
+        if not self.versions or not _equal(self.versions[-1], now):
+            self.versions.append(now)
+        return len(self.versions) - 1
+
+    def of_calls(self) -> list[Piece]:
+        self.weights = self.versions[:1]
+        pieces = []
+        for step, states in zip(self.steps, self._states(), strict=True):
+            if self.checking and not self.edits:
+                self.compare((states[kind][0] for kind in step.end), step.end.values())
+            by_id = {local(kind, 1, reverse=False): values for kind, values in states.items()}
+            pieces.append(Piece({INPUT: step.x[None], **by_id}))
+        return pieces
+
+    def _states(self) -> list[States]:
+        """Every kind (1, B, H) of every call.
+
+        The state before each call is known, so that one product computes all of them.
+        """
+        states_of: list[States] = [{} for _ in self.steps]
+        for version, weights in enumerate(self.versions):
+            at = [n for n, step in enumerate(self.steps) if step.version == version]
+            steps = [self.steps[n] for n in at]
+            x = torch.cat([step.x for step in steps])[None]
+            start = {k: torch.cat([step.start[k] for step in steps]) for k in self.cell.carried}
+            sizes = [len(step.x) for step in steps]
+            for kind, values in self.cell.states(x, start, weights).items():
+                for n, part in zip(at, values.split(sizes, 1), strict=True):
+                    states_of[n][kind] = part
+        return [self.edited.get(n, states) for n, states in enumerate(states_of)]
 
 
 def _packed(values: Tensor, lengths: Tensor | None, like: PackedSequence) -> PackedSequence:
@@ -197,3 +283,14 @@ def _packed(values: Tensor, lengths: Tensor | None, like: PackedSequence) -> Pac
         lengths = lengths.index_select(0, order)
     data = pack_padded_sequence(values, lengths.cpu()).data
     return PackedSequence(data, like.batch_sizes, order, like.unsorted_indices)
+
+
+def _rows(values: Tensor) -> Tensor:
+    """(B, H), also where a single vector is given."""
+    return values if values.dim() == 2 else values[None]
+
+
+def _equal(a: Weights, b: Weights) -> bool:
+    """Whether these are the same weights; most often they are the very same tensors."""
+    pairs = zip(a.values(), b.values(), strict=True)
+    return all(p is q or (p.shape == q.shape and torch.equal(p, q)) for p, q in pairs)

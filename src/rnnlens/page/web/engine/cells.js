@@ -1,5 +1,5 @@
 // Recurrent cells, written like the appendix of the paper: one timestep, every kind by its letter. The equations are
-// those of rnnlens/model/cells.py.
+// those of rnnlens/model/cells/classic.py.
 
 /** @typedef {Record<string, Float32Array>} Letters states of a layer by letter */
 /** @typedef {(letter: string, value: Float32Array) => Float32Array} Change puts another value in the place of a state */

@@ -14,7 +14,7 @@ from tests.shown import ROOT, SERVERS, blocks, run
 from rnnlens.cli import main, parser
 from rnnlens.cli.evaluate import tables
 from rnnlens.corpus.read.formats import FORMATS, TABLES, read, recognise
-from rnnlens.corpus.read.task import Asked
+from rnnlens.corpus.read.task import Task
 from rnnlens.run.folder import run_at
 from rnnlens.work.train_run import TrainOptions
 
@@ -99,7 +99,7 @@ def test_the_sample_of_each_format_with_labels_is_of_that_format(name, task, tmp
     path = tmp_path / "sample"
     path.write_text(blocks(TASKS.split(f": `{name}`\n")[1], "text")[0].text, encoding="utf-8")
     assert recognise(str(path), task=task).format == name
-    found = list(read(str(path), asked=Asked(task)))
+    found = list(read(str(path), task=Task(task)))
     assert all(s.labels and len(s.labels) == len(s.words) > 3 for s in found)
     assert len({label for s in found for label in s.labels or ()}) > 1
 

@@ -113,12 +113,12 @@ def as_flag(name: str, value: object) -> str:
     return f"--{flag} {value!r}"
 
 
-def check_same(path: Path, before: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+def check_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Refuse to continue the run at `path` with options other than those it was begun with.
 
     An option that an older version did not have is not compared.
     """
-    for name, value in asked.items():
+    for name, value in now.items():
         if (was := before.get(name, value)) != value:
             raise RnnlensError(
                 f"{path} holds another run, made with {as_flag(name, was)}, not "

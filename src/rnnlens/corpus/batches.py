@@ -91,10 +91,10 @@ class Split:
         time = np.arange(steps.max(initial=0))[:, None]  # (T, 1)
         real = (time < steps)[:, columns]  # (T, B)
         places = np.where(real, self.starts[chosen[columns]] + time, 0)
-        asked = self.ids[places + 1] if self.labels is None else self.labels[places]
+        targets = self.ids[places + 1] if self.labels is None else self.labels[places]
         return Batch(
             torch.from_numpy(np.where(real, self.ids[places], np.int64(0))),
-            torch.from_numpy(np.where(real, asked, np.int64(PADDING))),
+            torch.from_numpy(np.where(real, targets, np.int64(PADDING))),
             torch.from_numpy(steps[columns]),
             columns,
             len(chosen),

@@ -93,7 +93,7 @@ def _sha(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def kept(
+def cached(
     source: str, config: ReadingConfig, lowercase: bool, read: Callable[[Shelf], Read]
 ) -> Read:
     """What an earlier command has kept of a corpus, or what `read` puts onto a shelf."""
@@ -103,8 +103,8 @@ def kept(
         with Shelf() as shelf:
             return read(shelf)
     # Whatever decides how words are split and numbered, and nothing of what is made of them later.
-    asked = config.asked.task, config.asked.text, config.asked.label
-    how = config.format, config.encoding, config.swelling, config.numbers, asked, lowercase
+    task = config.reader_task[:3]  # its name and columns
+    how = config.format, config.encoding, config.swelling, config.numbers, task, lowercase
     where = [os.path.abspath(one) for one in sources], how  # noqa: PTH100 - links stay as they are
     folder = root / _sha(where)[:32]
     if known := _opened(folder, stamp):

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import option
 from rnnlens.corpus.batches import Split
-from rnnlens.corpus.cache import kept
+from rnnlens.corpus.cache import cached
 from rnnlens.corpus.encoder import Encoder, Labelling, blocks, label_numbers
 from rnnlens.corpus.read.formats import number_mark_of, read, recognise
-from rnnlens.corpus.read.task import CLASSIFY, NEXT, Asked
+from rnnlens.corpus.read.task import CLASSIFY, NEXT, Task
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.storage import Numbers, Shelf
 from rnnlens.corpus.tokens import (
@@ -48,8 +48,8 @@ class CorpusConfig(ReadingConfig):
     label_column: str = option("", "where labels stand; of tagged words upos (default) or xpos")
 
     @property
-    def asked(self) -> Asked:
-        return Asked(self.task, self.text_column, self.label_column)
+    def reader_task(self) -> Task:
+        return Task(self.task, self.text_column, self.label_column)
 
     def check(self) -> None:
         super().check()
@@ -205,16 +205,16 @@ def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple
     Returns the format, with the reason where it was recognised, and the tokens.
     """
     config.check()
-    return kept(source, config, lowercase, lambda shelf: _read(source, config, lowercase, shelf))
+    return cached(source, config, lowercase, lambda shelf: _read(source, config, lowercase, shelf))
 
 
 def _read(source: str, config: ReadingConfig, lowercase: bool, shelf: Shelf) -> tuple[str, Tokens]:
     format_, reason = config.format, ""
     if format_ == "auto":
-        format_, reason = recognise(source, config.encoding, config.asked.task)
+        format_, reason = recognise(source, config.encoding, config.reader_task.name)
     is_text = format_ == "text" and config.numbers
     mark = number_mark_of(source, config.encoding) if is_text else ""
-    how = config.format, config.encoding, config.swelling, config.asked.of_one_corpus()
+    how = config.format, config.encoding, config.swelling, config.reader_task.of_one_corpus()
     parts: list[Iterable[Sentence]] = [read(source, *how)]
     parts += [read(s, *how) if s else () for s in (config.valid, config.test)]
     tokens = collect(parts, lowercase, mark, shelf)
@@ -227,11 +227,11 @@ def _check(source: str, config: ReadingConfig, tokens: Tokens) -> None:
     """Refuse a source that holds nothing to learn from."""
     for which, corpus in ((1, config.valid), (2, config.test)):
         if corpus and not (tokens.part == which).any():
-            size = "of two words or more" if config.asked.task == NEXT else "with labels"
+            size = "of two words or more" if config.reader_task.name == NEXT else "with labels"
             raise RnnlensError(f"{corpus} holds no sentence {size}; give another")
     if (tokens.part == 0).any():
         return
-    if config.asked.task != NEXT:
+    if config.reader_task.name != NEXT:
         raise RnnlensError(f"{source} holds no sentence with labels; give another corpus")
     what = f"only {tokens.short} sentences of a single word" if tokens.short else "no sentence"
     raise RnnlensError(

@@ -77,9 +77,9 @@ class Labelling:
                 words = np.where(_numeral(words, tags, digits), size, words)
             np.add.at(counts, words, 1)
         spelled = _spelled(tokens, seen, tagged, digits, min_count) if numbers else []
-        kept, table = _labelled(counts, same, min_count)
+        frequent, table = _labelled(counts, same, min_count)
         special = {size: NUM, size + 1: UNK}
-        names = [special.get(k) or tokens.forms[k] for k in kept.tolist()]
+        names = [special.get(k) or tokens.forms[k] for k in frequent.tolist()]
         return cls(names, spelled, table, digits if numbers else None)
 
     def labels(self, block: Block) -> Numbers:
@@ -131,12 +131,12 @@ def _labelled(counts: Ints, same: dict[str, list[int]], min_count: int) -> tuple
     rare = counts < min_count
     rare[[num, unk]] = counts[num] == 0, False
     counts[unk] += counts[rare].sum()
-    kept = np.flatnonzero(~rare)
-    kept = kept[np.argsort(-counts[kept], kind="stable")]
-    label_of = np.full(len(counts), np.flatnonzero(kept == unk)[0], np.int32)
-    label_of[kept] = np.arange(len(kept))
+    frequent = np.flatnonzero(~rare)
+    frequent = frequent[np.argsort(-counts[frequent], kind="stable")]
+    label_of = np.full(len(counts), np.flatnonzero(frequent == unk)[0], np.int32)
+    label_of[frequent] = np.arange(len(frequent))
     label_of[same[NUM]] = label_of[num]
-    return kept, label_of[:-1]
+    return frequent, label_of[:-1]
 
 
 class Encoder:
@@ -223,7 +223,7 @@ def label_numbers(
             f"{source} has the label {names[0]!r} alone, of which nothing can be learnt; give "
             "another --label-column or corpus"
         )
-    if config.asked.task == CLASSIFY and len(names) > max(2, _MOST_LABELS_PER_TEXT * texts):
+    if config.reader_task.name == CLASSIFY and len(names) > max(2, _MOST_LABELS_PER_TEXT * texts):
         raise RnnlensError(
             f"{source} has {len(names):,} labels for {texts:,} texts; give the column that "
             "has few: --label-column"

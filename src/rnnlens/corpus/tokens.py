@@ -18,7 +18,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import Options, option
 from rnnlens.corpus import storage
 from rnnlens.corpus.read.formats import SWELLING, check_format
-from rnnlens.corpus.read.task import WORDS, Asked
+from rnnlens.corpus.read.task import WORDS, Task
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.storage import Numbers, Shelf, release
 from rnnlens.corpus.vocabulary import composed
@@ -58,14 +58,14 @@ class ReadingConfig(Options):
     numbers = False  # whether a sign for numbers is read as NUM
 
     @property
-    def asked(self) -> Asked:
+    def reader_task(self) -> Task:
         """Which labels are read beside the words: here, none."""
         return WORDS
 
     def check(self) -> None:
         """Refuse values that cannot work."""
         super().check()
-        check_format(self.format, self.asked.task)
+        check_format(self.format, self.reader_task.name)
         shares = self.valid_share, self.test_share
         if not all(0 < share < 1 for share in shares) or sum(shares) >= 1:
             raise RnnlensError(

@@ -167,11 +167,13 @@ def read_colours(path: Path) -> dict[str, Any]:
     }
 
 
-def palettes(found: dict[str, Any], path: Path, own: Path | None) -> dict[str, Any]:
+def palettes(colours: dict[str, Any], path: Path, own: Path | None) -> dict[str, Any]:
     """The groupings of a run's colours.json, after the user's own where one is given."""
     mine = read_colours(own)["groupings"] if own else {}
     return mine | {
-        name: checked(value, path) for name, value in found["groupings"].items() if name not in mine
+        name: checked(value, path)
+        for name, value in colours["groupings"].items()
+        if name not in mine
     }
 
 

@@ -330,12 +330,12 @@ def epochs_to_keep(count: int, epochs: int) -> list[int]:
     """After which of all epochs a checkpoint is kept: close together at first, when most is learnt,
     then ever further apart.
     """
-    kept: list[int] = []
+    chosen: list[int] = []
     for k in range(min(count, epochs)):
         wanted = round(epochs ** (k / max(1, count - 1)))
         left = min(count, epochs) - k - 1  # that are still to come after this one
-        kept.append(min(max(wanted, kept[-1] + 1 if kept else 1), epochs - left))
-    return kept
+        chosen.append(min(max(wanted, chosen[-1] + 1 if chosen else 1), epochs - left))
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -350,15 +350,17 @@ class Keeper:
         """Keep a checkpoint, if one is wanted after this epoch."""
         if epoch not in self.epochs:
             return
-        kept = Run(self.run.path / CHECKPOINTS / f"{epoch:04}")
+        checkpoint = Run(self.run.path / CHECKPOINTS / f"{epoch:04}")
         record = {**self.record, "epoch": epoch}
-        kept.create()
-        kept.write_record({**record, "status": TRAINING})  # first: it marks the folder as a run
+        checkpoint.create()
+        checkpoint.write_record(
+            {**record, "status": TRAINING}
+        )  # first: it marks the folder as a run
         for name in _SAME_IN_CHECKPOINTS:
             if is_present(self.run.path / name):
-                write_bytes(kept.path / name, (self.run.path / name).read_bytes())
-        kept.write_model(model)
-        kept.write_record({**record, "status": TRAINED})
+                write_bytes(checkpoint.path / name, (self.run.path / name).read_bytes())
+        checkpoint.write_model(model)
+        checkpoint.write_record({**record, "status": TRAINED})
 
 
 def kept_runs(run: Run) -> dict[int, Run]:
@@ -369,7 +371,7 @@ def kept_runs(run: Run) -> dict[int, Run]:
     folder = run.path / CHECKPOINTS
     if not folder.is_dir():
         return {}
-    corpus, kept = run.record().corpus, {}
+    corpus, checkpoints = run.record().corpus, {}
     for path in sorted(path for path in folder.iterdir() if (path / "run.json").exists()):
         one = Run(path)
         record = one.record()
@@ -379,5 +381,5 @@ def kept_runs(run: Run) -> dict[int, Run]:
                 "corpus; move it elsewhere"
             )
         if record.status == TRAINED:
-            kept[record.epoch] = one
-    return dict(sorted(kept.items()))
+            checkpoints[record.epoch] = one
+    return dict(sorted(checkpoints.items()))

@@ -106,12 +106,12 @@ def read_network(path: Path, file: NetworkFile) -> Network:
     """A network that rnnlens has trained, with its weights, which are checked to be those."""
     config = NetworkConfig(**{one.name: getattr(file, one.name) for one in fields(NetworkConfig)})
     with torch.device("meta"):  # shapes only
-        shapes = Network(config, file.labels, file.words)
-    wanted = {name: tuple(p.shape) for name, p in shapes.named_parameters()}
+        empty = Network(config, file.labels, file.words)
+    wanted = {name: tuple(p.shape) for name, p in empty.named_parameters()}
 
     def fits(layouts: Layouts) -> None:
-        found = {name: layout.shape for name, layout in layouts.items()}
-        strange = (n for n in sorted(found | wanted) if found.get(n) != wanted.get(n))
+        shapes = {name: layout.shape for name, layout in layouts.items()}
+        strange = (n for n in sorted(shapes | wanted) if shapes.get(n) != wanted.get(n))
         if (name := next(strange, None)) is not None:
             raise ValueError(f"its {name} does not fit model.json")
 

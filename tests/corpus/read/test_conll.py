@@ -8,7 +8,7 @@ import pytest
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.conll import read_columns, read_conllu
 from rnnlens.corpus.read.formats import read, recognise
-from rnnlens.corpus.read.task import Asked
+from rnnlens.corpus.read.task import Task
 from rnnlens.corpus.sentence import Sentence
 
 
@@ -149,7 +149,7 @@ EU, HASH = ("EU", "rejects"), ("#", "5")
 def column_sentences(folder: Path, text: str, words: str = "", labels: str = "") -> list[Sentence]:
     path = folder / "columns"
     path.write_text(text)
-    return list(read_columns(path, "utf-8", Asked("tag", words, labels)))
+    return list(read_columns(path, "utf-8", Task("tag", words, labels)))
 
 
 def test_the_last_column_is_the_label_unless_another_is_asked_for(tmp_path):
@@ -199,7 +199,7 @@ def test_tags_of_treebanks_are_labels_too(tmp_path):
     )
 
     def labels(path: Path, label: str) -> tuple[str, ...] | None:
-        return next(read(str(path), asked=Asked("tag", "", label))).labels
+        return next(read(str(path), task=Task("tag", "", label))).labels
 
     assert labels(tree, "") == ("DET", "NOUN", "VERB")
     assert labels(tree, "xpos") == ("DT", "NN", "VBZ")

@@ -5,16 +5,16 @@ import pytest
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.formats import check_format, read, recognise
-from rnnlens.corpus.read.task import Asked
+from rnnlens.corpus.read.task import Task
 
 CSV = 'id,review,stars\n1,"A fine, quiet film.",4\n2,"Dull.\nAnd long.",1\n'
 JSONL = '{"text": "good film", "label": "pos"}\n\n{"text": ["bad", "film"], "label": "neg"}\n'
 
 
 def texts(path: Path, text: str = "", label: str = "") -> list[tuple[str, str]]:
-    asked = Asked("classify", text, label)
+    asked = Task("classify", text, label)
     found = []
-    for sentence in read(str(path), asked=asked):
+    for sentence in read(str(path), task=asked):
         assert sentence.labels
         assert len(sentence.labels) == len(sentence.words)
         found.append((" ".join(sentence.words), sentence.labels[0]))
@@ -71,8 +71,8 @@ def test_all_texts_of_a_corpus_are_split_in_one_way(tmp_path):
     for number in range(2, 9):
         file(tmp_path, f"train/b/{number}.txt", "Dull, long, and it can't end.")
     file(tmp_path, "test/a/1.txt", "it can't be")
-    asked = Asked("classify").of_one_corpus()
-    train, test = ([*read(str(tmp_path / name), asked=asked)] for name in ("train", "test"))
+    asked = Task("classify").of_one_corpus()
+    train, test = ([*read(str(tmp_path / name), task=asked)] for name in ("train", "test"))
     assert [sentence.words[-2] for sentence in train] == ["n't", *["end"] * 7]
     assert test[0].words == ("it", "ca", "n't", "be")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.task import TAG, WORDS, Asked
+from rnnlens.corpus.read.task import TAG, WORDS, Task
 from rnnlens.corpus.read.text_files import lines
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.labels.parts_of_speech import universal
@@ -17,7 +17,7 @@ _ESCAPES = {
 _ESCAPED = re.compile(r"\\([/*])")
 
 
-def read_brackets(path: Path, encoding: str, asked: Asked = WORDS) -> Iterator[Sentence]:
+def read_brackets(path: Path, encoding: str, task: Task = WORDS) -> Iterator[Sentence]:
     """The words of each tree with their parts of speech; traces (tag -NONE-) are dropped."""
     depth, opened = 0, 0
     inner: list[str] = []  # what stands in the innermost bracket: a tag, then its word
@@ -46,7 +46,7 @@ def read_brackets(path: Path, encoding: str, asked: Asked = WORDS) -> Iterator[S
                 words, tags = zip(*leaves, strict=True)
                 parts = tuple(universal(tag) or "X" for tag in tags)
                 each = zip(tags, parts, strict=True)
-                labels = tuple(asked.of_tag(*one) for one in each) if asked.task == TAG else None
+                labels = tuple(task.of_tag(*one) for one in each) if task.name == TAG else None
                 yield Sentence(words, parts, labels)
                 leaves = []
     if depth:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.task import TAG, WORDS, Asked, column
+from rnnlens.corpus.read.task import TAG, WORDS, Task, column
 from rnnlens.corpus.read.text_files import lines
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.labels.parts_of_speech import universal
@@ -19,7 +19,7 @@ _HEADER = "# global.columns ="  # the header of CoNLL-U Plus
 _DOCUMENT = "-DOCSTART-"
 
 
-def read_conllu(path: Path, encoding: str, asked: Asked = WORDS) -> Iterator[Sentence]:
+def read_conllu(path: Path, encoding: str, task: Task = WORDS) -> Iterator[Sentence]:
     """Words with their UPOS, or where that is missing the universal part of their XPOS.
 
     A multiword token is represented by its syntactic words; empty nodes are left out. A sentence
@@ -27,11 +27,11 @@ def read_conllu(path: Path, encoding: str, asked: Asked = WORDS) -> Iterator[Sen
     """
     words: list[str] = []
     tags: list[str | None] = []
-    labels: list[str] | None = [] if asked.task == TAG else None
+    labels: list[str] | None = [] if task.name == TAG else None
     form_at, label_at = (
         column(name, _NAMES, FIELDS, flag, str(path))
         for name, flag in (
-            (asked.text or "form", "--text-column"), (asked.label or "upos", "--label-column")
+            (task.text or "form", "--text-column"), (task.label or "upos", "--label-column")
         )
     )  # fmt: skip
     for number, line in enumerate(lines(path, encoding), 1):
@@ -87,11 +87,11 @@ class _Table(NamedTuple):
     label: int
 
     @classmethod
-    def of(cls, fields: list[str], names: list[str] | None, asked: Asked, where: str) -> "_Table":
+    def of(cls, fields: list[str], names: list[str] | None, task: Task, where: str) -> "_Table":
         """As its first line and what is asked for say."""
         width = len(fields)
-        word = column(asked.text or "1", names, width, "--text-column", where)
-        label = column(asked.label or str(width), names, width, "--label-column", where)
+        word = column(task.text or "1", names, width, "--text-column", where)
+        label = column(task.label or str(width), names, width, "--label-column", where)
         if word == label:
             raise RnnlensError(
                 f"{where}: column {word + 1} of {width} cannot hold both words and labels; give "
@@ -111,19 +111,19 @@ class _Table(NamedTuple):
         return fields[self.word], fields[self.label]
 
 
-def read_columns(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
+def read_columns(path: Path, encoding: str, task: Task) -> Iterator[Sentence]:
     """The words of each sentence with a label each; a blank line ends a sentence.
 
     Columns are parted by tabs or else by blanks. By default the word is in the first and the label
     in the last.
     """
-    for has_words, pairs in groupby(_pairs(path, encoding, asked), bool):
+    for has_words, pairs in groupby(_pairs(path, encoding, task), bool):
         if has_words:
             words, labels = zip(*(pair for pair in pairs if pair), strict=True)
             yield Sentence(words, None, labels)
 
 
-def _pairs(path: Path, encoding: str, asked: Asked) -> Iterator[tuple[str, str] | None]:
+def _pairs(path: Path, encoding: str, task: Task) -> Iterator[tuple[str, str] | None]:
     """Every word with its label; None between sentences."""
     names: list[str] | None = None
     table: _Table | None = None
@@ -135,11 +135,11 @@ def _pairs(path: Path, encoding: str, asked: Asked) -> Iterator[tuple[str, str] 
         elif not line.strip() or fields[0] == _DOCUMENT:
             yield None
         elif not (line.startswith("# ") and _is_comment(line.split(), fields, table)):
-            table = table or _Table.of(fields, names, asked, where)
+            table = table or _Table.of(fields, names, task, where)
             yield table.pair(fields, where)
 
 
 def _is_comment(parts: list[str], fields: list[str], table: _Table | None) -> bool:
     """Whether a line that begins with # is none of a word: the sign is one in some corpora."""
-    told = parts[1:2] in (["sent_id"], ["text"], ["newdoc"], ["newpar"]) or "=" in parts[2:3]
-    return told or table is None or len(fields) != table.width
+    is_known = parts[1:2] in (["sent_id"], ["text"], ["newdoc"], ["newpar"]) or "=" in parts[2:3]
+    return is_known or table is None or len(fields) != table.width

@@ -19,11 +19,11 @@ from rnnlens.corpus.read.labelled_texts import (
 from rnnlens.corpus.read.nltk import read_nltk
 from rnnlens.corpus.read.plain_text import number_mark, read_raw, read_tokenised, tokenised
 from rnnlens.corpus.read.records import is_record, read_arrow, read_jsonl, read_parquet
-from rnnlens.corpus.read.task import CLASSIFY, NEXT, TAG, TASKS, WORDS, Asked
+from rnnlens.corpus.read.task import CLASSIFY, NEXT, TAG, TASKS, WORDS, Task
 from rnnlens.corpus.read.text_files import check_swelling, codec, files, head
 from rnnlens.corpus.sentence import Sentence
 
-Reader = Callable[[Path, str, Asked], Iterator[Sentence]]
+Reader = Callable[[Path, str, Task], Iterator[Sentence]]
 
 READERS: dict[str, Reader] = {
     "text": lambda path, encoding, _: read_tokenised(path, encoding),
@@ -33,9 +33,9 @@ READERS: dict[str, Reader] = {
     "columns": read_columns,
     "tsv": read_tsv,
     "csv": read_csv,
-    "jsonl": lambda path, encoding, asked: (
-        read_json_texts(path, encoding, asked)
-        if asked.task == CLASSIFY
+    "jsonl": lambda path, encoding, task: (
+        read_json_texts(path, encoding, task)
+        if task.name == CLASSIFY
         else read_jsonl(path, encoding)
     ),
     FOLDERS: read_folders,
@@ -88,24 +88,24 @@ def read(
     format: str = "auto",
     encoding: str = "utf-8",
     swelling: int = SWELLING,
-    asked: Asked = WORDS,
+    task: Task = WORDS,
 ) -> Iterator[Sentence]:
     """Every sentence of a file, a folder or `nltk:NAME`, as a stream, with the labels asked for.
 
     A gzipped file may be `swelling` times as large unzipped.
     """
     if is_of_nltk(source):
-        yield from read_nltk(source.removeprefix(_NLTK), asked)
+        yield from read_nltk(source.removeprefix(_NLTK), task)
         return
-    name = recognise(source, encoding, asked.task).format if format == "auto" else format
+    name = recognise(source, encoding, task.name).format if format == "auto" else format
     paths = files(Path(source))
     # A treebank folder often holds a README beside the trees; a text folder's files are all text.
     for path in _with_ending(paths, name) or paths:
         check_swelling(path, swelling)
         if name != FOLDERS:
-            yield from (READERS | TABLES)[name](path, encoding, asked)
+            yield from (READERS | TABLES)[name](path, encoding, task)
     if name == FOLDERS:
-        yield from read_folders(Path(source), encoding, asked)
+        yield from read_folders(Path(source), encoding, task)
 
 
 def recognise(source: str, encoding: str = "utf-8", task: str = NEXT) -> Recognition:

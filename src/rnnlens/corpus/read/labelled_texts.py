@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.task import Asked, column
+from rnnlens.corpus.read.task import Task, column
 from rnnlens.corpus.read.text_files import files, lines
 from rnnlens.corpus.sentence import Sentence
 
@@ -24,24 +24,24 @@ class _Row(NamedTuple):
     label: str
 
 
-def read_csv(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
+def read_csv(path: Path, encoding: str, task: Task) -> Iterator[Sentence]:
     """A table with commas, some fields in quotes."""
     cells = csv.reader(f"{line}\n" for line in lines(path, encoding))
-    return _sentences(_of_table(path, _parsed(path, cells), asked), asked)
+    return _sentences(_of_table(path, _parsed(path, cells), task), task)
 
 
-def read_tsv(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
+def read_tsv(path: Path, encoding: str, task: Task) -> Iterator[Sentence]:
     """A table with tabs, in which quotes are just quotes."""
     cells = ((n, line.split("\t")) for n, line in enumerate(lines(path, encoding), 1))
-    return _sentences(_of_table(path, cells, asked), asked)
+    return _sentences(_of_table(path, cells, task), task)
 
 
-def read_json_texts(path: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
+def read_json_texts(path: Path, encoding: str, task: Task) -> Iterator[Sentence]:
     """An object a line."""
-    return _sentences(_of_json(path, encoding, asked), asked)
+    return _sentences(_of_json(path, encoding, task), task)
 
 
-def read_folders(folder: Path, encoding: str, asked: Asked) -> Iterator[Sentence]:
+def read_folders(folder: Path, encoding: str, task: Task) -> Iterator[Sentence]:
     """Files of a folder: each one text with the name of the folder within it where the file lies;
     or, where all lie in none, a text a line with the name of the file.
     """
@@ -52,7 +52,7 @@ def read_folders(folder: Path, encoding: str, asked: Asked) -> Iterator[Sentence
     each = -(-_SAMPLE // len(spread))
     sample = [row for path in spread for row in islice(_of_file(path, folder, encoding), each)]
     rows = (row for path in paths for row in _of_file(path, folder, encoding))
-    return _sentences(rows, asked, sample)
+    return _sentences(rows, task, sample)
 
 
 def left_out(folder: Path, paths: Sequence[Path]) -> list[Path]:
@@ -81,14 +81,14 @@ def _parsed(path: Path, cells: Any) -> Iterator[tuple[int, list[str]]]:
         ) from error
 
 
-def _of_table(path: Path, cells: Iterator[tuple[int, list[str]]], asked: Asked) -> Iterator[_Row]:
+def _of_table(path: Path, cells: Iterator[tuple[int, list[str]]], task: Task) -> Iterator[_Row]:
     filled = ((number, row) for number, row in cells if any(cell.strip() for cell in row))
     first = next(filled, None)
     if first is None:
         return
     number, head = first
-    names = _header(head, asked)
-    text_at, label_at = _places(names, len(head), asked, f"{path}, line {number}")
+    names = _header(head, task)
+    text_at, label_at = _places(names, len(head), task, f"{path}, line {number}")
     for at, row in filled if names else chain([first], filled):
         if len(row) != len(head):
             raise RnnlensError(
@@ -98,13 +98,13 @@ def _of_table(path: Path, cells: Iterator[tuple[int, list[str]]], asked: Asked) 
         yield _Row(f"{path}, line {at}", row[text_at], row[label_at].strip())
 
 
-def _header(head: list[str], asked: Asked) -> list[str] | None:
+def _header(head: list[str], task: Task) -> list[str] | None:
     """The names of the columns, where the first row has them."""
     names = [cell.strip() for cell in head]
-    flags = [one for one in (asked.text, asked.label) if one]
+    flags = [one for one in (task.text, task.label) if one]
     if len({one.isdecimal() for one in flags}) > 1:
         raise RnnlensError(
-            f"--text-column {asked.text!r} and --label-column {asked.label!r} are a name and a "
+            f"--text-column {task.text!r} and --label-column {task.label!r} are a name and a "
             "number; give names of both where the first row has names, or else numbers of both"
         )
     is_named = any(not one.isdecimal() for one in flags)
@@ -119,9 +119,9 @@ def _header(head: list[str], asked: Asked) -> list[str] | None:
     return None
 
 
-def _places(names: list[str] | None, width: int, asked: Asked, where: str) -> tuple[int, int]:
+def _places(names: list[str] | None, width: int, task: Task, where: str) -> tuple[int, int]:
     """Where a row has its text and its label: `label<TAB>text` where nothing else is known."""
-    text, label = asked.text, asked.label
+    text, label = task.text, task.label
     if names is None and not (text and label) and width != 2:
         raise RnnlensError(
             f"{where}: there are {width} columns; say which has the text and which the label, by "
@@ -137,7 +137,7 @@ def _places(names: list[str] | None, width: int, asked: Asked, where: str) -> tu
     return at, other
 
 
-def _of_json(path: Path, encoding: str, asked: Asked) -> Iterator[_Row]:
+def _of_json(path: Path, encoding: str, task: Task) -> Iterator[_Row]:
     sort: type | None = None
     for number, line in enumerate(lines(path, encoding), 1):
         where = f"{path}, line {number}"
@@ -149,8 +149,8 @@ def _of_json(path: Path, encoding: str, asked: Asked) -> Iterator[_Row]:
             raise RnnlensError(f"{where}: this is no JSON ({error}); mend it") from error
         if not isinstance(row, dict):
             raise RnnlensError(f"{where}: this is no object of named fields; mend it")
-        text = _field(row, asked.text or _TEXT, "--text-column", where)
-        label = _field(row, asked.label or _LABEL, "--label-column", where)
+        text = _field(row, task.text or _TEXT, "--text-column", where)
+        label = _field(row, task.label or _LABEL, "--label-column", where)
         text = " ".join(map(str, text)) if isinstance(text, list) else text
         if not isinstance(text, str):
             raise RnnlensError(
@@ -177,15 +177,13 @@ def _field(row: dict[str, Any], name: str, flag: str, where: str) -> Any:
     return row[name]
 
 
-def _sentences(
-    rows: Iterator[_Row], asked: Asked, sample: Sequence[_Row] = ()
-) -> Iterator[Sentence]:
+def _sentences(rows: Iterator[_Row], task: Task, sample: Sequence[_Row] = ()) -> Iterator[Sentence]:
     """The words of every text with the text's label at each.
 
     The `sample`, or else the first texts, tell how words are split.
     """
     first = [] if sample else list(islice(rows, _SAMPLE))
-    split = asked.splitter(" ".join(row.text for row in sample or first))
+    split = task.splitter(" ".join(row.text for row in sample or first))
     for row in chain(first, rows):
         if not row.label:
             raise RnnlensError(f"{row.where}: the text has no label; mend it or leave it out")

@@ -5,20 +5,20 @@ from itertools import islice
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read.task import NEXT, TAG, Asked
+from rnnlens.corpus.read.task import NEXT, TAG, Task
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.labels.parts_of_speech import universal
 
 _PREVIEW = 200
 
 
-def read_nltk(name: str, asked: Asked) -> Iterator[Sentence]:
+def read_nltk(name: str, task: Task) -> Iterator[Sentence]:
     """Tagged sentences; where NLTK has no tags for a corpus, its plain sentences."""
     import nltk.corpus
 
-    if asked.task not in (NEXT, TAG):
+    if task.name not in (NEXT, TAG):
         raise RnnlensError(
-            f"nltk:{name} is read as sentences, which have no labels to {asked.task}; give a table "
+            f"nltk:{name} is read as sentences, which have no labels to {task.name}; give a table "
             "or folders of texts"
         )
 
@@ -27,7 +27,7 @@ def read_nltk(name: str, asked: Asked) -> Iterator[Sentence]:
         if not (hasattr(reader, "tagged_sents") or hasattr(reader, "sents")):
             raise RnnlensError(f"NLTK has no corpus of sentences called {name!r}; try nltk:brown")
         tagged = _tagged(reader) if hasattr(reader, "tagged_sents") else None
-        if tagged is None and asked.task == TAG:
+        if tagged is None and task.name == TAG:
             raise RnnlensError(f"nltk:{name} has no tags that could be learnt; try nltk:brown")
         if tagged is None:
             for sent in reader.sents():
@@ -38,7 +38,7 @@ def read_nltk(name: str, asked: Asked) -> Iterator[Sentence]:
             words = tuple(word for word, _ in pairs)
             parts = tuple(universal(tag or "") or "X" for _, tag in pairs)
             each = zip((tag or "X" for _, tag in pairs), parts, strict=True)
-            labels = tuple(asked.of_tag(*one) for one in each) if asked.task == TAG else None
+            labels = tuple(task.of_tag(*one) for one in each) if task.name == TAG else None
             yield Sentence(words, parts, labels)
     except LookupError as error:
         raise RnnlensError(

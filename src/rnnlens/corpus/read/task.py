@@ -11,12 +11,12 @@ TASKS = (NEXT, TAG, CLASSIFY)
 _UPOS, _XPOS = "upos", "xpos"
 
 
-class Asked(NamedTuple):
+class Task(NamedTuple):
     """What a network is trained for, and where words and labels stand; empty: where they usually
     do.
     """
 
-    task: str = NEXT
+    name: str = NEXT
     text: str = ""  # the name of a column, or its number from 1
     label: str = ""
     splitter: Callable[[str], Split] = splitter  # what splits texts like a sample
@@ -30,8 +30,8 @@ class Asked(NamedTuple):
             )
         return tag if self.label == _XPOS else part
 
-    def of_one_corpus(self) -> "Asked":
-        """The same where all texts from now on are split as the first of them are."""
+    def of_one_corpus(self) -> "Task":
+        """A task whose texts, from now on, are all split as the first of them are."""
         chosen: list[Split] = []
 
         def as_the_first(sample: str) -> Split:
@@ -42,25 +42,25 @@ class Asked(NamedTuple):
         return self._replace(splitter=as_the_first)
 
 
-WORDS = Asked()  # words alone
+WORDS = Task()  # words alone
 
 
-def column(asked: str, names: list[str] | None, width: int, flag: str, where: str) -> int:
+def column(given: str, names: list[str] | None, width: int, flag: str, where: str) -> int:
     """The place of a column that is asked for by its name or by its number from 1."""
-    if asked.isdecimal():
-        if not 1 <= int(asked) <= width:
+    if given.isdecimal():
+        if not 1 <= int(given) <= width:
             raise RnnlensError(
-                f"{where}: there is no column {asked} for {flag}, but {width} of them"
+                f"{where}: there is no column {given} for {flag}, but {width} of them"
             )
-        return int(asked) - 1
+        return int(given) - 1
     if names is None:
         raise RnnlensError(
-            f"{where}: the columns have no names, {flag} {asked!r} is none; give a number from 1 "
+            f"{where}: the columns have no names, {flag} {given!r} is none; give a number from 1 "
             f"to {width}"
         )
     folded = [name.lower() for name in names]
-    if asked.lower() not in folded:
+    if given.lower() not in folded:
         raise RnnlensError(
-            f"{where}: there is no column {asked!r} for {flag}; there is {', '.join(names)}"
+            f"{where}: there is no column {given!r} for {flag}; there is {', '.join(names)}"
         )
-    return folded.index(asked.lower())
+    return folded.index(given.lower())

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -64,13 +65,19 @@ model/text.py and page/publish/text.py""".splitlines()
 )
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    """A file is looked at in many ways, and read once."""
+    return ast.parse(source)
+
+
 def layer(module: str) -> int:
     name = module.removeprefix("rnnlens").removeprefix(".").split(".")[0] or "__init__"
     return LAYERS.index(name)
 
 
 def imports(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -139,7 +146,7 @@ def graph(package: Path, name: str = "rnnlens") -> dict[str, set[str]]:
         paths[".".join([name, *parts]).removesuffix(".__init__")] = path
     found: dict[str, set[str]] = {module: set() for module in paths}
     for module, path in paths.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 inside = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -191,7 +198,7 @@ def heirs(package: Path) -> dict[str, str]:
     """Of each class the classes of other packages that it inherits from, by their modules."""
     found = {}
     for path in sorted(package.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path.read_text(encoding="utf-8"))
         module = ".".join(path.relative_to(package).with_suffix("").parts)
         names = {
             alias.asname or alias.name: f"{node.module}.{alias.name}"
@@ -314,7 +321,7 @@ _AN_ID = re.compile(rf"[{''.join(sorted(LETTERS))}]\d+<?")
 
 def letters_named(source: str) -> list[tuple[int, str]]:
     """Where code names kinds by letter (`"h"`, `letter in "lckh"`) or by id (`"h1"`)."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     passed: set[ast.AST] = set()  # docstrings, pieces of texts, plurals, columns of a table
     several: set[ast.AST] = set()  # strings that are used letter by letter
     for node in ast.walk(tree):

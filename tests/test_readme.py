@@ -35,6 +35,7 @@ def test_every_command_of_the_readme_works(folder):
     assert (folder / "figure.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.release
 def test_every_program_of_the_readme_works(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     if not (folder / "runs" / "news" / "probes.json").exists():

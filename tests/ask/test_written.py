@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from tests.fixtures import WORDS
+from tests.sampling import sampled
 from torch import nn
 
 from rnnlens.base.errors import RnnlensError
@@ -204,7 +205,7 @@ MODULES = {
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
-@pytest.mark.parametrize("how", sorted(MODULES))
+@pytest.mark.parametrize("how", sampled(sorted(MODULES), "gru", "loop", "projected"))
 def test_users_modules_are_split_and_edited_in_the_same_way(how):
     lens = user_lens(MODULES[how]())
     grid = lens(TEXT)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tests.letters import (
     batches,
     trained,
 )
+from tests.sampling import sampled
 from torch import Tensor
 
 import rnnlens
@@ -43,8 +45,9 @@ def scores(lens: Any, data: Any, semantic: str = "output") -> dict[str, Any]:
     return {s.kind: s for s in lens.evaluate(data) if s.semantic == semantic}
 
 
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("rounds", [0, 5])
+@pytest.mark.parametrize(
+    ("first", "rounds"), sampled(product([True, False], [0, 5]), (True, 0), (False, 5))
+)
 def test_as_many_timesteps_as_sequences(first, rounds):
     torch.manual_seed(0)
     data = batches(first, size=7)
@@ -57,8 +60,9 @@ def test_as_many_timesteps_as_sequences(first, rounds):
     assert found["x"].accuracy > 0.95  # across sentences it is 0.2
 
 
-@pytest.mark.parametrize("flat", [True, False])
-@pytest.mark.parametrize("size", [7, 8])
+@pytest.mark.parametrize(
+    ("flat", "size"), sampled(product([True, False], [7, 8]), (True, 7), (False, 8))
+)
 def test_time_first_inside_and_batches_first_outside(flat, size):
     torch.manual_seed(0)
     data, test = batches(size=size), batches(size=size, seed=4)

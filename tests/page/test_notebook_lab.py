@@ -70,6 +70,7 @@ def trust(path: Path, home: Path) -> Path:
     return path
 
 
+@pytest.mark.release
 def test_a_notebook_that_is_executed_and_saved(executed, probed_run):
     read = nbformat.read(executed, as_version=4)
     nbformat.validate(read)

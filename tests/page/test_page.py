@@ -53,6 +53,7 @@ def test_another_run_begins_with_an_example_of_its_own(look, demo_address):
     assert screen.page.input_value("#text") == "( [ ] )"  # what somebody wrote stays
 
 
+@pytest.mark.release
 def test_layers_and_columns_stand_from_input_to_output(look):
     screen = look()
     heads = screen.find(".head g[role=columnheader]").evaluate_all(
@@ -219,6 +220,7 @@ def test_a_run_that_cannot_read_the_text_says_what_is_still_shown(
         assert screen.page.input_value("#text").split() == screen.words()
 
 
+@pytest.mark.release
 def test_a_run_that_was_not_evaluated_says_what_to_do(look):
     screen = look("#run=new&page=accuracy", quiet=False)  # browsers log every 404
     expect(screen.find(".accuracy p")).to_contain_text("rnnlens eval")
@@ -281,6 +283,7 @@ def check_narrow(screen, width):
         expect(screen.find(".menu[open]")).to_have_count(0)
 
 
+@pytest.mark.release
 def test_examples_can_be_taken(look):
     screen = look("#text=the+dog")
     screen.drawn(2)

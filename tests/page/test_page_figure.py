@@ -5,7 +5,6 @@ import re
 import pytest
 from playwright.sync_api import expect
 from tests.page.test_page_access import findings
-from tests.sampling import sampled
 
 TEXT = "the old dog sees a bird ."
 LINK = f"#text={TEXT.replace(' ', '+')}&pin=l2:4"
@@ -71,6 +70,7 @@ def test_rows_and_columns_are_chosen_by_dragging(figure):
     expect(screen.find(".held")).to_have_count(1)  # dragging pins nothing
 
 
+@pytest.mark.release
 def test_keys_choose_as_the_pointer_does(figure):
     screen = figure()
     screen.find(".scroller").focus()
@@ -136,7 +136,8 @@ def test_the_preview_is_what_is_saved_and_what_the_command_writes(
         assert screen.find(".figure img").get_attribute("src") != before
 
 
-@pytest.mark.parametrize("scheme", sampled(["light", "dark"], "light"))
+@pytest.mark.release
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_in_figure_mode(figure, scheme):
     screen = figure(color_scheme=scheme)
     assert findings(screen) == []

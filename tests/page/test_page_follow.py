@@ -79,6 +79,7 @@ def test_labels_of_the_panel_are_followed_too(look):
     expect(screen.find(".number")).to_have_count(6 * 12 - EMPTY)
 
 
+@pytest.mark.release
 def test_what_follows_goes_on_while_somebody_types(look, probed_run):
     screen = look(VIEW + "&follow=birds")
     expect(screen.find(".number")).to_have_count(6 * 12 - EMPTY)
@@ -188,6 +189,7 @@ def test_what_is_typed_to_follow_stays_while_turns_arrive(look):
     expect(screen.find(".following .said")).to_contain_text("see against sees")
 
 
+@pytest.mark.release
 def test_labels_of_a_comparison_are_followed_and_states_of_nothing_have_no_values(look):
     screen = look(VIEW + "&pin=h2:2&pin=c1@-1:1")
     screen.drawn(6)

@@ -55,6 +55,7 @@ def test_the_key_says_what_is_drawn(look):
     expect(screen.find(".key li")).to_have_count(5)
 
 
+@pytest.mark.release
 def test_help_fits_the_semantic_and_the_prediction_is_of_the_next_word(look):
     screen = look(VIEW)
     screen.drawn(3)

@@ -124,6 +124,7 @@ def test_what_a_notice_quotes_is_short(look):
     )
 
 
+@pytest.mark.release
 def test_nonsense_in_the_address_breaks_nothing(look):
     screen = look("#%")
     nonsense = "text=%E0%A4%A", "&&=&text", "a" * 5000, "pin=/////", "at=:1", "kinds=,q,&bars=-1"
@@ -158,6 +159,7 @@ def screen(look):
     return opened
 
 
+@pytest.mark.release
 def test_a_saved_drawing_holds_what_is_seen(screen, tmp_path):
     drawing = ET.parse(saved(screen, "SVG", tmp_path)).getroot()
     texts = ["".join(one.itertext()) for one in drawing.iter(f"{SVG}text")]

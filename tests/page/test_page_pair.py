@@ -6,7 +6,6 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 from tests.page.test_page_access import findings
-from tests.sampling import sampled
 
 from rnnlens.run.folder import Keeper, Run
 
@@ -51,7 +50,8 @@ def test_a_minimal_pair_is_typed_looked_at_and_left_again(look):
     expect(screen.page).to_have_url(re.compile("text=the[+]old[+]dog[+]saw[+]a[+]bird"))
 
 
-@pytest.mark.parametrize("scheme", sampled(["light", "dark"], "dark"))
+@pytest.mark.release
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_link_shows_two_texts_and_axe_finds_nothing_serious(look, scheme):
     screen = look(f"{LINK}&at=h2:6", color_scheme=scheme)
     screen.drawn(12)

@@ -120,6 +120,7 @@ def test_pins_survive_typing_or_keep_their_own_text(screen):
     expect(screen.find(".held").nth(1).locator(".origin")).to_have_count(0)
 
 
+@pytest.mark.release
 def test_a_link_with_a_pin_of_another_text_shows_it(look):
     pin = "pin=c2:3&pin=h1:2/input/a+small+bird"
     screen = look(f"#text={TEXT.replace(' ', '+')}&{pin}")

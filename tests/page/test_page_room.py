@@ -74,6 +74,7 @@ def test_the_less_a_group_dominates_the_nearer_its_colour_is_to_the_ground(look,
             assert (least[1] > most[1]) == (scheme == "light")
 
 
+@pytest.mark.release
 def test_a_word_that_is_being_typed_is_no_unknown_word_yet(look):
     screen = look("#text=the")
     screen.drawn(1)

@@ -148,6 +148,7 @@ def test_an_empty_text_draws_nothing_and_says_what_to_do(look):
         expect(screen.find(".note.empty")).to_be_hidden()
 
 
+@pytest.mark.release
 def test_unknown_words_are_marked(look):
     screen = look()
     screen.write("the zyzzyva sees")
@@ -259,6 +260,7 @@ def test_a_grid_of_another_text_than_the_fields_is_faded_and_says_so(look):
     assert "text=the&" in f"{screen.page.url}&"
 
 
+@pytest.mark.release
 def test_a_server_that_is_gone_is_asked_again_and_comes_back_by_itself(look, server, probed_run):
     with server(probed_run) as first:
         screen = look(at=first, quiet=False)  # browsers log every failure

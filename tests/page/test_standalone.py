@@ -122,6 +122,7 @@ def test_paths_of_submodules_are_cut_in_front_wherever_they_stand(browser, formu
     page.close()
 
 
+@pytest.mark.release
 def test_of_a_whole_text_it_is_shown_when_it_is_decided(browser, formula, tmp_path):
     found = {**formula.grid("the dog sees a bird"), "answer": "last", "follows": False}
     label = found["rows"][-1][-1]["top"][0][0]

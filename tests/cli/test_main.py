@@ -69,8 +69,8 @@ def test_an_error_of_our_own_is_not_hidden(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_reader_that_leaves_is_no_traceback(trained_run):
-    words = [sys.executable, "-m", "rnnlens", "show", str(trained_run), "the dog"]
+def test_a_reader_that_leaves_is_no_traceback():
+    words = [sys.executable, "-m", "rnnlens", "show", "english-news", "the dog"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout
     process.stdout.close()
@@ -133,7 +133,7 @@ def test_what_was_left_by_a_command_killed_in_its_last_moment_is_cleared(
     command, corpus_file, tiny, run_copy
 ):
     names = {path.name for path in run_copy.iterdir()}
-    for name in ("checkpoint.safetensors", ".rnnlens.base.files", ".run.json.rnnlens-1a"):
+    for name in ("checkpoint.safetensors", ".rnnlens.lock", ".run.json.rnnlens-1a"):
         (run_copy / name).touch()
     assert "is trained already" in command("train", corpus_file, "-o", run_copy, *tiny).out
     assert {path.name for path in run_copy.iterdir()} == names

@@ -95,8 +95,8 @@ def test_all_texts_of_a_corpus_are_split_in_one_way(tmp_path):
         ("a.jsonl", '{"text": "a", "label": 0.5}\n', (), "line 1: the label is 0.5; give a name"),
         ("a.jsonl", '{"text": 3, "label": 1}\n', (), "line 1: the text is int"),
         ("a.jsonl", JSONL + '{"text": "a", "label": 1}', (), "line 4: the label 1 is int, .* str"),
-        ("a.jsonl", '{"text"\n', (), "line 1: this is no JSON"),
-        ("a.jsonl", "[1]\n", (), "line 1: this is no object"),
+        ("a.jsonl", '{"text"\n', (), "line 1: .* is no JSON object; mend"),
+        ("a.jsonl", "[1]\n", (), "is no JSON object; mend"),
         ("a.txt", "just a text\n", (), "has no columns of labels and texts"),
     ],
 )

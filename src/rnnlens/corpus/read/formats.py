@@ -18,9 +18,9 @@ from rnnlens.corpus.read.labelled_texts import (
 )
 from rnnlens.corpus.read.nltk import read_nltk
 from rnnlens.corpus.read.plain_text import number_mark, read_raw, read_tokenised, tokenised
-from rnnlens.corpus.read.records import is_record, read_arrow, read_jsonl, read_parquet
+from rnnlens.corpus.read.records import read_arrow, read_jsonl, read_parquet
 from rnnlens.corpus.read.task import CLASSIFY, NEXT, TAG, TASKS, WORDS, Task
-from rnnlens.corpus.read.text_files import check_swelling, codec, files, head
+from rnnlens.corpus.read.text_files import check_swelling, codec, files, head, json_object
 from rnnlens.corpus.sentence import Sentence
 
 Reader = Callable[[Path, str, Task], Iterator[Sentence]]
@@ -161,7 +161,7 @@ def _by_content(text: str, task: str) -> Recognition:
     body = [line for line in filled if not line.startswith("#")]
     if body and len(body[0].split("\t")) == FIELDS:
         return Recognition("conllu", f"its lines have {FIELDS} fields")
-    if task == NEXT and body and is_record(body[0]):
+    if task == NEXT and body and json_object(body[0]):
         return Recognition("jsonl", "its lines are JSON objects")
     if body and _TREE.match(body[0]):
         return Recognition("brackets", "it begins with a tree")

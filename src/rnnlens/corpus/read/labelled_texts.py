@@ -1,7 +1,6 @@
 """Texts with one label each: tables, lines of JSON, folders and files that are named for labels."""
 
 import csv
-import json
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.task import Task, column
-from rnnlens.corpus.read.text_files import files, lines
+from rnnlens.corpus.read.text_files import files, json_lines, lines
 from rnnlens.corpus.sentence import Sentence
 
 _USUAL = {"label", "labels", "class", "category", "sentiment", "text", "sentence", "review"}
@@ -139,16 +138,7 @@ def _places(names: list[str] | None, width: int, task: Task, where: str) -> tupl
 
 def _of_json(path: Path, encoding: str, task: Task) -> Iterator[_Row]:
     sort: type | None = None
-    for number, line in enumerate(lines(path, encoding), 1):
-        where = f"{path}, line {number}"
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise RnnlensError(f"{where}: this is no JSON ({error}); mend it") from error
-        if not isinstance(row, dict):
-            raise RnnlensError(f"{where}: this is no object of named fields; mend it")
+    for where, row in json_lines(path, encoding):
         text = _field(row, task.text or _TEXT, "--text-column", where)
         label = _field(row, task.label or _LABEL, "--label-column", where)
         text = " ".join(map(str, text)) if isinstance(text, list) else text

@@ -4,7 +4,6 @@ A record has its words, with their tags perhaps, or a text. Nothing is downloade
 is not needed: its files are Arrow's.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read.plain_text import SAMPLE, running, tokenised
-from rnnlens.corpus.read.text_files import lines
+from rnnlens.corpus.read.text_files import json_lines
 from rnnlens.corpus.sentence import Sentence
 from rnnlens.labels.parts_of_speech import universal
 
@@ -25,29 +24,9 @@ _ROWS = 4096  # of a table that are held at once
 Record = tuple[str, dict[str, Any]]  # and where it stands
 
 
-def is_record(line: str) -> bool:
-    """Whether a line is a JSON object."""
-    try:
-        return line.lstrip().startswith("{") and isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
 def read_jsonl(path: Path, encoding: str) -> Iterator[Sentence]:
     """A JSON object on each line."""
-
-    def records() -> Iterator[Record]:
-        for number, line in enumerate(lines(path, encoding), 1):
-            if not line.strip():
-                continue
-            if not is_record(line):
-                raise RnnlensError(
-                    f"{path}, line {number}: {line.strip()[:40]!r} is no JSON object; mend the "
-                    "line or give --format"
-                )
-            yield f"{path}, line {number}", json.loads(line)
-
-    yield from _sentences(records())
+    return _sentences(json_lines(path, encoding))
 
 
 def read_parquet(path: Path, encoding: str) -> Iterator[Sentence]:  # noqa: ARG001 - it is UTF-8

@@ -3,10 +3,11 @@
 import codecs
 import gzip
 import io
+import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from rnnlens.base.errors import RnnlensError
 
@@ -59,6 +60,28 @@ def lines(path: Path, encoding: str) -> Iterator[str]:
         ) from error
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from error
+
+
+def json_lines(path: Path, encoding: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a file that has one on each line, each with where it stands."""
+    for number, line in enumerate(lines(path, encoding), 1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            if (record := json_object(line)) is None:
+                raise RnnlensError(
+                    f"{where}: {line.strip()[:40]!r} is no JSON object; mend the line or give "
+                    "--format"
+                )
+            yield where, record
+
+
+def json_object(line: str) -> dict[str, Any] | None:
+    """The JSON object that a line holds; None where it holds none."""
+    try:
+        value = json.loads(line) if line.lstrip().startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def codec(encoding: str) -> str:

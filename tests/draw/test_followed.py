@@ -81,5 +81,5 @@ def test_a_saved_figure_has_them_too(formula, tmp_path):
     grid.save(plain)
     grid.save(followed, followed=grid.follow("bird"))
     assert plain.read_bytes() != followed.read_bytes()
-    with pytest.raises(RnnlensError, match="nothing about the look"):
+    with pytest.raises(RnnlensError, match="a look has no field"):
         grid.figure(follow="bird")

@@ -47,7 +47,9 @@ def _chart(path: Path, width: float, height: float, letters: int) -> Iterator[An
         try:
             figure.savefig(path, dpi=_DOTS)
         except OSError as error:
-            raise RnnlensError(f"cannot write {path}: {error.strerror}") from error
+            raise RnnlensError(
+                f"cannot write {path}: {error.strerror}; choose another place"
+            ) from error
 
 
 def write_accuracy(evaluation: dict[str, Any], path: Path) -> None:
@@ -57,7 +59,9 @@ def write_accuracy(evaluation: dict[str, Any], path: Path) -> None:
     check_matplotlib()
     rows = [score for score in evaluation.get("probes", ()) if score["semantic"] == "output"]
     if not rows:
-        raise RnnlensError("there are no probes of the semantic output to draw; rnnlens fit RUN")
+        raise RnnlensError(
+            "there are no probes of the semantic output to draw; fit them: rnnlens fit RUN"
+        )
     own, unigram = rows[-1]["perplexity"] / rows[-1]["ratio"], rows[0]["unigram"]
     top = min(max(row["perplexity"] for row in rows) * 1.08, _CUT * own)
     with _chart(path, 7.2, 3.2, 9) as figure:
@@ -106,8 +110,8 @@ def write_confusion(confusion: dict[str, Any] | None, path: Path) -> None:
     check_matplotlib()
     if confusion is None:
         raise RnnlensError(
-            "there is no confusion of labels to draw: it is counted of networks that tag or "
-            "classify, with at most 256 labels"
+            "there is no confusion matrix to draw: it is counted for networks that tag or classify "
+            "with at most 256 labels; leave --confusion out"
         )
     names = [clip(name, _LONGEST_NAME) for name in confusion["labels"]]
     shares = [[count / max(1, sum(row)) for count in row] for row in confusion["counts"]]
@@ -139,7 +143,9 @@ def write_reach(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """
     check_matplotlib()
     if not rows:
-        raise RnnlensError("there are no probes whose reach could be drawn; rnnlens fit RUN")
+        raise RnnlensError(
+            "there are no probes whose reach could be drawn; fit them: rnnlens fit RUN"
+        )
     kinds = list(dict.fromkeys(str(row["kind"]) for row in rows))
     steps = sorted({offset(row["semantic"]) for row in rows})
     left = [[math.nan] * len(steps) for _ in kinds]

@@ -58,7 +58,7 @@ def changed_look(look: Look | None, changes: Mapping[str, Any]) -> Look:
     known = [one.name for one in fields(Look)]
     for name in changes:
         if name not in known:
-            raise RnnlensError(f"nothing about the look is called {name!r}; {', '.join(known)} are")
+            raise RnnlensError(f"a look has no field {name!r}; it has {', '.join(known)}")
     new = replace(look or Look(), **changes)
     new.check()
     return new

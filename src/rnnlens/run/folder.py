@@ -222,7 +222,9 @@ class Run:
         elif isinstance(model, StoredModule):
             weights, described = model.user.weights(), asdict(model.record)
         else:
-            raise RnnlensError(f"a {type(model).__name__} cannot be kept as a run")
+            raise RnnlensError(
+                f"a {type(model).__name__} cannot be saved as a run; give a network or a module"
+            )
         described["sha256"] = write_tensors(self.path / "model.safetensors", weights)
         words = self.path / "vocabulary.json"
         described["vocabulary"] = sha256(words) if words.exists() else None

@@ -178,8 +178,8 @@ def test_columns_can_be_named_by_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "columns", "said"),
     [
-        (CONLL, ("", "5"), "line 3: there is no column 5 for --label-column, but 4"),
-        (CONLL, ("", "ner"), "line 3: the columns have no names, --label-column 'ner' is none"),
+        (CONLL, ("", "5"), "line 3: there is no column 5 for --label-column; there are 4"),
+        (CONLL, ("", "ner"), "line 3: the columns have no names, and --label-column is 'ner'"),
         ("# global.columns = FORM POS\na X\n", ("", "ner"), "no column 'ner'.*FORM, POS"),
         ("a X\nb\n", (), "line 2: the first word has 2 columns and this one 1"),
         ("a\tX\nb\t\n", (), "line 2: 'b' has no label"),

@@ -86,7 +86,7 @@ def test_all_texts_of_a_corpus_are_split_in_one_way(tmp_path):
         ("a.csv", CSV, ("text", "stars"), "no column 'text' for --text-column.*id, review, stars"),
         ("a.csv", CSV, ("review", "3"), "are a name and a number"),
         ("a.csv", CSV, ("2", "2"), "cannot be in the same column"),
-        ("a.csv", CSV, ("2", "7"), "no column 7 for --label-column, but 3"),
+        ("a.csv", CSV, ("2", "7"), "no column 7 for --label-column; there are 3"),
         ("a.csv", 'a,"b\n', (), ""),
         ("a.tsv", "x\ty\nz\n", (), "line 2: the first row has 2 columns and this one 1"),
         ("a.tsv", "x\ty\n\tz\n", (), "line 2: the text has no label"),

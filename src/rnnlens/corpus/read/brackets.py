@@ -36,7 +36,7 @@ def read_brackets(path: Path, encoding: str, task: Task = WORDS) -> Iterator[Sen
             else:
                 inner.append(piece)
             if depth < 0:
-                raise RnnlensError(f"{where}: a bracket closes that never opened")
+                raise RnnlensError(f"{where}: a bracket closes that never opened; mend the tree")
             if depth == 0 and piece != ")":
                 raise RnnlensError(
                     f"{where}: {piece!r} stands outside any bracket; is this a treebank? "

@@ -50,13 +50,13 @@ def column(given: str, names: list[str] | None, width: int, flag: str, where: st
     if given.isdecimal():
         if not 1 <= int(given) <= width:
             raise RnnlensError(
-                f"{where}: there is no column {given} for {flag}, but {width} of them"
+                f"{where}: there is no column {given} for {flag}; there are {width}, from 1"
             )
         return int(given) - 1
     if names is None:
         raise RnnlensError(
-            f"{where}: the columns have no names, {flag} {given!r} is none; give a number from 1 "
-            f"to {width}"
+            f"{where}: the columns have no names, and {flag} is {given!r}; give a number from 1 to "
+            f"{width}"
         )
     folded = [name.lower() for name in names]
     if given.lower() not in folded:

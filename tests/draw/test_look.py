@@ -1,0 +1,36 @@
+"""One Look: what `rnnlens show` is told, what figures are drawn with, what files are refused by."""
+
+import argparse
+from dataclasses import fields
+
+import pytest
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.cli import show
+from rnnlens.draw.look import Look, changed_look
+
+
+def test_every_field_is_a_flag_of_show_with_the_same_default():
+    parser = argparse.ArgumentParser()
+    show.add_to(parser.add_subparsers())
+    args = parser.parse_args(["show", "english-news", "we"])
+    assert Look(**{one.name: getattr(args, one.name) for one in fields(Look)}) == Look()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bars": 0}, "0 bars: give a number from 1 to 20"),
+        ({"density": "dense"}, "no density is called 'dense'; give bars or compact"),
+        ({"colour": "red"}, "a look has no field 'colour'; it has kinds, rows, bars"),
+    ],
+)
+def test_what_means_nothing_is_refused(changes, message):
+    with pytest.raises(RnnlensError, match=message):
+        changed_look(None, changes)
+
+
+def test_fields_are_changed_one_by_one():
+    assert changed_look(Look(bars=2), {"density": "compact"}) == Look(bars=2, density="compact")
+    with pytest.raises(RnnlensError, match=r"a width of 0\.5: give 1 to 100 inches"):
+        Look(width=0.5).check_width()

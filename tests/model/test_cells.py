@@ -1,6 +1,8 @@
 """Cells agree with torch's own recurrences and with the paper's equations."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn, sigmoid, tanh
 
+import rnnlens
 from rnnlens.model.cell import Layer, Weights
 from rnnlens.model.cells import CELLS
 from rnnlens.model.cells.classic import TORCHS, weights_of
@@ -207,3 +210,12 @@ def test_quick_fused_and_stepwise_ways_agree(mode, inputs, width, steps, batch, 
             torch.testing.assert_close(values, way[kind], rtol=0, atol=1e-12)
     given = (start["h"][None], start["c"][None]) if mode == "LSTM" else start["h"][None]
     torch.testing.assert_close(ways[0]["h"], module(x, given)[0], rtol=0, atol=1e-12)
+
+
+def test_the_page_has_the_equations_of_the_cells_that_say_so():
+    """A published file is made of cells that are in its engine, by name."""
+    engine = Path(rnnlens.__file__).parent / "page" / "web" / "engine"
+    source = (engine / "cells.js").read_text(encoding="utf-8")
+    names = re.findall(r"(\w+)(?::|,| })", source.partition("export const CELLS = {")[2])
+    declared = {cell.name for cell in (*CELLS.values(), *TORCHS.values()) if cell.in_browser}
+    assert set(names) - {"elman", "rectified"} == declared

@@ -1,9 +1,14 @@
 """The named vectors and what feeds them."""
 
-import pytest
+from dataclasses import replace
+from typing import Any
 
-from rnnlens.model.cells.classic import LSTM
-from rnnlens.model.kinds import Edge, Place, placed
+import pytest
+import torch
+
+from rnnlens.model.cells import CELLS
+from rnnlens.model.cells.classic import LSTM, completed
+from rnnlens.model.kinds import EMBEDDING, Edge, Kind, Place, joined, placed
 from rnnlens.model.network import Network, NetworkConfig
 
 PAPER = "x f1 i1 o1 g1 l1 s1 c1 h1 f2 i2 o2 g2 l2 s2 c2 h2".split()
@@ -95,3 +100,28 @@ def test_a_reverse_layer_comes_after_what_follows_it():
     assert memory.sources == (Edge("encoder.f2<"), Edge("encoder.c2<", -1))
     assert memory.equation == "l = f ∘ c₊₁"
     assert not memory.gate
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn"])
+@pytest.mark.parametrize("only_ids", [True, False])
+def test_kinds_of_older_files_are_completed_by_what_their_cells_declare(name, only_ids):
+    reverse = Place(2, ("encoder.h1", "encoder.h1<"), "encoder", reverse=True, layer=2)
+    whole = [placed(kind, place) for place in (replace(reverse, reverse=False), reverse)
+             for kind in CELLS[name].kinds]  # fmt: skip
+    whole += [joined(replace(reverse, reverse=False), CELLS[name].output), EMBEDDING,
+              Kind("blocks.0", "blocks.0", "blocks.0", "output of blocks.0", (), 3)]  # fmt: skip
+    plain: dict[str, Any] = {"range": (None, None), "gate": False, "output": False, "memory": None}
+    if only_ids:
+        plain |= {"letter": "", "part": "", "reverse": False}
+    assert completed([replace(kind, **plain) for kind in whole]) == tuple(whole)
+    assert completed(whole) == tuple(whole)
+    assert all(kind.is_sound for kind in whole)
+
+
+def test_values_are_brought_into_the_range_of_their_kind():
+    values = torch.tensor([-2.0, 0.5, 2.0])
+    by_letter = {kind.id: kind for kind in LSTM.kinds}
+    assert by_letter["f"].within(values).tolist() == [0.0, 0.5, 1.0]
+    assert by_letter["g"].within(values).tolist() == [-1.0, 0.5, 1.0]
+    assert by_letter["c"].within(values).tolist() == values.tolist()
+    assert Kind("d", "", "", "", range=(0.0, None)).within(values).tolist() == [0.0, 0.5, 2.0]

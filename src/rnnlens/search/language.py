@@ -231,7 +231,7 @@ class Token:
 
 
 def tokens(query: str, kinds: Iterable[str]) -> Iterator[Token]:
-    """The pieces of a question; names of kinds may hold signs, as `h1<` does."""
+    """The tokens of a question; names of kinds may hold signs, as `h1<` does."""
     if len(query) > LONGEST:
         raise QueryError(f"a question of {len(query):,} characters is too long; ask less at once")
     if broken := _NO_UTF8.search(query):
@@ -276,30 +276,41 @@ def suggestion(name: str, there: Sequence[str]) -> str:
     return f"there is {', '.join(there[:20])}{', ...' if len(there) > 20 else ''}"
 
 
-class Cursor:
-    """The piece at hand, and those that follow."""
+def parse(question: str, names: Names) -> Query:
+    """The tree of a question; an error that points at what is wrong."""
+    return _Parser(question, names).question()
 
-    def __init__(self, query: str, tokens: list[Token]) -> None:
-        self.query, self.tokens, self.at, self.depth = query, tokens, 0, 0
+
+class _Parser:
+    """The tokens of a question, taken one after the other: what takes one, and then a method for
+    each part of the grammar.
+    """
+
+    def __init__(self, query: str, names: Names) -> None:
+        plain = [kind for kind in names.kinds if kind.lower() not in RESERVED]
+        self.query, self.names, self.tokens = query, names, list(tokens(query, plain))
+        self.at = self.depth = 0
+        self.kinds: dict[str, None] = {}  # that are named
+        self.around = 1  # rows that are looked at, of the condition at hand
 
     @property
     def here(self) -> Token:
-        """The piece at hand."""
+        """The token at hand."""
         return self.tokens[self.at]
 
     @property
     def following(self) -> Token:
-        """The piece after it."""
+        """The token after it."""
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
 
     def next(self) -> Token:
-        """Take the piece at hand; at the end, stay there."""
+        """Take the token at hand; at the end, stay there."""
         token = self.here
         self.at += token.sort != END
         return token
 
     def wrong(self, what: str, token: Token | None = None) -> QueryError:
-        """An error that points at a piece, which is the one at hand unless given."""
+        """An error that points at a token, which is the one at hand unless given."""
         token = token or self.here
         at = f"character {token.place + 1}, {token.text!r}" if token.text else "its end"
         return QueryError(f"the question is wrong at {at}: {what}", self.query, token.place)
@@ -309,12 +320,17 @@ class Cursor:
         raise self.wrong(what, token)
 
     def is_word(self, *words: str) -> bool:
-        """Whether the piece at hand is one of some words of the grammar."""
+        """Whether the token at hand is one of some words of the grammar."""
         return self.here.sort == NAME and self.here.value.lower() in words
 
     def word(self, *words: str) -> str:
         """Take one of some words; empty where there is none of them."""
-        return self.next().value.lower() if self.is_word(*words) else ""
+        if not self.is_word(*words):
+            return ""
+        token = self.next()
+        if token.value.lower() in _OF_WHAT_CAME:
+            self.need_following(token)
+        return token.value.lower()
 
     def need(self, *words: str) -> str:
         """Take one of some words, which must be there."""
@@ -363,7 +379,7 @@ class Cursor:
         return tuple(token.value for token in self.listed())
 
     def listed(self) -> list[Token]:
-        """Take the pieces in braces, with commas between them."""
+        """Take the tokens in braces, with commas between them."""
         if not self.sign("{"):
             raise self.wrong("{ belongs here, as in {was, were}")
         some = []
@@ -376,28 +392,6 @@ class Cursor:
         if not self.sign("}"):
             raise self.wrong(", or } belongs here")
         return some
-
-
-def parse(question: str, names: Names) -> Query:
-    """The tree of a question; an error that points at what is wrong."""
-    return _Parser(question, names).question()
-
-
-class _Parser(Cursor):
-    """One method for each part of the grammar."""
-
-    def __init__(self, query: str, names: Names) -> None:
-        self.names = names
-        self.kinds: dict[str, None] = {}  # that are named
-        self.around = 1  # rows that are looked at, of the condition at hand
-        plain = [kind for kind in names.kinds if kind.lower() not in RESERVED]
-        super().__init__(query, list(tokens(query, plain)))
-
-    def word(self, *words: str) -> str:
-        token, word = self.here, super().word(*words)
-        if word in _OF_WHAT_CAME:
-            self.need_following(token)
-        return word
 
     def need_following(self, token: Token) -> None:
         """Refuse what is about the words as labels, where labels are something else."""
@@ -477,10 +471,8 @@ class _Parser(Cursor):
         if self.is_word(*WORD_NUMBERS):
             return self.comparison(Quantity(self.word(*WORD_NUMBERS)))
         if self.here.sort == NAME:
-            there = [*self.names.kinds, *_STARTS]
-            raise self.wrong(
-                f"it is no kind and no word of the grammar; {suggestion(self.here.value, there)}"
-            )
+            close = suggestion(self.here.value, [*self.names.kinds, *_STARTS])
+            raise self.wrong(f"it is no kind and no word of the grammar; {close}")
         raise self.wrong("a condition belongs here, such as: l2 expects verb")
 
     def nested(self) -> Node:

@@ -10,23 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.search.language import (
-    Agree,
-    Compare,
-    Every,
-    Expects,
-    InGroup,
-    Key,
-    Like,
-    Near,
-    Node,
-    Not,
-    OneOf,
-    Quantity,
-    Query,
-    Some,
-    Unknown,
-)
+from rnnlens.search import language as tree
 from rnnlens.search.layout import arrow, label_column, probability_column
 
 if TYPE_CHECKING:
@@ -56,7 +40,7 @@ class Compiler:
     def __init__(self, top: int) -> None:
         self.places = range(1, top + 1)
 
-    def rows(self, query: Query, shown: Sequence[str]) -> str:
+    def rows(self, query: tree.Query, shown: Sequence[str]) -> str:
         """The rows that a question is about, with columns of the kinds that are `shown`."""
         columns = [column(name) for name in WORD] + [
             column(name) for kind in shown
@@ -75,11 +59,11 @@ class Compiler:
             f"ORDER BY {order}{self._limit(query)}"
         )
 
-    def total(self, query: Query) -> str:
+    def total(self, query: tree.Query) -> str:
         """How many rows a question is about."""
         return f"SELECT count(*) AS total FROM words\nWHERE {self.where(query)}"
 
-    def counts(self, query: Query) -> str:
+    def counts(self, query: tree.Query) -> str:
         """How many rows there are of each sort."""
         names = [column(key.name) for key in query.by]
         keys = [f"{self._key(key)} AS {column(key.name)}" for key in query.by]
@@ -92,41 +76,41 @@ class Compiler:
             sql += f"ORDER BY count DESC, {', '.join(names)}{self._limit(query)}"
         return sql
 
-    def where(self, query: Query) -> str:
+    def where(self, query: tree.Query) -> str:
         """The condition of a question."""
         return self.condition(query.condition) if query.condition else "true"
 
-    def condition(self, node: Node) -> str:  # noqa: C901, PLR0911 - one for each sort of condition
+    def condition(self, node: tree.Node) -> str:  # noqa: C901, PLR0911 - one for each sort of condition
         """A condition; it is never NULL."""
         match node:
-            case Every(conditions):
+            case tree.Every(conditions):
                 return "(" + " AND ".join(map(self.condition, conditions)) + ")"
-            case Some(conditions):
+            case tree.Some(conditions):
                 return "(" + " OR ".join(map(self.condition, conditions)) + ")"
-            case Not(condition):
+            case tree.Not(condition):
                 return f"(NOT {self.condition(condition)})"
-            case Near(offsets, condition):
+            case tree.Near(offsets, condition):
                 return self._near(offsets, condition)
-            case OneOf(field, values):
+            case tree.OneOf(field, values):
                 return _is(f"{column(field)} IN ({', '.join(map(text, values))})")
-            case Like(field, pattern):
+            case tree.Like(field, pattern):
                 return _is(f"{column(field)} LIKE {text(pattern)}")
-            case InGroup(field, group):
+            case tree.InGroup(field, group):
                 of = f'SELECT label FROM labels WHERE "group" = {text(group)}'
                 return f"(coalesce({column(field)}, '') IN ({of}))"
-            case Unknown():
+            case tree.Unknown():
                 return "unknown"
-            case Expects():
+            case tree.Expects():
                 return self._expects(node)
-            case Agree(kinds, on_label):
+            case tree.Agree(kinds, on_label):
                 names = [label_column(k, 1) if on_label else f"{k}_group" for k in kinds]
                 same = (f"{column(names[0])} = {column(name)}" for name in names[1:])
                 return "(" + " AND ".join(same) + ")"
-            case Compare(left, operator, right):
+            case tree.Compare(left, operator, right):
                 other = repr(right) if isinstance(right, float) else self.quantity(right)
                 return _is(f"{self.quantity(left)} {_OPERATOR[operator]} {other}")
 
-    def quantity(self, quantity: Quantity) -> str:
+    def quantity(self, quantity: tree.Quantity) -> str:
         """A number of a row; NULL where there is none."""
         if quantity.pair:
             return column(quantity.pair.column)
@@ -136,7 +120,7 @@ class Compiler:
             return f"(-log2({column(quantity.kind + '_came')}))"
         return column(f"{quantity.kind}_{quantity.name}")
 
-    def _near(self, offsets: Sequence[int], condition: Node) -> str:
+    def _near(self, offsets: Sequence[int], condition: tree.Node) -> str:
         """Rows that lie so many rows from one that the condition holds of."""
         inner = self.condition(condition)
         if len(offsets) == 1:
@@ -146,7 +130,7 @@ class Compiler:
             there = f"SELECT sentence, position - unnest([{steps}]) FROM words WHERE {inner}"
         return f"((sentence, position) IN ({there}))"
 
-    def _expects(self, node: Expects) -> str:
+    def _expects(self, node: tree.Expects) -> str:
         kind = node.kind
         if node.group:
             same = f"{column(f'{kind}_group')} = {text(node.group)}"
@@ -165,7 +149,7 @@ class Compiler:
         return f"(({' + '.join(parts)}) {_OPERATOR[node.operator]} {node.number!r})"
 
     @staticmethod
-    def _key(key: Key) -> str:
+    def _key(key: tree.Key) -> str:
         if key.field:
             return column(key.field)
         if not key.label:
@@ -174,7 +158,7 @@ class Compiler:
         return f"(SELECT label FROM labels WHERE number = {number})"
 
     @staticmethod
-    def _limit(query: Query) -> str:
+    def _limit(query: tree.Query) -> str:
         limit = "" if query.limit is None else f"\nLIMIT {query.limit}"
         return limit + (f" OFFSET {query.offset}" if query.offset else "")
 

@@ -54,14 +54,14 @@ def divergences(a: Distributions, b: Distributions) -> Tensor:
     """Jensen-Shannon of each pair of rows in bits, (N,); the numbers in `a` are used up."""
     twice = a.p.add_(b.p).clamp_min_(_TINY)  # their middle
     middle = math.log(2) - torch.linalg.vecdot(twice, torch.log(twice, out=a.room)).double() / 2
-    return from_entropies(middle, a.nats, b.nats)
+    return from_entropies(middle, a.nats + b.nats)
 
 
-def from_entropies(middle: Tensor, first: Tensor, second: Tensor) -> Tensor:
+def from_entropies(middle: Tensor, both: Tensor) -> Tensor:
     """Jensen-Shannon in bits by its definition: the entropy of the middle of two distributions,
-    less the mean of theirs; all three in nats, (N,).
+    less the mean of theirs, whose sum is `both`; in nats.
     """
-    return ((middle - (first + second) / 2) / math.log(2)).clamp(0, 1)
+    return ((middle - both / 2) / math.log(2)).clamp(0, 1)
 
 
 def bits_between(after: Tensor, before: Tensor) -> Floats:

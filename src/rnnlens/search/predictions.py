@@ -154,16 +154,16 @@ class _Block:
         """
         number = {kind: k for k, kind in enumerate(predictor.kinds)}
         room = self.p.new_empty(2, *self.p[0, 1:].shape)
-        bits = torch.empty(len(predictor.pairs), room.shape[1], device=room.device)
+        middle, both = room.new_empty(2, len(predictor.pairs), room.shape[1])  # entropies
         for k, pair in enumerate(predictor.pairs):
             lower, upper = number[pair.kind], number[pair.other]
             if pair.back < 0:
                 lower, upper = upper, lower
             rows = slice(0, -1) if pair.back else slice(1, None)
             torch.add(self.p[lower, 1:], self.p[upper, rows], out=room[0])
-            middle = math.log(2) - _negentropy(room[0], room[1]) / 2
-            bits[k] = from_entropies(middle, self.nats[lower, 1:], self.nats[upper, rows])
-        return bits
+            torch.add(self.nats[lower, 1:], self.nats[upper, rows], out=both[k])
+            middle[k] = _negentropy(room[0], room[1])
+        return from_entropies(middle.div_(-2).add_(math.log(2)), both)
 
 
 def _negentropy(p: Tensor, log: Tensor) -> Tensor:

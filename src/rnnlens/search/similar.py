@@ -149,8 +149,10 @@ def _bounds(p: Floats, labels: NDArray[Any], theirs: Floats) -> Floats:
     mine = p[labels] * (theirs > 0)
     rest = [np.maximum(0, 1 - some.sum(1, keepdims=True)) for some in (mine, theirs)]
     a, b = (np.concatenate([x, r], 1) for x, r in zip((mine, theirs), rest, strict=True))
-    nats = (torch.special.entr(torch.from_numpy(d)).sum(1) for d in ((a + b) / 2, a, b))
-    bits: Floats = np.maximum(0, from_entropies(*nats).numpy() - _MARGIN)
+    middle, first, second = (
+        torch.special.entr(torch.from_numpy(d)).sum(1) for d in ((a + b) / 2, a, b)
+    )
+    bits: Floats = np.maximum(0, from_entropies(middle, first + second).numpy() - _MARGIN)
     return bits
 
 

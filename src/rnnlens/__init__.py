@@ -14,37 +14,55 @@ from rnnlens.version import __version__ as __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rnnlens.adapter import Adapter
-    from rnnlens.adapter.user_model import UserModel
-    from rnnlens.base.errors import RnnlensError
-    from rnnlens.lens.compare import compare
-    from rnnlens.lens.fit import fit
-    from rnnlens.lens.grid import Grid
-    from rnnlens.lens.lens import Lens
-    from rnnlens.lens.state import State, States
-    from rnnlens.reading.edits import Edit
+    from rnnlens.adapter import Adapter as Adapter
+    from rnnlens.adapter.user_model import UserModel as UserModel
+    from rnnlens.base.errors import RnnlensError as RnnlensError
+    from rnnlens.lens.compare import compare as compare
+    from rnnlens.lens.fit import fit as fit
+    from rnnlens.lens.grid import Grid as Grid
+    from rnnlens.lens.lens import Lens as Lens
+    from rnnlens.lens.state import State as State
+    from rnnlens.lens.state import States as States
+    from rnnlens.reading.edits import Edit as Edit
+    from rnnlens.work.corpus_jobs import disagreement as disagreement
+    from rnnlens.work.corpus_jobs import index as index
+    from rnnlens.work.fit_run import fit_run as fit_run
+    from rnnlens.work.train_run import train as train
 
-__all__ = [
-    "Adapter",
-    "Edit",
-    "Grid",
-    "Lens",
-    "RnnlensError",
-    "State",
-    "States",
-    "UserModel",
-    "compare",
-    "fit",
-    "load",
-]
-
+#: Where the names are that are imported when they are first asked for.
 _MODULES = {
-    "Grid": "rnnlens.lens.grid", "State": "rnnlens.lens.state", "States": "rnnlens.lens.state",
-    "Edit": "rnnlens.reading.edits",
-    "Lens": "rnnlens.lens.lens", "RnnlensError": "rnnlens.base.errors", "fit": "rnnlens.lens.fit",
-    "Adapter": "rnnlens.adapter", "UserModel": "rnnlens.adapter.user_model",
-    "compare": "rnnlens.lens.compare",
-}  # fmt: skip
+    "rnnlens.adapter": "Adapter",
+    "rnnlens.adapter.user_model": "UserModel",
+    "rnnlens.ask.ablation": "Zeroed",
+    "rnnlens.ask.comparison": "Comparison",
+    "rnnlens.ask.continuation": "Continuation",
+    "rnnlens.ask.decision": "Decision",
+    "rnnlens.ask.follow": "Followed",
+    "rnnlens.ask.result": "Written",
+    "rnnlens.ask.turns": "Part Turn Turns",
+    "rnnlens.base.errors": "RnnlensError RnnlensWarning Stopped",
+    "rnnlens.draw.look": "Look",
+    "rnnlens.lens.compare": "compare",
+    "rnnlens.lens.fit": "fit",
+    "rnnlens.lens.grid": "Grid",
+    "rnnlens.lens.lens": "Lens",
+    "rnnlens.lens.state": "State States",
+    "rnnlens.model.kinds": "Edge Kind Memory",
+    "rnnlens.model.traceable": "Readout StateEdit Trace",
+    "rnnlens.probe.evaluation": "Evaluation Score",
+    "rnnlens.probe.measures": "Against",
+    "rnnlens.probe.used": "Used",
+    "rnnlens.reading.edits": "Address Edit Stateful",
+    "rnnlens.search.answers": "Hit Near Said",
+    "rnnlens.search.disagreement": "Disagreement End Sentence",
+    "rnnlens.search.find": "Found",
+    "rnnlens.work.corpus_jobs": "disagreement index",
+    "rnnlens.work.fit_run": "fit_run",
+    "rnnlens.work.observer": "Observer",
+    "rnnlens.work.train_run": "train",
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
+__all__ = ["load", *_PLACES]  # noqa: PLE0604 - all of them are names
 
 
 def load(
@@ -70,12 +88,12 @@ def load(
 
 
 def __getattr__(name: str) -> Any:
-    """Classes are imported when they are asked for, so that `import rnnlens` takes no time."""
-    if name not in _MODULES:
+    """Names are imported when they are asked for, so that `import rnnlens` takes no time."""
+    if name not in _PLACES:
         raise AttributeError(f"module 'rnnlens' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(import_module(_PLACES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from rnnlens.cli.shared_flags import add_corpus_flags, add_trust_flags, allow_co
 from rnnlens.draw.charts import check_chart, write_accuracy, write_confusion, write_reach
 from rnnlens.probe.semantics import offset
 from rnnlens.run.folder import Run
-from rnnlens.work.evaluate_run import evaluate_run
+from rnnlens.work.evaluate_run import cell, evaluate_run, model_table
 
 _HELP = """\
 Measure a trained run: the model's own perplexity (lower is better) on the training, validation and
@@ -105,14 +105,9 @@ def run_eval(args: argparse.Namespace) -> int:
     return 0
 
 
-def _cell(value: float | None, width: int, digits: int = 2) -> str:
-    """A number of a table, or a dash for None."""
-    return f"{'-':>{width}}" if value is None else f"{value:>{width}.{digits}f}"
-
-
 def tables(evaluation: dict[str, Any]) -> list[str]:
     """An evaluation as tables of text: one for the model, and one for each semantic of probes."""
-    texts = [table(evaluation["model"])]
+    texts = [model_table(evaluation["model"])]
     control = {(s["semantic"], s["kind"]): s["perplexity"] for s in evaluation.get("control", ())}
     for semantic in dict.fromkeys(score["semantic"] for score in evaluation.get("probes", ())):
         rows = [score for score in evaluation["probes"] if score["semantic"] == semantic]
@@ -125,10 +120,10 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
         head += "".join(f"{name:>11}" for name, _ in more)
         lines = [f"{semantic}, on {pairs:,} test states; unigram perplexity {unigram:.2f}", head]
         for row in rows:
-            shuffled = _cell(control[semantic, row["kind"]], 12) if control else ""
+            shuffled = cell(control[semantic, row["kind"]], 12) if control else ""
             lines.append(
-                f"{row['kind']:<6}{_cell(row['perplexity'], 12)}{_cell(row['ratio'], 9, 3)}"
-                f"{row['accuracy']:>9.2%}{_cell(row['divergence'], 10, 3)}"
+                f"{row['kind']:<6}{cell(row['perplexity'], 12)}{cell(row['ratio'], 9, 3)}"
+                f"{row['accuracy']:>9.2%}{cell(row['divergence'], 10, 3)}"
                 f"{row['calibration']:>13.4f}{shuffled}{_use(row.get('used')) if use else ''}"
                 + "".join(f"{row[key]['probe']:>11.4g}" for _, key in more)
             )
@@ -159,7 +154,7 @@ def training_tables(training: dict[int, dict[str, Any]]) -> list[str]:
                 )
                 for rows in scores.values()
             ]
-            lines.append(f"{kind:<8}" + "".join(_cell(value, 9, 1) for value in cells))
+            lines.append(f"{kind:<8}" + "".join(cell(value, 9, 1) for value in cells))
         texts.append("\n".join(lines))
     return texts
 
@@ -175,23 +170,8 @@ def _use(measured: Mapping[str, float | None] | None) -> str:
     """What is used of a kind, as cells of a table."""
     found = measured or {}
     return "".join(
-        _cell(found.get(name), width) for name, width in (("used", 8), ("swap", 8), ("random", 9))
+        cell(found.get(name), width) for name, width in (("used", 8), ("swap", 8), ("random", 9))
     )
-
-
-def table(model: Mapping[str, Mapping[str, float | None]]) -> str:
-    """What a model is worth on each split, beside the unigram baseline, as a table."""
-    unit = next(iter(model["train"]))  # sentences, or a user's batches
-    answers = "accuracy" in model["train"]
-    head = f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"
-    lines = [head + (f"{'accuracy':>12}{'macro F1':>12}" if answers else "")]
-    for name, row in model.items():
-        said = f"{row['accuracy']:>12.2%}{row['macro_f1']:>12.2%}" if answers else ""
-        lines.append(
-            f"{name:<8}{row[unit]:>12,}{row['pairs']:>14,}"
-            f"{_cell(row['perplexity'], 14)}{_cell(row['unigram'], 12)}{said}"
-        )
-    return "\n".join(lines)
 
 
 def reach_table(rows: list[dict[str, Any]]) -> str:
@@ -203,8 +183,8 @@ def reach_table(rows: list[dict[str, Any]]) -> str:
         f"{'kind':<6}" + "".join(f"{offset(semantic):>+7d}" for semantic in semantics),
     ]
     for kind in dict.fromkeys(row["kind"] for row in rows):
-        cells = (left[kind, semantic] for semantic in semantics)
-        lines.append(f"{kind:<6}" + "".join(_cell(cell, 7) for cell in cells))
+        shares = (left[kind, semantic] for semantic in semantics)
+        lines.append(f"{kind:<6}" + "".join(cell(share, 7) for share in shares))
     return "\n".join(lines)
 
 

@@ -1,14 +1,13 @@
 """`rnnlens fit`: probes for every kind of a run's model."""
 
 import argparse
-import shlex
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import add_flags, add_preset, from_flags
-from rnnlens.cli.shared_flags import TERMINAL, add_trust_flags, allow_code, moved
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code, moved, terminal
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.run.folder import Run
@@ -83,7 +82,7 @@ def run_fit(args: argparse.Namespace) -> int:
             from_flags(ReadingConfig, args),
             device=args.device,
             colours=args.colours,
-            command=shlex.join(["rnnlens", *args.words]),
+            command=terminal(args).command,
         )
     else:
         run.check_finished()
@@ -96,7 +95,7 @@ def run_fit(args: argparse.Namespace) -> int:
         moved=moved(args),
         anew=args.anew,
         checkpoint_seconds=args.checkpoint_seconds,
-        observer=TERMINAL,
+        observer=terminal(args),
     )
     return 0
 

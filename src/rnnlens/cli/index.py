@@ -2,16 +2,13 @@
 
 import argparse
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
-from rnnlens.cli.shared_flags import add_corpus_flags, add_trust_flags, allow_code, moved
+from rnnlens.cli.shared_flags import add_corpus_flags, add_trust_flags, allow_code, terminal
 from rnnlens.lens.open import opened
-from rnnlens.run.folder import Run, run_at
-from rnnlens.search.language import first_question
-from rnnlens.search.layout import Manifest, arrow
-from rnnlens.search.store import Index
-from rnnlens.work.corpus_jobs import Indexed, check_indexable, index_into
+from rnnlens.run.folder import run_at
+from rnnlens.search.layout import arrow
+from rnnlens.work.corpus_jobs import check_indexable, index
 
 _HELP = """\
 Write down what every state says after every word of a corpus, as Parquet files in RUN/index, which
@@ -63,35 +60,20 @@ def add_to(verbs: Any) -> None:
 def run_index(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     arrow()
-    run: Run = check_indexable(args.path, args.output)
+    run = check_indexable(args.path, args.output)
     allow_code(args, run)
-    indexed = index_into(
+    index(
         opened(run),
+        args.corpus,
         args.output,
-        moved(args),
         states=args.states,
         state_kinds=tuple(filter(None, args.state_kinds.split(","))),
         split=args.split,
         semantic=args.semantic,
+        valid=args.valid,
+        test=args.test,
         anew=args.anew,
         device=args.device,
+        observer=terminal(args),
     )
-    if indexed.manifest:
-        print(_summary(run, args, indexed, indexed.manifest))
-    elif indexed.is_first:
-        print(f"{indexed.folder} is there already")
     return 0
-
-
-def _summary(run: Run, args: argparse.Namespace, indexed: Indexed, manifest: Manifest) -> str:
-    """How large the index has become, and a first question to it."""
-    folder = indexed.folder
-    size = sum(path.stat().st_size for path in folder.iterdir())
-    where = f" --index {quote(str(folder))}" if args.output else ""
-    index = Index(folder, manifest)
-    question = quote(first_question(follows=index.contents.follows, tagged=index.has_tags))
-    index.close()
-    return (
-        f"{manifest.rows:,} words in {indexed.sentences:,} sentences, {size / 1e6:,.1f} MB in "
-        f"{folder}; ask it: rnnlens find {quote(str(run.path))} {question}{where}"
-    )

@@ -1,17 +1,30 @@
 """Flags that several verbs have: where a run's corpus is now, and whether its code may be run."""
 
 import argparse
+import shlex
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from rnnlens.base.flags import Options
 from rnnlens.run.corpus_data import Moved
 from rnnlens.run.folder import Run
 from rnnlens.run.trusted_code import search
 from rnnlens.work.observer import Observer
 
-TERMINAL = Observer(tqdm.write, "give the same command again to continue")
+
+def terminal(args: argparse.Namespace) -> Observer:
+    """Who a job reports to that a command has begun."""
+    again = "give the same command again to continue"
+    return Observer(tqdm.write, again, shlex.join(["rnnlens", *args.words]))
+
+
+def given(args: argparse.Namespace, *configs: type[Options]) -> dict[str, Any]:
+    """The options of configurations for which a flag was given."""
+    names = [one.name for config in configs for one in fields(config)]
+    return {name: value for name in names if (value := getattr(args, name)) is not None}
 
 
 def add_corpus_flags(parser: Any, *, corpus: str = "where the run's corpus is now") -> None:

@@ -1,18 +1,15 @@
 """`rnnlens train`: from a corpus to a run with a trained model."""
 
 import argparse
-import shlex
 from pathlib import Path
 from typing import Any
 
 from rnnlens.base.flags import add_flags, add_preset
-from rnnlens.cli.evaluate import table
-from rnnlens.cli.shared_flags import TERMINAL
+from rnnlens.cli.shared_flags import given, terminal
 from rnnlens.corpus.corpus import CorpusConfig
 from rnnlens.model.network import NetworkConfig
 from rnnlens.model.train.training import TrainingConfig
-from rnnlens.run.folder import Run
-from rnnlens.work.train_run import PRESETS, train_into
+from rnnlens.work.train_run import PRESETS, train
 
 _HELP = """\
 Train a network: it reads a sentence word by word and predicts the next word; with --task tag a
@@ -62,17 +59,14 @@ def add_to(verbs: Any) -> None:
 
 def run_train(args: argparse.Namespace) -> int:
     """Carry out the verb."""
-    evaluation = train_into(
-        Run(args.output),
+    train(
         args.corpus,
-        vars(args),
+        args.output,
         preset=args.preset,
         device=args.device,
         colours=args.colours,
         checkpoint_seconds=args.checkpoint_seconds,
-        command=shlex.join(["rnnlens", *args.words]),
-        observer=TERMINAL,
+        observer=terminal(args),
+        **given(args, CorpusConfig, NetworkConfig, TrainingConfig),
     )
-    if evaluation is not None:
-        print(table(evaluation.model))
     return 0

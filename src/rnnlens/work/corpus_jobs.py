@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import locked
@@ -20,19 +21,12 @@ from rnnlens.search.build import Builder, Plan, check_ours
 from rnnlens.search.corpus_pass import ALL, Texts
 from rnnlens.search.disagreement import Disagreement, End
 from rnnlens.search.disagreement import disagreement as over_sentences
-from rnnlens.search.layout import Manifest, arrow
+from rnnlens.search.language import first_question
+from rnnlens.search.layout import arrow
+from rnnlens.search.store import Index
+from rnnlens.work.observer import Observer, among
 
 WORDS = 100_000  # that two lenses are compared on, at most, unless somebody chooses
-
-
-@dataclass(frozen=True)
-class Indexed:
-    """An index as a job leaves it."""
-
-    folder: Path
-    sentences: int
-    is_first: bool  # whether this is the first of the processes that made it
-    manifest: Manifest | None = None  # of an index that was not there before
 
 
 def index(
@@ -48,6 +42,7 @@ def index(
     test: str | None = None,
     anew: bool = False,
     device: str = "auto",
+    observer: Observer | None = None,
 ) -> Path:
     """Write down what every state says after every word of a corpus, and give the index's folder.
 
@@ -57,51 +52,27 @@ def index(
     the states themselves are kept too, all or those of `state_kinds`. The same call continues an
     index that was stopped; `anew` drops what is there.
     """
-    lens = lens if isinstance(lens, Lens) else opened(run_at(str(lens)))
-    return index_into(
-        lens,
-        None if folder is None else Path(folder),
-        Moved(None if corpus is None else str(corpus), valid, test),
-        states=states or "",
-        state_kinds=(state_kinds,) if isinstance(state_kinds, str) else tuple(state_kinds),
-        split=split,
-        semantic=semantic,
-        anew=anew,
-        device=device,
-    ).folder
-
-
-def index_into(
-    lens: Lens,
-    folder: Path | None,
-    moved: Moved,
-    *,
-    states: str = "",
-    state_kinds: Sequence[str] = (),
-    split: str | None = None,
-    semantic: str | None = None,
-    anew: bool = False,
-    device: str = "auto",
-) -> Indexed:
-    """Make an index of a lens's run, in the run or in a folder, from where an earlier job stopped.
-
-    `moved.corpus` is another corpus than the run's, or the run's where that has moved.
-    """
     arrow()
-    run = check_indexable(lens.run, folder)
-    place = pick_device(device)
+    elsewhere = None if folder is None else Path(folder)
+    run = lens.run if isinstance(lens, Lens) else run_at(str(lens))
+    run = check_indexable(run, elsewhere)
+    lens, place = lens if isinstance(lens, Lens) else opened(run), pick_device(device)
     if device != "auto" or place.type == "cuda":
         lens.model.on(place)
-    asked = semantic or (lens.semantics or ("output",))[0]
-    plan = Plan(lens, asked, states, tuple(state_kinds))
+    kinds = (state_kinds,) if isinstance(state_kinds, str) else tuple(state_kinds)
+    plan = Plan(lens, semantic or (lens.semantics or ("output",))[0], states or "", kinds)
     plan.check()
-    texts = _texts(run, moved, split, plan)
-    there = run.index_folder(folder)
+    moved = Moved(None if corpus is None else str(corpus), valid, test)
+    texts, there = _texts(run, moved, split, plan), run.index_folder(elsewhere)
     with processes(place) as group, ExitStack() as lock:
-        builder, is_new = Builder(there, plan, texts, group), False
+        observer, builder = (
+            among(observer or Observer(), group),
+            Builder(there, plan, texts, group),
+        )
         if group.first:
-            lock.enter_context(_alone(there) if folder else run.writing())
-            is_new = builder.begin(anew=anew)
+            lock.enter_context(_alone(there) if elsewhere else run.writing())
+            if not builder.begin(anew=anew):
+                observer.say(f"{there} is there already")
         group.any(False)  # no process writes before the folder is ready
         with Progress(
             texts.words // group.count, unit="word", device=place, title="index",
@@ -110,9 +81,22 @@ def index_into(
             if not (there / "manifest.json").exists():
                 builder.make(place, progress.advance)
         group.any(False)  # every process has made its parts
-        if group.first and is_new:
-            return Indexed(there, len(texts), group.first, builder.finish())
-        return Indexed(there, len(texts), group.first)
+        if group.first and not (there / "manifest.json").exists():
+            made = Index(there, builder.finish())
+            observer.say(_summary(run, made, len(texts), elsewhere=elsewhere is not None))
+    return there
+
+
+def _summary(run: Run, made: Index, sentences: int, *, elsewhere: bool) -> str:
+    """How large an index has become, and a first question to it."""
+    size = sum(path.stat().st_size for path in made.folder.iterdir())
+    where = f" --index {quote(str(made.folder))}" if elsewhere else ""
+    question = quote(first_question(follows=made.contents.follows, tagged=made.has_tags))
+    made.close()
+    return (
+        f"{made.manifest.rows:,} words in {sentences:,} sentences, {size / 1e6:,.1f} MB in "
+        f"{made.folder}; ask it: rnnlens find {quote(str(run.path))} {question}{where}"
+    )
 
 
 def check_indexable(run: Run | None, folder: Path | None) -> Run:

@@ -1,6 +1,7 @@
 """Measuring a run: its model, its probes, and the checkpoints that its training kept."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,3 +85,23 @@ def _save(run: Run, evaluation: dict[str, Any]) -> None:
             run.write_evaluation(evaluation)
     except RnnlensError as error:
         warnings.warn(f"not saved: {error}", RnnlensWarning, stacklevel=3)
+
+
+def model_table(model: Mapping[str, Mapping[str, float | None]]) -> str:
+    """What a model is worth on each split, beside the unigram baseline, as a table."""
+    unit = next(iter(model["train"]))  # sentences, or a user's batches
+    answers = "accuracy" in model["train"]
+    head = f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"
+    lines = [head + (f"{'accuracy':>12}{'macro F1':>12}" if answers else "")]
+    for name, row in model.items():
+        said = f"{row['accuracy']:>12.2%}{row['macro_f1']:>12.2%}" if answers else ""
+        lines.append(
+            f"{name:<8}{row[unit]:>12,}{row['pairs']:>14,}"
+            f"{cell(row['perplexity'], 14)}{cell(row['unigram'], 12)}{said}"
+        )
+    return "\n".join(lines)
+
+
+def cell(value: float | None, width: int, digits: int = 2) -> str:
+    """A number of a table, or a dash for None."""
+    return f"{'-':>{width}}" if value is None else f"{value:>{width}.{digits}f}"

@@ -35,7 +35,7 @@ from rnnlens.reading.session import Session
 from rnnlens.run.corpus_data import Moved, of_model, run_dataset
 from rnnlens.run.folder import Run, kept_runs, run_at
 from rnnlens.run.run_files import TRAINED, TRAINING, Record
-from rnnlens.work.observer import Observer, Resumable, check_seconds
+from rnnlens.work.observer import Observer, Resumable, among, check_seconds
 
 _LINES = 12  # about epochs, at most about
 
@@ -48,7 +48,6 @@ def fit_run(
     test: str | None = None,
     device: str = "auto",
     anew: bool = False,
-    checkpoint_seconds: float = 300.0,
     **options: Any,
 ) -> Lens:
     """Fit the probes of a run folder, or of a lens that comes from one, and look through them.
@@ -58,15 +57,8 @@ def fit_run(
     say where it is now. Ctrl-C stops; the same call continues; `anew` drops an unfinished fit.
     """
     check_known("fit_run", options, FitConfig)
-    folder = run_of(run)
-    fit_into(
-        folder,
-        from_flags(FitConfig, options),
-        device=device,
-        moved=Moved(corpus, valid, test),
-        anew=anew,
-        checkpoint_seconds=checkpoint_seconds,
-    )
+    folder, config = run_of(run), from_flags(FitConfig, options)
+    fit_into(folder, config, device=device, moved=Moved(corpus, valid, test), anew=anew)
     return opened(folder)
 
 
@@ -97,7 +89,7 @@ def fit_into(
     check_seconds(checkpoint_seconds)
     dataset = module.dataset if module else run_dataset(run, device, moved)
     with processes(dataset.device) as group, ExitStack() as lock:
-        observer = (observer or Observer()).among(group)
+        observer = among(observer or Observer(), group)
         group.any(False)  # no process writes before all have looked at the folder
         if group.first:
             lock.enter_context(run.writing())

@@ -25,14 +25,20 @@ _HANG_UP = getattr(signal, "SIGHUP", None)  # the terminal was closed; Windows h
 
 @dataclass(frozen=True)
 class Observer:
-    """Who a job reports to: `say` is given lines; `again` tells how a job is continued."""
+    """Who a job reports to.
+
+    `say` is given lines; `again` tells how a job that was stopped is continued; `command` is what
+    somebody typed for it, which the run keeps.
+    """
 
     say: Callable[[str], None] = to_stderr
     again: str = "call it again to continue"
+    command: str = ""
 
-    def among(self, processes: Processes) -> "Observer":
-        """Itself in the first of several processes, and one that says nothing in the others."""
-        return self if processes.first else replace(self, say=_silent)
+
+def among(observer: Observer, processes: Processes) -> Observer:
+    """An observer in the first of several processes, and one that says nothing in the others."""
+    return observer if processes.first else replace(observer, say=_silent)
 
 
 def _silent(line: str) -> None:

@@ -5,8 +5,8 @@ import math
 import os
 import shlex
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +36,13 @@ from rnnlens.model.train.training import (
     load_checkpoint,
     save_checkpoint,
 )
-from rnnlens.probe.evaluation import Evaluation, evaluate_model
+from rnnlens.probe.evaluation import evaluate_model
 from rnnlens.reading.examples import TEXTS, chosen_examples
 from rnnlens.run.corpus_data import sentence_dataset
 from rnnlens.run.folder import Keeper, Run, epochs_to_keep
 from rnnlens.run.run_files import TRAINED, TRAINING, Record
-from rnnlens.work.observer import Observer, Resumable, check_seconds
+from rnnlens.work.evaluate_run import model_table
+from rnnlens.work.observer import Observer, Resumable, among, check_seconds
 
 # A smaller network, chosen by what two CPU cores reach in minutes (docs/results.md).
 QUICK = "quick"
@@ -224,6 +225,7 @@ def train(
     device: str = "auto",
     colours: str | Path | None = None,
     checkpoint_seconds: float = 60.0,
+    observer: Observer | None = None,
     **options: Any,
 ) -> Lens:
     """Train a network on a corpus and look through it; everything is kept in a run folder.
@@ -235,86 +237,32 @@ def train(
     fitted: `rnnlens.fit_run("runs/mine")`.
     """
     check_known("train", options, CorpusConfig, NetworkConfig, TrainingConfig)
-    run, words = Run(Path(folder)), as_words({"preset": preset, "colours": colours, **options})
+    run, observer = Run(Path(folder)), observer or Observer()
+    words = as_words({"preset": preset, "colours": colours, **options})
     command = shlex.join(["rnnlens", "train", str(corpus), "-o", str(folder), *words])
-    train_into(
-        run,
-        str(corpus),
-        options,
-        preset=preset,
-        device=device,
-        colours=None if colours is None else Path(colours),
-        checkpoint_seconds=checkpoint_seconds,
-        command=command,
-    )
-    return opened(run)
-
-
-def train_into(
-    run: Run,
-    source: str,
-    given: Mapping[str, Any],
-    *,
-    preset: str | None = None,
-    device: str = "auto",
-    colours: Path | None = None,
-    checkpoint_seconds: float = 60.0,
-    command: str = "",
-    observer: Observer | None = None,
-) -> Evaluation | None:
-    """Train on the corpus at `source` into a run folder, from its checkpoint where there is one.
-
-    `given` are options by their names. Returns what the model is worth; None where it was trained
-    before, and in all processes but the first.
-    """
-    options, quick = TrainOptions.of(given, preset), TrainOptions.of(given, QUICK)
+    observer = replace(observer, command=observer.command or command)
+    chosen, quick = TrainOptions.of(options, preset), TrainOptions.of(options, QUICK)
     check_seconds(checkpoint_seconds)
     before = run.record() if run.exists() else None
     if before:
-        options.refuse_other(run, before)
-    user_colours = read_colours(colours) if colours else None
+        chosen.refuse_other(run, before)
+    own_colours = read_colours(Path(colours)) if colours else None
     place = pick_device(device)
-    with processes(place) as group, ExitStack() as lock:
-        observer = (observer or Observer()).among(group)
-        texts = Corpus.read(source, options.corpus, lowercase=options.corpus.lowercase)
-        corpus = encode(texts, options.corpus)
-        if before and before.corpus.get("hash") != corpus.hash:
+    with processes(place) as group:
+        texts = Corpus.read(str(corpus), chosen.corpus, lowercase=chosen.corpus.lowercase)
+        encoded = encode(texts, chosen.corpus)
+        if before and before.corpus.get("hash") != encoded.hash:
             raise RnnlensError(
-                f"{source} has changed since {run.path} was begun; choose another folder"
+                f"{corpus} has changed since {run.path} was begun; choose another folder"
             )
+        job = _Job(run, chosen, encoded, group, among(observer, group), checkpoint_seconds)
         if before and before.status == TRAINED:
-            if group.first:
-                # What is asked for has to be written; leftovers of a killed command may stay.
-                with suppress(*() if user_colours else (RnnlensError,)), run.writing():
-                    remove(run.checkpoint)
-                    if user_colours:
-                        run.write_colours(user_colours)
-            observer.say(f"{run.path} is trained already; see it with: rnnlens eval {run.path}")
-            return None
-        all_colours = user_colours or _colours(corpus)
-        observer.say(f"{corpus.describe()}\ncolours     {all_colours['source']}")
-        refuse_too_large(options.network, corpus.vocabulary)
-        record = options.record(corpus, command)
-        group.any(False)  # no process writes before all have looked at the folder
-        if group.first:
-            lock.enter_context(run.writing())
-            run.check_unchanged(before)
-            run.write_record({**record, "status": TRAINING})  # first: it marks the folder as a run
-            run.write_vocabulary(corpus.vocabulary)
-            run.write_colours(all_colours)
-            text = TextSide.of_words(corpus.vocabulary)
-            if examples := chosen_examples(texts.sentences("test"), text, TEXTS):
-                run.write_examples(examples)
-        trainer = new_trainer(options, corpus, place, group)
-        epochs = epochs_to_keep(options.training.keep, options.training.epochs)
-        identity = options.identity(corpus.hash)
-        if is_present(run.checkpoint):
-            load_checkpoint(trainer, run.checkpoint, identity, plain_identity)
-        group.any(False)  # no process writes a checkpoint before all have read the last
-        tip = shorter(options, quick, corpus.vocabulary, place)
-        keeper = Keeper(run, record, tuple(epochs))
-        _watched(trainer, run, identity, checkpoint_seconds, tip, keeper, observer)
-        return _finished(trainer, run, record, corpus) if group.first else None
+            job.recolour(own_colours)
+        else:
+            tip = shorter(chosen, quick, encoded.vocabulary, place)
+            job.train(before, texts, own_colours or _colours(encoded), place, tip)
+        group.any(False)  # no process reads the run before it is whole
+    return opened(run)
 
 
 def _colours(corpus: EncodedCorpus) -> dict[str, Any]:
@@ -325,86 +273,130 @@ def _colours(corpus: EncodedCorpus) -> dict[str, Any]:
     return default_colours(labels, *parts_of_speech(labels, counts, corpus.tag_counts), counts)
 
 
-def new_trainer(
-    options: TrainOptions, corpus: EncodedCorpus, device: torch.device, group: Processes
-) -> Trainer:
-    """A network at its beginning, with all that it learns from."""
-    network = new_network(options.network, corpus.vocabulary).initialise(options.training.seed)
-    train, valid = corpus.splits["train"], corpus.splits["valid"]
-    unknown = unknown_words(corpus.vocabulary, train)
-    return Trainer(network, train, valid, options.training, device, group, unknown)
+@dataclass(frozen=True)
+class _Job:
+    """The training of one run, in one process or several."""
 
+    run: Run
+    options: TrainOptions
+    corpus: EncodedCorpus
+    group: Processes
+    observer: Observer
+    seconds: float
 
-def _finished(
-    trainer: Trainer, run: Run, record: Mapping[str, Any], corpus: EncodedCorpus
-) -> Evaluation:
-    """Write the best network to the run, and what it is worth."""
-    with torch.no_grad():
-        for name, p in trainer.average.named_parameters():
-            p.copy_(trainer.best[name])
-    run.write_model(trainer.average)
-    dataset = sentence_dataset(trainer.average, corpus)
-    evaluation = evaluate_model(dataset, corpus.vocabulary.labels)
-    run.write_evaluation(evaluation.to_json())
-    history = {"epochs": trainer.progress.epoch, "best_epoch": trainer.progress.best_epoch}
-    metrics = {**history, "perplexity": evaluation.model}
-    run.write_record({**record, "status": TRAINED, "metrics": metrics})
-    remove(run.checkpoint)
-    return evaluation
+    def recolour(self, colours: Mapping[str, Any] | None) -> None:
+        """Give a run that is trained already the colours that are asked for, if any are."""
+        if self.group.first:
+            # What is asked for has to be written; leftovers of a killed command may stay.
+            with suppress(*() if colours else (RnnlensError,)), self.run.writing():
+                remove(self.run.checkpoint)
+                if colours:
+                    self.run.write_colours(colours)
+        path = self.run.path
+        self.observer.say(f"{path} is trained already; see it with: rnnlens eval {path}")
 
+    def train(
+        self,
+        before: Record | None,
+        texts: Corpus,
+        colours: Mapping[str, Any],
+        device: torch.device,
+        tip: Shorter,
+    ) -> None:
+        """Train from the beginning, or from the checkpoint that the run holds."""
+        self.observer.say(f"{self.corpus.describe()}\ncolours     {colours['source']}")
+        refuse_too_large(self.options.network, self.corpus.vocabulary)
+        run, record = self.run, self.options.record(self.corpus, self.observer.command)
+        self.group.any(False)  # no process writes before all have looked at the folder
+        with run.writing() if self.group.first else nullcontext():
+            if self.group.first:
+                run.check_unchanged(before)
+                run.write_record({**record, "status": TRAINING})  # first: it marks a run
+                run.write_vocabulary(self.corpus.vocabulary)
+                run.write_colours(colours)
+                text = TextSide.of_words(self.corpus.vocabulary)
+                if examples := chosen_examples(texts.sentences("test"), text, TEXTS):
+                    run.write_examples(examples)
+            trainer = self._trainer(device)
+            identity = self.options.identity(self.corpus.hash)
+            if is_present(run.checkpoint):
+                load_checkpoint(trainer, run.checkpoint, identity, plain_identity)
+            self.group.any(False)  # no process writes a checkpoint before all have read the last
+            self._epochs(trainer, identity, record, tip)
+            if self.group.first:
+                self._finish(trainer, record)
 
-def _watched(
-    trainer: Trainer,
-    run: Run,
-    identity: str,
-    seconds: float,
-    tip: Shorter,
-    keeper: Keeper,
-    observer: Observer,
-) -> None:
-    """Train to the end with progress and checkpoints, unless a signal stops it."""
-    progress, epochs = trainer.progress, trainer.config.epochs
+    def _trainer(self, device: torch.device) -> Trainer:
+        """A network at its beginning, with all that it learns from."""
+        options, vocabulary = self.options, self.corpus.vocabulary
+        network = new_network(options.network, vocabulary).initialise(options.training.seed)
+        train, valid = self.corpus.splits["train"], self.corpus.splits["valid"]
+        unknown = unknown_words(vocabulary, train)
+        return Trainer(network, train, valid, options.training, device, self.group, unknown)
 
-    def epoch(number: int) -> str:
-        return f"epoch {number:>{len(str(epochs))}}/{epochs}"
+    def _epochs(
+        self, trainer: Trainer, identity: str, record: Mapping[str, Any], tip: Shorter
+    ) -> None:
+        """Train to the end with progress and checkpoints, unless a signal stops it."""
+        progress, epochs = trainer.progress, trainer.config.epochs
+        keeper = Keeper(self.run, record, tuple(epochs_to_keep(trainer.config.keep, epochs)))
 
-    def look() -> str:
-        trainer.check_finite()
-        seen = trainer.progress.seen
-        perplexity = trainer.training_perplexity() if seen else trainer.progress.best or math.inf
-        return f"{epoch(trainer.progress.epoch + 1)}, perplexity {perplexity:.1f}"
+        def epoch(number: int) -> str:
+            return f"epoch {number:>{len(str(epochs))}}/{epochs}"
 
-    def save() -> None:
-        trainer.check_weights()
-        save_checkpoint(trainer, run.checkpoint, identity)
+        def look() -> str:
+            trainer.check_finite()
+            now = trainer.progress
+            perplexity = trainer.training_perplexity() if now.seen else now.best or math.inf
+            return f"{epoch(now.epoch + 1)}, perplexity {perplexity:.1f}"
 
-    def after_epoch() -> None:
-        now, record = trainer.progress, trainer.progress.history[-1]
-        mark = " *" if now.best_epoch == now.epoch else ""
-        work.say(
-            f"{epoch(now.epoch)}  perplexity: training {record['train']:.2f}, "
-            f"validation {record['valid']:.2f}{mark}  ({work.elapsed:.1f} s)"
-        )
-        if trainer.processes.first:
-            keeper.after_epoch(now.epoch, trainer.average)
-        work.landmark()
+        def save() -> None:
+            trainer.check_weights()
+            save_checkpoint(trainer, self.run.checkpoint, identity)
 
-    with Resumable(
-        run,
-        trainer.processes,
-        observer,
-        total=epochs * trainer.steps,
-        done=progress.epoch * trainer.steps + progress.step,
-        unit="step",
-        device=trainer.device,
-        shorter=tip,
-        seconds=seconds,
-        look=look,
-        save=save,
-    ) as work:
-        if progress.epoch or progress.step:
-            work.say(f"continuing in epoch {progress.epoch + 1}, after step {progress.step}")
-        if not trainer.run(work.stop, after_epoch):
-            work.stopped()
-        if trainer.progress.epoch < epochs:
-            work.say(f"no better validation for {trainer.config.patience} epochs: done")
+        def after_epoch() -> None:
+            now, record = trainer.progress, trainer.progress.history[-1]
+            mark = " *" if now.best_epoch == now.epoch else ""
+            work.say(
+                f"{epoch(now.epoch)}  perplexity: training {record['train']:.2f}, "
+                f"validation {record['valid']:.2f}{mark}  ({work.elapsed:.1f} s)"
+            )
+            if trainer.processes.first:
+                keeper.after_epoch(now.epoch, trainer.average)
+            work.landmark()
+
+        with Resumable(
+            self.run,
+            self.group,
+            self.observer,
+            total=epochs * trainer.steps,
+            done=progress.epoch * trainer.steps + progress.step,
+            unit="step",
+            device=trainer.device,
+            shorter=tip,
+            seconds=self.seconds,
+            look=look,
+            save=save,
+        ) as work:
+            if progress.epoch or progress.step:
+                work.say(f"continuing in epoch {progress.epoch + 1}, after step {progress.step}")
+            if not trainer.run(work.stop, after_epoch):
+                work.stopped()
+            if trainer.progress.epoch < epochs:
+                work.say(f"no better validation for {trainer.config.patience} epochs: done")
+
+    def _finish(self, trainer: Trainer, record: Mapping[str, Any]) -> None:
+        """Write the best network to the run, and what it is worth."""
+        with torch.no_grad():
+            for name, p in trainer.average.named_parameters():
+                p.copy_(trainer.best[name])
+        self.run.write_model(trainer.average)
+        dataset = sentence_dataset(trainer.average, self.corpus)
+        evaluation = evaluate_model(dataset, self.corpus.vocabulary.labels)
+        self.run.write_evaluation(evaluation.to_json())
+        progress = trainer.progress
+        history = {"epochs": progress.epoch, "best_epoch": progress.best_epoch}
+        metrics = {**history, "perplexity": evaluation.model}
+        self.run.write_record({**record, "status": TRAINED, "metrics": metrics})
+        remove(self.run.checkpoint)
+        self.observer.say(model_table(evaluation.model))

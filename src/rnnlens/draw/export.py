@@ -1,13 +1,11 @@
 """A grid to a file, whose ending says what is written: a figure, or every number."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw import figure
-from rnnlens.draw.look import MOST_BARS, Look, chosen_columns
+from rnnlens.draw.look import MOST_BARS, Grid, Look, chosen_columns
 from rnnlens.draw.pen import check_matplotlib
 
 ENDINGS = (*figure.ENDINGS, ".json")
@@ -35,9 +33,7 @@ def check_place(path: Path) -> None:
         raise RnnlensError(f"{path} is a folder; give the name of a file")
 
 
-def check_whole(
-    grid: Mapping[str, Any], ending: str, look: Look, followed: Mapping[str, Any] | None
-) -> None:
+def check_whole(grid: Grid, ending: str, look: Look, followed: Grid | None) -> None:
     """Refuse rows, labels to follow and kinds that there are not, of a file of the whole grid."""
     chosen_columns(grid["columns"], look.kinds)
     if look.rows or followed:
@@ -47,9 +43,7 @@ def check_whole(
         )
 
 
-def exported(
-    grid: Mapping[str, Any], ending: str, look: Look, followed: Mapping[str, Any] | None = None
-) -> bytes:
+def exported(grid: Grid, ending: str, look: Look, followed: Grid | None = None) -> bytes:
     """What the file is to hold; `followed`: labels that are followed through the grid."""
     if ending == ".json":
         check_whole(grid, ending, look, followed)
@@ -57,7 +51,7 @@ def exported(
     return figure.draw(grid, look, ending, followed).data
 
 
-def readable_json(grid: Mapping[str, Any]) -> str:
+def readable_json(grid: Grid) -> str:
     """A grid as JSON for people too: a column, a word, a row to each line."""
     parts = []
     for key, value in grid.items():

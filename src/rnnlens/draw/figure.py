@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
+    Grid,
     Look,
     bits_at,
     bracketed,
@@ -55,8 +56,6 @@ _WIDEST_NUMBER = ">99.9%"
 _KEY_LINE, _KEY_SAMPLE = 11.0, 10.0
 _FULL_BIN = 0.5  # the probability of a bin that is as tall as can be, as on the page
 _LEAST_BIN, _OTHER_BIN = 0.3, "#c9c9c3"
-
-Grid = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -348,11 +347,11 @@ class _Layout:
 
     def _key_entries(self) -> Iterator[tuple[str, str]]:
         """Each entry with the colour of its sample, `ring`, or nothing."""
-        grid = self.grid
-        names = (grid.get("scale") or {}).get("names", grid["groups"])  # of numbers, the bins alone
-        yield from (
-            (name.lower(), grid["groups"][name]) for name in names if name in grid["groups"]
-        )
+        grid, groups = self.grid, self.grid["groups"]
+        names = (
+            grid["scale"]["names"] if grid.get("scale") else groups
+        )  # of numbers, the bins alone
+        yield from ((name.lower(), groups[name]) for name in names if name in groups)
         yield f"faded = {paleness(grid)}", ""
         if any(word["unknown"] for word in grid["words"]):
             yield "italic = unknown word", ""

@@ -1,17 +1,16 @@
 """Followed labels in figures and terminals: in every state a number, and a bar on one scale."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
+from rnnlens.draw.look import Grid
 from rnnlens.draw.pen import Pen, mixed
 from rnnlens.draw.printable import followed_title, odds_text, percent
 
 FOR, AGAINST = "#5e3c99", "#b35806"  # of no group, and told apart by everybody
 _TRACK, _THICK = "#e6e6ea", 2.4
 _STEPS = (1, 2, 5)
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class FollowedScale:
     title: str
 
     @classmethod
-    def of(cls, followed: Mapping[str, Any], columns: Iterable[int]) -> "FollowedScale":
+    def of(cls, followed: Grid, columns: Iterable[int]) -> "FollowedScale":
         """On a scale that holds all states of these columns."""
         is_odds, rows = bool(followed["against"]), followed["rows"]
         shown = list(columns)
@@ -58,12 +57,10 @@ class FollowedScale:
         left = x + half - (length if part < 0 else 0)
         pen.box(left, top, length, _THICK, FOR if part >= 0 else AGAINST)
 
-    def typed(self, value: float, width: int, bar: int) -> tuple[str, str, str]:
-        """The number, its bar and the bar's colour in a terminal."""
+    def typed(self, value: float) -> tuple[str, float, str]:
+        """The number, how much of a full bar it fills and the bar's colour, in a terminal."""
         part = self.part(value)
-        full, rest = divmod(round(abs(part) * bar * 8), 8)
-        drawn = ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(bar)
-        return self.number(value).rjust(width), drawn, FOR if part >= 0 else AGAINST
+        return self.number(value), abs(part), FOR if part >= 0 else AGAINST
 
 
 def _round_up(value: float, least: float, most: float) -> float:

@@ -15,6 +15,8 @@ _SPAN = re.compile(r"(\d{1,6})(-(\d{1,6})?)?")
 _BRACKETS = {"both": "", "first": "┌ ", "second": "└ "}
 _GAP = "–"
 
+Grid = Mapping[str, Any]  # a grid as JSON has it, or what is followed through one
+
 
 @dataclass(frozen=True)
 class Look:
@@ -101,9 +103,7 @@ def _layers(columns: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
     return layers
 
 
-def chosen_rows(
-    grid: Mapping[str, Any], rows: str, followed: Mapping[str, Any] | None = None
-) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+def chosen_rows(grid: Grid, rows: str, followed: Grid | None = None) -> tuple[Grid, Grid | None]:
     """A grid with some of its rows, and what is followed in them; others may be missing in both."""
     if not rows:
         return grid, followed
@@ -137,7 +137,7 @@ def row_numbers(rows: str, count: int) -> list[int]:
     return sorted(numbers)
 
 
-def pinned_states(grid: Mapping[str, Any], pins: str | Sequence[str]) -> Iterator[tuple[int, int]]:
+def pinned_states(grid: Grid, pins: str | Sequence[str]) -> Iterator[tuple[int, int]]:
     """The row and column of each state that is named as `l2:8`, by its kind and row's number."""
     columns = {column["id"]: k for k, column in enumerate(grid["columns"])}
     rows = {word.get("number", k + 1): k for k, word in enumerate(grid["words"])}
@@ -157,7 +157,7 @@ def pinned_states(grid: Mapping[str, Any], pins: str | Sequence[str]) -> Iterato
             yield rows[int(number)], columns[kind]
 
 
-def bracketed(grid: Mapping[str, Any]) -> Mapping[str, Any]:
+def bracketed(grid: Grid) -> Grid:
     """A grid of two readings whose words show which lines stand side by side, and have the numbers
     that they have in their texts.
     """
@@ -181,7 +181,7 @@ def _word_of_line(word: Mapping[str, Any], line: Mapping[str, Any]) -> str:
     return f"{word['text']}" + (f" →{line['then']}" if line["then"] else "")
 
 
-def bits_at(grid: Mapping[str, Any], row: int, column: int) -> float:
+def bits_at(grid: Grid, row: int, column: int) -> float:
     """How far a state lies from the one it is compared with; 0 where there is none."""
     changes = grid["changes"][row] if grid.get("lines") and grid.get("changes") else []
     return float(changes[column]["bits"]) if changes else 0.0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 _SURE = 0.9995  # a probability that is rounded to 100%
 _MOST_ODDS = 1000
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
 _HIDDEN = {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}  # categories of what is not to be seen
 
 
@@ -78,6 +79,12 @@ def tail(name: str, fits: Callable[[str], bool]) -> str:
     ends = [".".join(parts[k:]) for k in range(1, len(parts))]
     ends += [parts[-1][k:] for k in range(1, len(parts[-1]))]
     return next((f"…{end}" for end in ends if fits(f"…{end}")), "…")
+
+
+def bar(share: float, width: int) -> str:
+    """A bar that fills this share of so many columns, to an eighth of one."""
+    full, part = divmod(round(share * width * 8), 8)
+    return ("█" * full + (_EIGHTHS[part] if part else "")).ljust(width)
 
 
 def percent(p: float) -> str:

@@ -1,21 +1,20 @@
 """The grid in a terminal: words down, kinds across, each state a coloured block and its labels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, product
 from typing import Any
 
 from rnnlens.draw.followed import FollowedScale
-from rnnlens.draw.look import Look, bits_at, bracketed, chosen_columns, chosen_rows
-from rnnlens.draw.printable import clip, padded, percent, printable, tail, width_of
+from rnnlens.draw.look import Grid, Look, bits_at, bracketed, chosen_columns, chosen_rows
+from rnnlens.draw.printable import bar, clip, padded, percent, printable, tail, width_of
 from rnnlens.reading.payload import asked_for, last_layer, paleness
 
 NARROWEST = 20  # columns a terminal must have
 PLAIN, INDEXED, TRUE = 0, 256, 1 << 24  # how many colours a terminal can show
 
 _RESET = "\x1b[0m"
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 _SHADES = "░▒▓█"
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _FORMS = ((12, 4), (12, 0), (7, 0))  # widths of a label and its bar, the best first
@@ -41,14 +40,22 @@ class _Cells:
             return _ALONE
         return _BLOCK + 1 + self.label + (self.bar and self.bar + 1)
 
+    def ink(self, text: str, colour: str) -> str:
+        """Text in a colour, where the terminal has any."""
+        return f"\x1b[38;{_code(colour, self.colours)}m{text}{_RESET}" if self.colours else text
+
+    def paper(self, text: str, colour: str) -> str:
+        """Text on a colour."""
+        return f"\x1b[48;{_code(colour, self.colours)}m{text}{_RESET}"
+
 
 def draw(
-    grid: Mapping[str, Any],
+    grid: Grid,
     look: Look,
     *,
     width: int,
     colours: int = PLAIN,
-    followed: Mapping[str, Any] | None = None,
+    followed: Grid | None = None,
     notes: Sequence[str] = (),
 ) -> str:
     """The grid in at most `width` columns; without a density, labels are drawn where they fit.
@@ -56,38 +63,182 @@ def draw(
     Labels that are followed take the place of the most probable ones. `notes` stand below the
     title.
     """
-    part, followed = chosen_rows(grid, look.rows, followed)
-    columns, grid = chosen_columns(grid["columns"], look.kinds), bracketed(part)
-    letters = _letters(grid["groups"])
-    margin = _margin(grid, width)
-    scale = FollowedScale.of(followed, columns) if followed else None
-    shown = replace(look, bars=1, density="bars") if scale else look
-    cells = _cells(grid, columns, width - margin, shown, colours)
-    title = f"{grid['title']} · what each state says of {asked_for(grid)}"
-    heading = [title, *notes, *([scale.title] if scale else [])]
-    lines = [*(clip(line, width) for line in heading), ""]
-    for panel in _panels(grid, columns, width - margin, cells):
-        lines += _headings(grid, panel, cells, margin)
-        for row, word in enumerate(grid["words"]):
-            heads = [_word(grid, word, margin, cells)] + [" " * margin] * (cells.lines - 1)
-            for line, head in enumerate(heads):
-                states = [
-                    _block(grid["rows"][row][k], cells, letters)
-                    + (
-                        _number(grid, scale, row, k, cells)
-                        if scale
-                        else _top(grid, row, k, line, cells)
-                    )
-                    for k in panel
-                ]
-                lines.append(head + _joined(grid, panel, states))
-            lines += [""] if cells.lines > 1 else []
-        lines += [] if cells.lines > 1 else [""]
-    lines += _legend(grid, cells, letters, width)
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    screen = _Screen(*chosen_rows(grid, look.rows, followed), look, width, colours)
+    return "\n".join(line.rstrip() for line in screen.lines(notes)) + "\n"
 
 
-def changed_lines(grid: Mapping[str, Any]) -> list[str]:
+class _Screen:
+    """Where everything stands: panels of columns, one below the other."""
+
+    def __init__(
+        self, grid: Grid, followed: Grid | None, look: Look, width: int, colours: int
+    ) -> None:
+        self.grid, self.width = bracketed(grid), width
+        self.columns = chosen_columns(grid["columns"], look.kinds)
+        self.letters = _letters(grid["groups"])
+        self.scale = FollowedScale.of(followed, self.columns) if followed else None
+        longest = max((width_of(printable(_shown(word))) for word in self.grid["words"]), default=1)
+        self.margin = min(longest, _WIDEST_WORD, width // 4) + 2  # word, its group's mark, a gap
+        self.room = width - self.margin
+        look = replace(look, bars=1, density="bars") if self.scale else look
+        self.cells = self._fitting(look, colours)
+
+    def _fitting(self, look: Look, colours: int) -> _Cells:
+        """The most that fits: labels with bars, labels, fewer letters, at last rectangles alone."""
+        alone, bars = _Cells(colours), look.bars or 1
+        if look.compact:
+            return alone
+        states = (row[k] for row in self.grid["rows"] for k in self.columns)
+        labels = (label for state in states for label, _ in state["top"][:bars])
+        longest = max((width_of(printable(label)) for label in labels), default=1)
+        forms = [
+            _Cells(colours, bars, min(label, max(longest, 7)), bar, not look.symbols)
+            for label, bar in _FORMS
+        ]
+        side_by_side = [self.columns]
+        if look.density == "bars":  # else in panels: of whole layers, or of what fits
+            side_by_side += [max(self._layers(self.columns), key=len), self.columns[:1]]
+        for widest in side_by_side:
+            for cells in forms:
+                if self._extent(widest, cells) <= self.room:
+                    return cells
+        return forms[-1] if look.density == "bars" else alone
+
+    def lines(self, notes: Sequence[str]) -> list[str]:
+        """The whole drawing."""
+        title = f"{self.grid['title']} · what each state says of {asked_for(self.grid)}"
+        above = [title, *notes, *([self.scale.title] if self.scale else [])]
+        lines = [*(clip(line, self.width) for line in above), ""]
+        several = self.cells.lines > 1
+        for panel in self._panels():
+            lines += self._headings(panel)
+            for row, word in enumerate(self.grid["words"]):
+                heads = [self._word(word)] + [" " * self.margin] * (self.cells.lines - 1)
+                for line, head in enumerate(heads):
+                    states = [self._block(row, k) + self._beside(row, k, line) for k in panel]
+                    lines.append(head + self._joined(panel, states))
+                lines += [""] if several else []
+            lines += [] if several else [""]
+        return lines + self._legend()
+
+    def _layer(self, column: int) -> int:
+        return int(self.grid["columns"][column]["layer"])
+
+    def _layers(self, columns: Sequence[int]) -> list[list[int]]:
+        return [list(group) for _, group in groupby(columns, self._layer)]
+
+    def _extent(self, columns: Sequence[int], cells: _Cells) -> int:
+        """Columns of the terminal that columns of the grid take; a gap more between layers."""
+        layers = len({self._layer(k) for k in columns})
+        return len(columns) * (cells.width + 1) + max(0, layers - 1) - 1
+
+    def _panels(self) -> list[list[int]]:
+        """Columns that stand side by side: whole layers where they fit."""
+        panels: list[list[int]] = []
+        for layer in self._layers(self.columns):
+            if panels and self._extent([*panels[-1], *layer], self.cells) <= self.room:
+                panels[-1] += layer
+                continue
+            fits = max(1, (self.room + 1) // (self.cells.width + 1))
+            panels += [layer[k : k + fits] for k in range(0, len(layer), fits)]
+        return panels
+
+    def _joined(self, panel: Sequence[int], states: Iterable[str]) -> str:
+        line, before = "", None
+        for k, state in zip(panel, states, strict=True):
+            layer = self._layer(k)
+            line += ("" if before is None else " " if layer == before else "  ") + state
+            before = layer
+        return line
+
+    def _headings(self, panel: Sequence[int]) -> list[str]:
+        """Layers, the symbols of their kinds and, where there is room, the names."""
+        cells, described = self.cells, [self.grid["columns"][k] for k in panel]
+        layers, last = "", last_layer(self.grid["columns"])
+        for group in self._layers(panel):
+            layer, extent = self._layer(group[0]), self._extent(group, cells)
+            name = "" if layer == 0 else "model" if layer == last else f"layer {layer}"
+            if len(name) > extent:
+                name = "" if layer == last else str(layer)
+            layers += padded(name, extent) + "  "
+        symbols = [padded(_symbol(column, cells), cells.width) for column in described]
+        lines = [layers, self._joined(panel, symbols)]
+        if cells.names:
+            names = [padded(_name(column, cells.width), cells.width) for column in described]
+            named = self._joined(panel, names)
+            lines.append(f"\x1b[2m{named}{_RESET}" if cells.colours else named)  # faint
+        return [" " * self.margin + line for line in lines]
+
+    def _word(self, word: Mapping[str, Any]) -> str:
+        shown, group = clip(_shown(word), self.margin - 2), self.grid["groups"][word["group"]]
+        mark = self.cells.ink("▌", group) if self.cells.colours else " "
+        return " " * (self.margin - 2 - width_of(shown)) + shown + mark + " "
+
+    def _block(self, row: int, column: int) -> str:
+        """The rectangle of a state; without colours a letter and a shade."""
+        state, wide = self.grid["rows"][row][column], _BLOCK if self.cells.lines else _ALONE
+        if state["unread"]:
+            return "╱" * wide
+        if self.cells.colours:
+            return self.cells.paper(" " * wide, state["colour"])
+        shade = _SHADES[min(int(state["share"] * len(_SHADES)), len(_SHADES) - 1)]
+        return self.letters[state["group"]] + shade * (wide - 1)
+
+    def _beside(self, row: int, column: int, line: int) -> str:
+        """What stands beside a rectangle: what is followed, or one of the most probable labels."""
+        cells, state = self.cells, self.grid["rows"][row][column]
+        if not cells.lines:
+            return ""
+        if state["unread"]:
+            void = _VOID if state["top"] and not line else ""
+            return f" {padded(void, cells.label + (cells.bar and cells.bar + 1))}"
+        if self.scale:
+            value = self.scale.values[row][column]
+            number, part, colour = self.scale.typed(value)
+            drawn = f" {cells.ink(bar(part, cells.bar), colour)}" if cells.bar else ""
+            return f" {number.rjust(cells.label)}{drawn}"
+        label, probability = state["top"][line] if line < len(state["top"]) else ("", 0.0)
+        drawn = ""
+        if cells.bar:
+            drawn, group = bar(min(probability, 1), cells.bar), self.grid["labels"].get(label)
+            drawn = " " + (cells.ink(drawn, self.grid["groups"][group]) if group else drawn)
+        return f"{self._apart(row, column, line)}{padded(label, cells.label)}{drawn}"
+
+    def _apart(self, row: int, column: int, line: int) -> str:
+        """How far a state of the second of two readings lies from the first's: a column of 1 bit
+        that is as high as the lines of labels are.
+        """
+        lines = self.cells.lines
+        filled = bits_at(self.grid, row, column) * lines - (lines - 1 - line)
+        return _LEVELS[round(min(1, max(0, filled)) * 8)]
+
+    def _legend(self) -> list[str]:
+        """Groups and signs, as many to a line as fit."""
+        lines, used = [""], 0
+        for sign, text in self._legend_entries():
+            marked = 0 if not sign else 3 if self.cells.colours and sign not in "?▄" else 2
+            shown = clip(text, self.width - marked)
+            size = marked + width_of(shown)
+            if used and used + 2 + size > self.width:
+                lines, used = [*lines, ""], 0
+            lines[-1] += ("  " if used else "") + (f"{sign} " if sign else "") + shown
+            used += size + (2 if used else 0)
+        return lines
+
+    def _legend_entries(self) -> Iterator[tuple[str, str]]:
+        """Each sign with what it means."""
+        coloured = bool(self.cells.colours)
+        for group, colour in self.grid["groups"].items():
+            sign = self.cells.paper("  ", colour) if coloured else self.letters[group]
+            yield sign, group.lower()
+        yield "", f"faded = {paleness(self.grid)}" if coloured else "░▒▓█ = ever more decided"
+        if any(word["unknown"] for word in self.grid["words"]):
+            yield "?", "unknown word"
+        if self.grid.get("lines") and self.cells.lines:
+            yield "▄", "bits from the line above, █ is 1"
+
+
+def changed_lines(grid: Grid) -> list[str]:
     """What the prediction was and is after each word, and how far apart these are."""
     if not grid["edits"]:
         return []
@@ -103,95 +254,8 @@ def changed_lines(grid: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _cells(
-    grid: Mapping[str, Any], columns: Sequence[int], room: int, look: Look, colours: int
-) -> _Cells:
-    """The most that fits: labels with bars, labels, fewer letters, at last rectangles alone."""
-    alone, bars = _Cells(colours), look.bars or 1
-    if look.compact:
-        return alone
-    tops = [top for row in grid["rows"] for k in columns for top in row[k]["top"][:bars]]
-    longest = max((width_of(printable(label)) for label, _ in tops), default=1)
-    forms = [
-        _Cells(colours, bars, min(label, max(longest, 7)), bar, not look.symbols)
-        for label, bar in _FORMS
-    ]
-    side_by_side = [columns]
-    if look.density == "bars":  # else in panels: of whole layers, or of what fits
-        side_by_side += [max(_layers(grid, columns), key=len), columns[:1]]
-    for widest in side_by_side:
-        for cells in forms:
-            if _extent(grid, widest, cells) <= room:
-                return cells
-    return forms[-1] if look.density == "bars" else alone
-
-
-def _layer(grid: Mapping[str, Any], column: int) -> int:
-    return int(grid["columns"][column]["layer"])
-
-
-def _layers(grid: Mapping[str, Any], columns: Sequence[int]) -> list[list[int]]:
-    return [list(group) for _, group in groupby(columns, lambda k: _layer(grid, k))]
-
-
-def _extent(grid: Mapping[str, Any], columns: Sequence[int], cells: _Cells) -> int:
-    """Columns of the terminal that these columns of the grid take; a gap more between layers."""
-    layers = len({_layer(grid, k) for k in columns})
-    return len(columns) * (cells.width + 1) + max(0, layers - 1) - 1
-
-
-def _panels(
-    grid: Mapping[str, Any], columns: Sequence[int], room: int, cells: _Cells
-) -> list[list[int]]:
-    """Columns that stand side by side: whole layers where they fit."""
-    panels: list[list[int]] = []
-    for layer in _layers(grid, columns):
-        if panels and _extent(grid, [*panels[-1], *layer], cells) <= room:
-            panels[-1] += layer
-            continue
-        fits = max(1, (room + 1) // (cells.width + 1))
-        panels += [layer[k : k + fits] for k in range(0, len(layer), fits)]
-    return panels
-
-
-def _margin(grid: Mapping[str, Any], width: int) -> int:
-    """Room for the words: the word, its group's mark and a gap."""
-    longest = max((width_of(printable(_shown(word))) for word in grid["words"]), default=1)
-    return min(longest, _WIDEST_WORD, width // 4) + 2
-
-
 def _shown(word: Mapping[str, Any]) -> str:
     return f"{word['text']}?" if word["unknown"] else str(word["text"])
-
-
-def _joined(grid: Mapping[str, Any], panel: Sequence[int], states: Iterable[str]) -> str:
-    line, before = "", None
-    for k, state in zip(panel, states, strict=True):
-        layer = _layer(grid, k)
-        line += ("" if before is None else " " if layer == before else "  ") + state
-        before = layer
-    return line
-
-
-def _headings(
-    grid: Mapping[str, Any], panel: Sequence[int], cells: _Cells, margin: int
-) -> list[str]:
-    """Layers, the symbols of their kinds and, where there is room, the names."""
-    described = [grid["columns"][k] for k in panel]
-    layers, last = "", last_layer(grid["columns"])
-    for group in _layers(grid, panel):
-        layer, extent = _layer(grid, group[0]), _extent(grid, group, cells)
-        name = "" if layer == 0 else "model" if layer == last else f"layer {layer}"
-        if len(name) > extent:
-            name = "" if layer == last else str(layer)
-        layers += padded(name, extent) + "  "
-    symbols = [padded(_symbol(column, cells), cells.width) for column in described]
-    lines = [layers, _joined(grid, panel, symbols)]
-    if cells.names:
-        names = [padded(_name(column, cells.width), cells.width) for column in described]
-        named = _joined(grid, panel, names)
-        lines.append(f"\x1b[2m{named}{_RESET}" if cells.colours else named)  # faint
-    return [" " * margin + line for line in lines]
 
 
 def _name(column: Mapping[str, Any], width: int) -> str:
@@ -211,86 +275,6 @@ def _symbol(column: Mapping[str, Any], cells: _Cells) -> str:
     return f"{column['symbol']}₋₁" if column["back"] else str(column["symbol"])
 
 
-def _word(grid: Mapping[str, Any], word: Mapping[str, Any], margin: int, cells: _Cells) -> str:
-    shown = clip(_shown(word), margin - 2)
-    mark = _ink("▌", grid["groups"][word["group"]], cells) if cells.colours else " "
-    return " " * (margin - 2 - width_of(shown)) + shown + mark + " "
-
-
-def _block(state: Mapping[str, Any], cells: _Cells, letters: Mapping[str, str]) -> str:
-    """The rectangle of a state; without colours a letter and a shade."""
-    block = _BLOCK if cells.lines else _ALONE
-    if state["unread"]:
-        return "╱" * block
-    if cells.colours:
-        return _paper(" " * block, state["colour"], cells)
-    shade = _SHADES[min(int(state["share"] * len(_SHADES)), len(_SHADES) - 1)]
-    return letters[state["group"]] + shade * (block - 1)
-
-
-def _top(grid: Mapping[str, Any], row: int, column: int, line: int, cells: _Cells) -> str:
-    """One of the most probable labels of a state and its bar."""
-    if not cells.lines:
-        return ""
-    if grid["rows"][row][column]["unread"]:
-        void = _VOID if grid["rows"][row][column]["top"] and not line else ""
-        return f" {padded(void, cells.label + (cells.bar and cells.bar + 1))}"
-    top = grid["rows"][row][column]["top"]
-    label, probability = top[line] if line < len(top) else ("", 0.0)
-    bar = ""
-    if cells.bar:
-        full, part = divmod(round(min(probability, 1) * cells.bar * 8), 8)
-        inked = ("█" * full + (_EIGHTHS[part] if part else "")).ljust(cells.bar)
-        group = grid["labels"].get(label)
-        bar = " " + (_ink(inked, grid["groups"][group], cells) if group else inked)
-    return f"{_apart(grid, row, column, line, cells)}{padded(label, cells.label)}{bar}"
-
-
-def _apart(grid: Mapping[str, Any], row: int, column: int, line: int, cells: _Cells) -> str:
-    """How far a state of the second of two readings lies from the first's: a column of 1 bit that
-    is as high as the lines of labels are.
-    """
-    filled = bits_at(grid, row, column) * cells.lines - (cells.lines - 1 - line)
-    return _LEVELS[round(min(1, max(0, filled)) * 8)]
-
-
-def _number(
-    grid: Mapping[str, Any], scale: FollowedScale, row: int, column: int, cells: _Cells
-) -> str:
-    """What is followed in a state."""
-    if grid["rows"][row][column]["unread"]:
-        return _top(grid, row, column, 0, cells)
-    number, bar, colour = scale.typed(scale.values[row][column], cells.label, cells.bar)
-    return f" {number}" + (f" {_ink(bar, colour, cells)}" if cells.bar else "")
-
-
-def _legend(
-    grid: Mapping[str, Any], cells: _Cells, letters: Mapping[str, str], width: int
-) -> list[str]:
-    """Groups and signs, as many to a line as fit."""
-    entries = [
-        (_paper("  ", colour, cells) if cells.colours else letters[group], group.lower())
-        for group, colour in grid["groups"].items()
-    ]
-    entries.append(
-        ("", f"faded = {paleness(grid)}" if cells.colours else "░▒▓█ = ever more decided")
-    )
-    if any(word["unknown"] for word in grid["words"]):
-        entries.append(("?", "unknown word"))
-    if grid.get("lines") and cells.lines:
-        entries.append(("▄", "bits from the line above, █ is 1"))
-    lines, used = [""], 0
-    for sign, text in entries:
-        marked = 0 if not sign else 3 if cells.colours and sign not in "?▄" else 2
-        shown = clip(text, width - marked)
-        size = marked + width_of(shown)
-        if used and used + 2 + size > width:
-            lines, used = [*lines, ""], 0
-        lines[-1] += ("  " if used else "") + (f"{sign} " if sign else "") + shown
-        used += size + (2 if used else 0)
-    return lines
-
-
 def _letters(groups: Iterable[str]) -> dict[str, str]:
     """A letter for each group, its own where it can be, for terminals without colour."""
     letters: dict[str, str] = {}
@@ -299,14 +283,6 @@ def _letters(groups: Iterable[str]) -> dict[str, str]:
         free = (c for c in own if c.isascii() and c.isalnum() and c not in letters.values())
         letters[group] = next(free, "?")
     return letters
-
-
-def _ink(text: str, colour: str, cells: _Cells) -> str:
-    return f"\x1b[38;{_code(colour, cells.colours)}m{text}{_RESET}" if cells.colours else text
-
-
-def _paper(text: str, colour: str, cells: _Cells) -> str:
-    return f"\x1b[48;{_code(colour, cells.colours)}m{text}{_RESET}"
 
 
 def _code(colour: str, colours: int) -> str:

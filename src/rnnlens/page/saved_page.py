@@ -1,12 +1,11 @@
 """A grid to a file, whose ending says what is written: a figure, every number, or the page."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rnnlens.base.files import write_bytes
 from rnnlens.draw import export, figure
-from rnnlens.draw.look import MOST_BARS, Look, chosen_columns
+from rnnlens.draw.look import MOST_BARS, Grid, Look, chosen_columns
 from rnnlens.page.bundle import standalone
 
 ENDINGS = (*figure.ENDINGS, ".html", ".json")
@@ -19,17 +18,13 @@ def check(path: Path, look: Look) -> None:
     export.check_export(path, look, ENDINGS, _MOST_BARS_PAGE if page else MOST_BARS)
 
 
-def save(
-    grid: Mapping[str, Any], path: Path, look: Look, followed: Mapping[str, Any] | None = None
-) -> None:
+def save(grid: Grid, path: Path, look: Look, followed: Grid | None = None) -> None:
     """Write a grid, whole or not at all; `followed`: labels that are followed through it."""
     check(path, look)
     write_bytes(path.resolve(), contents(grid, path.suffix.lower(), look, followed))
 
 
-def contents(
-    grid: Mapping[str, Any], ending: str, look: Look, followed: Mapping[str, Any] | None = None
-) -> bytes:
+def contents(grid: Grid, ending: str, look: Look, followed: Grid | None = None) -> bytes:
     """What the file is to hold."""
     if ending != ".html":
         return export.exported(grid, ending, look, followed)
@@ -37,7 +32,7 @@ def contents(
     return standalone({"grid": grid, "view": _view(grid, look), "bits": []}).encode()
 
 
-def _view(grid: Mapping[str, Any], look: Look) -> dict[str, Any]:
+def _view(grid: Grid, look: Look) -> dict[str, Any]:
     """How the page is to begin, in the words of net/address.js."""
     named = look.kinds in (None, "all", "outputs")
     columns = chosen_columns(grid["columns"], look.kinds)

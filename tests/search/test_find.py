@@ -41,6 +41,8 @@ def test_an_answer_has_the_sentence_and_what_the_kinds_say(indexed, grids):
         assert hit.text == grid.text
         assert hit.link == link(grid.text, "l2", hit.position)
         assert repr(hit) == f"<{hit.marked()}>"
+        with pytest.raises(RnnlensError, match="names the kinds l2; name h1 in it too"):
+            hit["h1"]
     assert repr(answer).startswith(f"<{answer.total:,} of {answer.words:,} words (")
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count
 from rnnlens.base.schema import sent
 
@@ -88,7 +89,11 @@ class Hit(_Place):
     strip: tuple[Strip, ...] = sent("of every kind, where the page asks", default=())
 
     def __getitem__(self, kind: str) -> Said:
-        return {said.kind: said for said in self.says}[kind]
+        for said in self.says:
+            if said.kind == kind:
+                return said
+        there = ", ".join(said.kind for said in self.says) or "none"
+        raise RnnlensError(f"the question names the kinds {there}; name {kind} in it too")
 
     def __repr__(self) -> str:
         return f"<{self.marked()}>"

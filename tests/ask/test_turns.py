@@ -74,6 +74,7 @@ def test_another_semantic_has_other_turns_but_the_same_surprisal(formula, turns)
     assert not np.allclose(other.across[1:], turns.across[1:])
 
 
+@pytest.mark.slow
 def test_long_texts_are_compared_across_the_steps_of_computing(formula):
     grid = formula("the old dogs see a bird , " * 4)
     turns = grid.turns()

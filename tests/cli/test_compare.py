@@ -24,6 +24,7 @@ def run(corpus_file, tmp_path_factory, tiny):
     return path
 
 
+@pytest.mark.slow
 def test_every_checkpoint_is_fitted_and_measured(run, command):
     kept = kept_runs(Run(run))
     assert list(kept) == [1, 3]
@@ -49,6 +50,7 @@ def test_an_interrupted_fit_goes_on_with_what_is_not_fitted(run, tmp_path, comma
     assert said.out.count("parameters; see how good they are") == 1  # the run's own stay
 
 
+@pytest.mark.slow
 def test_where_two_runs_disagree(run, corpus_file, tmp_path, command):
     table, figure = tmp_path / "where.csv", tmp_path / "where.svg"
     said = command("compare", f"{run}/kept/0001", run, "--corpus", corpus_file, "--top", "4",

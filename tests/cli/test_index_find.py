@@ -32,6 +32,7 @@ def made(run):
     return run
 
 
+@pytest.mark.slow
 def test_an_index_is_made_once(made, command):
     corpus = str(made.parent / "words.conllu")
     again = command(
@@ -141,6 +142,7 @@ def test_the_bundled_runs_are_left_alone(command, name):
     assert f"rnnlens find {name} QUESTION --index FOLDER" in answer.err
 
 
+@pytest.mark.slow
 def test_a_model_whose_labels_do_not_follow(run, command, tmp_path):
     corpus = str(run.parent / "words.conllu")
     made = command(
@@ -153,6 +155,7 @@ def test_a_model_whose_labels_do_not_follow(run, command, tmp_path):
     assert "NOUN" in counted.out
 
 
+@pytest.mark.slow
 def test_files_of_others_are_left_alone(run, command, tmp_path):
     corpus = str(run.parent / "words.conllu")
     words = ("index", run, "--corpus", corpus, "--device", "cpu", "-o", tmp_path / "out")

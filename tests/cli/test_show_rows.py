@@ -40,6 +40,7 @@ def test_a_figure_keeps_the_numbers_of_its_rows(run):
     assert percent(followed["y"][4]) in part
 
 
+@pytest.mark.slow
 def test_the_teaser_of_the_paper(command, run, tmp_path):
     path = tmp_path / "teaser.svg"
     flags = ["--rows", "3-4", "--kinds", "layer2", "--width", "3.4", "-o", path]

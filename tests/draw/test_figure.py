@@ -184,6 +184,7 @@ def test_a_png_is_as_wide_as_asked(width):
     assert 0 < high < wide
 
 
+@pytest.mark.slow
 def test_sizes_follow_the_grid():
     def size(words: int, **how: Any) -> tuple[float, float]:
         root = ET.fromstring(svg(grid(["we"] * words), **how))
@@ -207,6 +208,7 @@ def test_a_figure_that_no_page_holds_is_refused(ending, words, width, instead):
         figure.draw(grid(["we"] * words), Look("h1,y", bars=1, width=width), ending)
 
 
+@pytest.mark.slow
 def test_a_pdf_embeds_its_fonts():
     made = figure.draw(PLAIN, Look("all", symbols=True), ".pdf").data
     assert made.startswith(b"%PDF-")

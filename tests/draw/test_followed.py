@@ -75,6 +75,7 @@ def test_terminals_show_the_numbers_instead_of_labels(formula):
     assert first.count("%") == 2
 
 
+@pytest.mark.slow
 def test_a_saved_figure_has_them_too(formula, tmp_path):
     grid = formula("the dog sees")
     plain, followed = tmp_path / "a.svg", tmp_path / "b.svg"

@@ -119,6 +119,7 @@ def test_few_labels_have_a_colour_each(count):
     assert checked(made, Path("x")) == made
 
 
+@pytest.mark.slow
 def test_many_labels_go_by_their_part_of_speech_if_they_are_words():
     words = "the a dog dogs cat house river see sees said old young red often never in with she"
     found = colours_of(words.split(), [1] * 18)

@@ -329,6 +329,7 @@ def test_another_language_with_tags_has_them():
     assert found == {"der": "DET", "hund": "NOUN", "UNK": "X"}
 
 
+@pytest.mark.slow
 def test_labels_of_any_case_go_by_the_lexicon_and_unknown_words_are_nouns():
     labels = ["The", "dog", "<unk>", "[UNK]", "NUM"]
     for tag_counts in (None, np.zeros((5, len(UNIVERSAL)), np.int64)):

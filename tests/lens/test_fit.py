@@ -60,6 +60,7 @@ def test_every_semantic_is_asked_about_the_right_word(lens):
         assert all(right), semantic
 
 
+@pytest.mark.slow
 def test_probes_are_measured_beside_the_module(lens):
     scores = {(s.semantic, s.kind): s for s in lens.evaluate(batches(count=3))}
     own = scores["output", "h1"]
@@ -78,6 +79,7 @@ def test_the_readout_is_where_fitting_starts():
         assert last.divergence(own) < 1e-3
 
 
+@pytest.mark.slow
 def test_the_module_is_left_as_it_was(lens):
     torch.manual_seed(1)
     data = batches()
@@ -127,6 +129,7 @@ def test_padding_is_never_learnt_from():
     assert sum(lens.session.vocabulary.counts) == 10 * 8 * 4  # two of twelve batches are held out
 
 
+@pytest.mark.slow
 def test_groups_follow_the_labels(lens):
     assert list(lens.palettes) == ["labels"]
     own = {"colours": {"VOWEL": "#123456"}, "groups": {"a": "VOWEL", "e": "VOWEL"}}

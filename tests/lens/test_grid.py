@@ -142,6 +142,7 @@ def test_names_are_listed_and_found():
         _ = rnnlens.nothing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["rnnlens", "rnnlens.lens.grid"])
 def test_examples_in_docstrings_are_true(module):
     found = doctest.testmod(__import__(module, fromlist=["_"]), raise_on_error=False)

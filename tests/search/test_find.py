@@ -73,6 +73,7 @@ def test_a_lens_that_was_not_saved_has_no_index(indexed):
         lens.find("count")
 
 
+@pytest.mark.slow
 def test_an_index_made_anew_is_seen(tmp_path, corpus_file):
     lens: Any = opened(Run(formula_run(tmp_path / "run")))
     build(lens, corpus_file)
@@ -102,6 +103,7 @@ def test_the_bundled_lens_says_that_it_has_no_index():
         rnnlens.load("english-news").find("count")
 
 
+@pytest.mark.slow
 def test_examples_can_all_be_asked(page):
     about = page.about()
     assert len(about.examples) >= 8
@@ -141,6 +143,7 @@ def test_a_limit_of_the_question_is_kept(page):
     assert (len(rest.hits), rest.more) == (2, False)
 
 
+@pytest.mark.slow
 def test_counts_lead_to_their_words(page):
     for question in ("count by tag", "l2 disagrees with s2 or y entropy > 3 count by tag, y",
                      "y rank > 2 count by position", "count by y label, word"):  # fmt: skip
@@ -156,6 +159,7 @@ def test_counts_lead_to_their_words(page):
     assert any(line.question for line in lines)
 
 
+@pytest.mark.slow
 def test_groups_of_any_name_can_be_asked_for(tmp_path, corpus_file):
     run = Run(formula_run(tmp_path / "run", semantics="output"))
     odd = {
@@ -201,6 +205,7 @@ def test_tables_are_saved_whole(page):
     assert not table.left_out
 
 
+@pytest.mark.slow
 def test_colours_of_other_groups_under_the_same_name_are_refused(tmp_path, corpus_file):
     run = Run(formula_run(tmp_path / "run"))
     colours = run.colours()

@@ -23,6 +23,7 @@ def drawn(lens: Any, name: Any) -> Any:
     return pictures.picture(lens, name)
 
 
+@pytest.mark.slow
 def test_every_mark_of_a_picture_counts_the_words_that_its_question_finds(page):
     words = page.about().words
     shown = {name: drawn(page.lens, name) for name in PICTURES}

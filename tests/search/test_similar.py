@@ -139,6 +139,7 @@ def test_changed_states_are_refused(tmp_path, corpus_file):
             StoredStates(refused(sha, **plain), "l2", 4)
 
 
+@pytest.mark.slow
 def test_a_lens_of_an_older_fit_refuses_an_index_of_a_newer(tmp_path, corpus_file):
     run = Run(formula_run(tmp_path / "run"))
     lens: Any = opened(run)

@@ -259,6 +259,7 @@ def test_labels_are_those_of_the_run(run, change):
         find(Index.of(run), "y expects noun")
 
 
+@pytest.mark.slow
 def test_a_row_of_what_there_is_not_is_one_line(run):
     names = {"l2_label1": 10**6, "l2_label2": -1, "l2_label3": None, "l2_group": "none",
              "l2_share": None, "position": 999}  # fmt: skip

@@ -85,6 +85,7 @@ def test_a_grammar_is_learnt_far_better_than_by_counting_words(cell, corpus):
     assert made.progress.best < unigram / 3
 
 
+@pytest.mark.slow
 def test_same_seed_same_weights_other_seed_others(trainer):
     def trained(seed: int) -> Weights:
         made = trainer(seed=seed)

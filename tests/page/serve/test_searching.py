@@ -91,6 +91,7 @@ GOOD = ["", "l2 expects verb", "word = dog count", "y rank >", "count by tag, y 
 JSON = {"Content-Type": "application/json"}
 
 
+@pytest.mark.slow
 def test_hostile_questions_are_answered_in_one_clear_line(client):
     chance = random.Random(7)
     wrong = 0

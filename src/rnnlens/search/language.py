@@ -4,7 +4,7 @@ written for people.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import NoReturn
@@ -75,17 +75,13 @@ class Names:
 
 
 # The tree of a question: conditions on a row, and what is wanted of the rows.
-@dataclass(frozen=True)
-class Every:
-    """All of some conditions hold."""
-
-    conditions: tuple["Node", ...]
 
 
 @dataclass(frozen=True)
-class Some:
-    """At least one of some conditions holds."""
+class Joined:
+    """All of some conditions hold, or at least one of them does."""
 
+    word: str  # and, or
     conditions: tuple["Node", ...]
 
 
@@ -170,9 +166,7 @@ class Compare:
     right: Quantity | float
 
 
-Node = (
-    Every | Some | Not | Near | OneOf | Like | InGroup | Unknown | Expects | Agree | Compare
-)  # fmt: skip
+Node = Joined | Not | Near | OneOf | Like | InGroup | Unknown | Expects | Agree | Compare
 
 
 @dataclass(frozen=True)
@@ -442,17 +436,15 @@ class _Parser:
 
     def either(self) -> Node:
         self.deeper(1)
-        parts = [self.both()]
-        while self.word("or"):
-            parts.append(self.both())
+        condition = self.joined("or", lambda: self.joined("and", self.single))
         self.deeper(-1)
-        return parts[0] if len(parts) == 1 else Some(tuple(parts))
+        return condition
 
-    def both(self) -> Node:
-        parts = [self.single()]
-        while self.word("and"):
-            parts.append(self.single())
-        return parts[0] if len(parts) == 1 else Every(tuple(parts))
+    def joined(self, word: str, operand: Callable[[], Node]) -> Node:
+        conditions = [operand()]
+        while self.word(word):
+            conditions.append(operand())
+        return conditions[0] if len(conditions) == 1 else Joined(word, tuple(conditions))
 
     def single(self) -> Node:
         if self.word("not"):

@@ -83,10 +83,8 @@ class Compiler:
     def condition(self, node: tree.Node) -> str:  # noqa: C901, PLR0911 - one for each sort of condition
         """A condition; it is never NULL."""
         match node:
-            case tree.Every(conditions):
-                return "(" + " AND ".join(map(self.condition, conditions)) + ")"
-            case tree.Some(conditions):
-                return "(" + " OR ".join(map(self.condition, conditions)) + ")"
+            case tree.Joined(word, conditions):
+                return "(" + f" {word.upper()} ".join(map(self.condition, conditions)) + ")"
             case tree.Not(condition):
                 return f"(NOT {self.condition(condition)})"
             case tree.Near(offsets, condition):

@@ -7,7 +7,7 @@ that a recurrent network has something to remember.
 import random
 from collections.abc import Iterator
 
-from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.read import Sentence
 
 _WORDS = {
     "DET": "the a this every",

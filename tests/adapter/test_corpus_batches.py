@@ -14,7 +14,7 @@ from rnnlens.adapter.corpus_batches import batches_of, tag_names
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import Corpus
-from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.tokens import SPLITS, collect
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.parts_of_speech import UNIVERSAL

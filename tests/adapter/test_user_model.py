@@ -18,7 +18,7 @@ from rnnlens.adapter.user_model import (
     users_code,
 )
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.read import Sentence
 
 GIVEN = {
     "list": WORDS,

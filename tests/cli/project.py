@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.grammar import sentences
 
-from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.read import Sentence
 
 DATA = list(sentences(60))
 WORDS = sorted({word for s in DATA for word in s.words})

@@ -13,8 +13,8 @@ import pytest
 from rnnlens.corpus import cache, storage
 from rnnlens.corpus import corpus as corpora
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.formats import read
-from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.storage import scratch
 
 LINES = [f"the {a} {b} sees {c} 7" for a in "abcd" for b in "efgh" for c in "ijkl"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
-from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.tokens import collect
 from rnnlens.labels.marks import NUM, UNK
 from rnnlens.labels.parts_of_speech import UNIVERSAL

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus import tokens
 from rnnlens.corpus.corpus import read_tokens
-from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.storage import Shelf
 from rnnlens.corpus.tokens import Forms, Numbering, ReadingConfig, collect, split
 

@@ -7,7 +7,7 @@ import pytest
 from tests.grammar import sentences
 
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
-from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.tokens import collect
 from rnnlens.labels.parts_of_speech import (
     UNIVERSAL,

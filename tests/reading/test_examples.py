@@ -1,6 +1,6 @@
 """Texts to begin with: the model's own, or those that it knows best."""
 
-from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import Example, TextSide

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from rnnlens.adapter import modules
 from rnnlens.adapter.axes.layout import is_whole, tensors
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.read import Sentence
 
 _FUNCTIONS = ("words", "prepare", "feed", "logits", "batches")  # the options that are functions
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import Options, option
 from rnnlens.corpus import storage
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.formats import SWELLING, check_format
 from rnnlens.corpus.read.task import WORDS, Task
-from rnnlens.corpus.sentence import Sentence
 from rnnlens.corpus.storage import Numbers, Shelf, release
 from rnnlens.corpus.vocabulary import composed
 from rnnlens.labels.marks import NUM, UNK

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.sentence import Sentence
+from rnnlens.corpus.read import Sentence
 from rnnlens.model.text import Example, TextSide
 from rnnlens.reading.session import Session
 

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.brackets import read_brackets
 from rnnlens.corpus.read.formats import read
-from rnnlens.corpus.sentence import Sentence
 
 TREE = "( (S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .)) )"
 READ = Sentence(("the", "dog", "barks", "."), ("DET", "NOUN", "VERB", "PUNCT"))

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.conll import read_columns, read_conllu
 from rnnlens.corpus.read.formats import read, recognise
 from rnnlens.corpus.read.task import Task
-from rnnlens.corpus.sentence import Sentence
 
 
 def row(index: object, form: str, upos: str = "NOUN", xpos: str = "_") -> str:

@@ -5,8 +5,8 @@ import pytest
 from tests.grammar import conllu, sentences
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.formats import FORMATS, READERS, TABLES, read, recognise
-from rnnlens.corpus.sentence import Sentence
 
 CONLLU = conllu(3)
 BRACKETS = "( (S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .)) )\n"

@@ -7,8 +7,8 @@ from nltk.corpus.reader import PlaintextCorpusReader
 from nltk.corpus.util import LazyCorpusLoader
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.formats import read
-from rnnlens.corpus.sentence import Sentence
 
 LOADED = nltk.corpus.reader  # until something is asked of it, nltk.corpus is another object
 Tagged = list[list[tuple[str, str | None]]]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read import plain_text
+from rnnlens.corpus.read import Sentence, plain_text
 from rnnlens.corpus.read.plain_text import (
     number_mark,
     read_raw,
@@ -11,7 +11,6 @@ from rnnlens.corpus.read.plain_text import (
     tokenised,
     words_of,
 )
-from rnnlens.corpus.sentence import Sentence
 
 
 def written(folder: Path, text: str) -> Path:

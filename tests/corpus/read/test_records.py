@@ -8,8 +8,8 @@ import pytest
 from tests.grammar import sentences
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.formats import read, recognise
-from rnnlens.corpus.sentence import Sentence
 
 DATA = list(sentences(12))
 ROWS = [{"words": list(s.words), "upos": list(s.tags or ()), "id": k} for k, s in enumerate(DATA)]

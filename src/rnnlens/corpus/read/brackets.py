@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.task import TAG, WORDS, Task
 from rnnlens.corpus.read.text_files import lines
-from rnnlens.corpus.sentence import Sentence
 from rnnlens.labels.parts_of_speech import universal
 
 _PIECE = re.compile(r"[()]|[^()\s]+")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.task import TAG, WORDS, Task, column
 from rnnlens.corpus.read.text_files import lines
-from rnnlens.corpus.sentence import Sentence
 from rnnlens.labels.parts_of_speech import universal
 
 _NAMES = "id form lemma upos xpos feats head deprel deps misc".split()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.brackets import read_brackets
 from rnnlens.corpus.read.conll import FIELDS, read_columns, read_conllu
 from rnnlens.corpus.read.labelled_texts import (
@@ -21,7 +22,6 @@ from rnnlens.corpus.read.plain_text import number_mark, read_raw, read_tokenised
 from rnnlens.corpus.read.records import read_arrow, read_jsonl, read_parquet
 from rnnlens.corpus.read.task import CLASSIFY, NEXT, TAG, TASKS, WORDS, Task
 from rnnlens.corpus.read.text_files import check_swelling, codec, files, head, json_object
-from rnnlens.corpus.sentence import Sentence
 
 Reader = Callable[[Path, str, Task], Iterator[Sentence]]
 

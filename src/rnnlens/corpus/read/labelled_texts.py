@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.task import Task, column
 from rnnlens.corpus.read.text_files import files, json_lines, lines
-from rnnlens.corpus.sentence import Sentence
 
 _USUAL = {"label", "labels", "class", "category", "sentiment", "text", "sentence", "review"}
 _TEXT, _LABEL = "text", "label"  # what the columns are called, unless somebody says otherwise

@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.task import NEXT, TAG, Task
-from rnnlens.corpus.sentence import Sentence
 from rnnlens.labels.parts_of_speech import universal
 
 _PREVIEW = 200

@@ -6,8 +6,8 @@ from itertools import groupby, islice
 from pathlib import Path
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.text_files import lines
-from rnnlens.corpus.sentence import Sentence
 
 Split = Callable[[str], list[str]]  # from a text to its words
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.plain_text import SAMPLE, running, tokenised
 from rnnlens.corpus.read.text_files import json_lines
-from rnnlens.corpus.sentence import Sentence
 from rnnlens.labels.parts_of_speech import universal
 
 _WORDS = ("words", "tokens", "form")

@@ -32,8 +32,8 @@ nitpick_ignore = [
 ]
 # Made by the package, or described by their fields: their constructors say nothing more.
 _MADE = set(
-    "UserModel Sentence Lens Grid States State Score Trace Readout Kind Edge Reading Comparison "
-    "Continuation Written Used Stateful Disagreement End Found Hit Said Similar".split()
+    "UserModel Sentence Lens Grid States State Score Trace Readout Kind Memory Edge Reading "
+    "Comparison Continuation Written Used Stateful Disagreement End Found Hit Said Similar".split()
 )
 
 html_theme = "furo"

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from rnnlens.corpus.batches import Split
+from rnnlens.corpus.split import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.data import Sentences

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rnnlens.corpus.batches import Split
+from rnnlens.corpus.split import Split
 from rnnlens.model.network import Network
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from rnnlens.corpus.batches import Batch, Split
+from rnnlens.corpus.split import Batch, Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.model.train.training import Trainer, TrainingConfig

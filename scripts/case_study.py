@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from rnnlens.cli import main as rnnlens
-from rnnlens.corpus.batches import Split
+from rnnlens.corpus.split import Split
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.probe.data import Sentences

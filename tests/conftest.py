@@ -17,8 +17,8 @@ from hypothesis import settings
 from tests import grammar
 
 from rnnlens.cli import main
-from rnnlens.corpus.batches import Split
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
+from rnnlens.corpus.split import Split
 from rnnlens.corpus.tokens import collect
 
 pytest_plugins = ["tests.fixtures"]

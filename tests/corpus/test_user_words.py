@@ -11,9 +11,9 @@ from tests import grammar
 from tests.runfiles import vocabulary_in
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
 from rnnlens.corpus.read import Sentence
+from rnnlens.corpus.split import Split, equally_long
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, TAG_IDS, ReadingConfig
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.marks import UNKNOWN

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rnnlens.corpus.batches import Split
+from rnnlens.corpus.split import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.training import Trainer, TrainingConfig
 from rnnlens.probe.data import Sentences

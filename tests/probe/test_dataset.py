@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.probe.conftest import dataset_of
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.batches import Split
+from rnnlens.corpus.split import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.traceable import Trace
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tests.probe.conftest import LABELS, dataset_of, make_split
 
-from rnnlens.corpus.batches import Split
+from rnnlens.corpus.split import Split
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.data import Sentences

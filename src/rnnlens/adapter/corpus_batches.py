@@ -11,8 +11,8 @@ from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.batches import NONE, OUTPUT, Batch, check_batches, check_forms, largest
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.batches import Split, equally_long
 from rnnlens.corpus.corpus import Corpus, numbered
+from rnnlens.corpus.split import Split, equally_long
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, Ints
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.marks import is_special

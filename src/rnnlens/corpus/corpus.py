@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import option
-from rnnlens.corpus.batches import Split
 from rnnlens.corpus.cache import cached
 from rnnlens.corpus.encoder import Encoder, Labelling, blocks, label_numbers
 from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.formats import number_mark_of, read, recognise
 from rnnlens.corpus.read.task import CLASSIFY, NEXT, Task
+from rnnlens.corpus.split import Split
 from rnnlens.corpus.storage import Numbers, Shelf
 from rnnlens.corpus.tokens import (
     NO_TAG,

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.batches import Split
 from rnnlens.corpus.read.task import CLASSIFY
+from rnnlens.corpus.split import Split
 from rnnlens.corpus.storage import Numbers, Shelf, release, spans
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, TAG_IDS, Ints, ReadingConfig, Tokens, cut
 from rnnlens.corpus.vocabulary import is_numeral

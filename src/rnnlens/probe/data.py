@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.adapter.batches import Batch as UserBatch
-from rnnlens.corpus.batches import Split
+from rnnlens.corpus.split import Split
 from rnnlens.corpus.storage import Numbers
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.semantics import NONE, OUTPUT, TAG, base, shift

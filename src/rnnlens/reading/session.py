@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.batches import Split
+from rnnlens.corpus.split import Split
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind

@@ -17,9 +17,9 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import is_present, remove
 from rnnlens.base.flags import as_words, check_known, check_same, from_flags
 from rnnlens.base.progress import Shorter
-from rnnlens.corpus.batches import Split
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.read.task import CLASSIFY, NEXT, TAG
+from rnnlens.corpus.split import Split
 from rnnlens.corpus.storage import BLOCK
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.colours import colours_of, default_colours, read_colours

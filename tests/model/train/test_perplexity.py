@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from rnnlens.corpus.batches import Split
+from rnnlens.corpus.split import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train import perplexity as module
 from rnnlens.model.train.perplexity import model_perplexity, perplexity

@@ -12,7 +12,7 @@ import torch
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tensors import read_sealed, write_tensors
-from rnnlens.corpus.batches import Split
+from rnnlens.corpus.split import Split
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train import training

@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from rnnlens.corpus.batches import Split
+from rnnlens.corpus.split import Split
 from rnnlens.model.network import Network
 
 _SENTENCES = 256  # read at once

@@ -23,7 +23,7 @@ from rnnlens.base.files import Count, Strict, damaged
 from rnnlens.base.flags import option
 from rnnlens.base.tensors import check_same, read_sealed, write_tensors
 from rnnlens.base.threads import threads_for
-from rnnlens.corpus.batches import Batch, Split
+from rnnlens.corpus.split import Batch, Split
 from rnnlens.model.network import Network
 from rnnlens.model.train.distributed import Processes
 from rnnlens.model.train.dropout import Dropout, DropoutConfig, Unknown

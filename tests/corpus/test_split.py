@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rnnlens.corpus.batches import PADDING, Batch, Split
+from rnnlens.corpus.split import PADDING, Batch, Split
 
 Encoded = list[list[int]]
 

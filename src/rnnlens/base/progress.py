@@ -9,8 +9,8 @@ import torch
 from tqdm import tqdm
 
 _WARM_UP = 3.0  # seconds of work that the first estimate is measured from
-_LONG = 30.0  # seconds; nothing is said about shorter work
-_BETWEEN = 60.0  # seconds between lines, where there is no terminal
+_LEAST_WORK = 30.0  # seconds; nothing is said about shorter work
+_BETWEEN_LINES = 60.0  # seconds between lines, where there is no terminal
 _MINUTE, _HOUR = 60, 3600
 
 Item = TypeVar("Item")
@@ -91,9 +91,9 @@ class Progress:
             return
         if not self.announced and now - self.since >= _WARM_UP:
             self.announced = True
-            if now - self.since + self._left(now) >= _LONG:
+            if now - self.since + self._left(now) >= _LEAST_WORK:
                 self._line(self._announcement(self._left(now)), now)
-        elif self.bar.disable and now - self.said >= _BETWEEN:
+        elif self.bar.disable and now - self.said >= _BETWEEN_LINES:
             done, left = self.done / self.total, duration(self._left(now))
             self._line(f"{self._head()}{done:.0%} done, about {left} left", now)
 

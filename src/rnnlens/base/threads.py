@@ -8,7 +8,7 @@ from functools import cache
 
 import torch
 
-_MOST = 8  # threads of the pool
+_MOST_THREADS = 8  # threads of the pool
 _SMALL = 2**16  # products with fewer weights take no longer on one thread than on two
 
 
@@ -40,7 +40,7 @@ def threads_for(weights: int) -> AbstractContextManager[None]:
 def pool() -> ThreadPoolExecutor:
     """A pool of threads, one for each core, that sleep while they wait, unlike torch's."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return ThreadPoolExecutor(min(cores or 1, _MOST), "rnnlens")
+    return ThreadPoolExecutor(min(cores or 1, _MOST_THREADS), "rnnlens")
 
 
 if hasattr(os, "register_at_fork"):

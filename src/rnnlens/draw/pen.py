@@ -14,7 +14,9 @@ SMALL = 6.8  # the size of most text
 INK, RULE, RING = "#1c1c22", "#9a9aa3", "#0072b2"
 _HATCH = 3.2  # from one slanted line to the next
 _FONT = "DejaVu Sans"  # comes with matplotlib, so figures are the same everywhere
-_LONGEST = 200  # characters of a text that are looked at; far more than any page has room for
+_MOST_CHARACTERS = (
+    200  # characters of a text that are looked at; far more than any page has room for
+)
 
 
 def check_matplotlib() -> None:
@@ -86,8 +88,8 @@ class Pen:
 
     def clipped(self, text: str, width: float, size: float = SMALL, **face: str) -> str:
         """As much of a text as is at most so wide, with an ellipsis where some is left out."""
-        shown = self.shown(text[:_LONGEST])
-        if len(text) <= _LONGEST and self.width(shown, size, **face) <= width:
+        shown = self.shown(text[:_MOST_CHARACTERS])
+        if len(text) <= _MOST_CHARACTERS and self.width(shown, size, **face) <= width:
             return shown
         while shown and self.width(f"{shown}…", size, **face) > width:
             shown = shown[:-1]

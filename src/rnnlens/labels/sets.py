@@ -21,10 +21,10 @@ MOST_LABELS = 5_000_000
 BINS = 16  # of a scale: few enough for all to be shown of a state, and for a colour each
 SURE = 0.8  # the probability that an interval holds
 MOST_BINS = 1000
-_LEAST = 1e-12  # a probability whose logarithm is finite
-_DIGITS = range(2, 18)  # of the edges in the bins' names: as few as tell them apart
-_LONGEST = 8  # characters of an edge that is written with decimals
-_EXACT = 0.05  # of the smallest bin
+_LEAST_PROBABILITY = 1e-12  # a probability whose logarithm is finite
+_EDGE_DIGITS = range(2, 18)  # of the edges in the bins' names: as few as tell them apart
+_LONGEST_EDGE = 8  # characters of an edge that is written with decimals
+_EDGE_ERROR = 0.05  # of the smallest bin
 
 Number = Annotated[float, Ge(-1e300), Le(1e300)]
 
@@ -85,7 +85,7 @@ class Scale(Strict):
         below = torch.special.ndtr((edges - numbers.double()) / self.error)
         ends = torch.zeros_like(below[..., :1]), torch.ones_like(below[..., :1])
         shares = torch.cat([ends[0], below, ends[1]], -1).diff(dim=-1)
-        return shares.clamp_min(_LEAST).log().float()
+        return shares.clamp_min(_LEAST_PROBABILITY).log().float()
 
     def linear(self, weight: Tensor, bias: Tensor, more: float) -> tuple[Tensor, Tensor]:
         """A map (1, H) with bias (1,) to a number as one to the bins' logits, (V, H) and (V,).
@@ -96,7 +96,9 @@ class Scale(Strict):
         both = (torch.tensor(t, dtype=torch.float64) for t in (self.middles, self.edges))
         middles, edges = (t.to(weight) for t in both)
         variance = self.error**2 + more
-        constants = edges.diff().clamp_min(_LEAST).log() - middles.square() / (2 * variance)
+        constants = edges.diff().clamp_min(_LEAST_PROBABILITY).log() - middles.square() / (
+            2 * variance
+        )
         slopes = middles / variance
         return slopes[:, None] * weight, slopes * bias + constants
 
@@ -114,7 +116,7 @@ class Scale(Strict):
         wanted = (shares.to(p.device) * up_to[:, -1:]).contiguous()
         at = torch.searchsorted(up_to.contiguous(), wanted).clamp(1, len(edges) - 1)
         low, high = up_to.gather(1, at - 1), up_to.gather(1, at)
-        part = ((wanted - low) / (high - low).clamp_min(_LEAST)).clamp(0, 1)
+        part = ((wanted - low) / (high - low).clamp_min(_LEAST_PROBABILITY)).clamp(0, 1)
         return edges[at - 1] + part * (edges[at] - edges[at - 1])
 
 
@@ -123,14 +125,14 @@ def _short(edges: Sequence[float]) -> list[str]:
     many decimals where that is not too long.
     """
     step = min((b - a for a, b in pairwise(edges)), default=abs(edges[0]) or 1.0)
-    for decimals in range(_LONGEST):
+    for decimals in range(_LONGEST_EDGE):
         near = [round(edge, decimals) + 0.0 for edge in edges]  # no negative zero
-        if all(abs(a - b) <= _EXACT * step for a, b in zip(near, edges, strict=True)):
+        if all(abs(a - b) <= _EDGE_ERROR * step for a, b in zip(near, edges, strict=True)):
             written = [f"{edge:.{decimals}f}" for edge in near]
-            if max(map(len, written)) <= _LONGEST and len(set(written)) == len(written):
+            if max(map(len, written)) <= _LONGEST_EDGE and len(set(written)) == len(written):
                 return written
             break
-    for digits in _DIGITS:
+    for digits in _EDGE_DIGITS:
         written = [f"{edge:.{digits}g}" for edge in edges]
         if len(set(written)) == len(written):
             break

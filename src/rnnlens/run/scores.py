@@ -18,7 +18,7 @@ _NUMBERS = {  # ours -> evaluation.json's
     "calibration": "calibration",
 }  # fmt: skip
 _MORE = ("used", "error", "precision")  # what is not measured of every kind
-_MOST = 100_000  # scores
+_MOST_SCORES = 100_000  # scores
 
 Number = Annotated[float, Ge(-1e300), Le(1e300)]
 
@@ -105,10 +105,10 @@ class _File(Strict):
 
     model: Annotated[dict[Name, _Split], MaxLen(100)]
     of: Sha | None = None  # the SHA-256 of the probes that were measured; older ones do not say
-    probes: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
-    control: Annotated[tuple[_KindScore, ...], MaxLen(_MOST)] = ()
+    probes: Annotated[tuple[_KindScore, ...], MaxLen(_MOST_SCORES)] = ()
+    control: Annotated[tuple[_KindScore, ...], MaxLen(_MOST_SCORES)] = ()
     confusion: Confusion | None = None
-    reach: Annotated[tuple[_Reach, ...], MaxLen(_MOST)] = ()
+    reach: Annotated[tuple[_Reach, ...], MaxLen(_MOST_SCORES)] = ()
 
     def __post_init__(self) -> None:
         if "test" not in self.model:

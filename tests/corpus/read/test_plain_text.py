@@ -189,7 +189,7 @@ def test_what_nltk_gives_up_on_is_told_in_one_line(tmp_path, monkeypatch):
 
 
 def test_a_paragraph_of_many_letters_is_cut_after_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("rnnlens.corpus.read.plain_text._LONGEST", 60)
+    monkeypatch.setattr("rnnlens.corpus.read.plain_text._LONGEST_PARAGRAPH", 60)
     text = "The dog barks. The cat sleeps. " * 6
     assert raw(tmp_path, text) == ["The dog barks .", "The cat sleeps ."] * 6
     assert len(raw(tmp_path, "a" * 200)) == 4

@@ -16,7 +16,7 @@ _ABBREVIATIONS = (
     "mr mrs ms dr prof sen rep gov gen col lt capt sgt st jr sr rev hon vs etc inc corp co ltd "
     "no vol fig e.g i.e u.s u.k u.n a.m p.m jan feb mar apr jun jul aug sep sept oct nov dec"
 ).split()
-_LONGEST = 50_000  # letters of a paragraph: what takes seconds to split, NLTK refuses
+_LONGEST_PARAGRAPH = 50_000  # letters of a paragraph: what takes seconds to split, NLTK refuses
 SAMPLE = 1 << 20  # letters that Punkt learns from; all of a long text would take minutes
 
 # What well-known corpora write: the unknown word, the end of a sentence, and WikiText's
@@ -27,7 +27,7 @@ _WITHIN = re.compile(r" @([-,.])@ ")
 _SIGNS = ("<unk>", _END, "@-@", "@,@", "@.@")
 _NUMBER = "N"
 _MARKS = frozenset((".", ",", ";", ":", "!", "?", '"', ")", "``", "''"))
-_FEW = 0.01  # share of words with punctuation: abbreviations that the list above lacks
+_MOST_CLINGING = 0.01  # share of words with punctuation: abbreviations that the list above lacks
 
 
 def read_tokenised(path: Path, encoding: str) -> Iterator[Sentence]:
@@ -122,7 +122,7 @@ def tokenised(text: str) -> str:
         return f"it has {' and '.join(signs)}"
     apart = sum(word in _MARKS for word in words)
     clinging = sum(map(_is_clinging, words))
-    if clinging > max(apart, _FEW * len(words)):
+    if clinging > max(apart, _MOST_CLINGING * len(words)):
         return ""
     return "punctuation stands apart" if apart else "it has no punctuation"
 
@@ -151,7 +151,7 @@ def _paragraphs(path: Path, encoding: str) -> Iterator[str]:
             for line in group:
                 held.append(line)
                 size += len(line) + 1
-                if size > _LONGEST:
+                if size > _LONGEST_PARAGRAPH:
                     *pieces, rest = _cut("\n".join(held))
                     yield from pieces
                     held, size = [rest], len(rest)
@@ -161,8 +161,8 @@ def _paragraphs(path: Path, encoding: str) -> Iterator[str]:
 def _cut(paragraph: str) -> Iterator[str]:
     """A paragraph that is too long in pieces, where they can be after a full stop."""
     at = 0
-    while len(paragraph) - at > _LONGEST:
-        most, least = at + _LONGEST, at + _LONGEST // 2
+    while len(paragraph) - at > _LONGEST_PARAGRAPH:
+        most, least = at + _LONGEST_PARAGRAPH, at + _LONGEST_PARAGRAPH // 2
         ends = (paragraph.rfind(mark, at, most) + len(mark) for mark in (". ", ".\n", " "))
         end = next((end for end in ends if end > least), most)
         yield paragraph[at:end]

@@ -33,6 +33,9 @@ from rnnlens.probe.probes import Probes
 from rnnlens.run.folder import Run
 from rnnlens.run.run_files import TRAINED
 
+PATIENCE = 20_000  # milliseconds: a busy machine is no mistake
+expect.set_options(timeout=PATIENCE)
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = (
     "--disable-background-networking",
@@ -232,7 +235,7 @@ def look(browser: Browser, window: BrowserContext, address: str) -> Iterator[Cal
         context = browser.new_context(**{**size, **other}) if other else window
         page = context.new_page()
         opened_here.append(context if other else page)
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE)
         if quiet:
             page.on("console", lambda message: told.append(message.text))
         page.on("pageerror", lambda error: told.append(str(error)))

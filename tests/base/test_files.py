@@ -222,7 +222,6 @@ def test_what_a_killed_write_left_is_cleared_by_the_next(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == [".b.json.rnnlens-x1y2", "a.json"]
 
 
-@pytest.mark.slow
 def test_files_of_others_are_left_alone(tmp_path):
     theirs = [".a.json.swp", ".a.json.bak", ".other.json.rnnlens-x"]
     for name in theirs:

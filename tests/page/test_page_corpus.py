@@ -35,7 +35,7 @@ def test_a_walk_through_the_corpus(look, lens):
     hit = next(iter(found))
     first = screen.find(".hits tbody tr").first
     expect(first.locator(".word")).to_have_text(hit.word)
-    expect(first.locator(".says")).to_contain_text(hit.says["l2"].label)
+    expect(first.locator(".says")).to_contain_text(hit["l2"].label)
     expect(first.locator(".states .mark")).to_have_count(18)
     screen.find(".more").click()
     expect(screen.find(".hits tbody tr")).to_have_count(100)

@@ -25,7 +25,7 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 nitpicky = True
 # Types of others have no page here: builtins and what other packages define.
-_OTHERS = "collections|contextlib|numpy|pathlib|torch|matplotlib|pandas|typing"
+_OTHERS = "annotated_types|collections|contextlib|numpy|pathlib|torch|matplotlib|pandas|typing"
 nitpick_ignore_regex = [("py:.*", rf"({_OTHERS})\..*")]
 nitpick_ignore = [
     ("py:class", name) for name in (*dir(builtins), "Path", "Figure", "pd.DataFrame", "pa.Table")
@@ -33,7 +33,7 @@ nitpick_ignore = [
 # Made by the package, or described by their fields: their constructors say nothing more.
 _MADE = set(
     "UserModel Sentence Lens Grid States State Score Trace Readout Kind Memory Edge Reading "
-    "Comparison Continuation Written Used Stateful Disagreement End Found Hit Said Similar".split()
+    "Comparison Continuation Written Used Stateful Disagreement End Found Hit Said Near".split()
 )
 
 html_theme = "furo"

@@ -24,6 +24,8 @@ _REMEDY = "give --anew to fit anew"
 class FitObserver:
     """Who a fit reports to: this one shows a bar, keeps nothing, and lets it go on to the end."""
 
+    saves = False  # whether the probes are written to a file, which must be able to hold them
+
     def __init__(self, title: str = "") -> None:
         """`title` stands in front of the semantic, beside the bar."""
         self.title = title
@@ -76,7 +78,10 @@ def fit_probes(
         observer.after_semantic(done)
     others = {semantics.base(name) for name in names if not semantics.of_model(name)}
     answers = {name: dataset.answers[name] for name in sorted(others)}
-    return Probes.of(config.probe, dataset.kinds, names, dataset.label_count, done, answers)
+    return Probes.of(
+        config.probe, dataset.kinds, names, dataset.label_count, done, answers,
+        any_size=not observer.saves,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -244,9 +244,12 @@ class Probes:
     @classmethod
     def of(
         cls, family: str, kinds: Sequence[str], semantics: Sequence[str], label_count: int,
-        tensors: Mapping[str, Tensor], answers: Mapping[str, LabelSet] | None = None,
+        tensors: Mapping[str, Tensor], answers: Mapping[str, LabelSet] | None = None, *,
+        any_size: bool = False,
     ) -> "Probes":  # fmt: skip
-        """The inverse of `tensors`; an error where these do not fit together."""
+        """The inverse of `tensors`; an error where these do not fit together or, unless they may be
+        of any size, are more than a file may hold.
+        """
         layouts = {name: Layout(dtype_name(t), tuple(t.shape)) for name, t in tensors.items()}
         try:
             counts_of = label_counts(semantics, label_count, answers or {})
@@ -254,7 +257,7 @@ class Probes:
         except ValueError as error:
             raise RnnlensError(f"the probes are damaged ({error}); fit them anew") from error
         moving = all((t > 0).all() for name, t in tensors.items() if name.endswith("/scale"))
-        if not (in_range(tensors) and moving):
+        if not (any_size or (in_range(tensors) and moving)):
             raise RnnlensError("the probes hold weights that are not numbers; fit them anew")
         stacks = {semantic: Stack.of(tensors, semantic, kinds) for semantic in semantics}
         counts = {s: tensors[f"{s}/counts"] for s in semantics if f"{s}/counts" in tensors}

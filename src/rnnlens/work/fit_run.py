@@ -150,6 +150,8 @@ class _Job:
 class _SavingObserver(FitObserver):
     """Saves a fit into its run, and continues one that was saved there."""
 
+    saves = True
+
     def __init__(self, run: Run, job: _Job) -> None:
         super().__init__()
         self.folder, self.job, path = run, job, run.fit_checkpoint

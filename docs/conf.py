@@ -32,8 +32,9 @@ nitpick_ignore = [
 ]
 # Made by the package, or described by their fields: their constructors say nothing more.
 _MADE = set(
-    "UserModel Sentence Lens Grid States State Score Trace Readout Kind Memory Edge Reading "
-    "Comparison Continuation Written Used Stateful Disagreement End Found Hit Said Near".split()
+    "UserModel Sentence Lens Grid States State Score Trace Readout Kind Edge Reading Comparison "
+    "Continuation Written Used Stateful Disagreement DisagreedSentence End Found Hit Said Near "
+    "Evaluation Memory Observer".split()
 )
 
 html_theme = "furo"

@@ -19,7 +19,7 @@ from rnnlens.draw.sentences import sentence_page, sentence_table
 from rnnlens.lens.open import opened
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.run.folder import Run, run_at
-from rnnlens.search.disagreement import Disagreement, Sentence
+from rnnlens.search.disagreement import DisagreedSentence, Disagreement
 from rnnlens.work.corpus_jobs import WORDS, disagreement
 
 _HELP = """\
@@ -112,7 +112,9 @@ def _kinds(args: argparse.Namespace) -> tuple[str, str]:
     return kinds[0], kinds[-1]
 
 
-def _written(args: argparse.Namespace, apart: Disagreement, top: Sequence[Sentence]) -> str:
+def _written(
+    args: argparse.Namespace, apart: Disagreement, top: Sequence[DisagreedSentence]
+) -> str:
     """The list as a file holds it."""
     links = [f"http://127.0.0.1:{args.port}/{apart.link(one)}" for one in top]
     if args.output.suffix == ".html":

@@ -8,7 +8,7 @@ from rnnlens.draw.printable import clip, padded, printable, width_of
 from rnnlens.model.kinds import PREDICTION
 
 if TYPE_CHECKING:
-    from rnnlens.search.disagreement import Disagreement, Sentence
+    from rnnlens.search.disagreement import DisagreedSentence, Disagreement
 
 _LABEL = 14  # columns of a label in the table
 _STYLE = """\
@@ -39,7 +39,9 @@ def _title(disagreement: "Disagreement") -> str:
     return f"{' and '.join(names_of_two(disagreement))}{run}{kind}: {mean} over {where}"
 
 
-def sentence_table(disagreement: "Disagreement", top: Sequence["Sentence"], width: int) -> str:
+def sentence_table(
+    disagreement: "Disagreement", top: Sequence["DisagreedSentence"], width: int
+) -> str:
     """The sentences as lines; the word after which the two are furthest apart is in brackets."""
     head = [
         f"{'bits':>5} {'most':>5}  ",
@@ -55,7 +57,10 @@ def sentence_table(disagreement: "Disagreement", top: Sequence["Sentence"], widt
 
 
 def sentence_page(
-    disagreement: "Disagreement", top: Sequence["Sentence"], links: Sequence[str], hint: str
+    disagreement: "Disagreement",
+    top: Sequence["DisagreedSentence"],
+    links: Sequence[str],
+    hint: str,
 ) -> str:
     """The table as HTML whose sentences are links to the grid."""
     heads = [
@@ -81,7 +86,7 @@ def sentence_page(
     ])  # fmt: skip
 
 
-def _sentence(one: "Sentence") -> str:
+def _sentence(one: "DisagreedSentence") -> str:
     words = [escape(printable(word)) for word in one.words]
     words[one.step] = f"<b>{words[one.step]}</b>"
     return f"<bdi>{' '.join(words)}</bdi>"

@@ -36,7 +36,7 @@ class End(NamedTuple):
     kind: str
 
 
-class Sentence(NamedTuple):
+class DisagreedSentence(NamedTuple):
     """A sentence on which two kinds disagree."""
 
     words: tuple[str, ...]
@@ -64,7 +64,7 @@ class Disagreement:
         means: Values = np.add.reduceat(self.bits, self.starts[:-1]) / np.diff(self.starts)
         return means
 
-    def top(self, count: int = 50, least: int = 4) -> list[Sentence]:
+    def top(self, count: int = 50, least: int = 4) -> list[DisagreedSentence]:
         """The sentences of so many words at `least` on which the two disagree most, by their mean;
         of a corpus of shorter ones, any.
         """
@@ -72,12 +72,12 @@ class Disagreement:
         order = np.argsort(-np.where(long | ~long.any(), means, -1), kind="stable")[:count]
         return [self._sentence(k, means[k]) for k in order if long[k] or not long.any()]
 
-    def _sentence(self, number: int, mean: float) -> Sentence:
+    def _sentence(self, number: int, mean: float) -> DisagreedSentence:
         first, last = self.starts[number], self.starts[number + 1]
         step = int(self.bits[first:last].argmax())
         most = float(self.bits[first + step])
         said = self.said(0, first + step), self.said(1, first + step)
-        return Sentence(self.sentences[number], float(mean), step, most, said)
+        return DisagreedSentence(self.sentences[number], float(mean), step, most, said)
 
     @torch.inference_mode()
     def said(self, side: int, place: int) -> str:
@@ -88,7 +88,7 @@ class Disagreement:
         logits = _logits(end, self.states[side][place : place + 1], self.semantic)
         return end.lens.answers(self.semantic).names[int(logits[0].argmax())]
 
-    def link(self, sentence: Sentence) -> str:
+    def link(self, sentence: DisagreedSentence) -> str:
         """What opens the page at the place of most disagreement of a sentence: two runs side by
         side, or two kinds of one run pinned.
         """

@@ -74,6 +74,7 @@ def test_every_question_is_fuzzed(api):
     ("question", "mode"),
     sampled(product(QUESTIONS, GenerationMode), *product(QUESTIONS, [GenerationMode.POSITIVE]),
             *product(QUESTIONS[1:3], [GenerationMode.NEGATIVE])),
+    ids=lambda one: " ".join(one) if isinstance(one, tuple) else one.value,
 )  # fmt: skip
 def test_every_answer_is_what_the_schema_says(api, question, mode):
     """No server error, no undocumented status, body or header; invalid requests are refused.

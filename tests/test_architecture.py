@@ -54,10 +54,6 @@ adapter/batches.py and corpus/split.py
 adapter/predictions.py and search/predictions.py
 adapter/record/parts.py and reading/parts.py
 ask/divergence.py and reading/divergence.py
-cli/compare.py and lens/compare.py
-cli/find.py and search/find.py
-cli/fit.py and lens/fit.py
-cli/publish.py and page/publish/publish.py
 corpus/corpus.py and page/serve/corpus.py
 model/text.py and page/publish/text.py""".splitlines()
 )

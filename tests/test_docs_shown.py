@@ -12,7 +12,7 @@ from tests.sampling import sampled
 from tests.shown import ROOT, SERVERS, blocks, run
 
 from rnnlens.cli import main, parser
-from rnnlens.cli.evaluate import tables
+from rnnlens.cli.evaluate_command import tables
 from rnnlens.corpus.read.formats import FORMATS, TABLES, read, recognise
 from rnnlens.corpus.read.task import Task
 from rnnlens.run.folder import run_at

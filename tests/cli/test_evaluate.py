@@ -8,7 +8,7 @@ import pytest
 from tests import grammar
 from tests.runfiles import contents, edit
 
-from rnnlens.cli.evaluate import reach_table
+from rnnlens.cli.evaluate_command import reach_table
 from rnnlens.run.scores import Scores
 
 

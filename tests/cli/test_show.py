@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rnnlens.cli import main
-from rnnlens.cli.show import colours
+from rnnlens.cli.show_command import colours
 from rnnlens.draw import terminal
 from rnnlens.draw.look import Look
 from rnnlens.lens.lens import Lens

@@ -12,7 +12,7 @@ from tests.fixtures import formula_run
 from tests.sampling import sampled
 from tests.search.conftest import build, corpus_text
 
-from rnnlens.cli.view import unique_names
+from rnnlens.cli.view_command import unique_names
 from rnnlens.lens.open import opened
 from rnnlens.run.folder import Run
 

@@ -13,7 +13,7 @@ from tests.fixtures import WORDS
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.cli.evaluate import _use
+from rnnlens.cli.evaluate_command import _use
 from rnnlens.model.traceable import StateEdit
 from rnnlens.page.serve.measured import Use
 from rnnlens.probe.moments import Spread

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any, NoReturn
 
 from rnnlens.base.errors import RnnlensError, RnnlensWarning, Stopped
@@ -13,6 +14,7 @@ from rnnlens.cli.output import plain_output
 from rnnlens.version import __version__
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+_VERBS = "view train fit evaluate show compare index find publish".split()
 
 
 class Parser(argparse.ArgumentParser):
@@ -39,9 +41,6 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """The parser of the command line: every verb with its flags."""
-    # Imported here, since they import torch, which takes a second.
-    from rnnlens.cli import compare, evaluate, find, fit, index, publish, show, train, view
-
     command = Parser(
         prog="rnnlens",
         description="See what every hidden state of a recurrent network predicts.",
@@ -49,8 +48,8 @@ def parser() -> Parser:
     )
     command.add_argument("--version", action="version", version=f"rnnlens {__version__}")
     verbs = command.add_subparsers(metavar="COMMAND", required=True)
-    for verb in (view, train, fit, evaluate, show, compare, index, find, publish):
-        verb.add_to(verbs)
+    for verb in _VERBS:  # imported here, since they import torch, which takes a second
+        import_module(f"rnnlens.cli.{verb}_command").add_to(verbs)
     return command
 
 

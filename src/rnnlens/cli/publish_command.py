@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.cli.shared_flags import add_trust_flags, allow_code
-from rnnlens.cli.show import sentence
+from rnnlens.cli.show_command import sentence
 from rnnlens.lens.open import opened
 from rnnlens.page.publish import publish
 from rnnlens.page.publish.quantised import PRECISIONS

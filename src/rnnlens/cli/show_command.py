@@ -17,7 +17,7 @@ from rnnlens.ask.result import Written
 from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
 from rnnlens.cli.shared_flags import add_trust_flags, allow_code
-from rnnlens.cli.view import unique_names
+from rnnlens.cli.view_command import unique_names
 from rnnlens.draw import terminal
 from rnnlens.draw.look import Look
 from rnnlens.draw.printable import printable

@@ -12,7 +12,7 @@ from rnnlens.base.files import write_bytes
 from rnnlens.base.tables import csv_text
 from rnnlens.cli.output import draw
 from rnnlens.cli.shared_flags import add_trust_flags, allow_code
-from rnnlens.cli.view import unique_names
+from rnnlens.cli.view_command import unique_names
 from rnnlens.corpus.tokens import SPLITS
 from rnnlens.draw.charts import check_chart, write_disagreement
 from rnnlens.draw.sentences import sentence_page, sentence_table

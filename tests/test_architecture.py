@@ -50,7 +50,6 @@ KNOWN_HEIRS: frozenset[str] = frozenset(
 KNOWN_TWINS: frozenset[str] = frozenset(
     """adapter/axes/alignment.py and reading/alignment.py
 adapter/axes/layout.py and search/layout.py
-adapter/batches.py and corpus/split.py
 adapter/predictions.py and search/predictions.py
 adapter/record/parts.py and reading/parts.py
 ask/divergence.py and reading/divergence.py

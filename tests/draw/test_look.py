@@ -6,13 +6,13 @@ from dataclasses import fields
 import pytest
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.cli import show
+from rnnlens.cli import show_command
 from rnnlens.draw.look import Look, changed_look
 
 
 def test_every_field_is_a_flag_of_show_with_the_same_default():
     parser = argparse.ArgumentParser()
-    show.add_to(parser.add_subparsers())
+    show_command.add_to(parser.add_subparsers())
     args = parser.parse_args(["show", "english-news", "we"])
     assert Look(**{one.name: getattr(args, one.name) for one in fields(Look)}) == Look()
 

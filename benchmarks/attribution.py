@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import rnnlens
-from rnnlens.ask.contrast import Contrast
 from rnnlens.ask.written import written_by
 from rnnlens.corpus.read.formats import read
 from rnnlens.corpus.vocabulary import Vocabulary
@@ -33,22 +32,22 @@ from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import StateEdit
 from rnnlens.reading.encoding import Palette
+from rnnlens.reading.reading import Reading
 from rnnlens.reading.session import Session
-from rnnlens.reading.source import GridSource
+from rnnlens.reading.subject import Subject
 
 Values = NDArray[np.float64]
 STEPS = 20  # of integrated gradients
 METHODS = ("stored", "path", "without", "gradient", "integrated")
 
 
-def readings(lens: GridSource, ids: list[int], sides: tuple[int, int]) -> dict[str, Values]:
+def readings(subject: Subject, ids: list[int], sides: tuple[int, int]) -> dict[str, Values]:
     """Every method's value of each word, for the prediction after the last."""
-    names = lens.labels
-    contrast = Contrast((names[sides[0]],), (names[sides[1]],), ([sides[0]], [sides[1]]))
-    asked = lens.request(" ".join(names[number] for number in ids), None, None)
-    written = written_by(lens, asked, "y", len(ids) - 1, contrast)
+    names = subject.labels
+    reading = Reading.of(subject, " ".join(names[number] for number in ids))
+    written = written_by(reading, "y", len(ids) - 1, [names[sides[0]]], [names[sides[1]]])
     found = {name: written.readings[name] for name in METHODS[:3]}
-    return found | slopes(lens.model, ids, sides, lens.session.vocabulary.unknown or 0)
+    return found | slopes(subject.model, ids, sides, subject.session.vocabulary.unknown or 0)
 
 
 def slopes(model: Any, ids: list[int], sides: tuple[int, int], unknown: int) -> dict[str, Values]:
@@ -83,17 +82,17 @@ def zeros(model: Any, batch: int) -> dict[str, Tensor]:
     return {kind: torch.zeros(batch, width) for kind in model.carried}
 
 
-def lens_of(network: Network, labels: tuple[str, ...]) -> GridSource:
+def subject_of(network: Network, labels: tuple[str, ...]) -> Subject:
     """A network with its labels, without probes."""
     session = Session(network, TextSide.of_words(Vocabulary(labels, (1,) * len(labels))))
     grouping = {"colours": {"OTHER": "#000000"}, "groups": dict.fromkeys(labels, "OTHER")}
-    return GridSource("made", session, {"all": Palette.of(labels, grouping)})
+    return Subject("made", session, {"all": Palette.of(labels, grouping)})
 
 
 WORDS = ("UNK", "yes", "no", *(f"w{k}" for k in range(20)))
 
 
-def keeper(cell: str, seed: int) -> GridSource:
+def keeper(cell: str, seed: int) -> Subject:
     """A network that stores `yes` or `no` for ever, and of other words almost nothing.
 
     Unit 0 is the answer: its candidate is the word's sign, and its gate opens only for a word that
@@ -127,22 +126,22 @@ def keeper(cell: str, seed: int) -> GridSource:
     network.readout.zero_()
     network.readout[1], network.readout[2] = 0.1, -0.1
     network.readout[1, 0], network.readout[2, 0] = 2, -2
-    return lens_of(network, WORDS)
+    return subject_of(network, WORDS)
 
 
 def by_construction(cell: str, texts: int = 40) -> dict[str, float]:
     """How often each method names the word that was stored first, among nine others."""
     draw, right = np.random.default_rng(0), dict.fromkeys(METHODS, 0)
     for k in range(texts):
-        lens, ids = keeper(cell, k % 4), draw.integers(3, len(WORDS), 10).tolist()
+        subject, ids = keeper(cell, k % 4), draw.integers(3, len(WORDS), 10).tolist()
         place, answer = int(draw.integers(0, 9)), int(draw.integers(1, 3))
         ids[place] = answer
-        for name, values in readings(lens, ids, (answer, 3 - answer)).items():
+        for name, values in readings(subject, ids, (answer, 3 - answer)).items():
             right[name] += int(np.abs(values).argmax() == place)
     return {name: count / texts for name, count in right.items()}
 
 
-def adder(cell: str, seed: int, steps: int = 600) -> GridSource:
+def adder(cell: str, seed: int, steps: int = 600) -> Subject:
     """A network that is trained to add up numbers: its last logits are the sum and its opposite."""
     torch.manual_seed(seed)
     network = Network(NetworkConfig(cell, width=16, layers=1, embedding=8, tied=False), len(WORDS))
@@ -158,7 +157,7 @@ def adder(cell: str, seed: int, steps: int = 600) -> GridSource:
         optimiser.step()
         for group in optimiser.param_groups:
             group["lr"] = 0.01 * (1 - step / steps)
-    return lens_of(network.eval().requires_grad_(False), WORDS)
+    return subject_of(network.eval().requires_grad_(False), WORDS)
 
 
 def amounts_of() -> Tensor:
@@ -170,11 +169,11 @@ def amounts_of() -> Tensor:
 
 def by_task(cell: str, texts: int = 40) -> dict[str, float]:
     """How well each method's values go with the numbers that were added, as a correlation."""
-    lens, amounts = adder(cell, 0), amounts_of().numpy()
+    subject, amounts = adder(cell, 0), amounts_of().numpy()
     draw, found = np.random.default_rng(1), {name: list[float]() for name in METHODS}
     for _ in range(texts):
         ids = draw.integers(0, len(WORDS), 8).tolist()
-        for name, values in readings(lens, ids, (1, 2)).items():
+        for name, values in readings(subject, ids, (1, 2)).items():
             found[name].append(float(np.corrcoef(values, amounts[ids])[0, 1]))
     return {name: float(np.mean(values)) for name, values in found.items()}
 
@@ -210,50 +209,50 @@ def rank_correlation(a: Values, b: Values) -> float:
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
-def top_two(lens: GridSource, ids: list[int]) -> list[list[int]]:
+def top_two(subject: Subject, ids: list[int]) -> list[list[int]]:
     """The two most probable labels after each word."""
-    y = lens.model.trace(torch.tensor(ids)[:, None]).prediction[:, 0]
-    found: list[list[int]] = lens.model.predict(y).topk(2).indices.tolist()
+    y = subject.model.trace(torch.tensor(ids)[:, None]).prediction[:, 0]
+    found: list[list[int]] = subject.model.predict(y).topk(2).indices.tolist()
     return found
 
 
-def by_definition(lens: GridSource, sentences: list[list[str]], most: int) -> dict[str, float]:
+def by_definition(subject: Subject, sentences: list[list[str]], most: int) -> dict[str, float]:
     """The rank correlation of each method with the exact Shapley values, up to ten words."""
-    unknown = lens.session.vocabulary.unknown or 0
+    unknown = subject.session.vocabulary.unknown or 0
     found = {name: list[float]() for name in METHODS}
     for words in sentences[:most]:
-        ids = lens.session.vocabulary.encode(words)[:10]
-        top = top_two(lens, ids)[-1]
-        truth = shapley(lens.model, ids, (top[0], top[1]), unknown)
-        for name, values in readings(lens, ids, (top[0], top[1])).items():
+        ids = subject.session.vocabulary.encode(words)[:10]
+        top = top_two(subject, ids)[-1]
+        truth = shapley(subject.model, ids, (top[0], top[1]), unknown)
+        for name, values in readings(subject, ids, (top[0], top[1])).items():
             found[name].append(rank_correlation(values, truth))
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
 def quotations(
-    lens: GridSource, sentences: list[list[str]]
+    subject: Subject, sentences: list[list[str]]
 ) -> Iterator[tuple[list[int], int, int]]:
     """Words up to where a closing quote is the top label, the open quote's place, and the next."""
-    vocabulary = lens.session.vocabulary
+    vocabulary = subject.session.vocabulary
     opening, closing = vocabulary.encode(["``", "''"])
     for words in sentences:
         ids = vocabulary.encode(words)
         if opening not in ids or len(ids) > 60:
             continue
-        place, tops = len(ids), top_two(lens, ids)
+        place, tops = len(ids), top_two(subject, ids)
         for t, word in enumerate(ids):
             place = t if word == opening else len(ids) if word == closing else place
             if t - place >= 8 and tops[t][0] == closing:
                 yield ids[: t + 1], place, tops[t][1]
 
 
-def by_grammar(lens: GridSource, sentences: list[list[str]], most: int) -> dict[str, float]:
+def by_grammar(subject: Subject, sentences: list[list[str]], most: int) -> dict[str, float]:
     """How often each method names the open quote first, the last word left out."""
-    closing = lens.session.vocabulary.encode(["''"])[0]
+    closing = subject.session.vocabulary.encode(["''"])[0]
     right, count = dict.fromkeys(METHODS, 0), 0
-    for ids, place, second in itertools.islice(quotations(lens, sentences), most):
+    for ids, place, second in itertools.islice(quotations(subject, sentences), most):
         count += 1
-        for name, values in readings(lens, ids, (closing, second)).items():
+        for name, values in readings(subject, ids, (closing, second)).items():
             right[name] += int(values[:-1].argmax() == place)
     print(f"  ({count} positions)")
     return {name: number / max(1, count) for name, number in right.items()}
@@ -279,11 +278,11 @@ def main() -> None:
         told(f"addition, {cell}: correlation with the numbers", partial(by_task, cell))
     if args.corpus is None:
         return
-    lens = rnnlens.load("english-news")
+    subject = rnnlens.load("english-news").subject
     sentences = [list(s.words) for s in itertools.islice(read(str(args.corpus)), 12_000)]
     short = [words for words in sentences if 6 <= len(words) <= 10]
-    told("Shapley values, up to ten words: rank", lambda: by_definition(lens, short, args.most))
-    told("open quote 8 or more back is first", lambda: by_grammar(lens, sentences, args.most))
+    told("Shapley values, up to ten words: rank", lambda: by_definition(subject, short, args.most))
+    told("open quote 8 or more back is first", lambda: by_grammar(subject, sentences, args.most))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from urllib.request import Request, urlopen
 
 import numpy as np
 import torch
+from tests.asks import grid_json
 from torch import nn
 
 import rnnlens
@@ -93,16 +94,16 @@ def in_a_script(turns: int) -> Iterator[float]:
     text, more = sentence(known, WORDS), sentence(known, WORDS + 1)
 
     def whole() -> None:
-        lens.rows.forget()
+        lens.subject.forget()
         lens(text)
 
     def in_a_notebook() -> None:
-        lens.rows.forget()
-        shown_lens(lens)
+        lens.subject.forget()
+        shown_lens(lens, lens.subject)
 
     yield compare("a script: a grid of 20 words", whole, 15, turns)
     lens(text)
-    word = lambda: lens.part(more, previous=text, have=WORDS - 1)  # noqa: E731
+    word = lambda: grid_json(lens, more, previous=text, have=WORDS - 1)  # noqa: E731
     yield compare("a script: one more word", word, 15, turns)
 
     yield compare("a notebook: a lens with its first example", in_a_notebook, 15, turns)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 
 import torch
+from tests.asks import reading
+from tests.search.naive import jensen_shannon
 
 import rnnlens
-from rnnlens.ask.divergence import jensen_shannon
 from rnnlens.lens.lens import Lens
 from rnnlens.reading.alignment import aligned
 from rnnlens.search.disagreement import End, disagreement
@@ -45,7 +46,7 @@ def corpus(lens: Lens, words: int) -> None:
     names = [label for label in lens.labels if label.isalpha()][:3000]
     draw = random.Random(0)
     sentences = [[draw.choice(names) for _ in range(20)] for _ in range(words // 20)]
-    ends = End(lens, "y"), End(lens, "h1")
+    ends = End(lens.subject, "y"), End(lens.subject, "h1")
     times: list[tuple[float, float]] = []
     seen = 0
 
@@ -72,15 +73,19 @@ def corpus(lens: Lens, words: int) -> None:
 @torch.inference_mode()
 def plainly(lens: Lens, sentences: Sequence[Sequence[str]]) -> float:
     """Seconds for each word, by asking the lens for each state."""
-    requests = [lens.request(" ".join(words), None, None) for words in sentences]
+    requests = [reading(lens, " ".join(words), None, None) for words in sentences]
     for asked in requests:
-        lens.session.read(asked.ids, 0, len(asked.ids))  # traced before it is timed
+        lens.subject.session.read(asked.ids, 0, len(asked.ids))  # traced before it is timed
     began, count = time.perf_counter(), 0
     for asked in requests:
-        states, _ = lens.session.read(asked.ids, 0, len(asked.ids))
+        states, _ = lens.subject.session.read(asked.ids, 0, len(asked.ids))
         for step in range(len(asked.ids)):
-            y = lens.model.predict(states["y"][step][None])[0]
-            probe = lens.probes.logits("h1", states["h1"][step], "output") if lens.probes else y
+            y = lens.subject.model.predict(states["y"][step][None])[0]
+            probe = (
+                lens.subject.probes.logits("h1", states["h1"][step], "output")
+                if lens.subject.probes
+                else y
+            )
             jensen_shannon(y.double().softmax(0), probe.double().softmax(0))
             count += 1
     return (time.perf_counter() - began) / count

@@ -5,11 +5,12 @@ Of the bundled run, or of yours with --run.
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from tests.asks import grid_json, reading
 
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
@@ -24,22 +25,22 @@ WHOLE, MORE = 60, 10  # ms, what is wanted
 @torch.inference_mode()
 def naive(lens: Lens, text: str) -> list[list[dict[str, Any]]]:
     """The same rows by the definitions."""
-    asked = lens.request(text, None, None)
-    palette = lens.palettes[asked.palette]
-    trace = lens.model.trace(lens.session.text.batch(asked.ids))
-    own = lens.model.predict(trace.prediction)
+    asked = reading(lens, text, None, None)
+    palette = asked.palette
+    trace = lens.subject.model.trace(lens.subject.session.text.batch(asked.ids))
+    own = lens.subject.model.predict(trace.prediction)
     before = {name: torch.zeros(300) for name in trace.states}
     rows = []
     for t in range(len(asked.ids)):
         row = []
-        for column in lens.columns:
+        for column in lens.subject.columns:
             kind, at = column.kind.id, t - column.back
             if kind == "y":
                 logits = own[t, 0]
             else:
-                assert lens.probes
+                assert lens.subject.probes
                 state = trace.states[kind][at, 0] if at >= 0 else before[kind]
-                logits = lens.probes.logits(kind, state, asked.semantic)
+                logits = lens.subject.probes.logits(kind, state, asked.semantic)
             when = at + (1 if kind == "y" else offset(asked.semantic))
             wanted = asked.ids[when] if 0 <= when < len(asked.ids) else None
             row.append(naive_state(logits, palette, lens.labels, wanted))
@@ -48,7 +49,7 @@ def naive(lens: Lens, text: str) -> list[list[dict[str, Any]]]:
 
 
 def naive_state(
-    logits: torch.Tensor, palette: Palette, labels: tuple[str, ...], wanted: int | None
+    logits: torch.Tensor, palette: Palette, labels: Sequence[str], wanted: int | None
 ) -> dict[str, Any]:
     """One encoding: sort everything, then add up."""
     p = logits.softmax(0)
@@ -101,17 +102,17 @@ def measure(lens: Lens, text: str, more: str, rounds: int) -> None:
     began = time.perf_counter()
     slow = naive(lens, text)
     naively = 1000 * (time.perf_counter() - began)
-    same(lens.grid(text)["rows"], slow)
+    same(grid_json(lens, text)["rows"], slow)
 
     def whole() -> None:
-        lens.rows.forget()
-        lens.grid(text)
+        lens.subject.forget()
+        grid_json(lens, text)
 
     held = len(slow) - 1
-    kinds, labels = len(lens.columns), len(lens.labels)
+    kinds, labels = len(lens.subject.columns), len(lens.labels)
     grid = milliseconds(whole, rounds)
-    lens.grid(text)
-    word = milliseconds(lambda: lens.part(more, previous=text, have=held), rounds)
+    grid_json(lens, text)
+    word = milliseconds(lambda: grid_json(lens, more, previous=text, have=held), rounds)
     print(f"{len(slow)} words, {kinds} columns, {labels:,} labels; both ways give the same grid")
     print(f"  one state at a time {naively:8.1f} ms")
     times = naively / grid

@@ -58,7 +58,9 @@ def texts_of(lens: Lens, path: str, sentences: int, times: int = 1) -> Texts:
     """The first sentences of a corpus, so many times over."""
     config = ReadingConfig()
     form, tokens = read_tokens(path, config, lowercase=True)
-    texts = Texts(Corpus(path, form, tokens, tokens.part), [ALL], lens.session.text, config.longest)
+    texts = Texts(
+        Corpus(path, form, tokens, tokens.part), [ALL], lens.subject.session.text, config.longest
+    )
     count = min(sentences or len(texts), len(texts))
     texts.pieces = np.tile(texts.pieces[:count], times)
     texts.split_of = np.tile(texts.split_of[:count], times)
@@ -69,16 +71,18 @@ def texts_of(lens: Lens, path: str, sentences: int, times: int = 1) -> Texts:
 @torch.inference_mode()
 def plain(lens: Lens, texts: list[Text], device: torch.device, at_once: int) -> float:
     """Seconds of tracing and readout alone."""
-    assert lens.probes
-    probes = lens.probes.to(device)
+    assert lens.subject.probes
+    probes = lens.subject.probes.to(device)
     begin = time.perf_counter()
     sentences = [text.ids for text in texts]
-    for some in traced(lens.model, lens.session.text, sentences, device, words=4096):
+    for some in traced(
+        lens.subject.model, lens.subject.session.text, sentences, device, words=4096
+    ):
         states = some.states
         for k in range(0, len(states[PREDICTION]), at_once):
             for kind in probes.kinds:
                 probes.logits(kind, states[kind][k : k + at_once]).log_softmax(-1)
-            lens.model.predict(states[PREDICTION][k : k + at_once]).log_softmax(-1)
+            lens.subject.model.predict(states[PREDICTION][k : k + at_once]).log_softmax(-1)
     if device.type == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter() - begin
@@ -86,7 +90,7 @@ def plain(lens: Lens, texts: list[Text], device: torch.device, at_once: int) -> 
 
 def build(lens: Lens, texts: Texts, device: torch.device, folder: Path) -> tuple[float, Manifest]:
     """Seconds that an index takes, and its manifest."""
-    builder = Builder(folder, Plan(lens, "output"), texts, Processes())
+    builder = Builder(folder, Plan(lens.subject, "output"), texts, Processes())
     begin = time.perf_counter()
     builder.begin(anew=True)
     builder.make(device)
@@ -170,11 +174,11 @@ def best(work: Callable[[], object]) -> float:
 
 def measure_answers(lens: Lens, args: argparse.Namespace) -> None:
     """Print how long questions take, and nearest states where the index keeps any."""
-    assert lens.run
+    assert lens.subject.run
     own = Index(args.index, read_json(args.index / "manifest.json", Manifest))
     with tempfile.TemporaryDirectory() as folder:
         copied(own, args.copies, Path(folder))
-        index = Index.of(lens.run, Path(folder))
+        index = Index.of(lens.subject.run, Path(folder))
         print(f"{index.manifest.rows:,} words")
         for name, (wanted, question) in QUESTIONS.items():
             seconds = best(lambda question=question: find(index, question, 100).table)  # type: ignore[misc]
@@ -209,7 +213,7 @@ def main() -> None:
         return
     device = pick_device(args.device)
     lens = opened(args.run)
-    lens.model.on(device)
+    lens.subject.model.on(device)
     if args.corpus:
         measure_building(lens, args, device)
     if args.index:

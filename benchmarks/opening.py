@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     lens = rnnlens.load(args.run)
-    labels = [label for label in lens.session.vocabulary.inputs if label.isalnum()][:3000]
+    labels = [label for label in lens.subject.session.vocabulary.inputs if label.isalnum()][:3000]
     words = [labels[k * 37 % len(labels)] for k in range(LONG)]
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     found = next(filter(None, map(shutil.which, BROWSERS)), None)

@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tests.asks import grid_json
 from tests.page.publish.engine import answered
 
 from rnnlens.corpus.read.formats import read
@@ -77,7 +78,7 @@ def quality(lens: Lens, pack: Packed, texts: list[str]) -> None:
         losses = defaultdict[str, list[float]](lambda: [0.0, 0.0, 0.0])
         cells = tops = groups = 0
         for text, answer in zip(texts, answers, strict=True):
-            real = lens.part(text, semantic, limit=100)
+            real = grid_json(lens, text, semantic, limit=100)
             for (kind, ours), (_, theirs) in zip(
                 states(answer["gives"]), states(real), strict=True
             ):
@@ -106,7 +107,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=200)
     args = parser.parse_args()
     lens = opened(run_at(args.run))
-    pack = packed(lens, lens.semantics, args.precision)
+    pack = packed(lens.subject, lens.semantics, args.precision)
     print(f"{size(pack):,} bytes with base64; {SIZE:,.0f} are wanted at most; {pack.sizes}")
     short = (s.words for s in read(args.corpus) if 8 <= len(s.words) <= LONGEST)
     texts = [" ".join(words) for words in islice(short, args.sentences)]

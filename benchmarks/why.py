@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from tests.asks import reading
 
-from rnnlens.ask.contrast import Contrast
 from rnnlens.ask.written import written_by
 from rnnlens.corpus.corpus import CorpusConfig, load_corpus
 from rnnlens.lens.lens import Lens
@@ -43,7 +43,7 @@ def timed(lens: Lens, words: Sequence[str]) -> None:
 
     def forgetting(work: Callable[[], Any]) -> Callable[[], Any]:
         def anew() -> Any:
-            lens.rows.forget()
+            lens.subject.forget()
             return work()
 
         return anew
@@ -65,16 +65,18 @@ def timed(lens: Lens, words: Sequence[str]) -> None:
 
 def worst_sums(lens: Lens, sentences: Iterator[Sequence[int]]) -> dict[str, tuple[int, float]]:
     """By kind, of how many states the parts were added up, and how far from the logit at most."""
-    labels, last = lens.labels, max(kind.layer for kind in lens.model.kinds)
-    kinds = [kind.id for kind in lens.model.kinds if kind.letter in MEMORIES and kind.layer == last]
+    labels, last = lens.labels, max(kind.layer for kind in lens.subject.model.kinds)
+    kinds = [
+        kind.id
+        for kind in lens.subject.model.kinds
+        if kind.letter in MEMORIES and kind.layer == last
+    ]
     worst = dict.fromkeys((*kinds, PREDICTION), (0, 0.0))
     for ids in sentences:
-        asked = lens.request(" ".join(labels[k] for k in ids), None, None)
+        asked = reading(lens, " ".join(labels[k] for k in ids), None, None)
         row = len(asked.ids) - 1
         for kind, (count, most) in worst.items():
-            distribution = lens.logits(asked, kind, row).double().softmax(0).numpy()
-            contrast = Contrast.of((), (), distribution, labels)
-            found = written_by(lens, asked, kind, row, contrast)
+            found = written_by(asked, kind, row)
             assert found.stored is not None
             assert found.path is not None
             split = ((found.stored, found.stored_rest), (found.path, found.path_rest))

@@ -11,23 +11,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic.json_schema import models_json_schema
+from pydantic import TypeAdapter
 
 from rnnlens.base.rules import rules
-from rnnlens.page.serve import views
+from rnnlens.page import page_state as view
 from rnnlens.page.serve.app import application
 
 BASE = Path(__file__).parents[1] / "src/rnnlens/page/web/base"
 TARGET, RULES = BASE / "schema.d.ts", BASE / "rules.js"
 _HEAD = """\
 // What the server is asked and answers, and what a saved page and a notebook's view begin with.
-// Written by `python scripts/page_types.py` from page/serve/api.py: change that, not this.
+// Written by `python scripts/page_types.py` from the questions and answers in ask/ and search/, and
+// page/page_state.py: change those, not this.
 """
 _RULES_HEAD = """\
 // Limits, patterns, names and messages that the page shares with Python.
 // Written by `python scripts/page_types.py` from base/rules.json: change that, not this.
 """
 _REFERENCE = "#/components/schemas/{model}"
+_EMBEDDED = {"SavedPage": view.SavedPage, "NotebookView": view.NotebookView}
 _NAMES = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean",
           "null": "null"}  # fmt: skip
 Schema = dict[str, Any]
@@ -36,8 +38,8 @@ Schema = dict[str, Any]
 def declarations() -> str:
     """The whole file."""
     served = application({}).app.openapi()  # type: ignore[attr-defined]
-    _, embedded = models_json_schema(
-        [(views.SavedPage, "serialization"), (views.NotebookView, "serialization")],
+    _, embedded = TypeAdapter.json_schemas(
+        [(name, "serialization", TypeAdapter(one)) for name, one in _EMBEDDED.items()],
         ref_template=_REFERENCE,
     )
     schemas: dict[str, Schema] = embedded["$defs"] | served["components"]["schemas"]
@@ -90,7 +92,11 @@ def _type(schema: Schema) -> str:
 
 def _comment(schema: Schema, indent: str = "") -> str:
     """What a type cannot say: the meaning, and the bounds of numbers, texts and lists."""
-    low, high = schema.get("minimum"), schema.get("maximum")
+    several = (schema, *(one for one in schema.get("anyOf", ()) if "x-name" not in one))
+    low, high = (
+        next((one[bound] for one in several if bound in one), None)
+        for bound in ("minimum", "maximum")
+    )
     said = [schema.get("description", "")]
     if low is not None and high is not None:
         said.append(f"{low:,.9g} to {high:,.9g}")
@@ -98,7 +104,7 @@ def _comment(schema: Schema, indent: str = "") -> str:
         said.append(f"at least {low:,.9g}")
     if "exclusiveMinimum" in schema:
         said.append(f"more than {schema['exclusiveMinimum']:,.9g}")
-    for one in (schema, *schema.get("anyOf", ())):
+    for one in several:
         said += [f"like {one['pattern']}"] if "pattern" in one else []
         said += [f"at most {one['maxLength']:,} characters"] if "maxLength" in one else []
         said += [f"at most {one['maxItems']:,}"] if "items" in one and "maxItems" in one else []
@@ -130,7 +136,7 @@ def _alias(name: str, schema: Schema) -> str:
 
 def _interface(name: str, schema: Schema) -> str:
     if schema.get("additionalProperties") is not False:
-        raise ValueError(f"{name} may hold fields that it does not name; forbid them in api.py")
+        raise ValueError(f"{name} may hold fields that it does not name; forbid them")
     required = set(schema.get("required", ()))
     fields = [
         f"{_comment(_unnamed(field), '  ')}  {key}{'' if key in required else '?'}: {_type(field)};"

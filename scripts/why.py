@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import rnnlens
-from rnnlens.ask.result import Written
+from rnnlens.ask.written import Written
 
 PAGE = Path(__file__).parents[1] / "docs/why.md"
 _TABLE = re.compile(

@@ -1,9 +1,9 @@
 """Models for tests."""
 
+from rnnlens.lens.lens import Lens
 from rnnlens.reading.session import Session
-from rnnlens.reading.source import GridSource
 
 
-def fresh(lens: GridSource) -> Session:
+def fresh(lens: Lens) -> Session:
     """The same model and texts, with nothing at hand yet."""
-    return Session(lens.model, lens.session.text)
+    return Session(lens.subject.model, lens.subject.session.text)

@@ -6,26 +6,26 @@ from benchmarks.attribution import METHODS, by_construction, keeper, shapley
 
 
 def test_shapley_values_share_out_the_whole_and_treat_words_alike():
-    lens = keeper("lstm", 0)
+    subject = keeper("lstm", 0)
     ids = [5, 1, 7, 5]
-    values = shapley(lens.model, ids, (1, 2), 0)
-    readout = lens.classifier
+    values = shapley(subject.model, ids, (1, 2), 0)
+    readout = subject.classifier
     assert readout is not None
     weight = readout.weight[1] - readout.weight[2]
     logits = [
-        float(lens.model.trace(torch.tensor(some)[:, None]).prediction[-1, 0] @ weight)
+        float(subject.model.trace(torch.tensor(some)[:, None]).prediction[-1, 0] @ weight)
         for some in (ids, [0] * 4)
     ]
     assert np.isclose(values.sum(), logits[0] - logits[1], atol=1e-5)
     orders = [[1, 0], [0, 1]]  # of two words: both ways of adding one after the other
-    alone = shapley(lens.model, [1, 7], (1, 2), 0)
+    alone = shapley(subject.model, [1, 7], (1, 2), 0)
     expected = np.zeros(2)
     for order in orders:
         read, before = [0, 0], None
         for word in [None, *order]:
             if word is not None:
                 read[word] = [1, 7][word]
-            now = float(lens.model.trace(torch.tensor(read)[:, None]).prediction[-1, 0] @ weight)
+            now = float(subject.model.trace(torch.tensor(read)[:, None]).prediction[-1, 0] @ weight)
             if word is not None and before is not None:
                 expected[word] += (now - before) / 2
             before = now

@@ -81,7 +81,8 @@ def test_the_cards_of_small_networks_say_what_was_measured(name):
     if "accuracy" in test:
         assert f"| accuracy | {100 * test['accuracy']:.2f}% of {test['pairs']:,} test words" in card
     assert all(score["used"] for score in found["probes"])
-    assert found["probes"][-1]["kind"] == rnnlens.load(name).model.prediction.sources[0].kind
+    prediction = rnnlens.load(name).subject.model.prediction
+    assert found["probes"][-1]["kind"] == prediction.sources[0].kind
     assert found["probes"][-1]["ratio"] < 1.03  # of what the prediction reads
 
 

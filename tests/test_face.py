@@ -18,7 +18,7 @@ FUNCTIONS = [one for one in FACE if inspect.isfunction(one)]
 CLASSES = [one for one in FACE if inspect.isclass(one)]
 # Classes behind the face that public methods still name. The list only shrinks.
 BEHIND: frozenset[str] = frozenset(
-    """Anatomy Axes Column LabelSet Pairing Palette Parts Reading RecurrentLayer Request SideBySide
+    """Anatomy Axes Column LabelSet Lines Palette Reading RecurrentLayer Subject
     Traceable TwoTexts""".split()
 )
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from rnnlens.adapter import Adapter as Adapter
     from rnnlens.adapter.user_model import UserModel as UserModel
     from rnnlens.base.errors import RnnlensError as RnnlensError
-    from rnnlens.lens.compare import compare as compare
     from rnnlens.lens.fit import fit as fit
     from rnnlens.lens.grid import Grid as Grid
     from rnnlens.lens.lens import Lens as Lens
+    from rnnlens.lens.lens import compare as compare
     from rnnlens.lens.state import State as State
     from rnnlens.lens.state import States as States
     from rnnlens.reading.edits import Edit as Edit
@@ -34,19 +34,18 @@ _MODULES = {
     "rnnlens.adapter": "Adapter",
     "rnnlens.adapter.user_model": "UserModel",
     "rnnlens.ask.ablation": "Zeroed",
-    "rnnlens.ask.comparison": "Comparison",
-    "rnnlens.ask.continuation": "Continuation",
+    "rnnlens.ask.continuation": "Continued",
     "rnnlens.ask.decision": "Decision",
     "rnnlens.ask.follow": "Followed",
-    "rnnlens.ask.result": "Written",
-    "rnnlens.ask.turns": "Part Turn Turns",
+    "rnnlens.ask.results": "ByKind",
+    "rnnlens.ask.turns": "Turn TurnRow Turns",
+    "rnnlens.ask.written": "Written",
     "rnnlens.base.errors": "RnnlensError RnnlensWarning Stopped",
     "rnnlens.corpus.read": "Sentence",
     "rnnlens.draw.look": "Look",
-    "rnnlens.lens.compare": "compare",
     "rnnlens.lens.fit": "fit",
-    "rnnlens.lens.grid": "Grid",
-    "rnnlens.lens.lens": "Lens",
+    "rnnlens.lens.grid": "Comparison Grid",
+    "rnnlens.lens.lens": "Lens compare",
     "rnnlens.lens.state": "State States",
     "rnnlens.model.kinds": "Edge Kind Memory",
     "rnnlens.model.traceable": "Readout StateEdit Trace",

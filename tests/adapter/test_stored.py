@@ -32,10 +32,10 @@ def test_a_record_is_read_back_and_damage_is_told():
 
 def test_a_record_says_which_weights_it_is_of(tmp_path):
     lens: Any = rnnlens.fit(LanguageModel(), batches(), WORDS, epochs=0)
-    assert lens.model.record.sha256 == ""
+    assert lens.subject.model.record.sha256 == ""
     lens.save(tmp_path / "run")
     loaded: Any = rnnlens.load(tmp_path / "run")
-    assert loaded.model.record.sha256 == loaded.run.model_hash()
+    assert loaded.subject.model.record.sha256 == loaded.subject.run.model_hash()
     runfiles.edit(tmp_path / "run" / "model.json", sha256=None)
     with pytest.raises(RnnlensError, match=r"model\.json is damaged \(sha256: Field required"):
         rnnlens.load(tmp_path / "run")

@@ -41,13 +41,13 @@ def one_by_one(lens, text, kind, step, at):
 def test_one_batch_gives_what_one_edit_after_the_other_gives(formula, formulas, run):
     lens = formula if run == "formula" else formulas[run]
     without = lens(TEXT).zeroed()
-    assert without.kinds == tuple(kind.id for kind in lens.model.kinds)
-    assert without.bits.shape == (6, len(without.kinds))
+    assert without.kinds == tuple(kind.id for kind in lens.subject.model.kinds)
+    assert without.values.shape == (6, len(without.kinds))
     for kind in without.kinds:
         for step in (0, 3, 5):
             expected = one_by_one(lens, TEXT, kind, step, 5)
             assert without[kind][step] == pytest.approx(expected, abs=1e-5)
-    assert len(without.to_pandas()) == without.bits.size
+    assert len(without.to_pandas()) == without.values.size
 
 
 def test_what_is_read_later_has_no_part_in_it(formula):
@@ -59,7 +59,7 @@ def test_what_is_read_later_has_no_part_in_it(formula):
 def test_users_modules_are_read_one_text_at_a_time(turned):
     without = turned(TEXT).zeroed(at=2)
     assert len(without.words) == 6
-    assert without.bits[4].max() > 0  # read backwards
+    assert without.values[4].max() > 0  # read backwards
     kind = without.kinds[0]
     assert without[kind][4] == pytest.approx(one_by_one(turned, TEXT, kind, 4, 2), abs=1e-5)
 

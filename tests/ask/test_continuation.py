@@ -12,16 +12,20 @@ LABELS = tuple(WORDS)
 
 
 def test_the_model_goes_on_by_itself_before_and_after(formula):
-    network, ids = formula.model, formula.session.vocabulary.encode(TEXT.split())
+    network, ids = formula.subject.model, formula.subject.session.vocabulary.encode(TEXT.split())
     written, read = [], list(ids)
     for _ in range(5):
         label = int(network.trace(torch.tensor(read)[:, None]).logits[-1, 0].argmax())
         written.append(LABELS[label])
         read.append(label)
     plain = formula(TEXT).continuation(5)
-    assert (plain.words, plain.before, str(plain)) == (written, written, " ".join(written))
+    assert (list(plain.words), list(plain.before), str(plain)) == (
+        written,
+        written,
+        " ".join(written),
+    )
     edited = formula(TEXT, edits=["c2@7*-3"]).continuation(5)
-    assert edited.before == written
+    assert list(edited.before) == written
     trace = network.trace(
         torch.tensor(ids)[:, None],
         edits=[StateEdit("c2", 6, lambda v: v * -3)],

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from rnnlens.ask.follow import Sides, listed
+from rnnlens.ask.follow import Sides
 from rnnlens.base.errors import RnnlensError
+from rnnlens.cli.show_command import listed
 from rnnlens.draw.printable import odds_text, percent
 
 TEXT = "the old dogs see a bird"
@@ -21,8 +22,7 @@ def grid(formula):
 
 def distribution(grid, kind, step):
     """Softmax over all labels, written out."""
-    asked = grid.lens.request(grid.text, grid.semantic, None)
-    x = grid.lens.logits(asked, kind, step).numpy().astype(np.float64)
+    x = grid.reading.logits(kind, step).numpy().astype(np.float64)
     return np.exp(x) / np.exp(x).sum()
 
 
@@ -44,7 +44,10 @@ def test_sets_against_each_other_give_the_logarithm_of_their_odds(grid):
     for kind in ("x", "c1@-1", "l2", "y"):
         for step in range(len(grid)):
             p = distribution(grid, kind, step)
-            ours, theirs = p[grid.number("see")], p[[grid.number("sees"), grid.number("said")]]
+            ours, theirs = (
+                p[grid.labels.index("see")],
+                p[[grid.labels.index("sees"), grid.labels.index("said")]],
+            )
             assert odds[kind][step] == pytest.approx(math.log(ours / theirs.sum()), abs=1e-5)
     turned = grid.follow("sees", "said", against="see")
     assert turned.values == pytest.approx(-odds.values, abs=1e-9)

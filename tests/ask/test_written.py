@@ -11,6 +11,7 @@ from tests.sampling import sampled
 from torch import nn
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.schema import to_json
 from rnnlens.lens.fit import fit
 
 TEXT = "the old dog sees a bird ."
@@ -28,11 +29,11 @@ def lenses(formula, formulas):
 
 def logit(lens, ids, kind, step, sides) -> float:
     """The contrast of two sets of labels in a state, asked directly."""
-    trace = lens.model.trace(torch.tensor(ids)[:, None])
+    trace = lens.subject.model.trace(torch.tensor(ids)[:, None])
     values = (
         trace.logits[step, 0]
         if kind == "y"
-        else lens.probes.logits(kind, trace.states[kind][step, 0])
+        else lens.subject.probes.logits(kind, trace.states[kind][step, 0])
     )
     ours, theirs = ([LABELS.index(label) for label in side] for side in sides)
     return float(values[ours].mean() - values[theirs].mean())
@@ -42,7 +43,7 @@ def logit(lens, ids, kind, step, sides) -> float:
 @pytest.mark.parametrize("run", sorted(MEMORIES))
 def test_parts_and_the_rest_are_what_the_state_says(lenses, run):
     lens = lenses[run]
-    grid, ids = lens(TEXT), lens.session.vocabulary.encode(TEXT.split())
+    grid, ids = lens(TEXT), lens.subject.session.vocabulary.encode(TEXT.split())
     for kind in MEMORIES[run]:
         for step, sides in (
             (6, (("dog",), ("said", "."))),
@@ -68,7 +69,9 @@ def test_what_is_stored_is_what_each_word_wrote_times_later_forget_gates(formula
     f, s = (
         np.stack([state.vector() for state in grid[kind]]).astype(float) for kind in ("f2", "s2")
     )
-    weights = formula.probes.rows("c2", [LABELS.index("dog"), LABELS.index("old")])[0].numpy()
+    weights = formula.subject.probes.rows("c2", [LABELS.index("dog"), LABELS.index("old")])[
+        0
+    ].numpy()
     for word in range(step + 1):
         kept = s[word] * np.prod(f[word + 1 : step + 1], axis=0)
         assert written.stored[word] == pytest.approx((weights[0] - weights[1]) @ kept, abs=1e-5)
@@ -77,7 +80,7 @@ def test_what_is_stored_is_what_each_word_wrote_times_later_forget_gates(formula
 
 def test_a_path_is_what_a_word_counts_for_while_gates_stay(formula):
     """Where gates do not move, the path is the whole truth but for the bend of a tanh."""
-    network = formula.model
+    network = formula.subject.model
     weights = {name: p.clone() for name, p in network.named_parameters()}
     try:
         for layer in network.recurrent:
@@ -86,7 +89,7 @@ def test_a_path_is_what_a_word_counts_for_while_gates_stay(formula):
                 gates[2] *= 0.02 if weight.dim() == 2 else 0
                 if weight.dim() == 2:
                     gates[[0, 1, 3]] = 0
-        formula.rows.forget()
+        formula.subject.forget()
         written = formula(TEXT)["y"][6].written_by("dog", against="old")
         size = np.abs(written.without).max()
         assert size > 1e-4
@@ -94,7 +97,7 @@ def test_a_path_is_what_a_word_counts_for_while_gates_stay(formula):
     finally:
         for name, p in network.named_parameters():
             p.copy_(weights[name])
-        formula.rows.forget()
+        formula.subject.forget()
 
 
 def test_without_labels_the_top_stands_against_the_next(formula):
@@ -130,7 +133,7 @@ def test_what_is_no_memory_still_has_the_truth(formula, kind, said):
     written = formula(TEXT)[kind][3].written_by("dog", against="old")
     assert written.stored is None
     assert len(written.without) == 4
-    assert written.to_json()["stored"] is None
+    assert to_json(written)["stored"] is None
     assert re.search(said, written.note)
 
 
@@ -209,7 +212,7 @@ MODULES = {
 def test_users_modules_are_split_and_edited_in_the_same_way(how):
     lens = user_lens(MODULES[how]())
     grid = lens(TEXT)
-    kinds = [c.id for c in lens.columns if c.kind.letter in {*"lckhj"} and not c.back]
+    kinds = [c.id for c in lens.subject.columns if c.kind.letter in {*"lckhj"} and not c.back]
     for kind in kinds:
         written = grid[kind][3].written_by("dog", against="old")
         assert written.stored.sum() + written.stored_rest == pytest.approx(
@@ -218,9 +221,9 @@ def test_users_modules_are_split_and_edited_in_the_same_way(how):
         assert written.path.sum() + written.path_rest == pytest.approx(written.difference, abs=1e-4)
         assert len(written.words) == len(grid)
         same = lens(TEXT, edits=[f"{kind}@4*1"])
-        assert (same - grid).bits.max() < 1e-5
+        assert (same - grid).values.max() < 1e-5
         edited = lens(TEXT, edits=[f"{kind}@4=0"]) - grid
-        assert edited.bits.max() > 1e-4
+        assert edited.values.max() > 1e-4
     written = grid["y"][3].written_by("dog", against="old")
     assert written.path.sum() + written.path_rest == pytest.approx(written.difference, abs=1e-4)
     assert written.without[3] == pytest.approx(
@@ -240,10 +243,10 @@ def test_a_word_that_is_left_out_moves_the_states_that_read_on_from_it():
         written = lens(TEXT)[kind][step].written_by("dog", against="old")
         assert written.instead == ""  # no word is put in the place of another
         for word in range(len(words)):
-            ids = lens.session.vocabulary.encode(words[:word] + words[word + 1 :])
+            ids = lens.subject.session.vocabulary.encode(words[:word] + words[word + 1 :])
             place = step - 1 if word < step else own if word == step else step
-            states = lens.session.read(ids, place, place + 1)[0][kind][0]
-            values = lens.probes.logits(kind, states)
+            states = lens.subject.session.read(ids, place, place + 1)[0][kind][0]
+            values = lens.subject.probes.logits(kind, states)
             left = float(values[LABELS.index("dog")] - values[LABELS.index("old")])
             assert written.without[word] == pytest.approx(written.difference - left, abs=1e-4)
     last = lens(TEXT)["h1<"][len(words) - 1].written_by(*sides[0], against=sides[1])

@@ -106,6 +106,6 @@ def test_show_draws_two_texts_and_two_runs(run, tmp_path, command):
     assert command("show", run, "a {dog|} sees", "-o", svg, "--rows", "2-3").code == 0
     assert svg.stat().st_size > 1000
     asked = command("show", run, "the dog", "--beside", run, "--continue", "3")
-    assert (asked.code, "--continue are asked of one text" in asked.err) == (2, True)
+    assert (asked.code, "--continue is asked of one text" in asked.err) == (2, True)
     wrong = command("show", run, "the {dog} sees")
     assert (wrong.code, "has no bar in it" in wrong.err) == (2, True)

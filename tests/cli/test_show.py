@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.asks import grid_json
 
 from rnnlens.cli import main
 from rnnlens.cli.show_command import colours
@@ -73,17 +74,17 @@ def test_twice_the_same_bytes(show, ending):
 
 def test_json_is_the_lenss_grid(show, lens):
     made = show("json")
-    assert json.loads(made) == json.loads(json.dumps(lens.grid(SENTENCE)))
+    assert json.loads(made) == json.loads(json.dumps(grid_json(lens, SENTENCE)))
     assert made.endswith(b"}\n")
     assert len(made.splitlines()) > len(SENTENCE.split())
     assert json.loads(show("json", "--semantic", "input", "--palette", "universal")) == json.loads(
-        json.dumps(lens.grid(SENTENCE, "input", "universal"))
+        json.dumps(grid_json(lens, SENTENCE, "input", "universal"))
     )
 
 
 @pytest.mark.slow
 def test_svg_holds_every_label_and_rectangle_shown(show, lens):
-    grid, text = lens.grid(SENTENCE), show("svg", "--bars", 2, "--width", 14).decode()
+    grid, text = grid_json(lens, SENTENCE), show("svg", "--bars", 2, "--width", 14).decode()
     assert ET.fromstring(text).attrib["width"] == "1008pt"
     for row in grid["rows"]:
         for k in shown_columns(grid):
@@ -96,7 +97,7 @@ def test_svg_holds_every_label_and_rectangle_shown(show, lens):
 
 @pytest.mark.slow
 def test_figures_take_their_flags(show, lens):
-    grid = lens.grid(SENTENCE)
+    grid = grid_json(lens, SENTENCE)
     plain, small = show("svg").decode(), show("svg", "--density", "compact").decode()
     labels = [label for row in grid["rows"] for label, _ in row[0]["top"][:3]]
     most = next(label for label in labels if label not in SENTENCE.split())
@@ -116,7 +117,7 @@ def test_png_and_pdf(show):
 
 def test_html_embeds_the_grid_and_the_view(show, lens):
     found = embedded(show("html"))
-    assert found["grid"] == json.loads(json.dumps(lens.grid(SENTENCE)))
+    assert found["grid"] == json.loads(json.dumps(grid_json(lens, SENTENCE)))
     assert found["bits"] == []
     assert found["view"] == {
         "run": "tiny", "text": SENTENCE, "beside": None, "semantic": "output", "palette": "coarse",
@@ -149,7 +150,7 @@ def test_in_the_terminal(command, run, lens, monkeypatch):
     monkeypatch.setenv("COLUMNS", "220")
     answer = command("show", run, SENTENCE)
     assert (answer.code, answer.err) == (0, "")
-    grid = lens.grid(SENTENCE)
+    grid = grid_json(lens, SENTENCE)
     shown = [grid["columns"][k]["id"] for k in shown_columns(grid)]
     assert answer.out == terminal.draw(grid, Look(kinds=shown), width=220)
     assert "zyzzyva?" in answer.out
@@ -193,7 +194,7 @@ def test_the_sentence_from_standard_input(command, run, tmp_path, monkeypatch, l
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{SENTENCE}\n"))
     assert command("show", run, "-", "-o", tmp_path / "a.json").code == 0
     found = json.loads((tmp_path / "a.json").read_text())
-    assert found["words"] == lens.grid(SENTENCE)["words"]
+    assert found["words"] == grid_json(lens, SENTENCE)["words"]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_the_words_behind_a_state_are_a_table(command, run):
         (("--edit", "c2=0"), "'c2=0' is no edit; write it like"),
         (("--written-by", "c2"), "--written-by c2: give a column and a row from 1 to 4"),
         (("--written-by", "c2@5"), "give a column and a row from 1 to 4, such as c2@4"),
-        (("--written-by", "q2@1"), "there is no kind 'q2'"),
+        (("--written-by", "q2@1"), "formula has no column 'q2'; it has x"),
         (("--continue", "0"), "0 words to go on with"),
     ],
 )

@@ -160,7 +160,7 @@ def test_a_classifier_tells_when_it_makes_up_its_mind(command, classifier):
 
 def test_a_tagger_is_measured_on_batches_whatever_their_padding(tagger):
     lens = rnnlens.load(tagger)
-    ids = lens.session.vocabulary.encode("the old dog sees".split())
+    ids = lens.subject.session.vocabulary.encode("the old dog sees".split())
     words, targets = torch.tensor([ids, ids]).T, torch.tensor([[1, 2, 0, 3], [1, 2, 0, 3]]).T
     padded = torch.cat([words, words[:2]]), torch.cat([targets, torch.full((2, 2), -1)])
     plain, other = lens.evaluate([(words, targets)]), lens.evaluate([padded])
@@ -171,7 +171,7 @@ def test_a_tagger_is_measured_on_batches_whatever_their_padding(tagger):
 
 
 def test_sentences_of_a_corpus_are_searched_side_by_side_as_alone(tagger):
-    session = rnnlens.load(tagger).session
+    session = rnnlens.load(tagger).subject.session
     model, side = session.model, session.text
     some = [side.vocabulary.encode(text.split()) for text in ("she", "the old dog sees")]
     (together,) = traced(model, side, some, torch.device("cpu"))

@@ -12,6 +12,7 @@ from tests.fixtures import formula_run
 from tests.sampling import sampled
 from tests.search.conftest import build, corpus_text
 
+from rnnlens.ask.runs import summary
 from rnnlens.cli.view_command import unique_names
 from rnnlens.lens.open import opened
 from rnnlens.run.folder import Run
@@ -70,7 +71,7 @@ def test_an_index_elsewhere_is_asked_and_another_run_s_refused(
     served = {}
     monkeypatch.setattr("rnnlens.page.serve.app.serve", lambda some, *_: served.update(some))
     assert command("view", run, "--index", folder, "--no-browser").code == 0
-    assert served[run.name].summary()["corpus"]
+    assert summary(served[run.name])["corpus"]
     refused = command("view", run, "--index", tmp_path / "none", "--no-browser")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "has no index; make one: rnnlens index" in refused.err

@@ -11,10 +11,12 @@ from typing import Any
 
 import torch
 from tests import grammar
+from tests.asks import grid_json
 from tests.fuzz import mutations
 from torch import nn
 
 import rnnlens
+from rnnlens.ask.runs import summary
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import sha256, write_json
 from rnnlens.base.tensors import packed
@@ -74,14 +76,18 @@ def make_runs(folder: Path) -> list[Path]:
 def reading(path: Path, *, measure: bool) -> dict[str, Any]:
     """All that a run shows of itself."""
     lens = opened(Run(path))
-    texts = [*(TEXTS if lens.model.causal else ()), *lens.examples()[:2]]
+    texts = [*(TEXTS if lens.subject.model.causal else ()), *lens.examples()[:2]]
     grids = {
-        f"{semantic} {palette} {text}": lens.grid(text, semantic, palette)
+        f"{semantic} {palette} {text}": grid_json(lens, text, semantic, palette)
         for semantic in lens.semantics or (None,)
         for palette in lens.palettes
         for text in texts
     }
-    shown: dict[str, Any] = {"summary": lens.summary(), "scores": lens.scores.to_json(), **grids}
+    shown: dict[str, Any] = {
+        "summary": summary(lens.subject),
+        "scores": lens.subject.scores.to_json(),
+        **grids,
+    }
     if measure:
         code, err = command("eval", path, "--device", "cpu", "--states", "50")
         if code:

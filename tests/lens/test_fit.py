@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.asks import grid_json
 from tests.letters import WORDS, Classifier, LanguageModel, batches, trained
 from tests.sampling import sampled
 from torch import nn
@@ -101,8 +102,8 @@ def test_both_directions_and_any_submodule_are_kinds():
     model = LanguageModel(bidirectional=True)
     lens = rnnlens.fit(model, data, WORDS, kinds=["embedding"], epochs=1)
     assert {"h1", "h1<", "c1<", "embedding"} <= set(lens("a b").kinds)
-    first = lens.part("a b c")
-    edited = lens.part("a b d", previous="a b c", have=3)
+    first = grid_json(lens, "a b c")
+    edited = grid_json(lens, "a b d", previous="a b c", have=3)
     assert edited["from"] == 0  # what comes later changes what was read backwards
     assert first["rows"][0] != edited["rows"][0]
 
@@ -126,7 +127,9 @@ def test_padding_is_never_learnt_from():
         targets[:, 4:] = -100
     model = trained(LanguageModel(), batches())
     lens = rnnlens.fit(model, data, WORDS, epochs=2)
-    assert sum(lens.session.vocabulary.counts) == 10 * 8 * 4  # two of twelve batches are held out
+    assert (
+        sum(lens.subject.session.vocabulary.counts) == 10 * 8 * 4
+    )  # two of twelve batches are held out
 
 
 @pytest.mark.slow
@@ -197,10 +200,10 @@ def test_a_user_model_is_taken_like_a_module_with_its_options():
     one: Any = rnnlens.fit(module, batches(), letters, words=list, kinds=["embedding"], epochs=0)
     two: Any = rnnlens.fit(whole, batches(), epochs=0)
     assert two("abc").json["words"] == one("abc").json["words"]
-    assert two.model.record == one.model.record
-    assert "embedding" in [kind.id for kind in two.model.kinds]
+    assert two.subject.model.record == one.subject.model.record
+    assert "embedding" in [kind.id for kind in two.subject.model.kinds]
     other = rnnlens.fit(whole, batches(), kinds=(), epochs=0)
-    assert "embedding" not in [kind.id for kind in other.model.kinds]
+    assert "embedding" not in [kind.id for kind in other.subject.model.kinds]
 
 
 def test_how_a_text_is_fed_must_be_known():

@@ -59,9 +59,9 @@ def forecaster():
 def test_a_forecasters_states_are_asked_for_the_next_number(forecaster):
     module, lens = forecaster
     grid = lens(TEXT)
-    assert (lens.session.text.follows, len(grid.labels)) == (True, 16)
+    assert (lens.subject.session.text.follows, len(grid.labels)) == (True, 16)
     assert [word["value"] for word in grid.json["words"]] == pytest.approx(READ[0].tolist())
-    scale = lens.model.record.scale
+    scale = lens.subject.model.record.scale
     own = module(READ)[0, 2].detach()
     expected = scale.logits(own[None, None]).softmax(-1)[0]
     torch.testing.assert_close(
@@ -123,10 +123,10 @@ def test_a_regressor_reads_features_and_says_one_number(tmp_path):
     data = [(x, x[..., 0].sum(1)) for x in torch.randn(12, 8, 5, 2)]
     module = Regressor()
     lens: Any = rnnlens.fit(module, data, epochs=1)
-    assert (lens.model.record.features, lens.session.text.follows) == (2, False)
+    assert (lens.subject.model.record.features, lens.subject.session.text.follows) == (2, False)
     grid = lens("1,0.5 -1,2")
     own = module(torch.tensor([[[1, 0.5], [-1, 2.0]]])).detach()
-    wanted = lens.model.record.scale.logits(own[:, None]).softmax(-1)[0]
+    wanted = lens.subject.model.record.scale.logits(own[:, None]).softmax(-1)[0]
     torch.testing.assert_close(
         torch.from_numpy(grid["y"][0].distribution()).float(), wanted, rtol=1e-4, atol=1e-6
     )

@@ -35,7 +35,7 @@ def test_one_large_batch_is_split_by_its_sequences(first, form, size):
     model = trained(model, [(words, targets)], 60)
     lens = rnnlens.fit(model, [(words, targets)], WORDS, inputs=WORDS, epochs=1)
     held = -(-size // 10)
-    assert sum(lens.session.vocabulary.counts) == 7 * (size - held)
+    assert sum(lens.subject.session.vocabulary.counts) == 7 * (size - held)
 
 
 def test_a_batch_of_one_sequence_cannot_be_split():

@@ -51,7 +51,7 @@ def test_a_module_that_shifts_its_words_is_read_as_it_reads_them():
     )
     grid = lens("<unk> c d e")
     assert said(grid, "y")[1:] == said(grid, "h1")[1:] == ["d", "e", "a"]
-    assert lens.session.text.follows
+    assert lens.subject.session.text.follows
 
 
 def test_a_module_that_reads_from_the_end_is_given_words_from_the_end():
@@ -126,7 +126,10 @@ def test_an_encoder_of_pairs_is_read_on_the_first(shorter):
     prepare = lambda ids: (torch.tensor([ids]), torch.tensor([[1, 2, 3]]))  # noqa: E731
     with pytest.warns(RnnlensWarning, match=r"left out, .*: encoder#2\.x"):
         lens = rnnlens.fit(model, data, ["other", "same"], inputs=WORDS, prepare=prepare, epochs=0)
-    assert [kind.id for kind in lens.model.kinds] == ["x", *(f"encoder.{k}1" for k in "rznkwh")]
+    assert [kind.id for kind in lens.subject.model.kinds] == [
+        "x",
+        *(f"encoder.{k}1" for k in "rznkwh"),
+    ]
     for text in ("a b c", "b c d"):
         ids = torch.tensor([[WORDS.index(word) for word in text.split()]])
         own = model(ids, torch.tensor([[1, 2, 3]])).softmax(-1)[0]
@@ -150,7 +153,7 @@ def test_a_layer_that_is_run_twice_has_kinds_of_each_time():
     torch.manual_seed(0)
     model = trained(Deep(), batches(), 8)
     lens = rnnlens.fit(model, batches(), WORDS, epochs=2)
-    kinds = {kind.id: kind for kind in lens.model.kinds}
+    kinds = {kind.id: kind for kind in lens.subject.model.kinds}
     assert [kinds[k].layer for k in ("layer.h1", "layer#2.h1")] == [1, 2]
     assert {edge.kind for edge in kinds["layer#2.r1"].sources} == {"layer.h1", "layer#2.h1"}
     grid = lens("c d e a")
@@ -238,19 +241,19 @@ def test_targets_of_ignore_index_are_none():
     for _, targets in data:
         targets[:, 4:] = 0
     lens = rnnlens.fit(model, data, WORDS, ignore_index=0, epochs=1)
-    assert sum(lens.session.vocabulary.counts) == 10 * 8 * 4
+    assert sum(lens.subject.session.vocabulary.counts) == 10 * 8 * 4
     assert data[0][1][0, 5] == 0  # the user's own are left alone
     assert {s.pairs for s in lens.evaluate(data)} == {12 * 8 * 4}
     with pytest.warns(RnnlensWarning, match=WORSE):
         other = rnnlens.fit(model, data, WORDS, epochs=0)
-    assert sum(other.session.vocabulary.counts) == 10 * 8 * 7
+    assert sum(other.subject.session.vocabulary.counts) == 10 * 8 * 7
 
 
 def test_a_part_may_be_left_out():
     torch.manual_seed(0)
     model = trained(Deep(), batches(), 5)
     lens = rnnlens.fit(model, batches(), WORDS, kinds=["embedding"], exclude=["layer"], epochs=0)
-    assert [kind.id for kind in lens.model.kinds] == ["embedding"]
+    assert [kind.id for kind in lens.subject.model.kinds] == ["embedding"]
     with pytest.raises(RnnlensError, match="exclude= names 3; give dotted names"):
         rnnlens.fit(model, batches(), WORDS, exclude=[3])
 

@@ -55,7 +55,7 @@ def test_as_many_timesteps_as_sequences(first, rounds):
     lens = rnnlens.fit(model, data, WORDS, epochs=25, closed_form=False)
     words = torch.tensor([3, 4, 5, 1])
     assert_own(lens, model(words[None] if first else words[:, None]).reshape(4, -1).softmax(-1))
-    assert lens.session.text.follows
+    assert lens.subject.session.text.follows
     found = scores(lens, batches(first, size=8, seed=5))
     assert found["x"].accuracy > 0.95  # across sentences it is 0.2
 
@@ -83,8 +83,8 @@ def test_states_and_targets_must_be_beside_each_other():
         rnnlens.fit(Flipped(), data, WORDS, inputs=WORDS, epochs=0)
     with pytest.warns(UserWarning, match="left out, .* back.x, back.r1"):
         lens = rnnlens.fit(BothWays(), data, WORDS, inputs=WORDS, epochs=0)
-    assert [c.id for c in lens.columns][-2:] == ["there.h1", "y"]
-    assert not [c.id for c in lens.columns if c.id.startswith("back")]
+    assert [c.id for c in lens.subject.columns][-2:] == ["there.h1", "y"]
+    assert not [c.id for c in lens.subject.columns if c.id.startswith("back")]
 
 
 def test_a_first_batch_that_tells_nothing_is_not_asked():
@@ -93,7 +93,7 @@ def test_a_first_batch_that_tells_nothing_is_not_asked():
     lens = rnnlens.fit(
         LanguageModel(), [*tiny, *batches(size=7)], WORDS, closed_form=False, epochs=25
     )
-    assert lens.session.text.follows
+    assert lens.subject.session.text.follows
     assert said(lens("c d e"), "x") == ["d", "e", "a"]
     assert scores(lens, [*tiny, *batches(size=7, seed=3)])["x"].accuracy > 0.95
 
@@ -106,10 +106,10 @@ def test_one_target_a_sequence_is_as_good_as_one_for_each_of_its_states():
     made: list[Any] = [
         rnnlens.fit(model, data, WORDS, inputs=WORDS, epochs=3) for data in (one, each)
     ]
-    assert made[0].session.vocabulary.counts == made[1].session.vocabulary.counts
+    assert made[0].subject.session.vocabulary.counts == made[1].subject.session.vocabulary.counts
     assert scores(made[0], one)["h1"].pairs == 6 * 8 * 7
-    for name, tensor in made[0].probes.tensors().items():
-        torch.testing.assert_close(tensor, made[1].probes.tensors()[name])
+    for name, tensor in made[0].subject.probes.tensors().items():
+        torch.testing.assert_close(tensor, made[1].subject.probes.tensors()[name])
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_one_target_a_sequence_is_as_good_as_one_for_each_of_its_states():
 def test_labels_however_they_are_numbered(labels):
     lens = rnnlens.fit(LanguageModel(), batches(), labels, epochs=0)
     assert lens.labels == tuple(WORDS)
-    assert lens.session.vocabulary.encode(["a", "e"]) == [1, 5]
+    assert lens.subject.session.vocabulary.encode(["a", "e"]) == [1, 5]
 
 
 def test_labels_without_an_order_are_refused():
@@ -186,7 +186,7 @@ def test_padding_of_packed_sequences_is_never_counted(pad):
         if k % 10:  # the others decide when to stop
             there = torch.arange(7) < lengths[:, None]
             expected += torch.bincount(targets[there], minlength=6)
-    assert list(lens.session.vocabulary.counts) == expected.tolist()
+    assert list(lens.subject.session.vocabulary.counts) == expected.tolist()
     assert scores(lens, data)["h1"].pairs == sum(int(n.sum()) for (_, n), _ in data)
 
 
@@ -199,8 +199,8 @@ def test_targets_may_be_flat(first):
     made: list[Any] = [
         rnnlens.fit(model, some, WORDS, inputs=WORDS, epochs=2) for some in (data, flat)
     ]
-    for name, tensor in made[0].probes.tensors().items():
-        torch.testing.assert_close(tensor, made[1].probes.tensors()[name])
+    for name, tensor in made[0].subject.probes.tensors().items():
+        torch.testing.assert_close(tensor, made[1].subject.probes.tensors()[name])
 
 
 def test_one_logit_is_told_how_to_become_two():

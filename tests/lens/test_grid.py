@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from tests.asks import reading
 
 import rnnlens
 from rnnlens.base.errors import RnnlensError
@@ -21,7 +22,7 @@ def grid(formula):
 
 def test_states_are_found_by_kind_and_step(grid, formula):
     assert grid.words == TEXT.split()
-    assert list(grid) == grid.kinds == [column.id for column in formula.columns]
+    assert list(grid) == grid.kinds == [column.id for column in formula.subject.columns]
     assert len(grid) == len(grid["h2"]) == 6
     state = grid["l2"][-1]
     assert (state.column, state.word) == ("l2", "bird")
@@ -30,8 +31,8 @@ def test_states_are_found_by_kind_and_step(grid, formula):
 
 @pytest.mark.parametrize("column", ["x", "c1@-1", "l2", "y"])
 def test_distributions_are_the_probes(grid, formula, column):
-    asked = formula.request(TEXT, None, None)
-    trace = formula.model.trace(torch.tensor(asked.ids)[:, None])
+    asked = reading(formula, TEXT, None, None)
+    trace = formula.subject.model.trace(torch.tensor(asked.ids)[:, None])
     for step, state in enumerate(grid[column]):
         if column == "y":
             logits = trace.logits[step, 0]
@@ -39,7 +40,7 @@ def test_distributions_are_the_probes(grid, formula, column):
             kind, back = column.removesuffix("@-1"), column.endswith("@-1")
             states = trace.states[kind][:, 0]
             vector = states[step - back] if step >= back else torch.zeros_like(states[0])
-            logits = formula.probes.logits(kind, vector, grid.semantic)
+            logits = formula.subject.probes.logits(kind, vector, grid.semantic)
         np.testing.assert_allclose(state.distribution(), logits.softmax(0).numpy(), rtol=1e-4)
 
 

@@ -11,13 +11,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.alike import alike
+from tests.asks import grid_json, grid_parts
 from tests.models import fresh
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.probe.semantics import offset
-from rnnlens.reading.source import LONGEST, LONGEST_TEXT
+from rnnlens.reading.reading import LONGEST, LONGEST_TEXT
+from rnnlens.reading.subject import Subject
 from rnnlens.run.folder import Run
 
 WORDS = ["the", "dog", "sees", "she", ".", "zyzzyva", "3", "<b>"]
@@ -28,10 +30,10 @@ WORDS = ["the", "dog", "sees", "she", ".", "zyzzyva", "3", "<b>"]
 def test_states_are_what_the_probes_say(formula, formulas, name):
     lens = formula if name == "formula" else formulas[name]
     text = "the dog sees zyzzyva ."
-    ids = lens.session.vocabulary.encode(text.split())
-    trace = lens.model.trace(torch.tensor(ids)[:, None])
+    ids = lens.subject.session.vocabulary.encode(text.split())
+    trace = lens.subject.model.trace(torch.tensor(ids)[:, None])
     for semantic in lens.semantics:
-        grid = lens.grid(text, semantic)
+        grid = grid_json(lens, text, semantic)
         for t, row in enumerate(grid["rows"]):
             for column, state in zip(grid["columns"], row, strict=True):
                 kind, at = column["kind"], t - column["back"]
@@ -40,11 +42,11 @@ def test_states_are_what_the_probes_say(formula, formulas, name):
                 else:
                     values = trace.states[kind]
                     vector = values[at, 0] if at >= 0 else torch.zeros(values.shape[2])
-                    logits = lens.probes.logits(kind, vector, semantic)
+                    logits = lens.subject.probes.logits(kind, vector, semantic)
                 p = logits.double().softmax(0)
                 order = p.argsort(descending=True)[:20].tolist()
                 assert [label for label, _ in state["top"]] == [
-                    lens.session.vocabulary.labels[k] for k in order
+                    lens.subject.session.vocabulary.labels[k] for k in order
                 ]
                 assert [q for _, q in state["top"]] == pytest.approx(
                     p[order].tolist(), rel=1e-4, abs=1e-7
@@ -52,7 +54,7 @@ def test_states_are_what_the_probes_say(formula, formulas, name):
                 when = at + (1 if kind == "y" else offset(semantic))
                 if 0 <= when < len(ids):
                     label, probability, rank = state["wanted"]
-                    assert label == lens.session.vocabulary.labels[ids[when]]
+                    assert label == lens.subject.session.vocabulary.labels[ids[when]]
                     assert probability == pytest.approx(float(p[ids[when]]), rel=1e-4)
                     assert rank == 1 + int((p > p[ids[when]]).sum())
                 else:
@@ -60,7 +62,7 @@ def test_states_are_what_the_probes_say(formula, formulas, name):
 
 
 def test_the_previous_cell_is_the_cell_of_the_row_above(formula):
-    grid = formula.grid("the dog sees")
+    grid = grid_json(formula, "the dog sees")
     ids = [column["id"] for column in grid["columns"]]
     for cell in ("c1", "c2"):
         for t in (1, 2):
@@ -70,13 +72,13 @@ def test_the_previous_cell_is_the_cell_of_the_row_above(formula):
 
 def test_y_is_asked_about_the_next_word_under_every_semantic(formula):
     for semantic in formula.semantics:
-        grid = formula.grid("the dog sees", semantic)
+        grid = grid_json(formula, "the dog sees", semantic)
         wanted = [row[-1]["wanted"] for row in grid["rows"]]
         assert [w and w[0] for w in wanted] == ["dog", "sees", None]
 
 
 def test_without_probes_only_the_models_own_prediction_is_drawn(formulas):
-    grid = formulas["bare"].grid("the dog")
+    grid = grid_json(formulas["bare"], "the dog")
     assert [len(row) for row in grid["rows"]] == [1, 1]
     assert (grid["semantics"], grid["semantic"]) == ([], "output")
 
@@ -96,7 +98,7 @@ def test_increments_give_the_whole_grid(formula, formulas, edits, data):
     for text, limit in edits:
         asks = 0
         while True:
-            part = lens.part(text, semantic, None, previous, len(held), limit)
+            part = grid_json(lens, text, semantic, None, previous, len(held), limit)
             assert part["from"] <= len(held)
             assert len(part["rows"]) <= limit
             held, previous = held[: part["from"]] + part["rows"], text
@@ -104,7 +106,7 @@ def test_increments_give_the_whole_grid(formula, formulas, edits, data):
             if len(held) >= len(part["words"]):
                 break
             assert part["rows"], "no progress"
-        whole = lens.grid(text, semantic)
+        whole = grid_json(lens, text, semantic)
         assert whole["from"] == 0
         alike(held, whole["rows"])
         assert asks <= len(part["words"]) // limit + 2
@@ -112,21 +114,24 @@ def test_increments_give_the_whole_grid(formula, formulas, edits, data):
 
 def test_one_more_word_computes_one_row_and_sends_two(formula):
     session = fresh(formula)
-    lens, memory = Lens("again", session, formula.palettes, formula.probes), session.memory
+    lens, memory = (
+        Lens(Subject("again", session, formula.palettes, formula.subject.probes)),
+        session.memory,
+    )
     text = " ".join(["the dog sees ."] * 50)
-    lens.grid(text)
-    read, computed = memory.steps, lens.rows.computed
-    part = lens.part(f"{text} she", previous=text, have=200)
+    grid_json(lens, text)
+    read, computed = memory.steps, lens.subject.recent.computed
+    part = grid_json(lens, f"{text} she", previous=text, have=200)
     assert (part["from"], len(part["rows"])) == (199, 2)  # the row before wants another word now
-    assert (memory.steps - read, lens.rows.computed - computed) == (1, 1)
+    assert (memory.steps - read, lens.subject.recent.computed - computed) == (1, 1)
 
 
 def test_an_edit_in_the_middle_sends_only_what_follows(formula):
     previous, text = "the dog sees the bird .", "the dog said the bird ."
-    part = formula.part(text, previous=previous, have=6)
+    part = grid_json(formula, text, previous=previous, have=6)
     assert (part["from"], len(part["rows"])) == (1, 5)
-    assert formula.part(text, "output+1", None, previous, 6)["from"] == 0
-    assert formula.part(text, "input", None, previous, 6)["from"] == 1
+    assert grid_json(formula, text, "output+1", None, previous, 6)["from"] == 0
+    assert grid_json(formula, text, "input", None, previous, 6)["from"] == 1
 
 
 @pytest.mark.parametrize(
@@ -134,13 +139,13 @@ def test_an_edit_in_the_middle_sends_only_what_follows(formula):
     [("the dog", 2, 2), ("the dog", 1, 1), ("the dog", 99, 2), ("the", 2, 0), ("", 2, 0)],
 )
 def test_what_is_at_hand_is_not_sent(formula, text, have, first):
-    part = formula.part(text, previous="the dog", have=have)
+    part = grid_json(formula, text, previous="the dog", have=have)
     assert part["from"] == first
     assert len(part["rows"]) == len(part["words"]) - first
 
 
 def test_another_unknown_word_changes_no_row(formula):
-    part = formula.part("the blarg sees", previous="the zyzzyva sees", have=3)
+    part = grid_json(formula, "the blarg sees", previous="the zyzzyva sees", have=3)
     assert part["rows"] == []
     assert part["words"][1]["text"] == "blarg"
 
@@ -150,7 +155,7 @@ def test_another_unknown_word_changes_no_row(formula):
     ["", " ", "a", "\x00\x07", "😀 \u202eشكرا", "a\tb\nc", "<img src=x onerror=alert(1)>", "\"'\\"],
 )
 def test_odd_text_is_drawn(formula, text):
-    grid = formula.grid(text)
+    grid = grid_json(formula, text)
     assert len(grid["rows"]) == len(grid["words"])
     assert json.loads(json.dumps(grid))["text"] == text
 
@@ -158,11 +163,11 @@ def test_odd_text_is_drawn(formula, text):
 @pytest.mark.slow
 def test_the_longest_text_is_drawn_and_a_longer_one_refused(formulas):
     lens = formulas["rnn"]
-    assert len(lens.grid("the " * LONGEST)["rows"]) == LONGEST
+    assert len(grid_json(lens, "the " * LONGEST)["rows"]) == LONGEST
     with pytest.raises(RnnlensError, match=f"2,001 words are too many; give at most {LONGEST:,}"):
-        lens.grid("the " * (LONGEST + 1))
+        grid_json(lens, "the " * (LONGEST + 1))
     with pytest.raises(RnnlensError, match="20,001 characters are too many"):
-        lens.grid("x" * (LONGEST_TEXT + 1))
+        lens("x" * (LONGEST_TEXT + 1))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +179,7 @@ def test_the_longest_text_is_drawn_and_a_longer_one_refused(formulas):
 )
 def test_what_a_run_does_not_have_is_said(formula, options, said):
     with pytest.raises(RnnlensError, match=said):
-        formula.grid("a", **options)
+        grid_json(formula, "a", **options)
 
 
 def test_examples_are_sentences_the_vocabulary_knows(formula):
@@ -188,14 +193,9 @@ def test_pieces_may_be_computed_elsewhere(formula):
         calls.append(list(numbers))
         return [work(k) for k in reversed(calls[-1])][::-1]
 
-    lens = Lens(
-        "again",
-        fresh(formula),
-        formula.palettes,
-        formula.probes,
-    )
-    lens.rows.parallel = backwards
-    alike(lens.grid("the dog sees .")["rows"], formula.grid("the dog sees .")["rows"])
+    lens = Lens(Subject("again", fresh(formula), formula.palettes, formula.subject.probes))
+    lens.subject.parallel = backwards
+    alike(grid_json(lens, "the dog sees .")["rows"], grid_json(formula, "the dog sees .")["rows"])
     assert len(calls[0]) > 1
 
 
@@ -211,7 +211,7 @@ def test_a_damaged_file_is_one_clear_line(formula, tmp_path, trained_run, name):
 def test_an_own_grouping_is_the_default(trained_run, tmp_path):
     path = tmp_path / "mine.json"
     path.write_text('{"colours": {"ANIMAL": "#123456"}, "groups": {"dog": "ANIMAL"}}')
-    grid = opened(Run(trained_run), path).grid("the dog")
+    grid = grid_json(opened(Run(trained_run), path), "the dog")
     assert (grid["palette"], grid["palettes"][0]) == ("own", "own")
     assert grid["words"][1]["group"] == "ANIMAL"
 
@@ -226,7 +226,7 @@ def test_a_vocabulary_of_another_model_is_refused(run_copy):
 
 
 def test_shares_are_of_the_top_labels(formula):
-    grid = formula.grid("the dog sees she said .")
+    grid = grid_json(formula, "the dog sees she said .")
     shares = np.array([state["share"] for row in grid["rows"] for state in row])
     assert ((shares > 0) & (shares <= 1)).all()
     assert len(set(shares.tolist())) > 10
@@ -234,7 +234,7 @@ def test_shares_are_of_the_top_labels(formula):
 
 def test_rows_that_nobody_waits_for_come_in_brief_steps(formula):
     text = "the dog " * 20
-    rows = [len(part["rows"]) for part, _ in formula.steps(text)]
+    rows = [len(part["rows"]) for part, _ in grid_parts(formula, text)]
     assert rows == [24, 16]
-    rows = [len(part["rows"]) for part, _ in formula.steps(text, previous=text, have=10)]
+    rows = [len(part["rows"]) for part, _ in grid_parts(formula, text, previous=text, have=10)]
     assert rows == [8, 8, 8, 6]

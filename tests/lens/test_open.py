@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from starlette.testclient import TestClient
+from tests.asks import grid_json
 from tests.runfiles import edit, tensors_in
 from torch import nn
 
@@ -68,7 +69,7 @@ def code(tmp_path_factory, monkeypatch) -> Iterator[None]:
 
 
 def rows(lens: Lens, text: str = TEXT, semantic: str = "output"):
-    return lens.grid(text, semantic)["rows"]
+    return grid_json(lens, text, semantic)["rows"]
 
 
 def close(a, b):
@@ -96,7 +97,7 @@ def test_what_was_not_saved_here_is_not_run_unasked(code, lens, tmp_path, monkey
     monkeypatch.setattr("rnnlens.run.trusted_code._allowed", set())  # as in another process
     again = rnnlens.load(tmp_path / "run")
     close(rows(again, lens.examples()[0]), rows(lens, lens.examples()[0]))
-    assert again.scores == lens.scores
+    assert again.subject.scores == lens.subject.scores
     sys.modules.pop("keptcode", None)
     message = r"it would import keptcode \(from .*keptcode.py\) and call same; .* trust=True"
     with pytest.raises(RnnlensError, match=message):
@@ -186,12 +187,14 @@ def test_what_was_measured_is_kept(model, tmp_path):
     found = {score.kind: score for score in measured.evaluate(batches(3))}
     measured.save(tmp_path / "run")
     again = rnnlens.load(tmp_path / "run")
-    columns = {column["id"]: column for column in again.grid(measured.examples()[0])["columns"]}
+    columns = {
+        column["id"]: column for column in grid_json(again, measured.examples()[0])["columns"]
+    }
     assert columns["h1"]["perplexity"] == pytest.approx(found["h1"].perplexity)
     assert found["h1"].ratio
     own = found["h1"].perplexity / found["h1"].ratio
     assert columns["y"]["perplexity"] == pytest.approx(own)
-    assert again.scores.to_json() == measured.scores.to_json()
+    assert again.subject.scores == measured.subject.scores
 
 
 def test_a_run_of_ours_is_copied(probed_run, tmp_path):
@@ -257,7 +260,7 @@ def test_weights_that_are_shared_are_kept_once_and_for_all(lens, tmp_path):
 
 
 def served(lens: Lens) -> TestClient:
-    app = application({"mine": lens})
+    app = application({"mine": lens.subject})
     return TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
 
 

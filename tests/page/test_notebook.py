@@ -9,13 +9,17 @@ from typing import Any
 
 import nbformat
 import pytest
+from tests.asks import ask as ask_python
+from tests.asks import grid_json
+from tests.held import held_to
 from tests.table import Table
 
 import rnnlens
-from rnnlens.ask.divergence import End, divergences
+from rnnlens.ask.state_pairs import DivergenceQuestion, Pair, PairEnd
+from rnnlens.ask.subjects import Subjects
 from rnnlens.draw.printable import clip
 from rnnlens.page import notebook
-from rnnlens.page.serve.views import NotebookView
+from rnnlens.page.page_state import NotebookView
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 NASTY = "the <img/src=x/onerror=alert(1)> dogs $a$ see &amp; a bird"
@@ -40,7 +44,7 @@ def test_a_grid_gives_its_widget_a_table_and_a_line(formula):
     widget = notebook._widgets[grid]
     assert data[VIEW]["model_id"] == widget.model_id
     start = json.loads(widget.start)
-    NotebookView.model_validate_json(widget.start, strict=True)
+    held_to(NotebookView, widget.start)
     assert start == {"grid": plain(grid.json), "typing": False, "examples": []}
     assert bundle(grid)[VIEW] == data[VIEW], "shown twice it is one widget"
     widget.close()
@@ -52,9 +56,9 @@ def test_a_lens_gives_its_first_example_and_a_field(formula):
     assert set(data) == {VIEW, "text/html", "text/plain"}
     assert data["text/plain"] == f"<lens {formula.title}>"
     start = json.loads(notebook._widgets[formula].start)
-    NotebookView.model_validate_json(notebook._widgets[formula].start, strict=True)
+    held_to(NotebookView, notebook._widgets[formula].start)
     assert (start["typing"], start["examples"]) == (True, formula.examples())
-    assert start["grid"] == plain(formula.grid(formula.examples()[0]))
+    assert start["grid"] == plain(grid_json(formula, formula.examples()[0]))
 
 
 @pytest.mark.parametrize(
@@ -138,23 +142,26 @@ def test_in_a_kernel_the_table_is_an_output_of_its_own(formula, monkeypatch):
 
 
 def ask(lens: Any, path: str, body: Any) -> Any:
-    said = notebook.answer(lens, {"id": "7", "path": path, "body": body})
+    said = notebook.answer(Subjects.of(lens.subject), {"id": "7", "path": path, "body": body})
     assert said["id"] == "7"
     return json.loads(said["answer"]) if "answer" in said else said["error"]
 
 
 def test_the_kernel_answers_as_the_server_does(formula):
-    body = {"text": "the old dogs see", "previous": "the old bird see", "have": 4, "limit": 100}
+    body: dict[str, Any] = {
+        "text": "the old dogs see", "previous": "the old bird see", "have": 4, "limit": 100,
+    }  # fmt: skip
     part = ask(
         formula, "api/grid", {"run": formula.name, "semantic": None, "palette": None, **body}
     )
-    assert part == plain(formula.part(**body))
+    assert part == plain(grid_json(formula, **body))
     assert (part["from"], len(part["rows"])) == (1, 3)
-    a = {"column": "h2", "row": 1, "text": "the dogs", "semantic": "input"}
+    a: dict[str, Any] = {"column": "h2", "row": 1, "text": "the dogs", "semantic": "input"}
     b = {"column": "l1", "row": 0, "text": None, "semantic": None}
     asked = {"text": "a bird", "semantic": "output", "pairs": [{"a": a, "b": b}]}
-    pair = (End("h2", 1, "the dogs", "input"), End("l1", 0, "a bird", "output"))
-    assert ask(formula, "api/divergence", asked) == {"bits": divergences(formula, [pair])}
+    ends = PairEnd(**a), PairEnd(column="l1", row=0, text="a bird", semantic="output")
+    question = DivergenceQuestion(pairs=(Pair(a=ends[0], b=ends[1]),))
+    assert ask(formula, "api/divergence", asked) == ask_python(formula, question)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +171,7 @@ def test_the_kernel_answers_as_the_server_does(formula):
         ("api/grid", {"text": "the", "semantic": "nonsense"}, "no probes for the semantic"),
         ("api/grid", {"text": 3}, "text: Input should be a valid string"),
         ("api/divergence", {"pairs": [{"a": {}, "b": {}}]}, "pairs.0.a.column"),
-        ("api/runs", {}, "'api/runs'"),
+        ("api/publish", {}, "'api/publish'"),
     ],
 )
 def test_what_the_kernel_cannot_answer_is_one_line(formula, path, body, said):
@@ -175,7 +182,7 @@ def test_what_the_kernel_cannot_answer_is_one_line(formula, path, body, said):
 
 
 def test_what_is_no_question_is_answered_too(formula):
-    assert "kernel failed" in notebook.answer(formula, 3)["error"]
+    assert "kernel failed" in notebook.answer(Subjects.of(formula.subject), 3)["error"]
 
 
 def test_the_module_stands_alone():
@@ -214,7 +221,7 @@ def pretty(cell: Any) -> str:
 
 
 def test_the_table_is_headed_by_the_ends_of_long_paths(formula):
-    grid = plain(formula.grid("the dogs"))
+    grid = plain(grid_json(formula, "the dogs"))
     for k, column in enumerate(grid["columns"]):
         path = f"some.large.backbone.encoder.layers.{k}"
         column |= {"letter": "", "name": path, "symbol": path, "shown": k < 3}

@@ -160,7 +160,7 @@ def test_what_is_read_stands_beside_what_is_used(look, probed_run):
         re.compile(rf"^Readable here, [a-z ]+: {used['f2']:.2f}$")
     )
     screen.page.click("text=accuracy")
-    scores = rnnlens.load(probed_run).scores.to_json()["semantics"]["output"]
+    scores = rnnlens.load(probed_run).subject.scores.to_json()["semantics"]["output"]
     cells = screen.find(".accuracy tbody tr td:nth-last-child(2)").all_text_contents()
     assert cells == [f"{score['used']['used']:.2f}" for score in scores]
     expect(screen.find(".accuracy rect.use")).to_have_count(len(scores))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from tests.asks import grid_json
 
 from rnnlens.cli import main
 from rnnlens.draw.look import Look
@@ -25,7 +26,8 @@ SENTENCE = "the dog </script><b>bold sees \u2028 <!-- __proto__ \x1b[31m ."
 def grid(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     run = Path(shutil.copytree(trained_run, tmp_path_factory.mktemp("export") / "run"))
     assert main(["fit", str(run), "--epochs", "0", "--device", "cpu"]) == 0
-    return opened_lens(Run(run)).grid(SENTENCE)
+    grid: dict[str, Any] = grid_json(opened_lens(Run(run)), SENTENCE)
+    return grid
 
 
 @pytest.fixture
@@ -97,7 +99,7 @@ def test_the_policy_holds(browser, grid, tmp_path):
 
 @pytest.mark.release
 def test_paths_of_submodules_are_cut_in_front_wherever_they_stand(browser, formula, tmp_path):
-    found = json.loads(json.dumps(formula.grid("the dog sees")))
+    found = json.loads(json.dumps(grid_json(formula, "the dog sees")))
     paths = [f"some.large.backbone.encoder.layers.{k}" for k in range(3)]
     places = [k for k, column in enumerate(found["columns"]) if column["shown"]][2:5]
     for k, path in zip(places, paths, strict=True):
@@ -124,7 +126,7 @@ def test_paths_of_submodules_are_cut_in_front_wherever_they_stand(browser, formu
 
 @pytest.mark.release
 def test_of_a_whole_text_it_is_shown_when_it_is_decided(browser, formula, tmp_path):
-    found = {**formula.grid("the dog sees a bird"), "answer": "last", "follows": False}
+    found = {**grid_json(formula, "the dog sees a bird"), "answer": "last", "follows": False}
     label = found["rows"][-1][-1]["top"][0][0]
     file = tmp_path / "page.html"
     file.write_bytes(contents(found, ".html", Look()))

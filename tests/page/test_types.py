@@ -4,12 +4,13 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from scripts import page_types
 
-from rnnlens.page.serve import api, views
-from rnnlens.page.serve.measured import Accuracy
+from rnnlens.ask import json_types as answers
+from rnnlens.page import page_state as view
 
 ROOT = Path(__file__).parents[2]
 TSC = ROOT / "node_modules/.bin/tsc"
@@ -27,10 +28,10 @@ def test_the_rules_of_both_languages_are_the_same():
 
 def test_every_field_is_declared():
     declared = page_types.declarations()
-    for model in (api.Grid, api.State, views.View, Accuracy, views.NotebookView):
+    for model in (answers.Grid, answers.State, answers.Accuracy, view.View, view.NotebookView):
         body = declared.split(f"export interface {model.__name__} {{\n")[1].split("}\n")[0]
-        for name, field in model.model_fields.items():
-            assert f"  {field.alias or name}: " in body
+        for name in get_type_hints(model):
+            assert f"  {name}: " in body
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ READS = {  # what a module may write, and what tsc says of it
     "grid.columns[0].perplexity.toFixed(1)": "is possibly 'null'",
     "grid.version === 2": "have no overlap",
     '(await ask("api/divergence", { pairs: [] })).exact': "'exact' does not exist",
-    'await ask("api/grid", { words: "" })': "'words' does not exist in type 'GridRequest'",
+    'await ask("api/grid", { words: "" })': "'words' does not exist in type 'GridQuestion'",
     'await get("api/accuracies", {})': "not assignable to parameter",
 }
 

@@ -8,14 +8,15 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from pydantic import TypeAdapter
 from tests.ask.test_written import MODULES, user_lens
 from tests.fixtures import WORDS
 from torch import Tensor
 
+from rnnlens.ask.json_types import Use
 from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.evaluate_command import _use
 from rnnlens.model.traceable import StateEdit
-from rnnlens.page.serve.measured import Use
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.used import _Directions, _places, _Pushes, frequent, used
@@ -28,7 +29,7 @@ SENTENCES = ["the old dog sees a bird .", "she said , dogs see the bird now", "a
 
 @pytest.fixture(scope="module")
 def dataset(formula):
-    return formula.session.dataset({"test": SENTENCES})
+    return formula.subject.session.dataset({"test": SENTENCES})
 
 
 def moved(push: Tensor, limits: tuple[float, float], value: Tensor) -> Tensor:
@@ -36,19 +37,19 @@ def moved(push: Tensor, limits: tuple[float, float], value: Tensor) -> Tensor:
 
 
 def test_effects_are_those_of_pushes_made_one_by_one(formula, dataset):
-    found = {use.kind: use for use in used(formula.probes, dataset, labels=4)}
-    assert list(found) == [kind.id for kind in formula.model.kinds]
-    labels, model = frequent(formula.probes, dataset, 4), formula.model
+    found = {use.kind: use for use in used(formula.subject.probes, dataset, labels=4)}
+    assert list(found) == [kind.id for kind in formula.subject.model.kinds]
+    labels, model = frequent(formula.subject.probes, dataset, 4), formula.subject.model
     places = list(_places(dataset, 500, 0))
     assert sum(len(place.columns) for place in places) >= 3
     for kind, limits in (("c2", (-np.inf, np.inf)), ("i1", (0, 1)), ("x", (-np.inf, np.inf))):
-        spread, gains = formula.probes.spreads[kind], []
+        spread, gains = formula.subject.probes.spreads[kind], []
         for place in places:
             for column in place.columns.tolist():
                 text = place.inputs[: place.step + 1, column : column + 1]
                 before = model.trace(text).logits[-1, 0].log_softmax(0)
                 for label in labels:
-                    row = formula.probes.rows(kind, [label])[0][0].float()
+                    row = formula.subject.probes.rows(kind, [label])[0][0].float()
                     push = row / row.norm() * spread.size * 0.5
                     edit = StateEdit(kind, place.step, partial(moved, push, limits))
                     after = model.trace(text, edits=[edit]).logits[-1, 0].log_softmax(0)
@@ -57,7 +58,7 @@ def test_effects_are_those_of_pushes_made_one_by_one(formula, dataset):
 
 
 def test_the_models_own_classifier_reads_what_is_used(formula, dataset):
-    readout = formula.model.classifier()
+    readout = formula.subject.model.classifier()
     tensors = {f"output/{kind}/weight": readout.weight for kind in ("c2", "h2")}
     tensors |= {f"output/{kind}/bias": readout.bias for kind in ("c2", "h2")}
     for kind in ("c2", "h2"):
@@ -82,21 +83,25 @@ def test_users_modules_are_pushed_too(how):
         assert score.used is not None
         assert score.used.most > 0
         assert -1 <= score.used.swap <= 1
-    assert lens.scores.used("output", scores[-1].kind) == pytest.approx(scores[-1].used.used)
-    assert next(lens.model.adapter.module.parameters()).grad is None
+    assert lens.subject.scores.used("output", scores[-1].kind) == pytest.approx(
+        scores[-1].used.used
+    )
+    assert next(lens.subject.model.adapter.module.parameters()).grad is None
 
 
 @pytest.mark.slow
 def test_texts_read_one_by_one_are_pushed_towards_all_labels_and_not_swapped(tmp_path):
     lens = user_lens(MODULES["both ways"]())
     words = torch.randint(0, len(LABELS), (3, 4), generator=torch.Generator().manual_seed(3))
-    dataset = lens.session.dataset({"test": [(row[None, :-1], row[None, 1:]) for row in words]})
-    asked, first = Counter[int](), lens.model.kinds[0]
-    along = _Directions(lens.probes, first, range(9), torch.device("cpu"))
+    dataset = lens.subject.session.dataset(
+        {"test": [(row[None, :-1], row[None, 1:]) for row in words]}
+    )
+    asked, first = Counter[int](), lens.subject.model.kinds[0]
+    along = _Directions(lens.subject.probes, first, range(9), torch.device("cpu"))
     for read, place in enumerate(_places(dataset, 3, 0)):
         asked.update(_Pushes(along, place, torch.Generator(), read)._asked().flatten().tolist())
     assert asked == {label: 1 + (label < 3) for label in range(9)}  # 3 texts, 4 labels each
-    (use,) = used(replace(lens.probes, kinds=(first.id,)), dataset)
+    (use,) = used(replace(lens.subject.probes, kinds=(first.id,)), dataset)
     assert use.swap is None
     numbers = dict.fromkeys(("perplexity", "ratio", "accuracy", "divergence", "calibration"), 1.0)
     score = {"semantic": "output", "kind": first.id, "unigram": 2.0, **numbers}
@@ -104,15 +109,15 @@ def test_texts_read_one_by_one_are_pushed_towards_all_labels_and_not_swapped(tmp
     evaluation = {"model": model, "probes": [{**score, "used": use.to_json()}]}
     (tmp_path / "evaluation.json").write_text(json.dumps(evaluation))
     kept = Scores.read(tmp_path).to_json()["semantics"]["output"][0]["used"]
-    assert Use.model_validate(kept).swap is None
+    assert TypeAdapter(Use).validate_python(kept)["swap"] is None
     assert _use(kept).split()[1] == "-"
 
 
 def test_probes_that_know_nothing_of_it_are_refused(formula, dataset):
     with pytest.raises(RnnlensError, match="do not know how states vary"):
-        used(replace(formula.probes, spreads={}), dataset)
+        used(replace(formula.subject.probes, spreads={}), dataset)
     with pytest.raises(RnnlensError, match="no probes of the semantic output"):
-        used(replace(formula.probes, stacks={}), dataset)
+        used(replace(formula.subject.probes, stacks={}), dataset)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ask import naive
+from tests.asks import grid_json, reading
 from tests.fixtures import WORDS, formula_probes, wave
 
 from rnnlens.ask.continuation import continuation
@@ -148,15 +149,15 @@ def test_what_is_not_there_is_one_line(formula, edit, said):
 
 def test_an_edit_that_is_too_large_is_refused_wherever_it_is_asked_about(formula):
     text, edits = "the dog", ["h2@2=1e38"]
-    asked = formula.request(text, None, None, edits)
+    asked = reading(formula, text, edits=edits)
     for ask in (
-        lambda: formula.logits(asked, "y", 1),
-        lambda: continuation(formula, asked, 2),
-        lambda: formula.grid(text, edits=edits),
+        lambda: asked.logits("y", 1),
+        lambda: continuation(asked, 2),
+        lambda: grid_json(formula, text, edits=edits),
     ):
         with pytest.raises(RnnlensError, match="make the edit smaller"):
             ask()
-    assert formula.grid(text, edits=["h2@2=1e20"])["rows"]
+    assert grid_json(formula, text, edits=["h2@2=1e20"])["rows"]
 
 
 def test_states_of_other_kinds_and_widths_are_not_swapped(formula, formulas):
@@ -247,14 +248,14 @@ def test_an_edited_text_is_what_a_loop_written_apart_gives(
 
 
 def test_an_edit_that_changes_nothing_gives_the_same_grid(formula):
-    formula.rows.forget()  # what is read in parts differs in the last digit
+    formula.subject.forget()  # what is read in parts differs in the last digit
     plain = formula(TEXT)
     for edit in ("c1@3*1", "x@2*1", "f1@7*1"):
         edited = formula(TEXT, edits=[edit])
         assert edited.json["rows"] == plain.json["rows"]
-        assert not (edited - plain).bits.any()
+        assert not (edited - plain).values.any()
     for swap in (Edit("l2", 4, swap=plain["l2"][4]), "f1@2=@2", f"f1@2=@2:{TEXT}"):
-        assert (formula(TEXT, edits=[swap]) - plain).bits.max() < 1e-6
+        assert (formula(TEXT, edits=[swap]) - plain).values.max() < 1e-6
 
 
 def test_a_grid_knows_its_edits_and_what_they_change(formula):
@@ -264,7 +265,7 @@ def test_a_grid_knows_its_edits_and_what_they_change(formula):
     assert not edited["c2"][2].vector().any()
     assert plain.json["edits"] == plain.json["changes"] == []
     change = edited - plain
-    assert not change.bits[:2].any()  # nothing before it
+    assert not change.values[:2].any()  # nothing before it
     assert change["c2"][2] > 0
     assert change["y"][6] > 0
     for step in range(len(edited)):
@@ -272,7 +273,7 @@ def test_a_grid_knows_its_edits_and_what_they_change(formula):
             told = edited.json["changes"][step][k]
             bits = edited[kind][step].divergence(plain[kind][step])
             assert told["bits"] == pytest.approx(bits, abs=1e-4)
-            assert change.bits[step, k] == pytest.approx(bits, abs=1e-5)
+            assert change.values[step, k] == pytest.approx(bits, abs=1e-5)
             label, was = told["before"]
             assert (label, was) == pytest.approx(tuple(plain.json["rows"][step][k]["top"][0]))
             assert told["now"] == pytest.approx(edited[kind][step].probability(label), rel=1e-3)
@@ -285,28 +286,30 @@ def test_a_grid_knows_its_edits_and_what_they_change(formula):
 
 
 def test_edited_rows_are_never_taken_for_others(formula):
-    formula.rows.forget()
-    plain = formula.grid(TEXT)["rows"]
-    edited = formula.grid(TEXT, edits=["c1@2=0"])["rows"]
+    formula.subject.forget()
+    plain = grid_json(formula, TEXT)["rows"]
+    edited = grid_json(formula, TEXT, edits=["c1@2=0"])["rows"]
     assert edited != plain
-    assert formula.grid(TEXT)["rows"] == plain
-    other = formula.grid(TEXT, edits=["c1@2=0.5"])["rows"]
+    assert grid_json(formula, TEXT)["rows"] == plain
+    other = grid_json(formula, TEXT, edits=["c1@2=0.5"])["rows"]
     assert other not in (plain, edited)
-    assert formula.grid(TEXT, edits=["c1@2=0"])["rows"] == edited
-    longer = formula.grid(TEXT + " now")["rows"]
-    formula.rows.forget()
-    assert formula.grid(TEXT + " now")["rows"] == longer
+    assert grid_json(formula, TEXT, edits=["c1@2=0"])["rows"] == edited
+    longer = grid_json(formula, TEXT + " now")["rows"]
+    formula.subject.forget()
+    assert grid_json(formula, TEXT + " now")["rows"] == longer
 
 
 def test_only_rows_that_differ_are_sent_to_whom_has_the_others(formula):
-    whole = formula.grid(TEXT, edits=["c1@4=0"])
-    part = formula.part(TEXT, previous=TEXT, have=7, edits=["c1@4=0"])
+    whole = grid_json(formula, TEXT, edits=["c1@4=0"])
+    part = grid_json(formula, TEXT, previous=TEXT, have=7, edits=["c1@4=0"])
     assert (part["from"], part["rows"]) == (3, whole["rows"][3:])
     assert part["changes"] == whole["changes"][3:]
-    same = formula.part(TEXT, previous=TEXT, have=7, edits=["c1@4=0"], previous_edits=["c1@4=0"])
+    same = grid_json(
+        formula, TEXT, previous=TEXT, have=7, edits=["c1@4=0"], previous_edits=["c1@4=0"]
+    )
     assert same["rows"] == []
-    undone = formula.part(TEXT, previous=TEXT, have=7, previous_edits=["c1@4=0"])
-    plain = formula.grid(TEXT)["rows"][3:]
+    undone = grid_json(formula, TEXT, previous=TEXT, have=7, previous_edits=["c1@4=0"])
+    plain = grid_json(formula, TEXT)["rows"][3:]
     assert [[state["top"][0][0] for state in row] for row in undone["rows"]] == [
         [state["top"][0][0] for state in row] for row in plain
     ]
@@ -314,7 +317,7 @@ def test_only_rows_that_differ_are_sent_to_whom_has_the_others(formula):
 
 def test_grids_that_have_nothing_in_common_are_not_compared(formula):
     with pytest.raises(RnnlensError, match="one of the two texts is empty"):
-        formula(TEXT).compare(formula(""))
+        formula("") - formula(TEXT)
     with pytest.raises(TypeError):
         formula(TEXT) - 1
 
@@ -322,6 +325,6 @@ def test_grids_that_have_nothing_in_common_are_not_compared(formula):
 def test_to_pandas(formula):
     pytest.importorskip("pandas")
     frame = (formula(TEXT, edits=["c2@3=0"]) - formula(TEXT)).to_pandas()
-    assert len(frame) == len(TEXT.split()) * len(formula.columns)
+    assert len(frame) == len(TEXT.split()) * len(formula.subject.columns)
     assert frame[frame.step == 1].bits.sum() == 0
     assert frame[frame.step == 3].bits.sum() > 0

@@ -5,12 +5,12 @@ import gc
 import pytest
 import torch
 
-from rnnlens.reading.prefixes import Memory
+from rnnlens.reading.session import Prefixes
 
 
 def all_states(lens, ids):
     with torch.inference_mode():
-        trace = lens.model.trace(torch.tensor(ids)[:, None])
+        trace = lens.subject.model.trace(torch.tensor(ids)[:, None])
     states = {**trace.states, "y": trace.y}
     return {kind: values[:, 0] for kind, values in states.items()}
 
@@ -30,7 +30,7 @@ def assert_reads(memory, lens, ids, first, last, steps):
 
 
 def test_only_what_is_new_is_read(formula):
-    memory, ids = Memory(formula.model), [1, 2, 3, 4, 5]
+    memory, ids = Prefixes(formula.subject.model), [1, 2, 3, 4, 5]
     assert_reads(memory, formula, ids, 0, 5, 5)
     assert_reads(memory, formula, [*ids, 6], 5, 6, 1)
     assert_reads(memory, formula, ids, 2, 4, 2)
@@ -39,13 +39,13 @@ def test_only_what_is_new_is_read(formula):
 
 
 def test_rows_further_on_are_read_from_the_nearest_known(formula):
-    memory, ids = Memory(formula.model), list(range(1, 11))
+    memory, ids = Prefixes(formula.subject.model), list(range(1, 11))
     assert_reads(memory, formula, ids, 0, 4, 4)
     assert_reads(memory, formula, ids, 8, 10, 6)
 
 
 def test_what_is_kept_is_bounded_and_the_oldest_goes(formula):
-    memory = Memory(formula.model, room=2000)
+    memory = Prefixes(formula.subject.model, room=2000)
     for word in range(20):
         with torch.inference_mode():
             memory.read([word % 7, word], 0, 2)
@@ -57,7 +57,7 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes(formula):
 @pytest.mark.slow
 def test_prefixes_share_one_tensor_however_many_are_kept_and_forgotten(formula):
     """Thousands of small ones, kept and freed in turn, would leave the heap full of holes."""
-    memory = Memory(formula.model, room=30_000)
+    memory = Prefixes(formula.subject.model, room=30_000)
 
     def tensors_after(first, last):
         with torch.inference_mode():
@@ -73,7 +73,7 @@ def test_prefixes_share_one_tensor_however_many_are_kept_and_forgotten(formula):
 
 
 def test_what_is_continued_from_stays_as_it_was_when_its_place_is_taken(formula):
-    memory = Memory(formula.model, room=1)  # two prefixes
+    memory = Prefixes(formula.subject.model, room=1)  # two prefixes
     with torch.inference_mode():
         memory.read([1, 2], 0, 2)
         _, carried = memory.read([1, 2, 3], 2, 3)
@@ -84,12 +84,12 @@ def test_what_is_continued_from_stays_as_it_was_when_its_place_is_taken(formula)
 
 
 def test_a_text_longer_than_the_room_is_read_all_the_same(formula):
-    memory = Memory(formula.model, room=1)
+    memory = Prefixes(formula.subject.model, room=1)
     assert_reads(memory, formula, list(range(20)), 3, 20, 20)
 
 
 def test_what_is_forgotten_is_read_again(formula):
-    memory = Memory(formula.model)
+    memory = Prefixes(formula.subject.model)
     assert_reads(memory, formula, [1, 1], 0, 2, 2)
     assert_reads(memory, formula, [1, 1], 1, 2, 1)
     memory.forget()

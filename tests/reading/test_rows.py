@@ -4,29 +4,25 @@ from typing import Any
 
 import pytest
 import torch
+from tests.asks import grid_json, grid_parts
 from tests.models import fresh
 
 from rnnlens.lens.lens import Lens
 from rnnlens.reading import rows
 from rnnlens.reading.encoding import encode
-from rnnlens.reading.rows import Rows
+from rnnlens.reading.subject import RecentRows, Subject
 
 
 @pytest.fixture
 def lens(formula):
-    return Lens(
-        "fresh",
-        fresh(formula),
-        formula.palettes,
-        formula.probes,
-    )
+    return Lens(Subject("fresh", fresh(formula), formula.palettes, formula.subject.probes))
 
 
 def computed(lens, text, **options):
     """How many rows a grid takes."""
-    before = lens.rows.computed
-    lens.part(text, **options)
-    return lens.rows.computed - before
+    before = lens.subject.recent.computed
+    grid_json(lens, text, **options)
+    return lens.subject.recent.computed - before
 
 
 def test_a_word_more_computes_a_row_more(lens):
@@ -39,17 +35,17 @@ def test_a_word_more_computes_a_row_more(lens):
 
 
 def test_rows_of_another_semantic_or_palette_are_others(lens):
-    lens.grid("the dog")
+    grid_json(lens, "the dog")
     assert computed(lens, "the dog sees", previous="the dog", have=2, semantic="input") == 2
     assert computed(lens, "the dog sees", previous="the dog", have=2, palette="universal") == 2
     assert computed(lens, "the dog said", previous="the dog", have=2) == 1
 
 
 def test_a_row_at_hand_is_asked_about_the_new_word(lens, formula):
-    lens.grid("the dog")
-    part = lens.part("the dog sees", previous="the dog", have=2)
-    formula.rows.forget()
-    whole = formula.grid("the dog sees")
+    grid_json(lens, "the dog")
+    part = grid_json(lens, "the dog sees", previous="the dog", have=2)
+    formula.subject.forget()
+    whole = grid_json(formula, "the dog sees")
     assert part["from"] == 1
     for ours, theirs in zip(part["rows"][0], whole["rows"][1], strict=True):
         assert [label for label, _ in ours["top"]] == [label for label, _ in theirs["top"]]
@@ -63,11 +59,11 @@ def test_rows_that_are_typed_one_by_one_are_those_of_the_whole_text(lens, formul
     words, rows, read = "the old dog sees a bird .".split(), list[Any](), ""
     for count in range(1, len(words) + 1):
         text = " ".join(words[:count])
-        part = lens.part(text, previous=read, have=count - 1)
+        part = grid_json(lens, text, previous=read, have=count - 1)
         rows, read = rows[: part["from"]] + part["rows"], text
-    assert lens.rows.computed == len(words)
-    formula.rows.forget()
-    for ours, theirs in zip(rows, formula.grid(read)["rows"], strict=True):
+    assert lens.subject.recent.computed == len(words)
+    formula.subject.forget()
+    for ours, theirs in zip(rows, grid_json(formula, read)["rows"], strict=True):
         assert [state["unread"] for state in ours] == [state["unread"] for state in theirs]
         for one, other in zip(ours, theirs, strict=True):
             assert [label for label, _ in one["top"]] == [label for label, _ in other["top"]]
@@ -77,7 +73,7 @@ def test_rows_that_are_typed_one_by_one_are_those_of_the_whole_text(lens, formul
 
 
 def test_states_of_columns_that_nobody_wants_are_not_computed(lens, formula, monkeypatch):
-    whole, counts = formula.grid("the old dog sees"), []
+    whole, counts = grid_json(formula, "the old dog sees"), []
 
     def counted(logits, *more):
         counts.append(len(logits))
@@ -86,7 +82,7 @@ def test_states_of_columns_that_nobody_wants_are_not_computed(lens, formula, mon
     monkeypatch.setattr(rows, "encode", counted)
     wanted, held = ["c1@-1", "h2", "y", "nothing"], list[Any]()
     for text, have in (("the old dog", 0), ("the old dog sees", 3)):
-        ((part, _),) = lens.steps(text, previous="the old dog", have=have, columns=wanted)
+        ((part, _),) = grid_parts(lens, text, previous="the old dog", have=have, columns=wanted)
         held = held[: part["from"]] + part["rows"]
     assert counts == [3 * 3 + 1, 3]  # of c1, h2 and y, and c1 before the first row
     ids = [column["id"] for column in whole["columns"]]
@@ -98,20 +94,19 @@ def test_states_of_columns_that_nobody_wants_are_not_computed(lens, formula, mon
             assert ours[k]["entropy"] == pytest.approx(theirs[k]["entropy"], rel=1e-4)
             assert (ours[k]["wanted"] or ())[:1] == (theirs[k]["wanted"] or ())[:1]
     for some in (["nothing"], []):
-        assert all(next(lens.steps("the", columns=some))[0]["rows"][0])
-    (only,) = next(lens.steps("the", columns=["y"]))[0]["rows"]
+        assert all(next(grid_parts(lens, "the", columns=some))[0]["rows"][0])
+    (only,) = next(grid_parts(lens, "the", columns=["y"]))[0]["rows"]
     assert [ids[k] for k, state in enumerate(only) if state] == ["y"]
 
 
 def test_what_is_at_hand_is_bounded(lens):
-    row = 4 * len(lens.columns) * len(lens.labels)
-    lens.rows = Rows(lens.session, lens.probes, lens.columns, room=2 * row)
+    lens.subject.recent = RecentRows(2)
     for text in ("the", "the dog", "a", "a dog"):
-        lens.grid(text)
-        assert len(lens.rows._recent) <= 2
+        grid_json(lens, text)
+        assert len(lens.subject.recent) <= 2
     assert computed(lens, "a dog sees", previous="a dog", have=2) == 1
     assert computed(lens, "the dog sees", previous="the dog", have=2) == 2
-    lens.rows = Rows(lens.session, lens.probes, lens.columns, room=0)
+    lens.subject.recent = RecentRows(0)
     assert computed(lens, "the dog") == 2
     assert computed(lens, "the dog sees", previous="the dog", have=2) == 2
 
@@ -126,7 +121,7 @@ def test_torch_shares_none_of_it_among_its_own_threads(lens, monkeypatch):
     monkeypatch.setattr(rows, "encode", noting)
     torch.set_num_threads(2)
     try:
-        lens.grid("the dog sees .")
+        grid_json(lens, "the dog sees .")
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

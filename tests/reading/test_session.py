@@ -41,19 +41,19 @@ def test_before_the_first_word_a_cell_is_what_the_module_has_learnt():
     torch.manual_seed(0)
     module = Learnt()
     lens = lens_of(module)
-    _, before = lens.session.read(lens.session.vocabulary.encode(["c", "d"]), 0, 2)
+    _, before = lens.subject.session.read(lens.subject.session.vocabulary.encode(["c", "d"]), 0, 2)
     torch.testing.assert_close(before["c1"], module.c0[0, 0].detach(), rtol=1e-4, atol=1e-4)
     assert not before["h1"].any()
     said = torch.from_numpy(lens("c d")["c1@-1"][0].distribution()).float()
-    real = lens.probes.logits("c1", module.c0[0, 0].detach(), "output").softmax(-1)
+    real = lens.subject.probes.logits("c1", module.c0[0, 0].detach(), "output").softmax(-1)
     torch.testing.assert_close(said, real, rtol=1e-3, atol=1e-5)
 
 
 def test_a_cell_that_starts_from_nothing_does_so():
     lens = lens_of(LanguageModel())
-    states, before = lens.session.read([1, 2, 3], 0, 3)
+    states, before = lens.subject.session.read([1, 2, 3], 0, 3)
     assert not before["c1"].any()
-    later, before = lens.session.read([1, 2, 3], 2, 3)
+    later, before = lens.subject.session.read([1, 2, 3], 2, 3)
     assert torch.equal(before["c1"], states["c1"][1])
     assert torch.equal(later["h1"], states["h1"][2:])
 
@@ -62,7 +62,7 @@ def test_a_gate_that_is_shut_leaves_no_trace_of_what_was_there():
     module = Learnt()
     with torch.no_grad():
         module.recurrence.bias_ih_l0[9:18] = -1e4  # the forget gate
-    _, before = lens_of(module).session.read([1], 0, 1)
+    _, before = lens_of(module).subject.session.read([1], 0, 1)
     assert not before["c1"].any()
 
 
@@ -134,19 +134,19 @@ def test_every_word_must_have_a_state_of_each_kind():
 def test_one_prediction_for_a_sequence_stands_beside_every_word():
     module = Classifier()
     lens = lens_of(module, [(words, words[:, 0]) for words, _ in batches()])
-    states, _ = lens.session.read([3, 4, 5], 0, 3)
+    states, _ = lens.subject.session.read([3, 4, 5], 0, 3)
     with torch.no_grad():
         expected = module(torch.tensor([[3, 4, 5]]))
     torch.testing.assert_close(states["y"], expected.expand(3, -1))
-    assert not lens.session.text.follows
+    assert not lens.subject.session.text.follows
 
 
 @pytest.mark.slow
 def test_both_directions_feed_the_prediction():
     both = lens_of(LanguageModel(bidirectional=True, num_layers=2))
-    assert [source.kind for source in both.model.prediction.sources] == ["j2"]
+    assert [source.kind for source in both.subject.model.prediction.sources] == ["j2"]
     one = lens_of(LanguageModel(num_layers=2))
-    assert [source.kind for source in one.model.prediction.sources] == ["h2"]
+    assert [source.kind for source in one.subject.model.prediction.sources] == ["h2"]
 
 
 @pytest.mark.slow
@@ -169,21 +169,21 @@ def test_nothing_is_read_of_an_empty_text():
 
     lens = lens_of(LanguageModel(), words=words)
     asked.clear()
-    assert lens.session.words("") == ()
-    assert lens.session.words("a b") == ("a", "b")
+    assert lens.subject.session.words("") == ()
+    assert lens.subject.session.words("a b") == ("a", "b")
     assert asked == ["a b"]
 
 
 def test_a_text_that_is_kept_is_shown_without_the_module():
     lens = lens_of(LanguageModel())
-    example = lens.session.example("c d e")
+    example = lens.subject.session.example("c d e")
     assert example == Example("c d e", ("c", "d", "e"), (3, 4, 5), example.states)
 
     def unreadable() -> Any:
         raise RnnlensError("the module is wanted")
 
-    module = StoredModule(lens.model.record, unreadable)
-    kept = Session(module, module.text(lens.session.vocabulary), [example])
+    module = StoredModule(lens.subject.model.record, unreadable)
+    kept = Session(module, module.text(lens.subject.session.vocabulary), [example])
     assert kept.examples == ("c d e",)
     assert kept.words("c d e") == ("c", "d", "e")
     states, _ = kept.read([3, 4, 5], 1, 3)
@@ -200,10 +200,10 @@ def test_a_text_is_read_once_until_it_is_forgotten():
     calls: list[int] = []
     module.register_forward_pre_hook(lambda m, args: calls.append(1))
     for ids in ([1, 2], [1, 2], [1, 3], [1, 3]):
-        lens.session.read(ids, 0, 2)
+        lens.subject.session.read(ids, 0, 2)
     assert len(calls) == 2
-    lens.session.forget()
-    lens.session.read([1, 3], 0, 2)
+    lens.subject.session.forget()
+    lens.subject.session.read([1, 3], 0, 2)
     assert len(calls) == 3
 
 
@@ -229,7 +229,7 @@ def test_sentences_and_batches_are_measured_alike():
 
 def test_states_are_those_of_the_adapter():
     module = LanguageModel(bidirectional=True)
-    states, _ = lens_of(module).session.read([1, 2, 3], 0, 3)
+    states, _ = lens_of(module).subject.session.read([1, 2, 3], 0, 3)
     traced = Adapter(module).trace(torch.tensor([[1, 2, 3]]))
     for kind, values in traced.states.items():
         torch.testing.assert_close(states[kind], values[:, 0])

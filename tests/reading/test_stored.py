@@ -56,11 +56,11 @@ def test_stored_probes_keep_what_they_say(units, probe, tmp_path):
     lens = rnnlens.fit(module, data, WORDS, kinds=["shifted"], probe=probe)
     lens.save(tmp_path / "run")
     again = rnnlens.load(tmp_path / "run", model=rnnlens.UserModel(module, kinds=["shifted"]))
-    states, _ = lens.session.read([1, 2, 3, 4, 5, 1], 0, 6)
-    assert lens.probes
-    assert again.probes
-    for kind in lens.probes.kinds:
-        both = (lens.probes, again.probes)
+    states, _ = lens.subject.session.read([1, 2, 3, 4, 5, 1], 0, 6)
+    assert lens.subject.probes
+    assert again.subject.probes
+    for kind in lens.subject.probes.kinds:
+        both = (lens.subject.probes, again.subject.probes)
         said, kept = (one.logits(kind, states[kind]).softmax(-1) for one in both)
         torch.testing.assert_close(kept, said, rtol=0, atol=1e-4)
     score = {s.kind: s.perplexity for s in again.evaluate(batches(seed=3))}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from tests import runfiles
+from tests.asks import grid_json
 
 import rnnlens
 from rnnlens.base import files as files_module
@@ -19,6 +20,7 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.lens.open import opened, opened_with_checkpoints
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.probes import Probes
+from rnnlens.reading.subject import Training
 from rnnlens.run.folder import Keeper, Run, epochs_to_keep, kept_runs
 from rnnlens.run.run_files import FORMAT, TRAINED, TRAINING
 
@@ -294,12 +296,12 @@ def test_a_checkpoint_is_a_run_of_its_own(run_copy):
     assert list(kept) == [2, 5]
     assert (kept[2].record().epoch, kept[2].record().status) == (2, TRAINED)
     text = "the dog"
-    assert opened(kept[2]).grid(text)["rows"] == opened(run).grid(text)["rows"]
+    assert grid_json(opened(kept[2]), text)["rows"] == grid_json(opened(run), text)["rows"]
     lenses = opened_with_checkpoints(run, None, "news")
     best = run.record().metrics["best_epoch"]  # type: ignore[index]
     assert best == 2  # so that the checkpoint of that epoch is the run itself
-    assert {key: (lens.training.of, lens.training.epoch) for key, lens in lenses.items()} == {  # type: ignore[union-attr]
-        "news": ("news", 2), "news-epoch-5": ("news", 5)
+    assert {key: lens.subject.training for key, lens in lenses.items()} == {
+        "news": Training("news", 2), "news-epoch-5": Training("news", 5)
     }  # fmt: skip
 
 

@@ -17,11 +17,11 @@ def test_a_run_that_was_not_measured_has_no_scores(tmp_path):
 
 
 def test_what_was_measured_is_found(formula):
-    assert formula.scores.perplexity("output", "y") == 9.5
-    assert formula.scores.perplexity("output", "x") == 20.0
-    assert formula.scores.perplexity("output", "nothing") is None
-    assert formula.scores.to_json()["unigrams"] == {"output": 21.0}
-    row = formula.scores.to_json()["semantics"]["output"][0]
+    assert formula.subject.scores.perplexity("output", "y") == 9.5
+    assert formula.subject.scores.perplexity("output", "x") == 20.0
+    assert formula.subject.scores.perplexity("output", "nothing") is None
+    assert formula.subject.scores.to_json()["unigrams"] == {"output": 21.0}
+    row = formula.subject.scores.to_json()["semantics"]["output"][0]
     assert row == {
         "kind": "x", "perplexity": 20.0, "ratio": 2.0, "accuracy": 0.25, "kl": 0.5,
         "calibration": 0.01,

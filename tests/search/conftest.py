@@ -40,17 +40,17 @@ def texts_of(lens, path: Path, part_words: int = PART) -> Texts:
     config = ReadingConfig()
     form, tokens = read_tokens(str(path), config, lowercase=False)
     corpus = Corpus(str(path), form, tokens, tokens.part)
-    return Texts(corpus, [ALL], lens.session.text, config.longest, part_words)
+    return Texts(corpus, [ALL], lens.subject.session.text, config.longest, part_words)
 
 
 def builder_of(
     lens, path: Path, states: str = "", part_words: int = PART, semantic: str = ""
 ) -> Builder:
     semantic = semantic or (lens.semantics or ("output",))[0]
-    plan = Plan(lens, semantic, states)
+    plan = Plan(lens.subject, semantic, states)
     plan.check()
     texts = texts_of(lens, path, part_words)
-    return Builder(lens.run.path / "index", plan, texts, Processes())
+    return Builder(lens.subject.run.path / "index", plan, texts, Processes())
 
 
 def build(lens, path: Path, states: str = "", part_words: int = PART, semantic: str = "") -> None:
@@ -85,13 +85,13 @@ def grids(indexed, corpus_file):
 @pytest.fixture(scope="session")
 def page(indexed):
     """The corpus page of that lens."""
-    return CorpusPage(indexed)
+    return CorpusPage(indexed.subject)
 
 
 @pytest.fixture
 def fresh(indexed):
     """A lens of the same run, with an index of its own that holds no pictures and states yet."""
-    return opened(indexed.run)
+    return opened(indexed.subject.run)
 
 
 def total(page: CorpusPage, question: str) -> int:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rnnlens.ask.divergence import jensen_shannon
+import numpy as np
+from numpy.typing import ArrayLike
 
 SIGNS = {
     "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
@@ -23,16 +24,28 @@ Fact = dict[str, Any]  # of one word
 Holds = Callable[[list[Fact], int], bool]  # of the word at a place in its sentence
 
 
+def jensen_shannon(p: ArrayLike, q: ArrayLike) -> float:
+    """In bits, by its definition: the mean divergence of two distributions from their middle."""
+    a, b = np.asarray(p, np.float64), np.asarray(q, np.float64)
+    middle = (a + b) / 2
+
+    def far(one: np.ndarray) -> float:
+        there = one > 0
+        return float((one[there] * np.log2(one[there] / middle[there])).sum())
+
+    return (far(a) + far(b)) / 2
+
+
 def facts_of(grid, pairs) -> list[Fact]:
     """What the rows of a grid say, as plain values."""
     kinds = [kind for kind in grid.kinds if "@" not in kind]
-    asked = grid.asked()
-    states, _ = grid.lens.session.read(asked.ids, 0, len(grid))
+    subject = grid.reading.subject
+    states, _ = subject.session.read(grid.reading.ids, 0, len(grid))
     p = {
         kind: (
-            grid.lens.model.predict(states[kind])
+            subject.model.predict(states[kind])
             if kind == "y"
-            else grid.lens.probes.logits(kind, states[kind], asked.semantic)
+            else subject.probes.logits(kind, states[kind], grid.semantic)
         )
         .double()
         .softmax(1)

@@ -5,11 +5,11 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter
 from tests.search.conftest import total
+from tests.search.test_similar import nearest
 
 from rnnlens.base.schema import json_type, to_json
 from rnnlens.search import answers
 from rnnlens.search.pictures import picture
-from rnnlens.search.similar import similar
 
 
 def check(answer: Any) -> None:
@@ -27,9 +27,9 @@ def test_answers_are_their_own_schema(page):
     assert total(page, "") == about.words
     check(page.table("count"))
     for name in get_args(answers.PictureName):
-        check(picture(page.lens, name))
-    for by in ("cosine", "divergence"):
-        check(similar(page.lens, "the dog sees", None, "l2", 2, 3, by))
+        check(picture(page.subject, name))
+    for by in get_args(answers.Nearness):
+        check(nearest(page.subject, "the dog sees", "l2", 2, 3, by))
 
 
 def test_fields_say_what_they_mean():

@@ -10,10 +10,10 @@ import pytest
 import torch
 from tests.fixtures import formula_run
 from tests.search.conftest import CPU, build, builder_of, corpus_text, texts_of
+from tests.search.naive import jensen_shannon
 from torch import nn
 
 import rnnlens
-from rnnlens.ask.divergence import jensen_shannon
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import sha256, write_bytes
 from rnnlens.lens.open import opened
@@ -78,7 +78,7 @@ def check_divergences(rows, grid, index):
 
 
 def check_all(lens, grids):
-    index = Index.of(lens.run)
+    index = Index.of(lens.subject.run)
     rows = rows_of(index)
     assert len(rows) == index.manifest.rows == sum(map(len, grids))
     at = 0
@@ -94,7 +94,7 @@ def check_all(lens, grids):
 
 @pytest.mark.slow
 def test_every_word_is_as_its_grid_shows_it(indexed, grids):
-    assert len(Index.of(indexed.run).manifest.parts) > 3
+    assert len(Index.of(indexed.subject.run).manifest.parts) > 3
     check_all(indexed, grids)
 
 
@@ -136,7 +136,7 @@ def test_a_module_of_a_user_that_reads_both_ways(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("w1 w2 w3 nobody w4\nw5 w6\nw7 w8 w9 .\n")
     build(lens, path)
-    index = Index.of(lens.run)
+    index = Index.of(lens.subject.run)
     assert any(pair.back < 0 for pair in index.contents.pairs)
     assert {pair.name for pair in index.contents.pairs if pair.kind == pair.other} >= {
         "h1@-1", "h1<@+1", "y@-1"}  # fmt: skip
@@ -147,7 +147,7 @@ def test_a_module_of_a_user_that_reads_both_ways(tmp_path):
 def test_the_rule_for_a_gpu_is_the_rule_of_the_grid(formula):
     """Run here on the CPU; both must name the same labels, groups and ranks."""
     palette = next(iter(formula.palettes.values()))
-    predictor = Predictor(formula.model, formula.probes, "output", palette, (), CPU)
+    predictor = Predictor(formula.subject.model, formula.subject.probes, "output", palette, (), CPU)
     logits = torch.randn(50, len(formula.labels), generator=torch.Generator().manual_seed(0)) * 3
     wanted = np.arange(50) % (len(formula.labels) + 1) - 1
     one = encode(logits, palette, wanted, TOP)
@@ -184,19 +184,19 @@ def test_a_killed_build_goes_on_and_ends_the_same(tmp_path, corpus_file, monkeyp
         builder.make(CPU)
     monkeypatch.setattr(build_module, "write_bytes", wrote)
     with pytest.raises(RnnlensError, match="is not finished; give the same rnnlens index command"):
-        Index.of(lens.run)
+        Index.of(lens.subject.run)
     with pytest.raises(RnnlensError, match=r"part 2 of the index in .* is missing"):
         builder.finish()
-    kept = lens.run.path / "index" / "part-00000.parquet"
+    kept = lens.subject.run.path / "index" / "part-00000.parquet"
     before = kept.stat().st_mtime_ns
-    cut = lens.run.path / "index" / "part-00001.parquet"
+    cut = lens.subject.run.path / "index" / "part-00001.parquet"
     cut.write_bytes(cut.read_bytes()[:-100])  # what is damaged meanwhile is made again
     builder = builder_of(lens, corpus_file, "fp16")
     assert builder.begin(anew=False)
     builder.make(CPU)
     builder.finish()
     assert kept.stat().st_mtime_ns == before
-    whole = indexed.run.path / "index"
+    whole = indexed.subject.run.path / "index"
     names = sorted(path.name for path in whole.iterdir())
     assert names == sorted(path.name for path in kept.parent.iterdir())
     for name in names:
@@ -214,7 +214,7 @@ def test_several_processes_write_the_parts_among_them(tmp_path, corpus_file, ind
         made = {path.name for path in first.folder.glob("part-*.parquet")}
         assert all(rank == 0 or int(name[5:10]) % 2 == rank for name in made)
     manifest = first.finish()
-    assert manifest.parts == Index.of(indexed.run).manifest.parts
+    assert manifest.parts == Index.of(indexed.subject.run).manifest.parts
 
 
 def test_an_index_of_something_else_is_not_continued(tmp_path, corpus_file):
@@ -236,7 +236,7 @@ def test_an_index_of_something_else_is_not_continued(tmp_path, corpus_file):
 
 
 def test_the_schema_is_plain(indexed):
-    index = Index.of(indexed.run)
+    index = Index.of(indexed.subject.run)
     schema = pq.read_schema(index.folder / index.manifest.parts[0].file)
     assert {str(kind) for kind in schema.types} == {"int32", "float", "string", "bool"}
     assert json.loads((index.folder / "manifest.json").read_text())["contents"]["top"] == TOP

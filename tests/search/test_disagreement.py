@@ -6,6 +6,7 @@ import pytest
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.charts import write_disagreement
 from rnnlens.draw.sentences import sentence_page, sentence_table
+from rnnlens.lens.lens import Lens
 from rnnlens.search.disagreement import End, disagreement
 
 SENTENCES = [
@@ -20,7 +21,7 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def found(formula, formulas):
-    return disagreement(End(formula, "h2"), End(formulas["gru"], "h2"), SENTENCES)
+    return disagreement(End(formula.subject, "h2"), End(formulas["gru"].subject, "h2"), SENTENCES)
 
 
 def test_the_divergence_is_that_of_a_plain_loop_over_grids(formula, formulas, found):
@@ -35,7 +36,9 @@ def test_the_divergence_is_that_of_a_plain_loop_over_grids(formula, formulas, fo
 
 def test_two_kinds_of_one_lens_and_the_prediction(formula):
     counted: list[int] = []
-    both = disagreement(End(formula, "l2"), End(formula, "y"), SENTENCES, "output", counted.append)
+    both = disagreement(
+        End(formula.subject, "l2"), End(formula.subject, "y"), SENTENCES, "output", counted.append
+    )
     grid = formula(" ".join(SENTENCES[4]))
     first = sum(map(len, SENTENCES[:4]))
     for step in range(len(SENTENCES[4])):
@@ -52,7 +55,7 @@ def test_the_sentences_that_differ_most_come_first(found):
         number = SENTENCES.index(list(one.words))
         bits = found.bits[found.starts[number] : found.starts[number + 1]]
         assert (one.step, one.most) == (int(bits.argmax()), pytest.approx(bits.max()))
-        grids = [end.lens(" ".join(one.words))[end.kind][one.step] for end in found.ends]
+        grids = [Lens(end.subject)(" ".join(one.words))[end.kind][one.step] for end in found.ends]
         assert one.said == tuple(state.top(1)[0][0] for state in grids)
     assert all(len(one.words) >= 4 for one in found.top())
     assert len(found.top(least=100)) == len(SENTENCES)  # of a corpus of shorter ones, any
@@ -79,7 +82,9 @@ def test_a_table_a_page_and_a_figure(found, formula, tmp_path):
     row = top[0].step + 1
     text = "+".join(top[0].words)
     assert found.link(top[0]) == (f"#run=formula&beside=gru&text={text}&kinds=h2,y&at=h2:{2 * row}")
-    kinds = disagreement(End(formula, "l2"), End(formula, "s2"), [["``", "the"]], "input")
+    kinds = disagreement(
+        End(formula.subject, "l2"), End(formula.subject, "s2"), [["``", "the"]], "input"
+    )
     assert kinds.link(kinds.top(1)[0]) == (
         f"#run=formula&text=%60%60+the&semantic=input&pin=l2:{1 + kinds.top(1)[0].step}"
         f"&pin=s2:{1 + kinds.top(1)[0].step}&at=s2:{1 + kinds.top(1)[0].step}"
@@ -97,4 +102,6 @@ def test_a_table_a_page_and_a_figure(found, formula, tmp_path):
 )
 def test_what_cannot_be_compared_is_said(formula, kinds, semantic, sentences, said):
     with pytest.raises(RnnlensError, match=said):
-        disagreement(End(formula, kinds[0]), End(formula, kinds[1]), sentences, semantic)
+        disagreement(
+            End(formula.subject, kinds[0]), End(formula.subject, kinds[1]), sentences, semantic
+        )

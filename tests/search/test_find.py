@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.fixtures import formula_run
 from tests.search.conftest import build, corpus_text, total
-from tests.search.test_similar import TEXT
+from tests.search.test_similar import TEXT, nearest
 
 import rnnlens
 from rnnlens.base.errors import RnnlensError
@@ -21,7 +21,7 @@ from rnnlens.search import store
 from rnnlens.search.build import clear
 from rnnlens.search.find import CorpusPage
 from rnnlens.search.language import as_group
-from rnnlens.search.similar import WAYS, similar
+from rnnlens.search.similar import WAYS
 from rnnlens.search.store import Deadline, Index
 
 QUESTION = 'word = "dog" and l2 entropy > 1'
@@ -67,8 +67,8 @@ def test_tables_are_written_as_they_are(indexed, tmp_path):
 
 
 def test_a_lens_that_was_not_saved_has_no_index(indexed):
-    lens: Any = opened(indexed.run)
-    lens.run = None
+    lens: Any = opened(indexed.subject.run)
+    lens.subject.run = None
     with pytest.raises(RnnlensError, match="is of no run yet; save it"):
         lens.find("count")
 
@@ -80,7 +80,7 @@ def test_an_index_made_anew_is_seen(tmp_path, corpus_file):
     before = lens.find("count").total
     other = tmp_path / "other.conllu"
     other.write_text(corpus_text(3, seed=5))
-    clear(lens.run.path / "index")
+    clear(lens.subject.run.path / "index")
     build(lens, other)
     assert lens.find("count").total != before
 
@@ -175,7 +175,7 @@ def test_groups_of_any_name_can_be_asked_for(tmp_path, corpus_file):
     run.write_colours(json.loads(plain))
     lens: Any = opened(run)
     build(lens, corpus_file)
-    page: Any = CorpusPage(lens)
+    page: Any = CorpusPage(lens.subject)
     seen = set()
     for question in ("count by l2", "word = dog or word = dogs count by y, h1"):
         for line in page.find(question, 0, 100).counts.lines:
@@ -212,11 +212,11 @@ def test_colours_of_other_groups_under_the_same_name_are_refused(tmp_path, corpu
     first = next(iter(colours["groupings"].values()))
     run.write_colours({**colours, "groupings": {"own": first}})
     build(opened(run), corpus_file)
-    assert CorpusPage(opened(run)).about().groups == first["colours"]
+    assert CorpusPage(opened(run).subject).about().groups == first["colours"]
     mine = tmp_path / "mine.json"
     mine.write_text(json.dumps({"colours": {"OTHER": "#123456"}, "groups": {}}))
     with pytest.raises(RnnlensError, match="the colours called own have other groups"):
-        CorpusPage(opened(run, mine))
+        CorpusPage(opened(run, mine).subject)
 
 
 LATE = "took more than 0 seconds; ask for less"
@@ -227,7 +227,7 @@ def test_questions_and_neighbours_are_given_up(page, monkeypatch):
     for ask in (
         lambda: page.find("y rank = 1", 0, 3),
         lambda: page.table("count by word"),
-        *(lambda by=by: similar(page.lens, TEXT, None, "h2", 1, 3, by) for by in WAYS),
+        *(lambda by=by: nearest(page.subject, TEXT, "h2", 1, 3, by) for by in WAYS),
     ):
         with pytest.raises(RnnlensError, match=LATE):
             ask()

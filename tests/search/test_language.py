@@ -19,7 +19,7 @@ COUNT = int(os.environ.get("RNNLENS_QUERIES", "60"))  # 500 for a thorough look
 
 @pytest.fixture(scope="module")
 def index(indexed):
-    return Index.of(indexed.run)
+    return Index.of(indexed.subject.run)
 
 
 @pytest.fixture(scope="module")

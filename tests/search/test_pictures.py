@@ -19,14 +19,14 @@ from rnnlens.search.store import index_of
 LATE = "took more than 0 seconds; ask for less"
 
 
-def drawn(lens: Any, name: Any) -> Any:
-    return pictures.picture(lens, name)
+def drawn(subject: Any, name: Any) -> Any:
+    return pictures.picture(subject, name)
 
 
 @pytest.mark.slow
 def test_every_mark_of_a_picture_counts_the_words_that_its_question_finds(page):
     words = page.about().words
-    shown = {name: drawn(page.lens, name) for name in PICTURES}
+    shown = {name: drawn(page.subject, name) for name in PICTURES}
     matrix = shown["disagreement"].disagreement
     assert len(matrix.pairs) == math.comb(len(matrix.kinds), 2)
     for pair in matrix.pairs[::17]:
@@ -48,16 +48,16 @@ def test_every_mark_of_a_picture_counts_the_words_that_its_question_finds(page):
     for tag in tags[1].tags[:4]:
         assert total(page, tag.question) == tag.count
     assert "rnnlens eval" in shown["reach"].missing
-    assert drawn(page.lens, "turns") is shown["turns"]  # computed once
+    assert drawn(page.subject, "turns") is shown["turns"]  # computed once
     with pytest.raises(RnnlensError, match="there is no picture 'nothing'; there is disagreement"):
-        drawn(page.lens, "nothing")
+        drawn(page.subject, "nothing")
 
 
 def test_reach_is_what_was_measured(tmp_path, corpus_file):
     run = Run(formula_run(tmp_path / "a run"))
     lens: Any = opened(run)
     build(lens, corpus_file)
-    missing = drawn(lens, "reach").missing
+    missing = drawn(lens.subject, "reach").missing
     assert f"rnnlens eval '{run.path}' --horizon 4, and open the page again" in missing
     rows = [
         {"semantic": f"output{n:+d}" if n else "output", "kind": kind, "perplexity": ppl,
@@ -66,10 +66,10 @@ def test_reach_is_what_was_measured(tmp_path, corpus_file):
     ]  # fmt: skip
     own = {"test": {"perplexity": 9.5, "unigram": 21.0}}
     run.write_evaluation({"model": own, "probes": [], "reach": rows})
-    cells = drawn(lens, "reach").reach.cells
+    cells = drawn(lens.subject, "reach").reach.cells
     assert [(cell.steps, cell.told) for cell in cells[::2]] == [(0, 0.5), (1, 0), (2, None)]
     assert [cell.question for cell in cells[:4]] == ["", "", "l2 rank = 1", "h2 rank = 1"]
-    assert opened(run).scores.evaluation()["reach"] == rows
+    assert opened(run).subject.scores.evaluation()["reach"] == rows
 
 
 def test_a_network_without_memories_or_tags_says_what_is_missing(tmp_path):
@@ -77,9 +77,9 @@ def test_a_network_without_memories_or_tags_says_what_is_missing(tmp_path):
     plain = tmp_path / "plain.txt"
     plain.write_text("the dog sees a bird\nshe said now\n")
     build(lens, plain)
-    page = CorpusPage(lens)
-    assert "no two memories" in drawn(page.lens, "tags").missing
-    assert drawn(page.lens, "turns").turns.edges
+    page = CorpusPage(lens.subject)
+    assert "no two memories" in drawn(page.subject, "tags").missing
+    assert drawn(page.subject, "turns").turns.edges
     examples = [example.question for example in page.about().examples]
     for question in examples:
         assert page.find(question, 0, 3).wrong is None
@@ -92,13 +92,13 @@ def test_a_network_without_memories_or_tags_says_what_is_missing(tmp_path):
 def test_pictures_are_given_up(fresh, monkeypatch, name):
     monkeypatch.setattr(pictures, "SECONDS", 0.0)
     with pytest.raises(RnnlensError, match=LATE):
-        drawn(fresh, name)
+        drawn(fresh.subject, name)
     monkeypatch.undo()
-    assert getattr(drawn(fresh, name), name)
+    assert getattr(drawn(fresh.subject, name), name)
 
 
 def test_edges_that_are_not_ranked_are_counted(fresh, monkeypatch):
     monkeypatch.setattr(pictures, "MOST_PAIRS", 3)
-    turns = drawn(fresh, "turns").turns
+    turns = drawn(fresh.subject, "turns").turns
     assert len(turns.edges) == 3
-    assert turns.left_out == len(index_of(fresh).contents.pairs) - 3 > 0
+    assert turns.left_out == len(index_of(fresh.subject).contents.pairs) - 3 > 0

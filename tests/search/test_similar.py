@@ -9,18 +9,30 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.fixtures import formula_probes, formula_run
 from tests.search.conftest import CPU, build, builder_of
+from tests.search.naive import jensen_shannon
 
-from rnnlens.ask.divergence import jensen_shannon
+from rnnlens.ask.corpus_questions import SimilarQuestion, similar_states
+from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import sha256
 from rnnlens.lens.open import opened
 from rnnlens.reading.links import link
+from rnnlens.reading.subject import Subject
 from rnnlens.run.folder import Run
 from rnnlens.search import similar as similar_module
-from rnnlens.search.similar import StoredStates, similar
+from rnnlens.search.answers import Nearness, Similar
+from rnnlens.search.similar import StoredStates
 from rnnlens.search.store import Deadline, Index, index_of
 
 TEXT = "the old dogs see a bird"
+
+
+def nearest(
+    subject: Subject, text: str, column: str, row: int, count: int, by: Nearness
+) -> Similar:
+    """The states nearest to one of a text, as the page asks for them."""
+    question = SimilarQuestion(text=text, column=column, row=row, count=count, by=by)
+    return similar_states(Subjects.of(subject), question)
 
 
 @pytest.fixture(scope="module")
@@ -31,20 +43,19 @@ def state(indexed):
 @pytest.fixture(scope="module")
 def corpus(indexed, grids):
     """Every l2 of the corpus with its place: the state, standardised, and what it says."""
-    stack = indexed.probes.stacks["output"]
+    stack = indexed.subject.probes.stacks["output"]
     k = stack.kinds.index("l2")
     every = []
     for number, grid in enumerate(grids):
-        asked = grid.asked()
-        states, _ = indexed.session.read(asked.ids, 0, len(grid))
+        states, _ = indexed.subject.session.read(grid.reading.ids, 0, len(grid))
         z = stack.prepare(k, states["l2"])[:, : stack.widths[k]].double().numpy()
-        p = indexed.probes.logits("l2", states["l2"]).double().softmax(1)
+        p = indexed.subject.probes.logits("l2", states["l2"]).double().softmax(1)
         every += [(number, t, z[t], p[t]) for t in range(len(grid))]
     return every
 
 
 def standardised(lens, state):
-    stack = lens.probes.stacks["output"]
+    stack = lens.subject.probes.stacks["output"]
     k = stack.kinds.index("l2")
     vector = torch.from_numpy(state.vector())[None]
     return stack.prepare(k, vector)[0, : stack.widths[k]].double().numpy()
@@ -97,7 +108,7 @@ def test_what_cannot_be_compared_is_said(indexed, state, tmp_path, corpus_file):
         state.similar(by="colour")
     with pytest.raises(RnnlensError, match="count=0"):
         state.similar(0)
-    with pytest.raises(RnnlensError, match="y is a prediction and has no units"):
+    with pytest.raises(RnnlensError, match="the states of y have no probe"):
         indexed(TEXT)["y"][0].similar()
     lens: Any = opened(Run(formula_run(tmp_path / "run")))
     build(lens, corpus_file)
@@ -108,7 +119,7 @@ def test_what_cannot_be_compared_is_said(indexed, state, tmp_path, corpus_file):
 def test_a_cut_file_of_states_is_refused(tmp_path, corpus_file):
     lens: Any = opened(Run(formula_run(tmp_path / "run")))
     build(lens, corpus_file, "fp16")
-    path = lens.run.path / "index" / "states-00001.safetensors"
+    path = lens.subject.run.path / "index" / "states-00001.safetensors"
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(RnnlensError, match=r"states-00001.safetensors is damaged"):
         lens(TEXT)["l2"][0].similar()
@@ -117,13 +128,13 @@ def test_a_cut_file_of_states_is_refused(tmp_path, corpus_file):
 def test_changed_states_are_refused(tmp_path, corpus_file):
     lens: Any = opened(Run(formula_run(tmp_path / "run")))
     build(lens, corpus_file, "int8")
-    path = lens.run.path / "index" / "states-00001.safetensors"
+    path = lens.subject.run.path / "index" / "states-00001.safetensors"
     tensors = load_file(path)
     good = tensors["l2"]
 
     def refused(message, **changed):
         save_file({**tensors, **changed}, path)
-        index = Index.of(lens.run)
+        index = Index.of(lens.subject.run)
         with pytest.raises(RnnlensError, match=message):
             lens(TEXT)["l2"][0].similar()
         part = replace(index.manifest.parts[1], states=sha256(path))
@@ -170,20 +181,20 @@ def test_an_index_of_another_semantic(tmp_path, corpus_file):
 
 def test_states_like_one_of_a_text(indexed, grids):
     text = grids[3].text
-    found = similar(indexed, text, None, "l2", 1, 4, "cosine")
-    nearest = found.near[0]
-    assert (nearest.sentence, nearest.position) == (3, 1)
-    assert nearest.distance == pytest.approx(0, abs=1e-3)
-    back = similar(indexed, text, None, "c2@-1", 1, 4, "divergence")
+    near = nearest(indexed.subject, text, "l2", 1, 4, "cosine")
+    first = near.near[0]
+    assert (first.sentence, first.position) == (3, 1)
+    assert first.distance == pytest.approx(0, abs=1e-3)
+    back = nearest(indexed.subject, text, "c2@-1", 1, 4, "divergence")
     assert back.kind == "c2"
     assert (back.near[0].sentence, back.near[0].position) == (3, 0)
     with pytest.raises(RnnlensError, match="nothing is read into c2@-1 of the first row"):
-        similar(indexed, text, None, "c2@-1", 0, 4, "cosine")
+        nearest(indexed.subject, text, "c2@-1", 0, 4, "cosine")
 
 
 def test_the_clock_is_looked_at_between_blocks_of_states(indexed, fresh):
-    stack = indexed.probes.stacks["output"]
-    stored = StoredStates(index_of(fresh), "l2", stack.widths[stack.kinds.index("l2")])
+    stack = indexed.subject.probes.stacks["output"]
+    stored = StoredStates(index_of(fresh.subject), "l2", stack.widths[stack.kinds.index("l2")])
     p = torch.ones(len(indexed.labels)).softmax(0).double().numpy()
     assert similar_module.by_divergence(stored, stack, p, 2)[0]  # what it reads first is read
     with pytest.raises(RnnlensError, match="took more than 0 seconds; ask for less"):
@@ -191,11 +202,11 @@ def test_the_clock_is_looked_at_between_blocks_of_states(indexed, fresh):
 
 
 def test_the_states_of_a_few_kinds_are_held_in_few_bytes(indexed, fresh):
-    widths = dict(zip(*(getattr(indexed.probes.stacks["output"], n) for n in ("kinds", "widths")),
-                      strict=True))  # fmt: skip
+    stack = indexed.subject.probes.stacks["output"]
+    widths = dict(zip(stack.kinds, stack.widths, strict=True))
     for kind in ("l1", "l2", "h2", "l2"):
-        stored = similar_module._stored(index_of(fresh), kind, widths[kind])
-    assert list(similar_module._held[index_of(fresh)]) == ["h2", "l2"]
+        stored = similar_module._stored(index_of(fresh.subject), kind, widths[kind])
+    assert list(similar_module._held[index_of(fresh.subject)]) == ["h2", "l2"]
     labels, shares = stored.tops()
     assert (labels.dtype.itemsize, shares.dtype.itemsize) == (2, 4)
     assert stored.tops()[0] is labels

@@ -31,7 +31,7 @@ from rnnlens.search.store import Index
 @pytest.fixture
 def run(indexed, tmp_path):
     """A copy to be damaged."""
-    return Run(shutil.copytree(indexed.run.path, tmp_path / "run"))
+    return Run(shutil.copytree(indexed.subject.run.path, tmp_path / "run"))
 
 
 def test_a_run_without_an_index_says_how_to_make_one(run):
@@ -121,7 +121,7 @@ def test_an_index_with_other_groups_is_refused(run):
 def test_kinds_that_differ_in_capitals_only_are_refused(run, corpus_file):
     lens: Any = opened(run)
     builder = builder_of(lens, corpus_file)
-    lens.probes = replace(lens.probes, kinds=("h2", "H2"))
+    lens.subject.probes = replace(lens.subject.probes, kinds=("h2", "H2"))
     with pytest.raises(RnnlensError, match="the kinds h2 and H2 differ only in capitals"):
         builder.plan.contents(builder.texts)
 
@@ -158,12 +158,12 @@ def test_what_is_no_label_of_the_model_is_not_indexed(run, corpus_file):
     lens = opened(run)
     plan = builder_of(lens, corpus_file).plan
     several = replace(plan.palette, answers=LabelSet(plan.palette.groups, several=True))
-    bare, other = copy(lens), copy(lens)
+    bare, other = copy(lens.subject), copy(lens.subject)
     bare.probes, other.palettes = None, {"coarse": several}
     with pytest.raises(RnnlensError, match="has no probes for the semantic 'tag'"):
-        replace(plan, lens=bare, semantic="tag").check()
+        replace(plan, subject=bare, semantic="tag").check()
     with pytest.raises(RnnlensError, match="an index holds what states say of the labels that"):
-        replace(plan, lens=other).check()
+        replace(plan, subject=other).check()
 
 
 def test_a_bundled_run_needs_a_corpus_and_a_folder_of_ones_own():
@@ -237,7 +237,7 @@ def test_colours_that_there_are_not(run):
     bare = replace(manifest.contents, palette="none", groups=sha_of_nothing())
     write_manifest(run, replace(manifest, contents=bare))
     with pytest.raises(RnnlensError, match="the colours called none have other groups"):
-        CorpusPage(opened(run))
+        CorpusPage(opened(run).subject)
 
 
 def sha_of_nothing() -> str:
@@ -277,10 +277,10 @@ def test_a_row_of_what_there_is_not_is_one_line(run):
                 stored.tops()
             continue
         with pytest.raises(RnnlensError, match=r"is damaged \(a row has a .* that there is not"):
-            CorpusPage(lens).find("l2 entropy >= 0", 0, 5)
+            CorpusPage(lens.subject).find("l2 entropy >= 0", 0, 5)
     forge(run, FIRST, lambda _: with_column(good, "text", pa.nulls(len(good), pa.string())))
     with pytest.raises(RnnlensError, match=r"a row has a sentence that there is not"):
-        CorpusPage(lens).find("", 0, 5)
+        CorpusPage(lens.subject).find("", 0, 5)
 
 
 @pytest.mark.parametrize("harm", [lambda path: path.unlink(), lambda path: path.write_bytes(b"")])

@@ -2,37 +2,47 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from pydantic import Field, StrictInt
+from pydantic.dataclasses import dataclass as question
 from torch import Tensor
 
+from rnnlens.ask.questions import STRICT, OfText, Whole, given
+from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.schema import sent, unsent
 from rnnlens.base.threads import one_thread
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import text_states, written_numbers
-from rnnlens.reading.rows import Request
+from rnnlens.reading.reading import Reading
 from rnnlens.reading.session import Changes, Session
-from rnnlens.reading.source import GridSource
 
-MOST = 200  # words to go on with
+MOST_WORDS = 200  # to go on with
+
+
+@question(frozen=True, kw_only=True, config=STRICT)
+class ContinueQuestion(OfText):
+    """A text that the model is to go on with by itself."""
+
+    words: Annotated[StrictInt, Field(ge=1, le=MOST_WORDS), Whole] = given(
+        10, "how many to go on with"
+    )
 
 
 @dataclass(frozen=True)
-class Continuation:
-    """How a model goes on by itself after a text.
+class Continued:
+    """The model's own likeliest words after a text, each read before the next is asked for.
 
     `words` are those after the edits, and `before` those without them, the same where there are
     none.
     """
 
-    text: str
-    words: list[str]
-    before: list[str]
-    edited: bool
-
-    def to_json(self) -> dict[str, list[str]]:
-        """What the server answers."""
-        return {"before": self.before, "after": self.words}
+    before: tuple[str, ...] = sent("without the edits")
+    words: tuple[str, ...] = sent("with them", name="after")
+    text: str = unsent()
+    edited: bool = unsent()
 
     def lines(self) -> list[str]:
         """How the model goes on, with edits and without, as lines for a terminal."""
@@ -46,24 +56,29 @@ class Continuation:
         return f"before {' '.join(self.before)}\nafter  {after}" if self.edited else after
 
 
-def continuation(lens: GridSource, asked: Request, count: int) -> Continuation:
+def continued(subjects: Subjects, asked: ContinueQuestion) -> Continued:
+    """The likeliest words after a text."""
+    return continuation(subjects.read_one(asked), asked.words)
+
+
+def continuation(reading: Reading, count: int) -> Continued:
     """The likeliest words after a text, with its edits and without."""
-    session = lens.session
-    if not 1 <= count <= MOST:
-        raise RnnlensError(f"{count} words to go on with: give a number from 1 to {MOST}")
+    session = reading.subject.session
+    if not 1 <= count <= MOST_WORDS:
+        raise RnnlensError(f"{count} words to go on with: give a number from 1 to {MOST_WORDS}")
     reads_labels = session.vocabulary.inputs == session.vocabulary.labels
     if not session.text.follows or not (reads_labels or session.text.features == 1):
         raise RnnlensError(
-            f"{lens.name} does not predict the words that it reads, so that it cannot go on with "
-            "its own"
+            f"{reading.subject.name} does not predict the words that it reads, so that it cannot "
+            "go on with its own"
         )
-    if not asked.ids:
+    if not reading.ids:
         raise RnnlensError("the text is empty; give words to go on from")
     with one_thread():  # small products: threads would wait for each other
-        before = words = likeliest(session, asked.ids, None, count)
-        if asked.edits:
-            words = likeliest(session, asked.ids, asked.edits, count)
-    return Continuation(asked.text, words, before, asked.edits is not None)
+        before = words = likeliest(session, reading.ids, None, count)
+        if reading.edits:
+            words = likeliest(session, reading.ids, reading.edits, count)
+    return Continued(tuple(before), tuple(words), reading.text, reading.edits is not None)
 
 
 @torch.no_grad()
@@ -95,10 +110,3 @@ def _likeliest(session: Session, y: Tensor, edits: Changes | None) -> int:
     if edits:
         edits.check_size(logits)
     return int(logits.argmax())
-
-
-def continued_json(
-    lens: GridSource, text: str, edits: Sequence[str] = (), words: int = 10
-) -> dict[str, list[str]]:
-    """What the server answers."""
-    return continuation(lens, lens.request(text, None, None, edits), words).to_json()

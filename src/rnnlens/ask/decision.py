@@ -4,31 +4,23 @@ the word from which on it is the most probable label.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnlens.ask.results import ByKind
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.tables import data_frame
 from rnnlens.draw.printable import clip, percent, printable, width_of
 from rnnlens.labels.sets import number_of
 from rnnlens.model.kinds import PREDICTION
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from rnnlens.reading.rows import Request
-    from rnnlens.reading.source import GridSource
-
-Values = NDArray[np.float64]
-_STEP = 24  # rows at once
+from rnnlens.reading.reading import Reading
+from rnnlens.reading.rows import each_state, table_of
 
 
-@dataclass(frozen=True)
-class Decision:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decision(ByKind):
     """A label of a whole text, and how sure of it every kind is after each word.
 
     `decision["h2"][3]` is the label's probability by the kind `h2` after the fourth word, and
@@ -37,27 +29,10 @@ class Decision:
     """
 
     label: str
-    words: tuple[str, ...]
-    kinds: tuple[str, ...]
-    values: Values  # (T, K)
     turned: dict[str, int | None]
 
-    def __getitem__(self, kind: str) -> Values:
-        if kind not in self.kinds:
-            raise RnnlensError(f"there is no kind {kind!r}; there is {', '.join(self.kinds)}")
-        column: Values = self.values[:, self.kinds.index(kind)]
-        return column
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """A row for every state: step, word, kind, probability, and whether the label turned."""
-        return data_frame(
-            {
-                "step": step, "word": word, "kind": kind,
-                "probability": float(self.values[step, k]), "turned": self.turned[kind] == step,
-            }
-            for step, word in enumerate(self.words)
-            for k, kind in enumerate(self.kinds)
-        )  # fmt: skip
+    def _row(self, step: int, kind: str, value: float) -> Mapping[str, Any]:
+        return {"probability": value, "turned": self.turned[kind] == step}
 
     def __repr__(self) -> str:
         """A line for each kind: from which word on it says the label, and how surely at the end."""
@@ -71,45 +46,44 @@ class Decision:
         return "\n".join(lines)
 
 
-def decision(lens: "GridSource", asked: "Request", label: str | None = None) -> Decision:
+def decision(reading: Reading, label: str | None = None) -> Decision:
     """The decision for a label; by default, for the network's own answer."""
-    if not asked.ids:
+    if not reading.ids:
         raise RnnlensError("there is no word to decide by; give a text")
-    if asked.answers.several or asked.answers.scale:
+    answers = reading.answers
+    if answers.several or answers.scale:
         raise RnnlensError("a decision is for one label of many; ask for what states say: follow()")
-    names = asked.answers.names
-    number = answer_to(lens, asked) if label is None else number_of(label, names)
+    number = answer_to(reading) if label is None else number_of(label, answers.names)
 
     def work(_: int, logits: Tensor) -> tuple[Tensor, Tensor]:
         exact = logits.double().log_softmax(1)
         return exact[:, number].exp(), exact.argmax(1) == number
 
-    columns, words = lens.columns_for(asked.semantic), len(asked.ids)
     rows: list[list[tuple[float, bool]]] = []
-    for first in range(0, words, _STEP):
-        last = min(first + _STEP, words)
-        parts = lens.rows.each(asked, first, last, work)
+    for first, last in reading.blocks():
+        parts = each_state(reading, first, last, work)
         p, leads = (torch.cat(some).tolist() for some in zip(*parts, strict=True))
-        at = dict(
-            zip(lens.rows.places(asked, first, last), zip(p, leads, strict=True), strict=True)
-        )
-        rows += [[at[c.kind.id, t - c.back] for c in columns] for t in range(first, last)]
-    turned = {column.id: since([row[k][1] for row in rows]) for k, column in enumerate(columns)}
-    values = np.array([[p for p, _ in row] for row in rows])
-    return Decision(names[number], tuple(asked.words), tuple(turned), values, turned)
+        pairs = list(zip(p, leads, strict=True))
+        rows += table_of(reading, reading.columns, first, last, pairs)
+    turned = {c.id: since([row[k][1] for row in rows]) for k, c in enumerate(reading.columns)}
+    return Decision(
+        words=reading.words, kinds=tuple(turned), label=answers.names[number], turned=turned,
+        values=np.array([[p for p, _ in row] for row in rows]),
+    )  # fmt: skip
 
 
-def answer_to(lens: "GridSource", asked: "Request") -> int:
+def answer_to(reading: Reading) -> int:
     """The number of the label that is the network's answer for a whole text."""
-    if lens.session.answer is None:
+    session = reading.subject.session
+    if session.answer is None:
         raise RnnlensError(
             "the labels of this model are of single words, so that there is no answer for a text; "
             "name the label that is to be looked at"
         )
-    y = lens.session.read(asked.ids, 0, len(asked.ids), asked.edits)[0][PREDICTION]
+    y = session.read(reading.ids, 0, len(reading.ids), reading.edits)[0][PREDICTION]
     with torch.inference_mode():
-        p = lens.session.model.predict(y).softmax(-1)  # (T, V)
-    return int((p[-1] if lens.session.answer == "last" else p.mean(0)).argmax())
+        p = session.model.predict(y).softmax(-1)  # (T, V)
+    return int((p[-1] if session.answer == "last" else p.mean(0)).argmax())
 
 
 def since(leads: list[bool]) -> int | None:

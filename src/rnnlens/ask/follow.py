@@ -3,29 +3,28 @@ against another.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from pydantic.dataclasses import dataclass as question
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from rnnlens.ask.grids import Steps
+from rnnlens.ask.json_types import Count, FollowedNumber
+from rnnlens.ask.questions import MOST_LABELS, STRICT, Name, OfRows, several
+from rnnlens.ask.results import ByKind, Values
+from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.tables import data_frame
+from rnnlens.base.schema import sent, to_json
 from rnnlens.draw.printable import clip, followed_title, odds_text, percent, width_of
 from rnnlens.labels.sets import number_of
 from rnnlens.reading.encoding import significant
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from rnnlens.reading.rows import Request
-    from rnnlens.reading.source import GridSource
-
-Values = NDArray[np.float64]
-STEP = 24  # rows at once, so that others get their turn
+from rnnlens.reading.lines import Lines
+from rnnlens.reading.reading import Reading
+from rnnlens.reading.rows import each_state, table_of
 
 
 @dataclass(frozen=True)
@@ -63,73 +62,43 @@ class Sides:
         if not self.against:
             found: Values = (ours - exact.logsumexp(1)).exp().clamp(max=1).numpy()
             return found
-        odds: Values = (ours - exact[:, self.numbers[1]].logsumexp(1)).numpy()
-        return odds
+        log_odds: Values = (ours - exact[:, self.numbers[1]].logsumexp(1)).numpy()
+        return log_odds
 
     def _of_several(self, logits: Tensor) -> Values:
-        """The same where labels hold or not each by itself."""
         if not self.against:
             none = logsigmoid(-logits[:, self.numbers[0]]).sum(1)
             found: Values = (-none.expm1()).numpy()
             return found
         ours, theirs = (logsigmoid(logits[:, some]).logsumexp(1) - math.log(len(some))
                         for some in self.numbers)  # fmt: skip
-        odds: Values = (ours - theirs).numpy()
-        return odds
+        log_odds: Values = (ours - theirs).numpy()
+        return log_odds
 
 
-def follow(lens: "GridSource", asked: "Request", sides: Sides, first: int, last: int) -> Values:
-    """What is followed in the rows first..last-1 of a text, (rows, columns)."""
-    columns = lens.columns_for(asked.semantic)
-    places = lens.rows.places(asked, first, last)
-    several = asked.answers.several
-    parts = lens.rows.each(asked, first, last, lambda _, logits: sides.values(logits, several))
-    at = dict(zip(places, np.concatenate(parts).tolist(), strict=True))
-    return np.array(
-        [[at[column.kind.id, t - column.back] for column in columns] for t in range(first, last)]
-    ).reshape(last - first, len(columns))
+@question(frozen=True, kw_only=True, config=STRICT)
+class FollowQuestion(OfRows):
+    """Labels to follow through some rows of a text's grid, and those that stand against them."""
+
+    labels: tuple[Name, ...] = several(MOST_LABELS, default=...)
+    against: tuple[Name, ...] = several(MOST_LABELS)
 
 
-def follow_all(lens: "GridSource", asked: "Request", sides: Sides) -> Values:
-    """The same in all rows, a few at a time so that memory stays bounded."""
-    words = len(asked.ids)
-    parts = [follow(lens, asked, sides, start, min(start + STEP, words))
-             for start in range(0, words, STEP)]  # fmt: skip
-    return np.concatenate([np.empty((0, len(lens.columns_for(asked.semantic)))), *parts])
-
-
-def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One answer of several that add rows to the first."""
-    return {**parts[0], "rows": [row for part in parts for row in part["rows"]]}
-
-
-def rounded(values: Values, odds: bool) -> list[list[float]]:
-    """As they are sent: probabilities to five digits, log odds to four decimals."""
-    if odds:
-        return [[round(value, 4) for value in row] for row in values.tolist()]
-    return [significant(row) for row in values]
-
-
-@dataclass(frozen=True)
-class Followed:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Followed(ByKind):
     """Labels that are followed through a grid: a number for every state.
 
     `followed["h2"][3]` is that of the kind `h2` after the fourth word: the probability of `labels`
     together, or where `against` names others the natural logarithm of the odds, which is positive
-    where `labels` are the more probable. `values` has all, words down and kinds across.
+    where `labels` are the more probable. `values` has all, words down and kinds across; NaN where
+    two texts are compared and one has no word.
     """
 
     labels: tuple[str, ...]
     against: tuple[str, ...]
-    words: tuple[str, ...]
-    kinds: tuple[str, ...]
-    values: Values  # (T, K)
-
-    def __getitem__(self, kind: str) -> Values:
-        if kind not in self.kinds:
-            raise RnnlensError(f"there is no kind {kind!r}; there is {', '.join(self.kinds)}")
-        column: Values = self.values[:, self.kinds.index(kind)]
-        return column
+    first: Count = sent("rows[0] is this row of the grid", name="from", default=0)
+    values: Values = sent("a number for each column", name="rows",
+                          type=list[list[FollowedNumber]], write=lambda values: values)  # fmt: skip
 
     @property
     def title(self) -> str:
@@ -137,26 +106,21 @@ class Followed:
         return followed_title(self.labels, self.against)
 
     def to_json(self) -> dict[str, Any]:
-        """What is drawn of it, as the server answers."""
-        return {
-            "labels": list(self.labels),
-            "against": list(self.against),
-            "from": 0,
-            "rows": rounded(self.values, bool(self.against)),
-        }
+        """What is drawn of it: probabilities to five digits, log odds to four decimals."""
+        if self.against:
+            rows = [[round(value, 4) for value in row] for row in self.values.tolist()]
+        else:
+            rows = [significant(row) for row in self.values]
+        shown = [[] if row and math.isnan(row[0]) else row for row in rows]
+        return {**to_json(self), "rows": shown}
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """A row for every state: step, word, kind, and `probability` or `log_odds`."""
-        name = "log_odds" if self.against else "probability"
-        return data_frame(
-            {"step": step, "word": word, "kind": kind, name: float(self.values[step, k])}
-            for step, word in enumerate(self.words)
-            for k, kind in enumerate(self.kinds)
-        )
+    def _row(self, step: int, kind: str, value: float) -> Mapping[str, Any]:  # noqa: ARG002
+        return {"log_odds" if self.against else "probability": value}
 
     def __repr__(self) -> str:
-        written = odds_text if self.against else percent
-        table = [list(self.kinds), *(list(map(written, row)) for row in self.values.tolist())]
+        write = odds_text if self.against else percent
+        rows = [["-" if math.isnan(v) else write(v) for v in row] for row in self.values.tolist()]
+        table = [list(self.kinds), *rows]
         across = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
         margin = min(18, max(map(width_of, self.words), default=0))
         lines = [self.title]
@@ -167,6 +131,41 @@ class Followed:
         return "\n".join(lines)
 
 
-def listed(given: str, known: Sequence[str]) -> tuple[str, ...]:
-    """Labels with commas between; a comma alone may be a label itself."""
-    return (given,) if given in known else tuple(part for part in given.split(",") if part)
+def follow_steps(subjects: Subjects, asked: FollowQuestion) -> Steps:
+    """How probable labels are in rows or lines, a few at a time."""
+    lines = subjects.read(asked)
+    spans = lines.spans(asked.first, asked.limit)
+    for part, more in _parts(lines, asked.labels, asked.against, spans):
+        yield part.to_json(), more
+
+
+def follow_all(lines: Lines, labels: Sequence[str], against: Sequence[str] = ()) -> Followed:
+    """What is followed, in every row or line."""
+    parts = [part for part, _ in _parts(lines, labels, against, lines.spans())]
+    values = np.concatenate([part.values for part in parts])
+    return replace(parts[0], values=values, words=tuple(lines.words))
+
+
+def _parts(
+    lines: Lines,
+    labels: Sequence[str],
+    against: Sequence[str],
+    spans: Iterator[tuple[int, int, bool]],
+) -> Iterator[tuple[Followed, bool]]:
+    sides = {one.subject: Sides.of(labels, against, one.answers.names) for one in lines.shown}
+    ids = tuple(column.id for column in lines.columns)
+
+    def each(reading: Reading, first: int, last: int) -> list[list[float]]:
+        chosen, several = sides[reading.subject], reading.answers.several
+        values = each_state(reading, first, last, lambda _, some: chosen.values(some, several))
+        return table_of(reading, lines.columns, first, last, np.concatenate(values).tolist())
+
+    named, words = sides[lines.shown[0].subject], lines.words
+    gap = [math.nan] * len(ids)
+    for first, last, more in spans:
+        rows = [row or gap for row in lines.by_line(first, last, each)]
+        values = np.array(rows, np.float64).reshape(len(rows), len(ids))
+        yield Followed(
+            words=tuple(words[first:last]), kinds=ids, values=values, labels=named.labels,
+            against=named.against, first=first,
+        ), more  # fmt: skip

@@ -7,89 +7,245 @@ runs through the gates.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic.dataclasses import dataclass as question
 from torch import Tensor
 
-from rnnlens.ask.contrast import Contrast
+from rnnlens.ask.json_types import Logits
 from rnnlens.ask.memory import Direction, UnknownWayError, added, path, stored
-from rnnlens.ask.result import Written
+from rnnlens.ask.questions import MOST_LABELS, STRICT, Name, OfState, given, several
+from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.schema import rounded, sent, unsent
+from rnnlens.base.tables import data_frame
 from rnnlens.base.threads import one_thread
+from rnnlens.draw.printable import clip, width_of
+from rnnlens.labels.sets import number_of
 from rnnlens.model.kinds import INPUT, JOINED, PREDICTION
 from rnnlens.model.traceable import Trace
-from rnnlens.reading.rows import Request
-from rnnlens.reading.source import GridSource
+from rnnlens.reading.reading import Reading
+from rnnlens.reading.subject import Subject
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+Parts = NDArray[np.float64]
 _COLUMNS = 20_000  # words of all texts that are read side by side
+_WIDEST = 18  # columns of a word in a table
+_five = rounded(5)
+
+
+@question(frozen=True, kw_only=True, config=STRICT)
+class WrittenQuestion(OfState):
+    """A state, and the labels whose difference is to be told by the words."""
+
+    labels: tuple[Name, ...] = several(MOST_LABELS, "none: the most probable")
+    against: tuple[Name, ...] = several(MOST_LABELS, "none: the most probable other")
+    instead: Name | None = given(
+        None, "the word that is read in a word's place; null: the unknown word"
+    )
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Labels and those against them; of several the mean of their logits counts."""
+
+    labels: tuple[str, ...]
+    against: tuple[str, ...]
+    numbers: tuple[list[int], list[int]]
+
+    @classmethod
+    def of(
+        cls,
+        labels: Sequence[str],
+        against: Sequence[str],
+        distribution: NDArray[np.float64],
+        names: Sequence[str],
+    ) -> "Contrast":
+        """A contrast of labels by name; a side without any is the most probable label that does not
+        stand on the other, given a state's distribution.
+        """
+        sides = [[number_of(label, names) for label in dict.fromkeys(side)]
+                 for side in (labels, against)]  # fmt: skip
+        if both := {*sides[0]} & {*sides[1]}:
+            raise RnnlensError(
+                f"{names[min(both)]!r} cannot stand against itself; name it on one side only"
+            )
+        for side in sides:
+            if not side:
+                taken = {number for some in sides for number in some}
+                order = np.argsort(-distribution, kind="stable")[: len(taken) + 1].tolist()
+                side.extend([number for number in order if number not in taken][:1])
+        if not all(sides):
+            raise RnnlensError("there is one label alone, and nothing to set against it")
+        called = [tuple(names[number] for number in side) for side in sides]
+        return cls(called[0], called[1], (sides[0], sides[1]))
+
+    @property
+    def every(self) -> list[int]:
+        """The numbers of all labels of both sides."""
+        return self.numbers[0] + self.numbers[1]
+
+    def weights(self) -> NDArray[np.float64]:
+        """What the logits of `every` are multiplied by, so that their sum is the contrast."""
+        ours, theirs = map(len, self.numbers)
+        return np.array([1 / ours] * ours + [-1 / theirs] * theirs)
+
+
+@dataclass(frozen=True)
+class Written:
+    """Which words have made a state say `labels` rather than those `against` them.
+
+    All numbers are in logits: `difference` is how far the labels are ahead. For every word of the
+    text up to there,
+
+    - `stored` is what stands in the memory since it was read: an exact split, which with
+      `stored_rest` adds up to the difference. It is not the cause: what a word wrote depends on
+      those before, and gates decide how much is kept.
+    - `path` is what the word's own input comes to along all ways with gates held; with `path_rest`
+      it adds up to the difference, too.
+    - `without` is how much of the difference goes when the word is taken away and everything is
+      read again: the truth. `instead` is the word that is read in its place; empty: it is left out.
+    - `gates` is what of that runs through gates: `without` less `path`.
+
+    `stored` and `path` are None where the model has no such thing; `note` says why.
+    """
+
+    labels: tuple[str, ...]
+    against: tuple[str, ...]
+    difference: Logits = sent("how far the labels are ahead", write=_five)
+    without: Parts = sent(
+        "what goes without the word, all read again", type=list[Logits | None], write=_five
+    )
+    instead: str = sent("the word that is read in a word's place; empty: left out")
+    kind: str = unsent()
+    step: int = unsent()
+    words: tuple[str, ...] = unsent()
+    stored: Parts | None = sent(
+        "the exact split of the memory", type=list[Logits | None] | None, write=_five, default=None
+    )
+    stored_rest: Logits = sent(
+        "which with all of `stored` makes the difference", write=_five, default=0.0
+    )
+    path: Parts | None = sent(
+        "down to the words, with gates held", type=list[Logits | None] | None, write=_five,
+        default=None,
+    )  # fmt: skip
+    path_rest: Logits = sent(
+        "which with all of `path` makes the difference", write=_five, default=0.0
+    )
+    note: str = sent("why a reading is missing; empty: none is", default="")
+    gates: Parts | None = sent(
+        "what of `without` runs through gates", type=list[Logits | None] | None, write=_five,
+        default=None,
+    )  # fmt: skip
+
+    @property
+    def readings(self) -> dict[str, Parts]:
+        """All readings that there are, by name."""
+        named = {
+            "stored": self.stored, "path": self.path, "without": self.without, "gates": self.gates,
+        }  # fmt: skip
+        return {name: values for name, values in named.items() if values is not None}
+
+    @property
+    def title(self) -> str:
+        """What was asked, in words."""
+        ours, theirs = " + ".join(self.labels), " + ".join(self.against)
+        return f"{self.kind} after {self.words[self.step]!r}: {ours} against {theirs}"
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A row for every word: step, word and the readings."""
+        return data_frame(
+            {"step": step, "word": word}
+            | {name: float(values[step]) for name, values in self.readings.items()}
+            for step, word in enumerate(self.words)
+        )
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """As a table for people."""
+        readings = self.readings
+        margin = min(_WIDEST, max(map(width_of, (*self.words, "the rest"))))
+        lines = [f"{self.title}, {self.difference:+.2f}", _line("", margin, list(readings))]
+        for step, word in enumerate(self.words):
+            lines.append(_line(word, margin, [_said(v[step]) for v in readings.values()]))
+        rests = {"stored": self.stored_rest, "path": self.path_rest}
+        if self.path is not None:
+            told = [_said(rests[name]) if name in rests else "" for name in readings]
+            lines.append(_line("the rest", margin, told))
+        return [*lines, self.note] if self.note else lines
+
+
+def _said(value: float) -> str:
+    return f"{value:+.2f}" if np.isfinite(value) else "-"
+
+
+def _line(head: str, margin: int, cells: Sequence[str]) -> str:
+    shown = clip(head, margin)
+    numbers = "".join(cell.rjust(9) for cell in cells)
+    return (" " * (margin - width_of(shown)) + shown + numbers).rstrip()
+
+
+def written(subjects: Subjects, asked: WrittenQuestion) -> Written:
+    """Which words have made a state say some labels rather than others."""
+    reading, row = subjects.read(asked).state(asked.row)
+    return written_by(reading, asked.column, row, asked.labels, asked.against, asked.instead)
 
 
 def written_by(
-    lens: GridSource,
-    asked: Request,
-    column: str,
-    row: int,
-    contrast: Contrast,
-    instead: str | None = None,
-) -> Written:
-    """The readings of every word for one state of a text."""
-    if asked.edits:
-        raise RnnlensError(
-            "which words wrote a state is told of texts without edits, and this grid has some "
-            f"({', '.join(map(str, asked.edits.edits))[:80]}); ask the grid of the same text "
-            "without them"
-        )
-    found = lens.column(asked, column, row)
-    kind, step = found.kind.id, row - found.back
-    if step < 0:
-        raise RnnlensError(f"nothing is read into {column} of the first row yet; ask a later one")
-    lens.model.check()
-    question = _Question(lens, asked, kind, step, contrast)
-    with one_thread():  # small products: threads would wait for each other
-        return question.answer(replace_with(lens, instead))
-
-
-def written_json(
-    lens: GridSource,
-    text: str,
-    semantic: str | None,
+    reading: Reading,
     column: str,
     row: int,
     labels: Sequence[str] = (),
     against: Sequence[str] = (),
-) -> dict[str, Any]:
-    """What the server answers."""
-    asked = lens.request(text, semantic, None)
-    logits = lens.logits(asked, column, row).double()
-    distribution = asked.answers.probabilities(logits).numpy()
-    contrast = Contrast.of(labels, against, distribution, asked.answers.names)
-    return written_by(lens, asked, column, row, contrast).to_json()
+    instead: str | None = None,
+) -> Written:
+    """The readings of every word for one state of a text."""
+    if reading.edits:
+        raise RnnlensError(
+            "which words wrote a state is told of texts without edits, and this grid has some "
+            f"({', '.join(map(str, reading.made_edits))[:80]}); ask the grid of the same text "
+            "without them"
+        )
+    place = reading.column(column, row)
+    kind, step = place.kind.id, row - place.back
+    if step < 0:
+        raise RnnlensError(f"nothing is read into {column} of the first row yet; ask a later one")
+    reading.subject.model.check()
+    distribution = reading.probabilities(column, row).numpy()
+    contrast = Contrast.of(labels, against, distribution, reading.answers.names)
+    state = _State(reading, kind, step, contrast)
+    with one_thread():  # small products: threads would wait for each other
+        return state.answer(_replacement(reading.subject, instead))
 
 
-def replace_with(lens: GridSource, instead: str | None) -> int | None:
+def _replacement(subject: Subject, instead: str | None) -> int | None:
     """The number of the word that is put in a word's place; None: words are left out."""
     if instead is None:
-        return lens.session.vocabulary.unknown
-    if instead not in lens.session.vocabulary.index:
+        return subject.session.vocabulary.unknown
+    if instead not in subject.session.vocabulary.index:
         raise RnnlensError(f"the model does not read {instead!r}; give a word that it knows")
-    return lens.session.vocabulary.index[instead]
+    return subject.session.vocabulary.index[instead]
 
 
-class _Question:
+class _State:
     """One state of a text, and the labels that it is asked about."""
 
-    def __init__(
-        self, lens: GridSource, asked: Request, kind: str, step: int, contrast: Contrast
-    ) -> None:
-        self.lens, self.kind, self.step, self.contrast = lens, kind, step, contrast
-        self.model, self.side, self.semantic = lens.model, lens.session.text, asked.semantic
+    def __init__(self, reading: Reading, kind: str, step: int, contrast: Contrast) -> None:
+        self.subject, self.kind, self.step, self.contrast = reading.subject, kind, step, contrast
+        self.model, self.side = self.subject.model, self.subject.session.text
+        self.semantic = reading.semantic
         # Words after the state have no part in it, where none is read before its time.
-        self.ids = asked.ids[: step + 1] if self.model.causal else list(asked.ids)
-        self.words = asked.words[: len(self.ids)]
+        self.ids = reading.ids[: step + 1] if self.model.causal else list(reading.ids)
+        self.words = reading.words[: len(self.ids)]
 
     @torch.no_grad()
     def answer(self, instead: int | None) -> Written:
@@ -99,8 +255,8 @@ class _Question:
         without, inputs = self._without(real, instead)
         name = "" if instead is None else self.side.name(instead)
         written = Written(
-            self.kind, self.step, self.words, self.contrast.labels, self.contrast.against, real,
-            without, name,
+            self.contrast.labels, self.contrast.against, real, without, name, self.kind, self.step,
+            self.words,
         )  # fmt: skip
         if self.side.mark is not None:
             told = "the model reads a mark first, so that its states are not beside the words that "
@@ -112,7 +268,7 @@ class _Question:
         try:
             layers, states = self.model.recurrence, trace.states
             parts, rest = added(path(layers, states, one, inputs) for one in directions)
-            written = replace(written, path=parts, path_rest=rest)
+            written = replace(written, path=parts, path_rest=rest, gates=without - parts)
             parts, rest = added(stored(layers, states, one) for one in directions)
             written = replace(written, stored=parts, stored_rest=rest)
         except UnknownWayError as unknown:
@@ -127,7 +283,7 @@ class _Question:
         mix = torch.from_numpy(self.contrast.weights())
         kind, step = self.kind, self.step
         if kind == PREDICTION:
-            readout = self.lens.classifier
+            readout = self.subject.classifier
             kind = readout.kind if readout else kind
             if len(trace.prediction) == 1 < len(self.ids):  # one for the whole text
                 back = next(k.reverse for k in self.model.kinds if k.id == kind)
@@ -139,9 +295,9 @@ class _Question:
     def _rows(self) -> tuple[Tensor, Tensor]:
         """The linear map from the state to the labels' logits."""
         labels = self.contrast.every
-        if self.kind != PREDICTION and self.lens.probes is not None:
-            return self.lens.probes.rows(self.kind, labels, self.semantic)
-        readout = self.lens.classifier
+        if self.kind != PREDICTION and self.subject.probes is not None:
+            return self.subject.probes.rows(self.kind, labels, self.semantic)
+        readout = self.subject.classifier
         if readout is None:
             raise UnknownWayError(
                 "the model's prediction was found to be no linear map of one of its states, so "

@@ -59,7 +59,7 @@ def run_publish(args: argparse.Namespace) -> int:
     semantics = [name for part in args.semantic.split(",") if (name := part.strip())]
     text = None if args.text is None else sentence(args.text)
     words = publish.Words(args.title, args.note, text)
-    page = publish.published(lens, semantics, args.precision, words)
+    page = publish.published(lens.subject, semantics, args.precision, words)
     print(f"{args.output}: {page}", flush=True)
     page.write(args.output)
     return 0

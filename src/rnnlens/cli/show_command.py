@@ -5,15 +5,16 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from rnnlens.ask.continuation import continuation
 from rnnlens.ask.decision import answer_line
-from rnnlens.ask.follow import joined, listed
-from rnnlens.ask.readings import following
-from rnnlens.ask.result import Written
+from rnnlens.ask.follow import follow_all
+from rnnlens.ask.grids import grid_of
+from rnnlens.ask.written import Written, written_by
 from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
 from rnnlens.cli.shared_flags import add_trust_flags, allow_code
@@ -21,12 +22,11 @@ from rnnlens.cli.view_command import unique_names
 from rnnlens.draw import terminal
 from rnnlens.draw.look import Look
 from rnnlens.draw.printable import printable
-from rnnlens.lens.grid import Grid
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.page import saved_page
-from rnnlens.reading.edits import parsed
-from rnnlens.reading.source import LONGEST_TEXT, joined_steps
+from rnnlens.reading.lines import Lines
+from rnnlens.reading.reading import LONGEST_TEXT
 from rnnlens.run.folder import bundled, run_at
 
 _HELP = """\
@@ -144,15 +144,14 @@ def run_show(args: argparse.Namespace) -> int:
     text = sentence(args.sentence)
     allow_code(args, args.at)
     lens, beside = _lenses(args)
-    edits = parsed(args.edit)
-    grid = joined_steps(lens.steps(text, args.semantic, args.palette, edits=edits, beside=beside))
-    followed = _followed(args, lens, text, beside)
-    if grid["sides"] and (args.written_by is not None or args.go_on is not None):
-        raise RnnlensError(
-            "--written-by and --continue are asked of one text by one run; leave out the braces "
-            "and --beside"
-        )
-    more = [*grid["notes"]] if grid["sides"] else reasons(args, Grid(lens, grid, edits))
+    lines = Lines.of(
+        lens.subject, text, args.semantic, args.palette, args.edit,
+        beside=beside.subject if beside else None,
+    )  # fmt: skip
+    lines.check_length()
+    grid = grid_of(lines)
+    followed = _followed(args, lines)
+    more = [*grid["notes"], *reasons(args, lines)]
     if not grid["semantics"]:
         path = args.at.path
         print(f"rnnlens: {path} has no probes, so only its own prediction is shown; fit them: "
@@ -169,29 +168,33 @@ def run_show(args: argparse.Namespace) -> int:
     return 0
 
 
-def reasons(args: argparse.Namespace, grid: Grid) -> list[str]:
-    """What is asked about a text beside its grid, as lines."""
-    lines: list[str] = []
+def reasons(args: argparse.Namespace, lines: Lines) -> list[str]:
+    """What is asked about a text beside its grid, as lines of a terminal."""
+    text: list[str] = []
     if args.written_by is not None:
-        lines += [*_written(args, grid).lines(), ""]
+        text += [*_written(args, lines).lines(), ""]
     if args.go_on is not None:
-        lines += [*grid.continuation(args.go_on).lines(), ""]
-    return [printable(line) for line in lines[:-1]]
+        if lines.are_two:
+            raise RnnlensError("--continue is asked of one text by one run; leave out the other")
+        text += [*continuation(lines.shown[0], args.go_on).lines(), ""]
+    return [printable(line) for line in text[:-1]]
 
 
-def _written(args: argparse.Namespace, grid: Grid) -> Written:
+def _written(args: argparse.Namespace, lines: Lines) -> Written:
     """Who wrote the state that is asked about."""
-    form = re.fullmatch(r"(.+)@(\d{1,6})", args.written_by)
+    form, count = re.fullmatch(r"(.+)@(\d{1,6})", args.written_by), len(lines.lines)
     row = int(form[2]) if form else 0
-    if not form or not 1 <= row <= len(grid):
+    if not form or not 1 <= row <= count:
         raise RnnlensError(
-            f"--written-by {args.written_by}: give a column and a row from 1 to {len(grid)}, such "
-            f"as c2@{len(grid)}"
+            f"--written-by {args.written_by}: give a column and a row from 1 to {count}, such as "
+            f"c2@{count}"
         )
+    reading, step = lines.state(row - 1)
+    names = reading.answers.names
     labels, against = (
-        listed(given, grid.labels) if given else () for given in (args.follow, args.against)
+        listed(given, names) if given else () for given in (args.follow, args.against)
     )
-    return grid[form[1]][row - 1].written_by(*labels, against=against)
+    return written_by(reading, form[1], step, labels, against)
 
 
 def _lenses(args: argparse.Namespace) -> tuple[Lens, Lens | None]:
@@ -203,16 +206,17 @@ def _lenses(args: argparse.Namespace) -> tuple[Lens, Lens | None]:
     return lens, opened(args.beside, args.colours, unique_names([args.at, args.beside])[1])
 
 
-def _followed(
-    args: argparse.Namespace, lens: Lens, text: str, beside: Lens | None
-) -> dict[str, Any] | None:
+def _followed(args: argparse.Namespace, lines: Lines) -> dict[str, Any] | None:
     if args.follow is None:
         return None
-    labels, against = (listed(given, lens.labels) for given in (args.follow, args.against))
-    steps = following(
-        lens, text, args.semantic, labels, against, edits=parsed(args.edit), beside=beside
-    )
-    return joined([part for part, _ in steps])
+    names = lines.shown[0].answers.names
+    labels, against = (listed(given, names) for given in (args.follow, args.against))
+    return follow_all(lines, labels, against).to_json()
+
+
+def listed(given: str, known: Sequence[str]) -> tuple[str, ...]:
+    """Labels with commas between; a comma alone may be a label itself."""
+    return (given,) if given in known else tuple(part for part in given.split(",") if part)
 
 
 def _check_terminal(args: argparse.Namespace, look: Look) -> None:

@@ -79,7 +79,9 @@ def run_view(args: argparse.Namespace) -> int:
 
     def ready(address: str) -> None:
         heads = [
-            lens for key, lens in lenses.items() if not lens.training or lens.training.of == key
+            lens
+            for key, lens in lenses.items()
+            if not (training := lens.subject.training) or training.of == key
         ]
         titles = ", ".join(lens.title for lens in heads)
         print(f"{titles} at {address} (Ctrl-C ends it)", flush=True)
@@ -95,11 +97,17 @@ def run_view(args: argparse.Namespace) -> int:
             lenses = opened_with_checkpoints(run, args.colours, name) | lenses
     lenses = {name: lenses[name] for name in dict.fromkeys([*names, *lenses])}
     if args.index:
-        lenses[names[0]].index_folder = args.index
-        index_of(lenses[names[0]])  # which refuses what is no index of this run
+        lenses[names[0]].subject.index_folder = args.index
+        index_of(lenses[names[0]].subject)  # which refuses what is no index of this run
     with ExitStack() as files:
         token = token_urlsafe(24) if args.token else ""
-        serve(lenses, args.port, ready, token, files.close)
+        serve(
+            {key: lens.subject for key, lens in lenses.items()},
+            args.port,
+            ready,
+            token,
+            files.close,
+        )
     return 0
 
 

@@ -22,12 +22,12 @@ from rnnlens.draw.look import (
     bracketed,
     chosen_columns,
     chosen_rows,
+    paleness,
     pinned_states,
 )
 from rnnlens.draw.pen import SMALL, Pen, check_matplotlib, fonts, mixed
 from rnnlens.draw.printable import printable
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.reading.payload import paleness
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.kinds import JOINED
-from rnnlens.reading.payload import last_layer
+from rnnlens.model.kinds import JOINED, PREDICTION
+from rnnlens.probe.semantics import base, shift
 
 MOST_BARS = 20
 _WIDTHS = (1.0, 100.0)  # inches
@@ -185,3 +185,26 @@ def bits_at(grid: Grid, row: int, column: int) -> float:
     """How far a state lies from the one it is compared with; 0 where there is none."""
     changes = grid["changes"][row] if grid.get("lines") and grid.get("changes") else []
     return float(changes[column]["bits"]) if changes else 0.0
+
+
+def asked_for(grid: Mapping[str, Any]) -> str:
+    """What its states are asked about, in words."""
+    semantic, follows = str(grid["semantic"]), bool(grid.get("follows", True))
+    own = "number" if grid.get("scale") else "word" if follows else "label"
+    name, steps = base(semantic), shift(semantic)
+    names = {"output": f"next {own}" if follows else own, "input": "word just read"}
+    later = f", {abs(steps)} {'later' if steps > 0 else 'earlier'}" if steps else ""
+    return f"the {names.get(name, name)}{later}"
+
+
+def paleness(grid: Mapping[str, Any]) -> str:
+    """What a faded rectangle means."""
+    if grid.get("scale"):
+        return "the state tells less"
+    return "less probable" if grid.get("several") else "groups mixed"
+
+
+def last_layer(columns: Sequence[Mapping[str, Any]]) -> int:
+    """The layer of the model's own prediction, or the one where it would be."""
+    last = max(int(column["layer"]) for column in columns)
+    return last if any(column["letter"] == PREDICTION for column in columns) else last + 1

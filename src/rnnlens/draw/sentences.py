@@ -22,18 +22,18 @@ caption { text-align: left; padding-bottom: 8px; } b { text-decoration: underlin
 def names_of_two(disagreement: "Disagreement") -> tuple[str, str]:
     """What the two are called: by their kinds where they are of one run."""
     first, second = disagreement.ends
-    if first.lens is second.lens:
+    if first.subject is second.subject:
         return first.kind, second.kind
     if first.kind == second.kind:
-        return first.lens.name, second.lens.name
-    return f"{first.lens.name} {first.kind}", f"{second.lens.name} {second.kind}"
+        return first.subject.name, second.subject.name
+    return f"{first.subject.name} {first.kind}", f"{second.subject.name} {second.kind}"
 
 
 def _title(disagreement: "Disagreement") -> str:
     """What is compared, in words."""
     first, second = disagreement.ends
     kind = f", {first.kind}" if first.kind == second.kind and first.kind != PREDICTION else ""
-    run = f" of {first.lens.name}" if first.lens is second.lens else ""
+    run = f" of {first.subject.name}" if first.subject is second.subject else ""
     where = f"{len(disagreement.bits):,} words in {len(disagreement.sentences):,} sentences"
     mean = f"{disagreement.bits.mean():.3f} bits apart on average"
     return f"{' and '.join(names_of_two(disagreement))}{run}{kind}: {mean} over {where}"

@@ -7,9 +7,18 @@ from itertools import groupby, product
 from typing import Any
 
 from rnnlens.draw.followed import FollowedScale
-from rnnlens.draw.look import Grid, Look, bits_at, bracketed, chosen_columns, chosen_rows
+from rnnlens.draw.look import (
+    Grid,
+    Look,
+    asked_for,
+    bits_at,
+    bracketed,
+    chosen_columns,
+    chosen_rows,
+    last_layer,
+    paleness,
+)
 from rnnlens.draw.printable import bar, clip, padded, percent, printable, tail, width_of
-from rnnlens.reading.payload import asked_for, last_layer, paleness
 
 NARROWEST = 20  # columns a terminal must have
 PLAIN, INDEXED, TRUE = 0, 256, 1 << 24  # how many colours a terminal can show

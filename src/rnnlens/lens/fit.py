@@ -32,6 +32,7 @@ from rnnlens.probe.inspect import counted, inspect_module
 from rnnlens.reading.encoding import Palette, palettes_of
 from rnnlens.reading.examples import EXAMPLES, LONG, LONG_SERIES
 from rnnlens.reading.session import Session
+from rnnlens.reading.subject import Subject
 
 _NO_OPTIONS = ("module", "labels", "batches", "where")  # fields of UserModel that fit has itself
 _READ_AS = [field.name for field in fields(UserModel) if field.name not in _NO_OPTIONS]
@@ -92,7 +93,7 @@ def fit(
         palettes = {key: Palette.of(vocabulary.labels, value, text.answers)
                     for key, value in chosen.items()}  # fmt: skip
     name = name or type(model.adapter.module).__name__
-    return Lens(name, session, palettes, probes, made=asdict(config))
+    return Lens(Subject(name, session, palettes, probes), asdict(config))
 
 
 def _label_counts(user: UserModel, targets: Mapping[str, Sequence[str] | None]) -> dict[str, int]:

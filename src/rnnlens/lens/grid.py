@@ -7,29 +7,86 @@
 'with'
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rnnlens.ask.ablation import Zeroed, zeroed
-from rnnlens.ask.comparison import Comparison, compared
-from rnnlens.ask.continuation import Continuation, continuation
+from rnnlens.ask.continuation import Continued, continuation
 from rnnlens.ask.decision import Decision, decision
-from rnnlens.ask.follow import Followed, Sides, follow_all
-from rnnlens.ask.turns import Turns, turn_parts
+from rnnlens.ask.follow import Followed, follow_all
+from rnnlens.ask.grids import grid_of
+from rnnlens.ask.questions import names
+from rnnlens.ask.results import ByKind, Values
+from rnnlens.ask.turns import Turns, all_turns
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tables import data_frame
 from rnnlens.draw import figure
 from rnnlens.draw.look import Look, changed_look
-from rnnlens.lens.state import Reading, States
-from rnnlens.page.saved_page import save
+from rnnlens.lens.state import States
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.page import saved_page
+from rnnlens.reading.alignment import Beside
+from rnnlens.reading.edits import Edit
+from rnnlens.reading.lines import Lines
+from rnnlens.reading.notation import in_one
+from rnnlens.reading.reading import BLOCK, Reading
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 
-class Grid(Reading):
+class Drawn:
+    """One or two readings that are drawn: `json` is all of it."""
+
+    _lines: Lines
+
+    @cached_property
+    def json(self) -> dict[str, Any]:
+        """Everything that is drawn."""
+        return grid_of(self._lines)
+
+    def figure(
+        self, look: Look | None = None, followed: Followed | None = None, **changes: Any
+    ) -> "Figure":
+        """A matplotlib figure of it. `changes` are fields of `Look`; `followed` is what `follow`
+        gave, to be drawn instead of the bars.
+
+        >>> grid.figure(kinds="outputs", bars=2)  # doctest: +SKIP
+        """
+        some = followed.to_json() if followed else None
+        return figure.build(self.json, changed_look(look, changes), some)
+
+    def save(
+        self,
+        path: str | Path,
+        look: Look | None = None,
+        followed: Followed | None = None,
+        **changes: Any,
+    ) -> Path:
+        """Write it and return the path. The ending says what: .svg .png .pdf .html .json.
+
+        `changes` are fields of `Look`: `grid.save("figure.pdf", kinds="outputs", bars=5)`;
+        `followed` is what `follow` gave, to be drawn instead of the bars.
+        """
+        some = followed.to_json() if followed else None
+        saved_page.save(self.json, Path(path), changed_look(look, changes), some)
+        return Path(path)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002
+        """What a notebook shows: the live grid, and a table that stays."""
+        from rnnlens.page.notebook import shown_grid
+
+        return shown_grid(self, self._lines, self.json)
+
+
+class Grid(Drawn):
     """Every state of a text: `grid["h2"][3]` is the last output after the fourth word.
 
     `words` are those of the text, `kinds` the ids of the columns (with `c1@-1`, the cell one step
@@ -44,6 +101,14 @@ class Grid(Reading):
     >>> [states[0][0] for states in grid["h2"].top(1)]
     ['have', 'up', 'the', 'with']
     """
+
+    def __init__(self, reading: Reading) -> None:
+        self._lines, self.reading = Lines.of_reading(reading), reading
+        self.text, self.semantic, self.words = reading.text, reading.semantic, list(reading.words)
+        self.kinds = [column.id for column in reading.columns]  # with c1@-1 and y
+        self.labels = reading.answers.names
+        self.edits: tuple[Edit, ...] = reading.made_edits
+        self.json  # noqa: B018 - what cannot be drawn is refused here
 
     def __getitem__(self, kind: str) -> States:
         if kind not in self.kinds:
@@ -67,9 +132,7 @@ class Grid(Reading):
         >>> [bool(value > 0) for value in odds["h2"]]
         [False, True]
         """
-        sides = Sides.of(labels, (against,) if isinstance(against, str) else against, self.labels)
-        values = follow_all(self.lens, self.asked(), sides)
-        return Followed(sides.labels, sides.against, tuple(self.words), tuple(self.kinds), values)
+        return follow_all(self._lines, labels, names(against))
 
     def decision(self, label: str | None = None) -> Decision:
         """When every kind makes up its mind: how probable a label of the whole text is after each
@@ -80,7 +143,7 @@ class Grid(Reading):
         >>> decision.turned["y"]
         2
         """
-        return decision(self.lens, self.asked(), label)
+        return decision(self.reading, label)
 
     def turns(self) -> Turns:
         """How far every state lies from those that feed it and from the row above.
@@ -91,10 +154,9 @@ class Grid(Reading):
         >>> source, target
         ('c2', 'h2')
         """
-        parts = turn_parts(self.lens, self.asked())
-        return Turns(self.words, self.kinds, self.json["edges"], parts)
+        return all_turns(self._lines)
 
-    def compare(self, other: "Grid") -> Comparison:
+    def __sub__(self, other: "Grid") -> "Comparison":
         """What is different from another grid: of the same text with edits or without, of another
         text, or of another lens. How far does each state's prediction lie from the other's?
 
@@ -105,20 +167,19 @@ class Grid(Reading):
         >>> [bool(bits) for bits in change["y"]]
         [False, True, True, True, True]
         """
-        return compared(self, other)
+        if not isinstance(other, Grid):
+            return NotImplemented
+        return Comparison.of(other.reading, self.reading)
 
-    def __sub__(self, other: "Grid") -> Comparison:
-        return self.compare(other) if isinstance(other, Grid) else NotImplemented
-
-    def continuation(self, words: int = 10) -> Continuation:
+    def continuation(self, words: int = 10) -> Continued:
         """The words that the model itself finds likeliest next, each read before the next is
         asked for; with edits, after them and without them.
 
         >>> import rnnlens
         >>> rnnlens.load("english-news")("we stand in solidarity").continuation(3).words
-        ['with', 'the', 'people']
+        ('with', 'the', 'people')
         """
-        return continuation(self.lens, self.asked(), words)
+        return continuation(self.reading, words)
 
     def zeroed(self, kinds: Sequence[str] | None = None, at: int | None = None) -> Zeroed:
         """How far the prediction after word `at` (None: the last) moves without each state before
@@ -130,9 +191,14 @@ class Grid(Reading):
         >>> [bool(bits > 0) for bits in without["h2"]]
         [True, True, True, True]
         """
-        if self.edits:
-            raise RnnlensError("states are set to zero in a text without edits; leave them out")
-        return zeroed(self.lens, self.asked(), kinds, at)
+        return zeroed(self.reading, kinds, at)
+
+    def to_numpy(self) -> dict[str, NDArray[np.float32]]:
+        """The states themselves: of every kind its units after each word, (T, H)."""
+        session, reading = self.reading.subject.session, self.reading
+        states = session.read(reading.ids, 0, len(reading.ids), reading.edits)[0]
+        return {c.id: states[c.id].float().numpy() for c in reading.columns
+                if c.id in states and c.id != PREDICTION}  # fmt: skip
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row for every state; needs pandas.
@@ -156,40 +222,124 @@ class Grid(Reading):
                 )  # fmt: skip
         return data_frame(rows)
 
-    def figure(
-        self, look: Look | None = None, followed: Followed | None = None, **changes: Any
-    ) -> "Figure":
-        """A matplotlib figure of it. `changes` are fields of `Look`; `followed` is what `follow`
-        gave, to be drawn instead of the bars.
-
-        >>> grid.figure(kinds="outputs", bars=2)  # doctest: +SKIP
-        """
-        numbers = followed.to_json() if followed else None
-        return figure.build(self.json, changed_look(look, changes), numbers)
-
-    def save(
-        self,
-        path: str | Path,
-        look: Look | None = None,
-        followed: Followed | None = None,
-        **changes: Any,
-    ) -> Path:
-        """Write it and return the path. The ending says what: .svg .png .pdf .html .json.
-
-        `changes` are fields of `Look`: `grid.save("figure.pdf", kinds="outputs", bars=5)`;
-        `followed` is what `follow` gave, to be drawn instead of the bars.
-        """
-        numbers = followed.to_json() if followed else None
-        save(self.json, Path(path), changed_look(look, changes), numbers)
-        return Path(path)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002
-        """What a notebook shows: the live grid, and a table that stays."""
-        from rnnlens.page.notebook import shown_grid
-
-        return shown_grid(self, self.lens, self.json)
-
     def __repr__(self) -> str:
         title, edits = self.json["title"], ", ".join(map(str, self.edits))
         edited = f", edited {edits[:60]}" if edits else ""
         return f"<grid of {len(self)} words x {len(self.kinds)} columns, {title}{edited}>"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Comparison(Drawn, ByKind):
+    """What differs between two grids.
+
+    `comparison["h2"][3]` is how far what h2 says in the fourth row lies from what it said before,
+    the Jensen-Shannon divergence in bits: 0 is the same, 1 shares nothing. `values` has all, rows
+    down and kinds across, with NaN where a word of one text stands beside none. `pairs` are the
+    steps of the two grids that stand side by side in each row, None for such a gap; `words` are
+    the words read there, of the grid after where it has one. `notes` say what is not compared.
+    """
+
+    _lines: Lines
+    pairs: tuple[Beside, ...]  # a step before, and one after
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, before: Reading, after: Reading) -> "Comparison":
+        """Every state of one reading beside that of another: rows by the words read, kinds by their
+        ids, labels by their names.
+        """
+        if before.semantic != after.semantic:
+            raise RnnlensError(
+                f"one grid asks about {before.semantic!r}, the other about {after.semantic!r}; "
+                "compare grids of one semantic"
+            )
+        two = Lines.of_two((before, after), "")
+        words = [
+            (None if a is None else before.words[a], None if b is None else after.words[b])
+            for a, b in two.beside
+        ]
+        lines = replace(two, text=in_one(words))
+        bits = np.full((len(words), len(lines.columns)), np.nan)
+        for first in range(0, len(words), BLOCK):
+            pairs, apart = lines.differences(first, first + BLOCK)
+            if apart:
+                here = [k for k, rows in enumerate(lines.beside) if rows in set(pairs)]
+                bits[here] = apart.bits.reshape(len(here), -1)
+        return cls(
+            words=tuple(str(a if b is None else b) for a, b in words),
+            kinds=tuple(column.id for column in lines.columns), values=bits, _lines=lines,
+            pairs=lines.beside, notes=lines.common.notes,
+        )  # fmt: skip
+
+    @property
+    def before(self) -> Reading:
+        """What is compared with."""
+        return self._lines.readings[0]
+
+    @property
+    def after(self) -> Reading:
+        """What is compared."""
+        return self._lines.readings[1]
+
+    def follow(self, *labels: str, against: str | Sequence[str] = ()) -> Values:
+        """How much more probable labels have become in every state, (rows, K); with others
+        `against` them, how much the logarithm of the odds has grown. NaN where there is a gap.
+        """
+        followed = [
+            follow_all(Lines.of_reading(one), labels, names(against))
+            for one in (self.before, self.after)
+        ]
+        before, after = (np.stack([one[kind] for kind in self.kinds], 1) for one in followed)
+        change = np.full(self.values.shape, np.nan)
+        for row, (a, b) in enumerate(self.pairs):
+            if a is not None and b is not None:
+                change[row] = after[b] - before[a]
+        return change
+
+    def groups(self) -> list[tuple[int, str, str, str]]:
+        """Where another group dominates: the row, the kind, the group before and after."""
+        return [
+            (row, kind, before["group"], after["group"])
+            for row in range(len(self.pairs))
+            for kind in self.kinds
+            for before, after in [self._states(row, kind)]
+            if before and after and before["group"] != after["group"]
+        ]
+
+    def _row(self, step: int, kind: str, value: float) -> Mapping[str, Any]:
+        """Of both grids the step, group, label and probability; nothing where there is a gap."""
+        before, after = self._states(step, kind)
+        steps = {"before_step": self.pairs[step][0], "after_step": self.pairs[step][1]}
+        return {"bits": value} | steps | _top("before", before) | _top("after", after)
+
+    def _states(self, row: int, kind: str) -> list[dict[str, Any] | None]:
+        """What is drawn of the two states of a row; None where there is none."""
+        column, shown = self.kinds.index(kind), self._shown
+        return [
+            None if step is None else shown[side, step][column]
+            for side, step in enumerate(self.pairs[row])
+        ]
+
+    @cached_property
+    def _shown(self) -> dict[tuple[int, int], list[dict[str, Any]]]:
+        """The drawn states of each row of both readings."""
+        rows: dict[tuple[int, int], list[dict[str, Any]]] = {}
+        for line, states in zip(self._lines.lines, self.json["rows"], strict=True):
+            for side in (0, 1) if line.side == "both" else (line.number,):
+                if (row := line.rows[side]) is not None:
+                    rows[side, row] = states
+        return rows
+
+    def __repr__(self) -> str:
+        step, kind, bits = next(self._largest())
+        most = f"{kind} after {self.words[step]!r}, {bits:.2f} bits"
+        return f"<{len(self.words)} words x {len(self.kinds)} columns compared; most: {most}>"
+
+
+def _top(when: str, state: Mapping[str, Any] | None) -> dict[str, object]:
+    label, probability = state["top"][0] if state else (None, None)
+    return {
+        f"{when}_group": state["group"] if state else None,
+        f"{when}_label": label,
+        f"{when}_probability": probability,
+    }

@@ -4,48 +4,176 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rnnlens.ask.questions import names
 from rnnlens.base.errors import RnnlensError
-from rnnlens.lens.grid import Grid
-from rnnlens.lens.save import written
+from rnnlens.lens.grid import Comparison, Grid
+from rnnlens.lens.save import save_lens
 from rnnlens.page.publish import publish
 from rnnlens.page.publish.quantised import Precision
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import Evaluation, evaluate_probes
 from rnnlens.probe.fitting import FitConfig
-from rnnlens.probe.probes import Probes
-from rnnlens.reading.edits import Edit, parsed
+from rnnlens.reading.edits import Edit
 from rnnlens.reading.encoding import Palette
-from rnnlens.reading.session import Session
-from rnnlens.reading.side_by_side import SideBySide
+from rnnlens.reading.lines import Lines
+from rnnlens.reading.subject import Subject
 from rnnlens.run.corpus_data import run_dataset
-from rnnlens.run.folder import Run
 from rnnlens.run.scores import Scores
 from rnnlens.search.find import LIMIT, Found, find
 from rnnlens.search.store import index_of
 
+_HOW = (
+    "{given} cannot be compared; give two grids, two lenses and a text, or a lens and a text with "
+    "two alternatives, such as {{is|are}}"
+)
 
-class Lens(SideBySide):
+
+class Lens:
     """A model, its probes and its colours. Call it with a text to get a `Grid`.
 
     `labels` are the names of all labels, `semantics` what there are probes for, `palettes` the
-    groupings of labels by name, and `name` is that of the run.
+    groupings of labels by name, `kinds` the ids of a grid's columns, and `name` is that of the run.
     """
 
-    def __init__(
+    def __init__(self, subject: Subject, fitted: Mapping[str, Any] | None = None) -> None:
+        """`subject` is all that is asked; `fitted`: how its probes were, where that was here."""
+        self.subject, self._fitted = subject, dict(fitted or {})
+
+    @property
+    def name(self) -> str:
+        """That of the run."""
+        return self.subject.name
+
+    @property
+    def title(self) -> str:
+        """The name, and what the model is."""
+        return self.subject.title
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The names of all labels that the model predicts."""
+        return self.subject.labels
+
+    @property
+    def semantics(self) -> Sequence[str]:
+        """What there are probes for."""
+        return self.subject.semantics
+
+    @property
+    def palettes(self) -> Mapping[str, Palette]:
+        """The groupings of labels by name."""
+        return self.subject.palettes
+
+    @property
+    def kinds(self) -> list[str]:
+        """The ids of the columns of its grids."""
+        return [column.id for column in self.subject.columns]
+
+    @property
+    def difference(self) -> float | None:
+        """Of a module of your own, the largest between its outputs and what was recomputed."""
+        return self.subject.model.difference
+
+    def examples(self) -> list[str]:
+        """Texts to begin with."""
+        return self.subject.examples()
+
+    def __call__(
         self,
-        name: str,
-        session: Session,
-        palettes: Mapping[str, Palette],
-        probes: Probes | None = None,
-        scores: Scores | None = None,
-        *,
-        made: Mapping[str, Any] | None = None,
-        run: Run | None = None,
-    ) -> None:
-        """`made`: how the probes were fitted; `run`: where all of it comes from, if from a run."""
-        super().__init__(name, session, palettes, probes, scores)
-        self.made, self.run = dict(made or {}), run
-        self.hashes = (run.model_hash(), run.probes_hash()) if run else None
+        text: str,
+        semantic: str | None = None,
+        palette: str | None = None,
+        edits: Sequence[Edit | str] = (),
+    ) -> Grid:
+        """What every state says while the network reads a text.
+
+        `semantic` and `palette` are names; without them, the first of each that there is. `edits`
+        change states on the way: `lens(text, edits=[rnnlens.Edit("l2", step=3, zero=True)])`.
+        """
+        given = (edits,) if isinstance(edits, Edit | str) else edits
+        lines = Lines.of(self.subject, text, semantic, palette, given)
+        if lines.are_two:
+            raise RnnlensError(
+                f"{text[:60]!r} holds two texts; compare them: rnnlens.compare(lens, text)"
+            )
+        lines.check_length()
+        return Grid(lines.shown[0])
+
+    def compare(
+        self,
+        other: "Lens | str",
+        text: str | None = None,
+        semantic: str | None = None,
+        edits: Sequence[Edit | str] = (),
+    ) -> Comparison:
+        """Two texts in one, `lens.compare("the keys {is|are} here")`, or a text that another lens
+        reads, too: `lens.compare(other, "a text")`; see `rnnlens.compare`.
+        """
+        if isinstance(other, str) and text is None:
+            lines = Lines.of(self.subject, other, semantic, edits=edits)
+        elif isinstance(other, Lens) and isinstance(text, str):
+            lines = Lines.of(self.subject, text, semantic, edits=edits, beside=other.subject)
+        else:
+            raise RnnlensError(_HOW.format(given=_named(self, other, text)))
+        if not lines.are_two:
+            raise RnnlensError(
+                f"{lines.text[:60]!r} is one text; write two in one, as in the keys {{is|are}} "
+                "here, or give another lens to read it"
+            )
+        return Comparison.of(*lines.shown)
+
+    def find(
+        self, question: str, limit: int | None = LIMIT, index: str | Path | None = None
+    ) -> Found:
+        """The words of the corpus that the run's index is of whose states say what is asked for.
+
+        The language is that of `rnnlens find`; `limit` is how many answers are given, unless the
+        question says so itself: `lens.find('l2 expects verb > .4 and y expects noun')`. `index` is
+        the folder of the index, where it is not in the run's.
+        """
+        return find(index_of(self.subject, index), question, limit)
+
+    def evaluate(
+        self,
+        data: Iterable[Any] | Mapping[str, Iterable[Any]] | None = None,
+        used: bool = False,
+        control: bool = False,
+        horizon: int = 0,
+    ) -> Evaluation:
+        """How well each kind predicts on data of your own, or on the corpus of the lens's run.
+
+        `data` are sentences, as texts or as lists of words, or batches as for `fit`. Where nothing
+        was measured before, grids tell these perplexities from then on. With `used`, each score
+        also says how much of what is read the model uses. `control` adds the scores of probes that
+        are fitted to shuffled labels; `horizon` those for the labels from so many steps earlier
+        than the next one to as many later. Both fit probes, for which `data` are
+        `{"train": ..., "valid": ..., "test": ...}`.
+        """
+        subject = self.subject
+        if subject.probes is None:
+            raise RnnlensError(f"{subject.name} has no probes; fit them with: rnnlens fit RUN")
+        dataset = self._dataset(data)
+        config = FitConfig(**self._fitted)
+        if subject.run and (control or horizon):
+            config = subject.run.fit_config()
+        evaluation = evaluate_probes(
+            subject.probes.to(dataset.device), dataset, config, used=used, control=control,
+            horizon=horizon,
+        )  # fmt: skip
+        if not subject.scores.semantics:
+            subject.scores = Scores.of(evaluation)
+        return evaluation
+
+    def _dataset(self, data: Iterable[Any] | Mapping[str, Iterable[Any]] | None) -> Dataset:
+        """What is measured on: data by split, data alone, or the corpus of the run."""
+        subject = self.subject
+        if data is None and subject.run is None:
+            raise RnnlensError("this lens comes from no run, so that it has no corpus; give data")
+        if data is None and subject.run is not None:
+            return run_dataset(subject.run)
+        parts = data if isinstance(data, Mapping) else {"test": () if data is None else data}
+        answers = subject.probes.answers if subject.probes else {}
+        return subject.session.dataset({name: list(some) for name, some in parts.items()}, answers)
 
     def save(self, path: str | Path, model: str = "") -> Path:
         """Write everything as a run, which `rnnlens.load` and every command can open.
@@ -53,7 +181,7 @@ class Lens(SideBySide):
         For a lens of your own module, `model` is `package.module:factory`, which gives the module
         back when a new text is to be read; without it, hand the module to `rnnlens.load`.
         """
-        return written(self, Path(path), model, self.made, self.run).path
+        return save_lens(self.subject, Path(path), model, self._fitted).path
 
     def publish(
         self,
@@ -72,44 +200,9 @@ class Lens(SideBySide):
         place = Path(path)
         publish.check(place)
         words = publish.Words(title, note, text)
-        names = [semantics] if isinstance(semantics, str) else semantics
-        publish.published(self, names, precision, words).write(place)
+        chosen = names(semantics)
+        publish.published(self.subject, chosen, precision, words).write(place)
         return place
-
-    @property
-    def difference(self) -> float | None:
-        """Of a module of your own, the largest between its outputs and what was recomputed."""
-        return self.model.difference
-
-    def __call__(
-        self,
-        text: str,
-        semantic: str | None = None,
-        palette: str | None = None,
-        edits: Sequence[Edit | str] = (),
-    ) -> Grid:
-        """What every state says while the network reads a text.
-
-        `semantic` and `palette` are names; without them, the first of each that there is. `edits`
-        change states on the way: `lens(text, edits=[rnnlens.Edit("l2", step=3, zero=True)])`.
-        """
-        if self.two_texts(text):
-            raise RnnlensError(
-                f"{text[:60]!r} holds two texts; compare them: rnnlens.compare(lens, text)"
-            )
-        some = parsed(edits)
-        return Grid(self, self.grid(text, semantic, palette, some), some)
-
-    def find(
-        self, question: str, limit: int | None = LIMIT, index: str | Path | None = None
-    ) -> Found:
-        """The words of the corpus that the run's index is of whose states say what is asked for.
-
-        The language is that of `rnnlens find`; `limit` is how many answers are given, unless the
-        question says so itself: `lens.find('l2 expects verb > .4 and y expects noun')`. `index` is
-        the folder of the index, where it is not in the run's.
-        """
-        return find(index_of(self, index), question, limit)
 
     def __repr__(self) -> str:
         return f"<lens {self.title}>"
@@ -118,44 +211,41 @@ class Lens(SideBySide):
         """What a notebook shows: the live grid with a field for texts, and a table that stays."""
         from rnnlens.page.notebook import shown_lens
 
-        return shown_lens(self)
+        return shown_lens(self, self.subject)
 
-    def evaluate(
-        self,
-        data: Iterable[Any] | Mapping[str, Iterable[Any]] | None = None,
-        used: bool = False,
-        control: bool = False,
-        horizon: int = 0,
-    ) -> Evaluation:
-        """How well each kind predicts on data of your own, or on the corpus of the lens's run.
 
-        `data` are sentences, as texts or as lists of words, or batches as for `fit`. Where nothing
-        was measured before, grids tell these perplexities from then on. With `used`, each score
-        also says how much of what is read the model uses. `control` adds the scores of probes that
-        are fitted to shuffled labels; `horizon` those for the labels from so many steps earlier
-        than the next one to as many later. Both fit probes, for which `data` are
-        `{"train": ..., "valid": ..., "test": ...}`.
-        """
-        if self.probes is None:
-            raise RnnlensError(f"{self.name} has no probes; fit them with: rnnlens fit RUN")
-        dataset = self._dataset(data)
-        config = FitConfig(**self.made)
-        if self.run and (control or horizon):
-            config = self.run.fit_config()
-        evaluation = evaluate_probes(
-            self.probes.to(dataset.device), dataset, config, used=used, control=control,
-            horizon=horizon,
-        )  # fmt: skip
-        if not self.scores.semantics:
-            self.scores = Scores.of(evaluation)
-        return evaluation
+def compare(
+    first: Grid | Lens,
+    second: Grid | Lens | str,
+    text: str | None = None,
+    semantic: str | None = None,
+    edits: Sequence[Edit | str] = (),
+) -> Comparison:
+    """Two grids side by side, or two lenses on a text, or one lens on two texts.
 
-    def _dataset(self, data: Iterable[Any] | Mapping[str, Iterable[Any]] | None) -> Dataset:
-        """What is measured on: data by split, data alone, or the corpus of the run."""
-        if data is None and self.run is None:
-            raise RnnlensError("this lens comes from no run, so that it has no corpus; give data")
-        if data is None and self.run is not None:
-            return run_dataset(self.run)
-        parts = data if isinstance(data, Mapping) else {"test": () if data is None else data}
-        answers = self.probes.answers if self.probes else {}
-        return self.session.dataset({name: list(some) for name, some in parts.items()}, answers)
+    Rows stand side by side by the words read, kinds by their ids, labels by their names; what only
+    one of the two has is said in `notes`. `edits` are made in both readings, or in that of their
+    side: `rnnlens.Edit("l2", step=3, zero=True, side="second")`.
+
+    >>> import rnnlens
+    >>> lens = rnnlens.load("english-news")
+    >>> number = rnnlens.compare(lens, "the keys to the cabinet {is|are} on the table")
+    >>> number.words[5], number.pairs[5]
+    ('are', (5, 5))
+    >>> bool(number["y"][4] == 0 < number["y"][5])
+    True
+    >>> shorter = rnnlens.compare(lens("the old man left"), lens("the man left"))
+    >>> shorter.pairs
+    ((0, 0), (1, None), (2, 1), (3, 2))
+
+    `rnnlens.compare(lens, other, "a text")` has another lens read the same text.
+    """
+    if isinstance(first, Lens) and isinstance(second, Lens | str):
+        return first.compare(second, text, semantic, edits)
+    if isinstance(first, Grid) and isinstance(second, Grid) and text is None and not edits:
+        return second - first
+    raise RnnlensError(_HOW.format(given=_named(first, second, text)))
+
+
+def _named(*given: object) -> str:
+    return ", ".join(type(one).__name__ for one in given if one is not None)

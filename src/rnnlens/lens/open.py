@@ -10,8 +10,8 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.colours import palettes
 from rnnlens.lens.lens import Lens
 from rnnlens.reading.encoding import Palette
-from rnnlens.reading.parts import Training
 from rnnlens.reading.session import Session
+from rnnlens.reading.subject import Subject, Training
 from rnnlens.run.folder import Run, kept_name, kept_runs
 from rnnlens.run.scores import Scores
 
@@ -43,7 +43,8 @@ def opened(run: Run, colours: Path | None = None, name: str = "", model: Any = N
     shown = {key: Palette.of(labels, value, text.answers) for key, value in groupings.items()}
     session = Session(traceable, text, run.examples())
     name = name or run.path.resolve().name
-    return Lens(name, session, shown, probes, Scores.read(run.path, run.probes_hash()), run=run)
+    scores = Scores.read(run.path, run.probes_hash())
+    return Lens(Subject(name, session, shown, probes, scores, run))
 
 
 def opened_with_checkpoints(run: Run, colours: Path | None, name: str) -> dict[str, Lens]:
@@ -53,12 +54,12 @@ def opened_with_checkpoints(run: Run, colours: Path | None, name: str) -> dict[s
         return {name: lens}
     last = _best_epoch(run) or max(kept)
     lenses = {name: lens}
-    lens.training = Training(name, last)
+    lens.subject.training = Training(name, last)
     for epoch, one in kept.items():
         if epoch != last:  # the run itself
             key = kept_name(name, epoch)
             lenses[key] = opened(one, colours, key)
-            lenses[key].training = Training(name, epoch)
+            lenses[key].subject.training = Training(name, epoch)
     return lenses
 
 

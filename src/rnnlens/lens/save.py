@@ -10,19 +10,17 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import locked, write_bytes
 from rnnlens.model.traceable import Traceable
 from rnnlens.reading.session import Session
-from rnnlens.reading.source import GridSource
+from rnnlens.reading.subject import Subject
 from rnnlens.run.folder import FILES, Run
 from rnnlens.run.run_files import COPYING, TRAINED
 
 
-def written(
-    lens: GridSource, path: Path, factory: str, made: Mapping[str, Any], source: Run | None
-) -> Run:
-    """A lens as a run folder; the run that it was loaded from, its `source`, is copied.
+def save_lens(subject: Subject, path: Path, factory: str, fitted: Mapping[str, Any]) -> Run:
+    """A lens as a run folder; the run that it was loaded from is copied.
 
-    `made` says how its probes were fitted, `factory` where a user's module is found again.
+    `fitted` says how its probes were, `factory` where a user's module is found again.
     """
-    run = Run(path)
+    run, source = Run(path), subject.run
     if not isinstance(factory, str):
         raise RnnlensError(
             f"model= is {type(factory).__name__}; name what gives the module, such as mine:trained"
@@ -32,29 +30,29 @@ def written(
     if source is not None:
         if factory:
             raise RnnlensError("model= is for a lens that rnnlens.fit made; this one is of a run")
-        return _copied(lens, source, run)
-    if lens.probes is None:
+        return _copied(subject, source, run)
+    if subject.probes is None:
         raise RnnlensError("only a lens of rnnlens.fit or rnnlens.load can be saved")
-    model, session = lens.model, lens.session
+    model, session = subject.model, subject.session
     model.check()
     if factory:  # better now than when it is needed
         examples = [session.example(text) for text in session.examples or ()]
         model = model.found_at(factory, session.vocabulary, examples)
-    colours = {name: palette.grouping(lens.labels) for name, palette in lens.palettes.items()}
+    colours = {name: palette.grouping(subject.labels) for name, palette in subject.palettes.items()}
     record = {"command": "rnnlens.fit", "made_by": "fit", "corpus": {}}
     begun = {**record, "status": COPYING}
     with run.writing():
         keep(run, begun, model, session, {"source": "", "groupings": colours})
-        run.write_probes(lens.probes, made)
-        if lens.scores.semantics:
-            run.write_evaluation(lens.scores.evaluation())
+        run.write_probes(subject.probes, fitted)
+        if subject.scores.semantics:
+            run.write_evaluation(subject.scores.evaluation())
         run.write_record({**record, "status": TRAINED})
     if factory:  # whoever saves it here has named the code
         run.allow_code()
     return run
 
 
-def _copied(lens: GridSource, old: Run, new: Run) -> Run:
+def _copied(subject: Subject, old: Run, new: Run) -> Run:
     """The files of a run, and what was measured since where it holds nothing of that."""
     with _still(old), new.writing():
         record = old.record().to_json()
@@ -62,8 +60,8 @@ def _copied(lens: GridSource, old: Run, new: Run) -> Run:
         for name in FILES:
             if (old.path / name).exists():
                 write_bytes(new.path / name, (old.path / name).read_bytes())
-        if lens.scores.semantics and not (old.path / "evaluation.json").exists():
-            new.write_evaluation(lens.scores.evaluation())
+        if subject.scores.semantics and not (old.path / "evaluation.json").exists():
+            new.write_evaluation(subject.scores.evaluation())
         new.write_record(record)
     return new
 

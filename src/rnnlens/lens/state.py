@@ -1,50 +1,34 @@
 """States of a text that was read: what each says, and where it comes from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from rnnlens.ask.contrast import Contrast
-from rnnlens.ask.divergence import jensen_shannon
-from rnnlens.ask.result import Written
-from rnnlens.ask.written import written_by
+from rnnlens.ask.questions import names
+from rnnlens.ask.state_pairs import state_divergence
+from rnnlens.ask.written import Written, written_by
 from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import number_of
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.reading.edits import Address, Edit, parsed
-from rnnlens.reading.rows import Request
-from rnnlens.reading.side_by_side import SideBySide
-from rnnlens.search.answers import Near
-from rnnlens.search.similar import similar_to
-from rnnlens.search.store import index_of
+from rnnlens.reading.edits import Address
+from rnnlens.reading.reading import Reading
+from rnnlens.search.answers import Near, Nearness
+from rnnlens.search.similar import similar
 
 Label = tuple[str, float]  # and its probability
 
 
-class Reading:
-    """A text that a lens has read, perhaps with edits: `json` is everything that is drawn of it."""
+class DrawnReading(Protocol):
+    """A reading, and what is drawn of it."""
 
-    def __init__(
-        self, lens: SideBySide, json: dict[str, Any], edits: Sequence[Edit | str] = ()
-    ) -> None:
-        self.lens, self.json = lens, json
-        self.text, self.semantic = str(json["text"]), str(json["semantic"])
-        self.words = [str(word["text"]) for word in json["words"]]
-        self.kinds = [str(column["id"]) for column in json["columns"]]  # with c1@-1 and y
-        self.labels = lens.answers(self.semantic).names
-        self.edits: tuple[Edit, ...] = parsed(edits)
+    reading: Reading
 
-    def asked(self) -> Request:
-        """What its states are asked."""
-        return self.lens.request(self.text, self.semantic, None, self.edits)
-
-    def number(self, label: str) -> int:
-        """A label's place in a distribution."""
-        return number_of(label, self.labels)
+    @property
+    def json(self) -> Mapping[str, Any]:
+        """Everything that is drawn."""
 
 
 class State:
@@ -58,17 +42,22 @@ class State:
     (1, 0.91, 0.8)
     """
 
-    def __init__(self, grid: Reading, column: str, step: int) -> None:
+    def __init__(self, grid: DrawnReading, column: str, step: int) -> None:
         self.grid, self.column, self.step = grid, column, step
-        number = grid.kinds.index(column)
-        self._drawn: dict[str, Any] = grid.json["rows"][step][number]
-        self._place = grid.lens.columns_for(grid.semantic)[number]
+        self.reading = grid.reading
+        self._place = self.reading.column(column, step)
+        number = self.reading.columns.index(self._place)
+        self._drawn: Mapping[str, Any] = grid.json["rows"][step][number]
         self._distribution: NDArray[np.float64] | None = None
+
+    @property
+    def _labels(self) -> Sequence[str]:
+        return self.reading.answers.names
 
     @property
     def word(self) -> str:
         """The word read at this step."""
-        return self.grid.words[self.step]
+        return self.reading.words[self.step]
 
     @property
     def group(self) -> str:
@@ -99,9 +88,7 @@ class State:
     def distribution(self) -> NDArray[np.float64]:
         """The probability of every label, in the order of `grid.labels`."""
         if self._distribution is None:
-            logits = self.grid.lens.logits(self.grid.asked(), self.column, self.step)
-            answers = self.grid.lens.answers(self.grid.semantic)
-            self._distribution = answers.probabilities(logits.double()).numpy()
+            self._distribution = self.reading.probabilities(self.column, self.step).numpy()
         return self._distribution
 
     @property
@@ -118,16 +105,15 @@ class State:
     @property
     def address(self) -> Address | None:
         """Where an edit finds it again; None where edits have made it what it is."""
-        return None if self.grid.edits else Address(self.step - self._place.back, self.grid.text)
+        back = self.step - self._place.back
+        return None if self.reading.edits else Address(back, self.reading.text)
 
     def vector(self) -> NDArray[np.float32]:
         """The state itself: a number for each of its units."""
         if self._place.kind.id == PREDICTION:
             raise RnnlensError("y is a prediction and has no units; ask for its distribution()")
-        found: NDArray[np.float32] = self.grid.lens.vector(
-            self.grid.asked(), self.column, self.step
-        ).numpy()
-        return found
+        units: NDArray[np.float32] = self.reading.vector(self.column, self.step).numpy()
+        return units
 
     def written_by(
         self, *labels: str, against: str | Sequence[str] = (), instead: str | None = None
@@ -144,16 +130,13 @@ class State:
         >>> max(zip(written.without, written.words))[1]
         'dogs'
         """
-        others = (against,) if isinstance(against, str) else tuple(against)
-        return written_by(self.grid.lens, self.grid.asked(), self.column, self.step,
-                          Contrast.of(labels, others, self.distribution(), self.grid.labels),
-                          instead)  # fmt: skip
+        return written_by(self.reading, self.column, self.step, labels, names(against), instead)
 
     def top(self, k: int = 5) -> list[Label]:
         """The most probable labels and their probabilities."""
         p = self.distribution()
         order = np.argsort(-p, kind="stable")[: max(0, k)]
-        return [(self.grid.labels[i], float(p[i])) for i in order]
+        return [(self._labels[i], float(p[i])) for i in order]
 
     def entropy(self) -> float:
         """The entropy of the distribution, in bits."""
@@ -162,22 +145,21 @@ class State:
 
     def probability(self, label: str) -> float:
         """The probability of one label."""
-        return float(self.distribution()[self.grid.number(label)])
+        return float(self.distribution()[number_of(label, self._labels)])
 
     def rank(self, label: str) -> int:
         """The rank of one label; 1 is the most probable."""
         p = self.distribution()
-        return int((p > p[self.grid.number(label)]).sum()) + 1
+        return int((p > p[number_of(label, self._labels)]).sum()) + 1
 
     def divergence(self, other: "State") -> float:
         """Jensen-Shannon, in bits: 0 is the same prediction, 1 shares nothing with it."""
-        if self.grid.labels != other.grid.labels:
-            raise RnnlensError("states of runs with different labels cannot be compared")
-        mine, theirs = (torch.from_numpy(s.distribution()) for s in (self, other))
-        return jensen_shannon(mine, theirs)
+        return state_divergence(
+            (self.reading, self.column, self.step), (other.reading, other.column, other.step)
+        )
 
     def similar(
-        self, count: int = 10, by: str = "cosine", index: str | Path | None = None
+        self, count: int = 10, by: Nearness = "cosine", index: str | Path | None = None
     ) -> list[Near]:
         """The nearest states of the same kind in the corpus that the run's index is of, which
         keeps states: `rnnlens index RUN --states int8`.
@@ -185,11 +167,7 @@ class State:
         `by` cosine: of the states, standardised; by divergence: of what they predict. `index` is
         the folder of the index, where it is not in the run's.
         """
-        return similar_to(
-            self.grid.lens, index_of(self.grid.lens, index), self.kind,
-            torch.from_numpy(self.vector()), self.distribution(), count, by,
-            semantic=self.grid.semantic,
-        )  # fmt: skip
+        return list(similar(self.reading, self._place, self.step, count, by, index).near)
 
     def __repr__(self) -> str:
         top = ", ".join(f"{label} {p:.0%}" for label, p in self.top(3))
@@ -199,9 +177,9 @@ class State:
 class States(Sequence[State]):
     """All states of one kind, by timestep: a sequence of `State`."""
 
-    def __init__(self, grid: Reading, column: str) -> None:
+    def __init__(self, grid: DrawnReading, column: str) -> None:
         self.grid, self.column = grid, column
-        self._states = [State(grid, column, step) for step in range(len(grid.words))]
+        self._states = [State(grid, column, step) for step in range(len(grid.reading.words))]
 
     @overload
     def __getitem__(self, at: int) -> State: ...

@@ -10,13 +10,18 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
+from pydantic import TypeAdapter, ValidationError
+
+from rnnlens.ask.answer import TABLE, Table
+from rnnlens.ask.answer import answer as ask_answer
+from rnnlens.ask.grids import GridQuestion
+from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw.look import bracketed
+from rnnlens.draw.look import asked_for, bracketed, last_layer, paleness
 from rnnlens.draw.printable import clip, printable, tail, width_of
 from rnnlens.page.bundle import WEB, bundle, compact
-from rnnlens.reading.payload import asked_for, last_layer, paleness
-from rnnlens.reading.side_by_side import SideBySide
-from rnnlens.reading.source import joined_steps
+from rnnlens.reading.lines import Lines
+from rnnlens.reading.subject import Subject
 
 HINT = "for the live grid: pip install 'rnnlens[notebook]', and restart the kernel"
 
@@ -28,35 +33,27 @@ Bundle = tuple[dict[str, Any], dict[str, Any]]  # contents by their kinds, and w
 _widgets: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
 
 
-def shown_grid(
-    grid: object, lens: SideBySide, json: dict[str, Any], beside: SideBySide | None = None
-) -> Bundle:
-    """What a notebook is given of a grid, by kind of content; `beside` reads the text, too."""
+def shown_grid(grid: object, lines: Lines, json: dict[str, Any]) -> Bundle:
+    """What a notebook is given of a grid, by kind of content."""
     start = {**json, "rows": json["rows"][:_FIRST_ROWS]}
-    held = {"grid": start, "typing": False, "examples": []}
-    return _shown(grid, lens, repr(grid), held, beside)
+    subjects = Subjects.of(*(reading.subject for reading in lines.shown))
+    return _shown(grid, subjects, repr(grid), {"grid": start, "typing": False, "examples": []})
 
 
-def shown_lens(lens: SideBySide) -> Bundle:
+def shown_lens(lens: object, subject: Subject) -> Bundle:
     """What a notebook is given of a lens: the first example, and a field for others."""
-    examples = lens.examples()
-    start = lens.part(examples[0], limit=_FIRST_ROWS)
+    examples, subjects = subject.examples(), Subjects.of(subject)
+    start = ask_answer(subjects, GridQuestion(text=examples[0], limit=_FIRST_ROWS))
     held = {"grid": start, "typing": True, "examples": examples}
-    return _shown(lens, lens, f"<lens {lens.title}>", held)
+    return _shown(lens, subjects, f"<lens {subject.title}>", held)
 
 
-def _shown(
-    asked: object,
-    lens: SideBySide,
-    said: str,
-    start: dict[str, Any],
-    beside: SideBySide | None = None,
-) -> Bundle:
+def _shown(shown: object, subjects: Subjects, said: str, start: dict[str, Any]) -> Bundle:
     """The widget's view and the table; the table alone where there are no widgets."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None and not hasattr(shell, "kernel"):  # IPython in a terminal
         return {"text/plain": said}, {}
-    widget = _widget_of(asked, lens, start, beside)
+    widget = _widget_of(shown, subjects, start)
     if widget is None:
         return {"text/html": table(start["grid"], HINT), "text/plain": f"{said}\n{HINT}"}, {}
     found = widget._repr_mimebundle_()
@@ -71,19 +68,17 @@ def _shown(
     return data, metadata
 
 
-def _widget_of(
-    asked: object, lens: SideBySide, start: dict[str, Any], beside: SideBySide | None
-) -> Any:
+def _widget_of(shown: object, subjects: Subjects, start: dict[str, Any]) -> Any:
     """The widget of a grid or lens, one however often it is shown; None without anywidget."""
     try:
         made = _widget_class()
     except ImportError:
         return None
-    if asked not in _widgets or _widgets[asked].comm is None:  # None: somebody closed it
+    if shown not in _widgets or _widgets[shown].comm is None:  # None: somebody closed it
         widget = made(start=_dumps(start), table=f"rnnlens-{uuid4().hex[:12]}")
-        widget.on_msg(lambda _, question, __: widget.send(answer(lens, question, beside)))
-        _widgets[asked] = widget
-    return _widgets[asked]
+        widget.on_msg(lambda _, message, __: widget.send(answer(subjects, message)))
+        _widgets[shown] = widget
+    return _widgets[shown]
 
 
 @cache
@@ -119,11 +114,11 @@ def style() -> str:
     return page + own
 
 
-def answer(lens: SideBySide, question: Any, beside: SideBySide | None = None) -> dict[str, str]:
+def answer(subjects: Subjects, message: Any, table: Table = TABLE) -> dict[str, str]:
     """The answer to a question of the widget, which asks what the page asks the server."""
-    number = str(question.get("id")) if isinstance(question, dict) else ""
+    number = str(message.get("id")) if isinstance(message, dict) else ""
     try:
-        return {"id": number, "answer": _dumps(_answered(lens, question, beside))}
+        return {"id": number, "answer": _dumps(_answered(subjects, message, table))}
     except RnnlensError as error:
         return {"id": number, "error": str(error)}
     except Exception as error:  # noqa: BLE001 - unanswered, the widget would wait for ever
@@ -131,49 +126,18 @@ def answer(lens: SideBySide, question: Any, beside: SideBySide | None = None) ->
         return {"id": number, "error": f"the kernel failed: {type(error).__name__}: {said[:200]}"}
 
 
-def _answered(
-    lens: SideBySide, question: Mapping[str, Any], beside: SideBySide | None
-) -> dict[str, Any]:
-    from pydantic import ValidationError
-
-    from rnnlens.ask.continuation import continued_json
-    from rnnlens.ask.divergence import divergences
-    from rnnlens.ask.follow import joined
-    from rnnlens.ask.readings import following, turning
-    from rnnlens.ask.written import written_json
-    from rnnlens.page.serve import questions
-
-    def given(asked: questions.GridRequest | questions.RowsRequest) -> dict[str, Any]:
-        other = None if asked.beside is None else beside
-        return {**asked.model_dump(exclude={"run"}), "beside": other}
-
+def _answered(subjects: Subjects, message: Mapping[str, Any], table: Table) -> Any:
+    entry = table.get(str(message["path"]).removeprefix("api/"))
+    if entry is None:
+        raise RnnlensError(f"a widget asked for {message['path']!r}; restart the kernel")
     try:
-        if question["path"] == "api/grid":
-            asked = questions.GridRequest.model_validate(question["body"])
-            return joined_steps(lens.steps(**given(asked)))
-        if question["path"] == "api/divergence":
-            wanted = questions.DivergenceRequest.model_validate(question["body"])
-            of = beside if beside and wanted.run == beside.name else lens
-            return {"bits": divergences(of, wanted.ends())}
-        if question["path"] == "api/follow":
-            labels = questions.FollowRequest.model_validate(question["body"])
-            return joined([part for part, _ in following(lens, **given(labels))])
-        if question["path"] == "api/turns":
-            rows = questions.TurnsRequest.model_validate(question["body"])
-            return joined([part for part, _ in turning(lens, **given(rows))])
-        if question["path"] == "api/written":
-            state = questions.WrittenRequest.model_validate(question["body"])
-            of = beside if beside and state.run == beside.name else lens
-            return written_json(of, **state.model_dump(exclude={"run"}))
-        if question["path"] == "api/continue":
-            words = questions.ContinueRequest.model_validate(question["body"])
-            return continued_json(lens, **words.model_dump(exclude={"run"}))
+        question = TypeAdapter(entry.question).validate_python(message["body"])
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         said = first["msg"] if first["type"] == "long" else f"{where}: {first['msg']}"
         raise RnnlensError(said) from error
-    raise RnnlensError(f"a widget asked for {question['path']!r}; restart the kernel")
+    return ask_answer(subjects, question, table)
 
 
 def _dumps(value: Any) -> str:

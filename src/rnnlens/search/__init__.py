@@ -1,1 +1,1 @@
-"""A corpus seen through a lens: an index of what every state says, and questions to it."""
+"""A corpus seen through a subject: an index of what every state says, and questions to it."""

@@ -13,6 +13,7 @@ Share = Annotated[float, Ge(0), Le(1)]  # a probability, or how many of how many
 Bits = Annotated[float, Ge(0)]
 DivergenceBits = Annotated[float, Ge(0), Le(1)]
 Perplexity = Annotated[float, Gt(0)]
+Steps = Annotated[int, Ge(-2_000), Le(2_000)]  # forward; back where it is less than 0
 Strip = tuple[str, Share, str]  # group, share and colour of one kind
 Nearness = Literal["cosine", "divergence"]  # of states, or of what they predict
 PictureName = Literal["disagreement", "turns", "surprise", "reach", "tags"]
@@ -262,7 +263,7 @@ class ReachCell:
     """How much a kind tells of one of the labels around."""
 
     kind: str
-    steps: int = sent("after the word just read; of a language model, 1 is the next")
+    steps: Steps = sent("after the word just read; of a language model, 1 is the next")
     told: Share | None = sent("of the bits that frequencies leave open")
     perplexity: Perplexity | None = sent()
     unigram: Perplexity = sent()

@@ -24,7 +24,7 @@ from rnnlens.model.text import TextSide
 from rnnlens.model.train.distributed import Processes
 from rnnlens.probe.semantics import of_model, offset
 from rnnlens.reading.encoding import Encodings, Integers, Palette
-from rnnlens.reading.source import GridSource
+from rnnlens.reading.subject import Subject
 from rnnlens.run.folder import INDEX_MANIFEST, Run
 from rnnlens.search.corpus_pass import Text, Texts, labels_after, traced
 from rnnlens.search.layout import (
@@ -61,38 +61,38 @@ STEPS = {"share": 256, "entropy": 32, "differs": 256, "surprisal": 64}  # to 1, 
 
 @dataclass(frozen=True)
 class Plan:
-    """What an index is to tell of a lens: under which semantic, and with which states."""
+    """What an index is to tell of a subject: under which semantic, and with which states."""
 
-    lens: GridSource
+    subject: Subject
     semantic: str
     states: str = ""  # int8, fp16, or empty: none are stored
     state_kinds: tuple[str, ...] = ()  # empty: all that have probes
 
     @property
     def run(self) -> Run:
-        """The run of the lens."""
-        if self.lens.run is None:
-            raise RnnlensError(f"{self.lens.name} is of no run yet; save it, and index that")
-        return self.lens.run
+        """The run of the subject."""
+        if self.subject.run is None:
+            raise RnnlensError(f"{self.subject.name} is of no run yet; save it, and index that")
+        return self.subject.run
 
     @property
     def side(self) -> TextSide:
         """How the model is given texts."""
-        return self.lens.session.text
+        return self.subject.session.text
 
     @property
     def palette(self) -> Palette:
         """The groups that the index knows."""
-        return next(iter(self.lens.palettes.values()))
+        return next(iter(self.subject.palettes.values()))
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds that the index tells of; the prediction is the last."""
-        return (*(self.lens.probes.kinds if self.lens.probes else ()), PREDICTION)
+        return (*(self.subject.probes.kinds if self.subject.probes else ()), PREDICTION)
 
     def check(self) -> None:
         """Refuse what the run cannot give."""
-        probes = self.lens.probes
+        probes = self.subject.probes
         there = probes.semantics if probes else ("output",)
         if self.semantic not in there:
             raise RnnlensError(
@@ -101,7 +101,7 @@ class Plan:
             )
         answers = self.palette.answers
         one_label = not (answers and (answers.several or answers.scale))
-        if not (self.lens.model.predicts and of_model(self.semantic) and one_label):
+        if not (self.subject.model.predicts and of_model(self.semantic) and one_label):
             raise RnnlensError(
                 "an index holds what states say of the labels that the model predicts, one for "
                 f"each word; {self.run.path} under the semantic {self.semantic} has others"
@@ -118,10 +118,10 @@ class Plan:
 
     def contents(self, texts: Texts) -> Contents:
         """What the index will hold."""
-        kinds = drawn(self.lens.model.kinds, self.kinds)
+        kinds = drawn(self.subject.model.kinds, self.kinds)
         columns = [kind for kind in (*kinds, prediction(kinds)) if kind.id in self.kinds]
         _check_names(self.kinds)
-        palette = next(iter(self.lens.palettes))
+        palette = next(iter(self.subject.palettes))
         return Contents(
             model=self.run.model_hash(),
             probes=self.run.probes_hash(),
@@ -298,10 +298,10 @@ class _PartMaker:
         self, folder: Path, plan: Plan, contents: Contents, identity: str, device: torch.device
     ) -> None:
         self.folder, self.plan, self.contents, self.identity = folder, plan, contents, identity
-        lens = plan.lens
-        self.model, self.side = lens.model, plan.side
+        subject = plan.subject
+        self.model, self.side = subject.model, plan.side
         self.predictor = Predictor(
-            lens.model, lens.probes, plan.semantic, plan.palette, contents.pairs, device
+            subject.model, subject.probes, plan.semantic, plan.palette, contents.pairs, device
         )
 
     def make(self, number: int, texts: Sequence[Text]) -> "Future[Part]":

@@ -13,9 +13,9 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tables import data_frame
 from rnnlens.base.threads import one_thread, pool
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.reading.common import Common
+from rnnlens.reading.lines import Common
 from rnnlens.reading.links import link
-from rnnlens.reading.source import GridSource
+from rnnlens.reading.subject import Subject
 from rnnlens.search.corpus_pass import traced
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ Advance = Callable[[int], object]
 
 
 class End(NamedTuple):
-    """What is compared: a kind of a lens."""
+    """What is compared: a kind of a subject."""
 
-    lens: GridSource
+    subject: Subject
     kind: str
 
 
@@ -86,7 +86,7 @@ class Disagreement:
         """
         end = self.ends[side]
         logits = _logits(end, self.states[side][place : place + 1], self.semantic)
-        return end.lens.answers(self.semantic).names[int(logits[0].argmax())]
+        return end.subject.answers(self.semantic).names[int(logits[0].argmax())]
 
     def link(self, sentence: DisagreedSentence) -> str:
         """What opens the page at the place of most disagreement of a sentence: two runs side by
@@ -95,17 +95,17 @@ class Disagreement:
         first, second = self.ends
         text, row = " ".join(sentence.words), sentence.step
         semantic = "" if self.semantic == "output" else self.semantic
-        if first.lens is second.lens:
+        if first.subject is second.subject:
             pins = [(end.kind, row) for end in self.ends]
-            run = first.lens.name
+            run = first.subject.name
             return link(text, second.kind, row, run=run, semantic=semantic, pins=pins)
         kinds = [end.kind for end in self.ends if end.kind != PREDICTION]
         return link(
             text,
             second.kind,
             2 * row + 1,  # each word has a line of the first and one of the second
-            run=first.lens.name,
-            beside=second.lens.name,
+            run=first.subject.name,
+            beside=second.subject.name,
             semantic=semantic,
             kinds=list(dict.fromkeys([*kinds, PREDICTION])) if kinds else (),
         )
@@ -131,7 +131,7 @@ class Disagreement:
         )
 
     def __repr__(self) -> str:
-        names = " and ".join(f"{end.kind} of {end.lens.name}" for end in self.ends)
+        names = " and ".join(f"{end.kind} of {end.subject.name}" for end in self.ends)
         return f"<{names} over {len(self.bits):,} words: {self.bits.mean():.3f} bits apart>"
 
 
@@ -152,7 +152,7 @@ def disagreement(
         raise RnnlensError("there is nothing to compare on; give some sentences")
     ends = (first, second)
     asked = _semantic(ends, semantic)
-    common = Common.of(first.lens, second.lens, asked)
+    common = Common.of(first.subject, second.subject, asked)
     states = [_states(end, given, advance) for end in ends]
     bits = _apart(ends, states, common, asked, advance)
     starts = np.cumsum([0, *map(len, given)])
@@ -161,11 +161,13 @@ def disagreement(
 
 def _semantic(ends: Sequence[End], semantic: str | None) -> str:
     """The semantic that both are asked about; kinds that there are not are refused."""
-    for lens, kind in ends:
-        known = (*(lens.probes.kinds if lens.probes else ()), PREDICTION)
+    for subject, kind in ends:
+        known = (*(subject.probes.kinds if subject.probes else ()), PREDICTION)
         if kind not in known:
-            raise RnnlensError(f"{lens.name} has no probes of {kind!r}; it has {', '.join(known)}")
-    asked = [lens.request("", semantic, None).semantic for lens, _ in ends]
+            raise RnnlensError(
+                f"{subject.name} has no probes of {kind!r}; it has {', '.join(known)}"
+            )
+    asked = [subject.check_semantic(semantic) for subject, _ in ends]
     if any(kind == PREDICTION for _, kind in ends) and asked[0] != "output":
         raise RnnlensError(
             f"y is the model's own prediction, and the semantic {asked[0]!r} asks for another "
@@ -176,11 +178,11 @@ def _semantic(ends: Sequence[End], semantic: str | None) -> str:
 
 def _states(end: End, sentences: Sequence[Sequence[str]], advance: Advance) -> Tensor:
     """The states of a kind after every word, in the order of the sentences, (words, H)."""
-    lens, kind = end
-    side = lens.session.text
+    subject, kind = end
+    side = subject.session.text
     ids = [side.encode(list(words)) for words in sentences]
     states = torch.empty(0)
-    for some in traced(lens.model, side, ids, torch.device("cpu"), (kind,), _AT_ONCE):
+    for some in traced(subject.model, side, ids, torch.device("cpu"), (kind,), _AT_ONCE):
         values = some.states[kind]
         if not len(states):
             states = torch.empty(sum(map(len, ids)), values.shape[-1])
@@ -191,10 +193,10 @@ def _states(end: End, sentences: Sequence[Sequence[str]], advance: Advance) -> T
 
 def _logits(end: End, states: Tensor, semantic: str) -> Tensor:
     """What states say of every label, (N, V)."""
-    lens, kind = end
-    if kind == PREDICTION or lens.probes is None:
-        return lens.model.predict(states)
-    return lens.probes.logits(kind, states, semantic)
+    subject, kind = end
+    if kind == PREDICTION or subject.probes is None:
+        return subject.model.predict(states)
+    return subject.probes.logits(kind, states, semantic)
 
 
 def _apart(

@@ -17,7 +17,7 @@ from rnnlens.base.tables import csv_text, data_frame
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.reading.encoding import Palette, faded
 from rnnlens.reading.links import link
-from rnnlens.reading.source import GridSource
+from rnnlens.reading.subject import Subject
 from rnnlens.search import language, sql
 from rnnlens.search.answers import (
     Corpus,
@@ -165,14 +165,14 @@ def _table_row(hit: Hit, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class CorpusPage:
-    """A run's corpus as its page asks for it, with the colours of the lens: what there is, and
+    """A run's corpus as its page asks for it, with the colours of the subject: what there is, and
     answers a few at a time.
     """
 
-    def __init__(self, lens: GridSource) -> None:
-        self.lens, self.index = lens, index_of(lens)
+    def __init__(self, subject: Subject) -> None:
+        self.subject, self.index = subject, index_of(subject)
         contents = self.index.contents
-        palette = lens.palettes_for(contents.semantic).get(contents.palette)
+        palette = subject.palettes_for(contents.semantic).get(contents.palette)
         self.groups = {group: k for k, group in enumerate(palette.groups if palette else ())}
         if palette is None or not {*self.index.names.groups} <= self.groups.keys():
             raise RnnlensError(
@@ -184,10 +184,10 @@ class CorpusPage:
     def about(self) -> Corpus:
         """What the page begins with."""
         index, palette, contents = self.index, self.palette, self.index.contents
-        kinds = self.lens.model.kinds
+        kinds = self.subject.model.kinds
         examples = language.examples(index.names, kinds, tagged=index.has_tags)
         return Corpus(
-            run=self.lens.name,
+            run=self.subject.name,
             source=Path(contents.source).name,
             splits=contents.splits,
             semantic=contents.semantic,
@@ -244,7 +244,7 @@ class CorpusPage:
                     hit.text,
                     hit.says[0].kind if hit.says else PREDICTION,
                     hit.position,
-                    run=self.lens.name,
+                    run=self.subject.name,
                     semantic=self.index.link_semantic,
                 ),
             )

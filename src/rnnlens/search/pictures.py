@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.probe.semantics import offset
-from rnnlens.reading.source import GridSource
+from rnnlens.reading.subject import Subject
 from rnnlens.run.scores import Scores
 from rnnlens.search import sql
 from rnnlens.search.answers import (
@@ -47,15 +47,15 @@ class MissingError(RnnlensError):
     """What a corpus or a network lacks for a picture."""
 
 
-def picture(lens: GridSource, name: PictureName) -> Picture:
+def picture(subject: Subject, name: PictureName) -> Picture:
     """A picture, which is computed once for an index; `missing` says why there is none."""
     if name not in PICTURES:
         raise RnnlensError(f"there is no picture {name!r}; there is {', '.join(PICTURES)}")
-    index = index_of(lens)
+    index = index_of(subject)
     held = _held.setdefault(index, {})
     if name not in held:
         try:
-            drawn: Any = {name: PICTURES[name](lens, index, Deadline(SECONDS))}
+            drawn: Any = {name: PICTURES[name](subject, index, Deadline(SECONDS))}
         except MissingError as error:  # which is not held: somebody may provide it meanwhile
             return Picture(name, str(error))
         held[name] = Picture(name, **drawn)
@@ -65,7 +65,7 @@ def picture(lens: GridSource, name: PictureName) -> Picture:
 _held: WeakKeyDictionary[Index, dict[str, Picture]] = WeakKeyDictionary()
 
 
-def disagreement(_: GridSource, index: Index, deadline: Deadline) -> KindPairs:
+def disagreement(_: Subject, index: Index, deadline: Deadline) -> KindPairs:
     """How often two kinds expect different groups, and different labels."""
     kinds = index.drawn_kinds
     pairs = list(combinations(kinds, 2))
@@ -83,7 +83,7 @@ def disagreement(_: GridSource, index: Index, deadline: Deadline) -> KindPairs:
     return KindPairs(kinds, len(index.contents.kinds) - len(kinds), tuple(cells))
 
 
-def turns(lens: GridSource, index: Index, deadline: Deadline) -> TurnEdges:
+def turns(subject: Subject, index: Index, deadline: Deadline) -> TurnEdges:
     """The edges of the network by how far the predictions at their ends are apart, on average."""
     pairs = index.contents.pairs[-MOST_PAIRS:]
     if not pairs:
@@ -91,7 +91,7 @@ def turns(lens: GridSource, index: Index, deadline: Deadline) -> TurnEdges:
     means, far, there = _divergences(index, [pair.column for pair in pairs], deadline)
     feeding = {
         (kind.id, edge.kind, edge.back)
-        for kind in (*lens.model.kinds, lens.model.prediction)
+        for kind in (*subject.model.kinds, subject.model.prediction)
         for edge in kind.sources
     }
     edges = []
@@ -113,7 +113,7 @@ def _sort(pair: Pair, feeding: set[tuple[str, str, int]]) -> Literal["feeds", "s
     return "step" if pair.back else "beside"
 
 
-def surprise(_: GridSource, index: Index, deadline: Deadline) -> Density:
+def surprise(_: Subject, index: Index, deadline: Deadline) -> Density:
     """How surprised the model is by how undecided it was, as a density of words."""
     if not index.contents.follows:
         raise MissingError(
@@ -137,9 +137,9 @@ def surprise(_: GridSource, index: Index, deadline: Deadline) -> Density:
     return Density(width, columns, high, tuple(cells))
 
 
-def by_tag(lens: GridSource, index: Index, deadline: Deadline) -> Tags:
+def by_tag(subject: Subject, index: Index, deadline: Deadline) -> Tags:
     """How often the two memories of a layer expect different groups, by part of speech."""
-    pairs = memories(index.names, lens.model.kinds)[-8:]
+    pairs = memories(index.names, subject.model.kinds)[-8:]
     if not pairs:
         raise MissingError(
             "This network has no two memories, one that is kept and one that is new, to compare."
@@ -163,13 +163,15 @@ def by_tag(lens: GridSource, index: Index, deadline: Deadline) -> Tags:
     return Tags(tuple(shown))
 
 
-def reach(lens: GridSource, index: Index, _: Deadline) -> Reach:
+def reach(subject: Subject, index: Index, _: Deadline) -> Reach:
     """How much each kind tells of the labels around, as `rnnlens eval --horizon` measured it."""
-    rows: Sequence[Mapping[str, Any]] = lens.scores.reach
-    if not rows and lens.run and lens.hashes:  # perhaps it was measured after the run was opened
-        rows = Scores.read(lens.run.path, lens.hashes[1]).reach
+    rows: Sequence[Mapping[str, Any]] = subject.scores.reach
+    if (
+        not rows and subject.run and subject.hashes
+    ):  # perhaps it was measured after the run was opened
+        rows = Scores.read(subject.run.path, subject.hashes[1]).reach
     if not rows:
-        where = quote(str(lens.run.path)) if lens.run else "RUN"
+        where = quote(str(subject.run.path)) if subject.run else "RUN"
         raise MissingError(
             f"It was not measured yet; run: rnnlens eval {where} --horizon 4, and open the page "
             "again"
@@ -226,7 +228,7 @@ def _divergences(
     return means.tolist(), far.astype(int).tolist(), there.astype(int).tolist()
 
 
-PICTURES: dict[str, Callable[[GridSource, Index, Deadline], Any]] = {
+PICTURES: dict[str, Callable[[Subject, Index, Deadline], Any]] = {
     "disagreement": disagreement,
     "turns": turns,
     "surprise": surprise,

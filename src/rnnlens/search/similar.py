@@ -1,6 +1,7 @@
 """States like this one: the nearest of the same kind among those that an index keeps, exactly."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, get_args
 from weakref import WeakKeyDictionary
 
@@ -16,7 +17,8 @@ from rnnlens.base.threads import one_thread, pool
 from rnnlens.probe.probes import Stack
 from rnnlens.reading.divergence import Distributions, divergences, from_entropies
 from rnnlens.reading.links import link
-from rnnlens.reading.source import GridSource
+from rnnlens.reading.reading import Reading
+from rnnlens.reading.subject import Column, Subject
 from rnnlens.search import sql
 from rnnlens.search.answers import Near, Nearness, Similar
 from rnnlens.search.layout import Part, label_column, probability_column
@@ -198,7 +200,7 @@ def by_cosine(
 
 
 def similar_to(
-    lens: GridSource,
+    subject: Subject,
     index: Index,
     kind: str,
     vector: Tensor,
@@ -218,7 +220,7 @@ def similar_to(
         raise RnnlensError(f"by={by!r}: states are compared by {' or '.join(WAYS)}")
     if count < 1:
         raise RnnlensError(f"count={count}: give a number from 1 up")
-    if lens.probes is None or kind not in lens.probes.kinds:
+    if subject.probes is None or kind not in subject.probes.kinds:
         raise RnnlensError(f"the states of {kind} have no probe, so that none are kept of it")
     of_index = index.contents.semantic
     if by == "divergence" and semantic != of_index:
@@ -226,7 +228,7 @@ def similar_to(
             f"the grid is of the semantic {semantic} and the index in {index.folder} of "
             f"{of_index}; read the text with semantic={of_index!r}, or compare by cosine"
         )
-    stack = lens.probes.stacks[of_index]
+    stack = subject.probes.stacks[of_index]
     stored = _stored(index, kind, stack.widths[stack.kinds.index(kind)])
     if by == "divergence":
         numbers, distances = by_divergence(stored, stack, p, count, deadline)
@@ -236,24 +238,27 @@ def similar_to(
 
 
 def similar(
-    lens: GridSource,
-    text: str,
-    semantic: str | None,
-    column: str,
+    reading: Reading,
+    column: Column,
     row: int,
     count: int,
     by: Nearness,
+    index: str | Path | None = None,
+    deadline: Deadline | None = None,
+    run: str = "",
 ) -> Similar:
-    """The states of the corpus nearest to one of a text's, as the page asks for them."""
-    asked = lens.request(text, semantic, None)
-    chosen = lens.column(asked, column, row)
-    if row < chosen.back:
-        raise RnnlensError(f"nothing is read into {column} of the first row yet; ask a later one")
-    p = asked.answers.probabilities(lens.logits(asked, column, row).double()).numpy()
-    kind, vector = chosen.kind.id, lens.vector(asked, column, row)
+    """The states of the corpus nearest to one of a text's. `index` is the folder of the index,
+    where it is not in the run's; `run` is named in links.
+    """
+    if row < column.back:
+        raise RnnlensError(
+            f"nothing is read into {column.id} of the first row yet; ask a later one"
+        )
+    subject, kind = reading.subject, column.kind.id
     near = similar_to(
-        lens, index_of(lens), kind, vector, p, count, by, semantic=asked.semantic,
-        deadline=Deadline.of_page(), run=lens.name,
+        subject, index_of(subject, index), kind, reading.vector(column.id, row),
+        reading.probabilities(column.id, row).numpy(), count, by, semantic=reading.semantic,
+        deadline=deadline, run=run,
     )  # fmt: skip
     return Similar(kind, by, tuple(near))
 

@@ -18,7 +18,7 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import ProbesFile
 from rnnlens.probe.semantics import of_model
 from rnnlens.reading.notation import escaped
-from rnnlens.reading.source import GridSource
+from rnnlens.reading.subject import Subject
 from rnnlens.run.folder import INDEX_MANIFEST, Run
 from rnnlens.search import sql
 from rnnlens.search.language import Names
@@ -36,7 +36,7 @@ from rnnlens.search.layout import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Sentence = tuple[tuple[str, ...], str]  # its words, and its text as a lens reads it
+Sentence = tuple[tuple[str, ...], str]  # its words, and its text as a subject reads it
 MOST_KINDS = 40  # side by side
 SECONDS = 20.0  # after which a question of the page is given up
 _HASHED = 2 * 2**30  # bytes of parts that are compared with their hashes when an index is opened
@@ -75,7 +75,7 @@ class Index:
     folder: Path
     manifest: Manifest
     remedy: str = "make it anew: rnnlens index RUN --anew"  # where it is damaged
-    link_semantic: str = ""  # that links to a lens have to name, as it is not the run's first
+    link_semantic: str = ""  # that links to a subject have to name, as it is not the run's first
     run: Run | None = None  # whose it is
 
     @classmethod
@@ -216,7 +216,7 @@ class Index:
         return words, text
 
     def _readable(self, text: str) -> str:
-        """A sentence as it is given to a lens, which takes braces for two texts in one."""
+        """A sentence as it is given to a subject, which takes braces for two texts in one."""
         return escaped(text, self._inputs) if "{" in text or "}" in text else text
 
     @cached_property
@@ -341,29 +341,29 @@ def _footer_problem(path: Path, rows: int, columns: dict[str, str]) -> str:
 
 
 _Stamp = tuple[str, int, int]  # a folder, when its index was made, and how large its manifest is
-_indexes: WeakKeyDictionary[GridSource, tuple[_Stamp, Index]] = WeakKeyDictionary()
+_indexes: WeakKeyDictionary[Subject, tuple[_Stamp, Index]] = WeakKeyDictionary()
 
 
-def index_of(lens: GridSource, folder: str | Path | None = None) -> Index:
-    """The index of a lens's run, or one in another folder, opened once, and again where it was
+def index_of(subject: Subject, folder: str | Path | None = None) -> Index:
+    """The index of a subject's run, or one in another folder, opened once, and again where it was
     made anew.
     """
-    if lens.run is None:
+    if subject.run is None:
         raise RnnlensError(
-            f"{lens.name} is of no run yet; save it, and index that: rnnlens index RUN"
+            f"{subject.name} is of no run yet; save it, and index that: rnnlens index RUN"
         )
-    place = Path(folder) if folder else lens.run.index_folder(lens.index_folder)
+    place = Path(folder) if folder else subject.run.index_folder(subject.index_folder)
     manifest = place / INDEX_MANIFEST
     about = manifest.stat() if manifest.is_file() else None
     stamp = (str(place), about.st_mtime_ns, about.st_size) if about else (str(place), 0, 0)
-    held = _indexes.get(lens)
+    held = _indexes.get(subject)
     if held is None or held[0] != stamp:
-        held = stamp, Index.of(lens.run, place)
+        held = stamp, Index.of(subject.run, place)
         contents = held[1].contents
-        if (contents.model, contents.probes) != lens.hashes:
+        if (contents.model, contents.probes) != subject.hashes:
             raise RnnlensError(
-                f"{lens.run.path} was trained or fitted anew after it was opened; start rnnlens "
+                f"{subject.run.path} was trained or fitted anew after it was opened; start rnnlens "
                 "view again, or load it again"
             )
-        _indexes[lens] = held
+        _indexes[subject] = held
     return held[1]

@@ -54,13 +54,13 @@ def index(
     """
     arrow()
     elsewhere = None if folder is None else Path(folder)
-    run = lens.run if isinstance(lens, Lens) else run_at(str(lens))
+    run = lens.subject.run if isinstance(lens, Lens) else run_at(str(lens))
     run = check_indexable(run, elsewhere)
     lens, place = lens if isinstance(lens, Lens) else opened(run), pick_device(device)
     if device != "auto" or place.type == "cuda":
-        lens.model.on(place)
+        lens.subject.model.on(place)
     kinds = (state_kinds,) if isinstance(state_kinds, str) else tuple(state_kinds)
-    plan = Plan(lens, semantic or (lens.semantics or ("output",))[0], states or "", kinds)
+    plan = Plan(lens.subject, semantic or (lens.semantics or ("output",))[0], states or "", kinds)
     plan.check()
     moved = Moved(None if corpus is None else str(corpus), valid, test)
     texts, there = _texts(run, moved, split, plan), run.index_folder(elsewhere)
@@ -190,17 +190,20 @@ def disagreement(
         raise RnnlensError(f"kind= names {len(kinds)} kinds; give one for both, or two")
     if words < 1:
         raise RnnlensError(f"--words {words}: give a number from 1 up")
-    split = lenses[0].session.words
+    split = lenses[0].subject.session.words
     sentences = list(_sentences(corpus, part, words, split))
     count = sum(map(len, sentences))
     with Progress(
         3 * count,
         unit="word",
-        device=lenses[0].model.device,
+        device=lenses[0].subject.model.device,
         title="reading, comparing",
         shorter=(f"--words {max(1, count // 4)}", 1 / 4),
     ) as progress:
-        ends = [End(lens, name) for lens, name in zip((lenses[0], lenses[-1]), kinds, strict=True)]
+        ends = [
+            End(lens.subject, name)
+            for lens, name in zip((lenses[0], lenses[-1]), kinds, strict=True)
+        ]
         return over_sentences(ends[0], ends[1], sentences, semantic, progress.advance)
 
 

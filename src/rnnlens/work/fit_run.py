@@ -66,9 +66,9 @@ def run_of(run: str | Path | Lens) -> Run:
     """The run folder of a lens, or at a path."""
     if not isinstance(run, Lens):
         return run_at(str(run))
-    if run.run is None:
+    if run.subject.run is None:
         raise RnnlensError(f"{run.name} is kept in no run folder; save it first: lens.save(folder)")
-    return run.run
+    return run.subject.run
 
 
 def fit_into(

@@ -1,19 +1,14 @@
 """Questions that somebody might ask of a lens, Python's answers, and where two answers differ."""
 
-import json
 import random
-from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from rnnlens.ask.continuation import continued_json
-from rnnlens.ask.divergence import divergences
-from rnnlens.ask.follow import joined
-from rnnlens.ask.readings import following, turning
-from rnnlens.ask.written import written_json
+from pydantic import TypeAdapter
+from tests.asks import ask
+
+from rnnlens.ask.answer import TABLE
 from rnnlens.base.errors import RnnlensError
 from rnnlens.lens.lens import Lens
-from rnnlens.page.serve import questions
-from rnnlens.reading.source import joined_steps
 
 SMALL, SHARE = 1.5e-4, 1e-4  # how far numbers may lie apart: sums are taken in another order
 _FEW = 0.01  # a probability of labels of which others may stand in a list of the most probable
@@ -23,29 +18,11 @@ Choice = TypeVar("Choice")
 
 def asked_python(lens: Lens, path: str, asked: dict[str, Any]) -> Any:
     """What the server answers."""
-    ways: dict[str, Callable[[], Any]] = {
-        "api/grid": lambda: joined_steps(lens.steps(**_given(questions.GridRequest, asked))),
-        "api/divergence": lambda: {
-            "bits": divergences(lens, questions.DivergenceRequest(**asked).ends())
-        },
-        "api/follow": lambda: _all(following(lens, **_given(questions.FollowRequest, asked))),
-        "api/turns": lambda: _all(turning(lens, **_given(questions.TurnsRequest, asked))),
-        "api/written": lambda: written_json(lens, **_given(questions.WrittenRequest, asked)),
-        "api/continue": lambda: continued_json(lens, **_given(questions.ContinueRequest, asked)),
-    }
+    question = TABLE[path.removeprefix("api/")].question
     try:
-        return {"gives": json.loads(json.dumps(ways[path]()))}
+        return {"gives": ask(lens, TypeAdapter(question).validate_python(asked))}
     except RnnlensError as error:
         return {"refuses": str(error)}
-
-
-def _given(question: Any, asked: dict[str, Any]) -> dict[str, Any]:
-    given: dict[str, Any] = question(**asked).model_dump(exclude={"run"})
-    return given
-
-
-def _all(steps: Iterator[tuple[dict[str, Any], bool]]) -> dict[str, Any]:
-    return joined([answer for answer, _ in steps])
 
 
 def near(a: Any, b: Any) -> bool:
@@ -93,8 +70,8 @@ class Chance:
     def __init__(self, lens: Lens, seed: int) -> None:
         self.lens, self.random = lens, random.Random(seed)
         self.semantic: str | None = None  # that the question at hand is about
-        self.kinds = [kind.id for kind in lens.model.kinds]
-        side = lens.session.text
+        self.kinds = [kind.id for kind in lens.subject.model.kinds]
+        side = lens.subject.session.text
         more = ["unheard", "12", "The", "it's"] if side.vocabulary.unknown is not None else []
         self.known = [*side.vocabulary.inputs[:40], *more]
         if side.features:
@@ -117,7 +94,7 @@ class Chance:
         return f"{self.words(3)} {{{self.words(2)}|{self.pick('', self.words(2))}}} {self.words(3)}"
 
     def label(self) -> str:
-        known = self.lens.answers(self.semantic or self.lens.semantics[0]).names
+        known = self.lens.subject.answers(self.semantic or self.lens.semantics[0]).names
         return self.mostly(self.pick(*known), self.pick("teh", "zzz"))
 
     def edit(self) -> str:
@@ -137,7 +114,9 @@ class Chance:
         return [self.edit() for _ in range(self.random.randint(0, 3))]
 
     def column(self) -> str:
-        return self.mostly(self.pick(*(column.id for column in self.lens.columns)), "nothing")
+        return self.mostly(
+            self.pick(*(column.id for column in self.lens.subject.columns)), "nothing"
+        )
 
     def row(self) -> int:
         return self.mostly(self.random.randint(0, 2), 9)

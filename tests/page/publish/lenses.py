@@ -9,6 +9,7 @@ from rnnlens.lens.lens import Lens
 from rnnlens.model.network import Network
 from rnnlens.probe.probes import Probes
 from rnnlens.reading.session import Session
+from rnnlens.reading.subject import Subject
 
 TAGS = LabelSet(("noun", "verb", "other"))
 TOPICS = LabelSet(("sport", "news", "art", "law"), several=True)
@@ -16,22 +17,26 @@ TOPICS = LabelSet(("sport", "news", "art", "law"), several=True)
 
 def of_sets(lens: Lens) -> Lens:
     """The same network, whose labels hold or not each by itself, with probes for them."""
-    answers = LabelSet(lens.labels, several=True)
-    side = replace(lens.session.text, follows=False, answers=answers)
+    answers = LabelSet(tuple(lens.labels), several=True)
+    side = replace(lens.subject.session.text, follows=False, answers=answers)
     palettes = {name: replace(one, answers=answers) for name, one in lens.palettes.items()}
-    return Lens("sets", Session(lens.model, side), palettes, lens.probes)
+    session = Session(lens.subject.model, side)
+    return Lens(Subject("sets", session, palettes, lens.subject.probes))
 
 
 def of_others(lens: Lens) -> Lens:
     """The same with probes for one tag of each word, and for several topics."""
     others = {"tag": TAGS, "topic": TOPICS}
-    assert isinstance(lens.model, Network)
-    tensors = formula_probes(lens.model, "linear", ("output", "output+1", "output+2")).tensors()
+    assert isinstance(lens.subject.model, Network)
+    tensors = formula_probes(
+        lens.subject.model, "linear", ("output", "output+1", "output+2")
+    ).tensors()
     for place, (name, answers) in zip(("output+1", "output+2"), others.items(), strict=True):
         for key in [key for key in tensors if key.startswith(f"{place}/")]:
             values, new = tensors.pop(key), key.replace(place, name)
             tensors[new] = values if key.endswith(("/mean", "/scale")) else values[: len(answers)]
         tensors[f"{name}/counts"] = answers.no_counts() + 1
-    kinds = tuple(kind.id for kind in lens.model.kinds)
+    kinds = tuple(kind.id for kind in lens.subject.model.kinds)
     probes = Probes.of("linear", kinds, ("output", *others), len(lens.labels), tensors, others)
-    return Lens("others", Session(lens.model, lens.session.text), lens.palettes, probes)
+    session = Session(lens.subject.model, lens.subject.session.text)
+    return Lens(Subject("others", session, lens.palettes, probes))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.asks import grid_json
 from tests.letters import WORDS, Classifier, LanguageModel, Turning, batches
 from tests.page.publish.asking import apart
 from tests.page.publish.engine import answered
@@ -19,7 +20,6 @@ from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.page.publish.pack import packed
 from rnnlens.page.publish.quantised import Precision
-from rnnlens.reading.source import joined_steps
 from rnnlens.run.folder import run_at
 
 TEXTS = ("the dog sees zebra <b> 12 the the", "")
@@ -27,13 +27,13 @@ Asked = tuple[int, str, dict[str, Any]]
 
 
 def sent(lens: Lens, precision: Precision = "fp16") -> dict[str, Any]:
-    pack = packed(lens, lens.semantics, precision)
+    pack = packed(lens.subject, lens.semantics, precision)
     return {"manifest": pack.manifest, "blob": base64.b64encode(pack.blob).decode()}
 
 
 def of_python(lens: Lens, asked: dict[str, Any]) -> Any:
     """A grid as the server sends it."""
-    return json.loads(json.dumps(joined_steps(lens.steps(**{"limit": 100, **asked}))))
+    return json.loads(json.dumps(grid_json(lens, **{"limit": 100, **asked})))
 
 
 def every_grid(lenses: Sequence[Lens], texts: Sequence[str], first: int = 0) -> list[Asked]:
@@ -170,12 +170,12 @@ REFUSED = [
 def test_modules_that_compute_more_are_refused_by_name(module, kinds, why):
     lens = rnnlens.fit(module.eval(), batches(), WORDS, kinds=kinds, epochs=1)
     with pytest.raises(RnnlensError, match=rf"^{type(module).__name__} cannot .*: {why}; save "):
-        packed(lens, lens.semantics)
+        packed(lens.subject, lens.semantics)
 
 
 def test_semantics_that_there_are_not_are_refused(formula):
     with pytest.raises(RnnlensError, match="no probes for the semantic 'tag'; it has output, inpu"):
-        packed(formula, ["tag"])
+        packed(formula.subject, ["tag"])
 
 
 @pytest.mark.slow
@@ -200,4 +200,4 @@ def test_a_key_costs_one_row(formula):
 def test_padding_is_no_word_that_people_type():
     names = ["<pad>", *WORDS[1:]]
     lens = rnnlens.fit(Masked().eval(), batches(), names, inputs=names, epochs=1)
-    assert packed(lens, lens.semantics).manifest["name"] == lens.name
+    assert packed(lens.subject, lens.semantics).manifest["name"] == lens.name

@@ -16,7 +16,7 @@ OF_SIDE = (["c1@1=0", "l2@2*0.5"], ["c1@1=0", "h1@4=freeze", "c1@6=@2"])
 
 
 def asked(lens: Lens, *questions: tuple[str, dict[str, Any]]) -> list[Any]:
-    pack = packed(lens, lens.semantics, "fp16")
+    pack = packed(lens.subject, lens.semantics, "fp16")
     sent = {"manifest": pack.manifest, "blob": base64.b64encode(pack.blob).decode()}
     every = [(0, f"api/{path}", question) for path, question in questions]
     answers: list[Any] = answered(

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.asks import grid_json
 from tests.page.publish.engine import answered
 
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
@@ -22,14 +23,14 @@ def element(page: str, name: str) -> str:
 
 def test_the_file_holds_the_lens_and_asks_for_nothing(formula):
     words = Words("a <title>", "a </p> note", "the dog")
-    page = published(formula, ["input", "input"], "fp16", words).page.decode()
+    page = published(formula.subject, ["input", "input"], "fp16", words).page.decode()
     head = json.loads(element(page, "head"))
     assert (head["note"], head["run"]["title"], head["grid"]["title"]) == (
         "a </p> note", "a <title>", "a <title>",
     )  # fmt: skip
     assert head["run"]["examples"][0] == head["grid"]["text"] == "the dog"
     assert head["grid"]["semantics"] == head["run"]["semantics"] == ["input"]
-    rows = formula.grid("the dog", "input")["rows"]
+    rows = grid_json(formula, "the dog", "input")["rows"]
     assert head["grid"]["rows"] == json.loads(json.dumps(rows))
     assert "<title>rnnlens · a &lt;title&gt;</title>" in page
     assert not re.search(r'(src|href)="|https?://(?!www\.w3\.org)|@import|url\(', page)
@@ -38,7 +39,7 @@ def test_the_file_holds_the_lens_and_asks_for_nothing(formula):
 
 
 def test_the_same_lens_gives_the_same_file(formula):
-    assert published(formula).page == published(formula).page
+    assert published(formula.subject).page == published(formula.subject).page
 
 
 def test_one_semantic_needs_no_list_and_a_title_of_blanks_is_none(formula, tmp_path):
@@ -49,7 +50,7 @@ def test_one_semantic_needs_no_list_and_a_title_of_blanks_is_none(formula, tmp_p
 
 
 def test_a_lens_without_probes_has_its_prediction(formulas):
-    page = published(formulas["bare"], words=Words(text="the dog")).page.decode()
+    page = published(formulas["bare"].subject, words=Words(text="the dog")).page.decode()
     grid = json.loads(element(page, "head"))["grid"]
     assert [column["id"] for column in grid["columns"]] == ["y"]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.asks import grid_json
 from tests.fixtures import formula_run
 from tests.letters import WORDS as LETTERS
 from tests.letters import Classifier, batches
@@ -21,7 +22,6 @@ from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.page.publish.pack import packed
 from rnnlens.page.publish.quantised import Tensors
-from rnnlens.reading.source import joined_steps
 from rnnlens.run.folder import Run, run_at
 
 QUESTIONS = 24  # of each lens
@@ -50,7 +50,7 @@ def lenses(tmp_path):
 
 def asked_engine(lenses: Sequence[Lens], asked: Sequence[tuple[int, str, Any]], wasm: bool) -> Any:
     """What the engine answers."""
-    packs = [packed(lens, lens.semantics, "fp16") for lens in lenses]
+    packs = [packed(lens.subject, lens.semantics, "fp16") for lens in lenses]
     sent = [{"manifest": p.manifest, "blob": base64.b64encode(p.blob).decode()} for p in packs]
     return answered("grids.mjs", {"lenses": sent, "ways": [wasm], "questions": asked})
 
@@ -107,5 +107,5 @@ def test_a_file_holds_one_run(formula):
     ]
     both = {**there, "beside": "formula"}  # itself
     (answer,) = asked_engine([formula], [(0, "api/grid", both)], wasm=False)
-    steps = formula.steps("the dog", beside=formula)
-    assert apart(answer["gives"], json.loads(json.dumps(joined_steps(steps)))) == ""
+    grid = grid_json(formula, "the dog", beside=formula)
+    assert apart(answer["gives"], json.loads(json.dumps(grid))) == ""

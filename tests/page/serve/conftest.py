@@ -16,10 +16,10 @@ from rnnlens.run.folder import Run
 @pytest.fixture(scope="session")
 def searched(formula: Lens, tmp_path_factory: pytest.TempPathFactory) -> Lens:
     """The same lens of a run that has an index, with states."""
-    assert formula.run
+    assert formula.subject.run
     folder = tmp_path_factory.mktemp("searched")
     (folder / "words.conllu").write_text(corpus_text(12))
-    lens = opened(Run(Path(shutil.copytree(formula.run.path, folder / "formula"))))
+    lens = opened(Run(Path(shutil.copytree(formula.subject.run.path, folder / "formula"))))
     build(lens, folder / "words.conllu", "fp16")
     return lens
 

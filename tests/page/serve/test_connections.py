@@ -6,12 +6,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 
 import pytest
-from tests.models import fresh
+from tests.asks import grid_json
 
+from rnnlens.ask.answer import TABLE
+from rnnlens.ask.grids import grid_steps
 from rnnlens.base.errors import RnnlensError
-from rnnlens.lens.lens import Lens
 from rnnlens.page.serve import connections
 from rnnlens.page.serve.app import application, over_http
 from rnnlens.page.serve.connections import listen
@@ -26,9 +28,9 @@ SOON = 5.0  # seconds: what an honest client may be kept waiting on a busy machi
 
 
 @contextmanager
-def served(lens, arrival=10.0, buffer=2**20) -> Iterator[tuple[str, int]]:
+def served(lens, arrival=10.0, buffer=2**20, table=TABLE) -> Iterator[tuple[str, int]]:
     """A server in a thread; `buffer` bytes of an answer leave though nobody reads them."""
-    app = application({"served": lens})
+    app = application({"served": lens.subject}, table=table)
     app.arrival = arrival
     listener = listen(0)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
@@ -46,7 +48,7 @@ def served(lens, arrival=10.0, buffer=2**20) -> Iterator[tuple[str, int]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _warm(formula):
-    formula.grid("the dog sees .")  # the first of a process takes longest
+    grid_json(formula, "the dog sees .")  # the first of a process takes longest
 
 
 @pytest.fixture(scope="module")
@@ -183,24 +185,18 @@ def test_answers_that_nobody_reads_make_room_too(formula, monkeypatch):
 
 
 @pytest.mark.slow
-def test_those_who_hang_up_are_not_computed_for(formula, monkeypatch):
+def test_those_who_hang_up_are_not_computed_for(formula):
     """Fifty ask and go; whoever asks then is answered as if they had never been there."""
-    lens = Lens(
-        "counted",
-        fresh(formula),
-        formula.palettes,
-        formula.probes,
-    )
-    steps, calls, first = lens.steps, [], threading.Event()
+    calls, first = [], threading.Event()
 
-    def counted(**asked):
-        calls.append(asked)
+    def counted(subjects, question):
+        calls.append(question)
         if len(calls) <= 2:
             first.wait(10)  # both places are taken while the others come and go
-        yield from steps(**asked)
+        yield from grid_steps(subjects, question)
 
-    monkeypatch.setattr(lens, "steps", counted)
-    with served(lens) as address, connected(address, 2) as busy:
+    table = {**TABLE, "grid": replace(TABLE["grid"], give=counted)}
+    with served(formula, table=table) as address, connected(address, 2) as busy:
         for connection in busy:
             connection.sendall(REQUEST)
         while len(calls) < 2:

@@ -5,24 +5,26 @@ import re
 
 import pytest
 from starlette.testclient import TestClient
+from tests.asks import grid_json
+from tests.held import held_to
 
+from rnnlens.ask.figures import Figure
 from rnnlens.draw.export import exported
 from rnnlens.draw.look import Look
 from rnnlens.page.serve.app import application
-from rnnlens.page.serve.figures import Figure
 
 TEXT = "the dog sees the old birds and she said ."
 
 
 @pytest.fixture(scope="module")
 def client(formula):
-    return TestClient(application({"formula": formula}), base_url="http://127.0.0.1")
+    return TestClient(application({"formula": formula.subject}), base_url="http://127.0.0.1")
 
 
 def ask(client, **asked):
     answer = client.post("/api/figure", json={"text": TEXT, **asked})
     assert answer.status_code == 200, answer.json()
-    return Figure.model_validate_json(answer.content, strict=True)
+    return held_to(Figure, answer.content)
 
 
 def test_what_cannot_be_drawn_is_said_in_one_line(client):
@@ -34,7 +36,7 @@ def test_what_cannot_be_drawn_is_said_in_one_line(client):
         answer = client.post("/api/figure", json={"text": TEXT, **asked})
         assert answer.status_code == 400
         assert told in answer.json()["error"]
-    assert ask(client, rows="2-3", pins=["h2:9"]).ending == "svg"  # of a row that is not drawn
+    assert ask(client, rows="2-3", pins=["h2:9"])["ending"] == "svg"  # of a row that is not drawn
 
 
 def rounded(drawing: str) -> str:
@@ -56,35 +58,37 @@ def rounded(drawing: str) -> str:
 )  # fmt: skip
 def test_the_page_and_the_command_give_the_same_figure(client, formula, asked, look):
     figure = ask(client, **asked)
-    assert rounded(figure.data) == rounded(exported(formula.grid(TEXT), ".svg", look).decode())
-    assert figure.width == pytest.approx(look.width or figure.width)
+    assert rounded(figure["data"]) == rounded(
+        exported(grid_json(formula, TEXT), ".svg", look).decode()
+    )
+    assert figure["width"] == pytest.approx(look.width or figure["width"])
 
 
 @pytest.mark.slow
 def test_labels_that_are_followed_are_drawn(client, formula):
     figure = ask(client, rows="3-4", labels=["see", "sees"], against=["said"])
     followed = formula(TEXT).follow("see", "sees", against=("said",)).to_json()
-    expected = exported(formula.grid(TEXT), ".svg", Look(rows="3-4"), followed).decode()
-    assert rounded(figure.data) == rounded(expected)
+    expected = exported(grid_json(formula, TEXT), ".svg", Look(rows="3-4"), followed).decode()
+    assert rounded(figure["data"]) == rounded(expected)
 
 
 def test_a_smaller_figure_has_smaller_type(client):
     wide, narrow = (ask(client, rows="7-8", width=width) for width in (6.9, 3.3))
-    assert wide.type / narrow.type == pytest.approx(6.9 / 3.3, rel=0.2)
-    assert wide.height > narrow.height
+    assert wide["type"] / narrow["type"] == pytest.approx(6.9 / 3.3, rel=0.2)
+    assert wide["height"] > narrow["height"]
 
 
 @pytest.mark.slow
 def test_pdf_and_png_come_in_base64(client):
     for ending, begins in (("pdf", b"%PDF-"), ("png", b"\x89PNG")):
-        data = ask(client, rows="1", kinds=["h2"], ending=ending).data
+        data = ask(client, rows="1", kinds=["h2"], ending=ending)["data"]
         assert base64.b64decode(data, validate=True).startswith(begins)
 
 
 def test_only_rows_that_are_drawn_are_computed(client, formula):
-    before = formula.rows.computed
+    before = formula.subject.recent.computed
     ask(client, text="the old dog sees a bird and " * 60, rows="401-402")
-    assert formula.rows.computed - before <= 2
+    assert formula.subject.recent.computed - before <= 2
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import json
 import pytest
 from starlette.testclient import TestClient
 
+from rnnlens.ask.subjects import Subjects
 from rnnlens.page import notebook
 from rnnlens.page.serve.app import application
 
@@ -13,7 +14,7 @@ TEXT = "the dog sees the old birds and she said . " * 3
 
 @pytest.fixture(scope="module")
 def client(formula):
-    return TestClient(application({"formula": formula}), base_url="http://127.0.0.1")
+    return TestClient(application({"formula": formula.subject}), base_url="http://127.0.0.1")
 
 
 def test_the_rows_that_were_asked_for_are_answered(client, formula):
@@ -63,5 +64,5 @@ def test_what_cannot_be_followed_is_one_line(client, asked, status, said):
 )
 def test_the_kernel_answers_as_the_server_does(client, formula, path, asked):
     body = {"text": TEXT, **asked}
-    answer = notebook.answer(formula, {"id": "1", "path": path, "body": body})
+    answer = notebook.answer(Subjects.of(formula.subject), {"id": "1", "path": path, "body": body})
     assert json.loads(answer["answer"]) == client.post(f"/{path}", json=body).json()

@@ -40,7 +40,7 @@ load_all_checks()
 
 @pytest.fixture(scope="module")
 def api(searched, formulas):
-    app = application({"formula": searched, "bare": formulas["bare"]})
+    app = application({"formula": searched.subject, "bare": formulas["bare"].subject})
     return schemathesis.openapi.from_asgi("/api/openapi.json", app, headers=HOST)
 
 

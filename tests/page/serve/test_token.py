@@ -17,7 +17,7 @@ GRID = {"text": "the dog"}
 
 @pytest.fixture
 def client(formula):
-    app = application({"formula": formula}, TOKEN)
+    app = application({"formula": formula.subject}, TOKEN)
     with TestClient(app, "http://127.0.0.1:8000", follow_redirects=False) as client:
         yield client
 

@@ -12,26 +12,28 @@ from rnnlens.model.directions import side_by_side
 from rnnlens.model.kinds import EMBEDDING, JOINED, PREDICTION
 from rnnlens.model.text import TextSide, text_states
 from rnnlens.model.traceable import Anatomy, RecurrentLayer
-from rnnlens.reading.source import GridSource
+from rnnlens.reading.subject import Subject
 
 _MANY = 200  # words of a text to try a model on, longer than what most are trained on at once
 _NEAR = 1e-3  # of the largest number, by which rounding may differ
 
 
 @torch.no_grad()
-def checked_anatomy(lens: GridSource) -> Anatomy:
+def checked_anatomy(subject: Subject) -> Anatomy:
     """What the model of a lens computes with; an error where there is more to it."""
-    model, side, texts = lens.session.model, lens.session.text, _texts(lens)
+    model, side, texts = subject.session.model, subject.session.text, _texts(subject)
     text_states(model, side, texts[0])  # a model that is not at hand says so itself
     try:
         anatomy = model.anatomy()
-        tried = [(recomputed(anatomy, lens, ids), text_states(model, side, ids)) for ids in texts]
+        tried = [
+            (recomputed(anatomy, subject, ids), text_states(model, side, ids)) for ids in texts
+        ]
         for states, real in tried:
             _check_states(states, real)
-        return _with_prediction(anatomy, lens, tried) if anatomy.maps else anatomy
+        return _with_prediction(anatomy, subject, tried) if anatomy.maps else anatomy
     except RnnlensError as error:
         raise RnnlensError(
-            f"{lens.name} cannot be computed outside of Python: {error}; save grids of single "
+            f"{subject.name} cannot be computed outside of Python: {error}; save grids of single "
             'texts instead: lens("a text").save("grid.html")'
         ) from error
 
@@ -42,10 +44,10 @@ def _check_states(states: States, real: States) -> None:
             raise RnnlensError(f"its {kind} is more than its recurrent cells make of its input")
 
 
-def _texts(lens: GridSource) -> list[list[int]]:
+def _texts(subject: Subject) -> list[list[int]]:
     """The numbers of the words of all examples, and of a long text of words from everywhere."""
-    session = lens.session
-    examples = [session.text.encode(session.words(example)) for example in lens.examples()]
+    session = subject.session
+    examples = [session.text.encode(session.words(example)) for example in subject.examples()]
     return [*filter(None, examples), _long_text(session.text, examples)]
 
 
@@ -62,14 +64,14 @@ def _long_text(text: TextSide, examples: Sequence[Sequence[int]]) -> list[int]:
     return [*odd, *(known[place] for place in places.tolist())]
 
 
-def recomputed(anatomy: Anatomy, lens: GridSource, ids: Sequence[int]) -> States:
+def recomputed(anatomy: Anatomy, subject: Subject, ids: Sequence[int]) -> States:
     """The states (T, H) of every kind after each word, from the anatomy alone."""
-    states: States = {EMBEDDING.id: _input(anatomy, lens.session.text, ids)}
+    states: States = {EMBEDDING.id: _input(anatomy, subject.session.text, ids)}
     for layer in anatomy.layers:
         if not layer.cell.in_browser:
             raise RnnlensError(f"the page has no equations of the cell {layer.cell.name!r}")
         states |= _layer(layer, side_by_side([states[kind] for kind in layer.below]))
-    for kind in lens.model.kinds:
+    for kind in subject.model.kinds:
         if kind.letter == JOINED:
             states[kind.id] = side_by_side([states[edge.kind] for edge in kind.sources])
     return states
@@ -93,14 +95,14 @@ def _layer(layer: RecurrentLayer, x: Tensor) -> States:
 
 
 def _with_prediction(
-    anatomy: Anatomy, lens: GridSource, tried: Sequence[tuple[States, States]]
+    anatomy: Anatomy, subject: Subject, tried: Sequence[tuple[States, States]]
 ) -> Anatomy:
     """The same, which says whether the prediction is one for a whole text."""
     for whole in (False, True):
         if all(
             _close(
-                _said(lens, _predicted(anatomy, states, whole)),
-                _said(lens, _of_model(lens, real[PREDICTION])),
+                _said(subject, _predicted(anatomy, states, whole)),
+                _said(subject, _of_model(subject, real[PREDICTION])),
             )
             for states, real in tried
         ):
@@ -121,14 +123,14 @@ def _predicted(anatomy: Anatomy, states: States, whole: bool) -> Tensor:
     return y
 
 
-def _of_model(lens: GridSource, y: Tensor) -> Tensor:
+def _of_model(subject: Subject, y: Tensor) -> Tensor:
     """What the model itself predicts, before numbers become bins."""
-    return y if lens.session.text.labels.scale else lens.model.predict(y)
+    return y if subject.session.text.labels.scale else subject.model.predict(y)
 
 
-def _said(lens: GridSource, y: Tensor) -> Tensor:
+def _said(subject: Subject, y: Tensor) -> Tensor:
     """A prediction as far as it is seen: of one label of many, logits only beside one another."""
-    labels = lens.session.text.labels
+    labels = subject.session.text.labels
     return y if labels.scale or labels.several else y.log_softmax(-1)
 
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import torch
 
+from rnnlens.ask.grids import described_columns, edge_names
+from rnnlens.ask.runs import accuracy_of, summary
+from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.traceable import Affine, Anatomy, RecurrentLayer
 from rnnlens.page.publish.anatomy import checked_anatomy
@@ -14,8 +17,7 @@ from rnnlens.page.publish.text import answers_json, text_json
 from rnnlens.probe.probes import Probes, Stack
 from rnnlens.probe.semantics import base, of_model, offset
 from rnnlens.reading.encoding import Palette
-from rnnlens.reading.payload import edges_of
-from rnnlens.reading.source import GridSource
+from rnnlens.reading.subject import Subject
 
 FORMAT, VERSION = "rnnlens-lens", 1
 _ALONE = {"corpus": False, "training": None}  # what a file has not: a corpus and other runs
@@ -24,7 +26,7 @@ _OWN = ""  # the palettes of what the model itself predicts
 
 @dataclass(frozen=True)
 class Packed:
-    """What a published file holds of a lens."""
+    """What a published file holds of a subject."""
 
     manifest: dict[str, Any]  #: What JSON can say of it; tensors are named by their numbers.
     blob: bytes  #: All tensors back to back.
@@ -32,69 +34,62 @@ class Packed:
 
 
 @torch.no_grad()
-def packed(lens: GridSource, semantics: Sequence[str], precision: Precision = "int8") -> Packed:
+def packed(subject: Subject, semantics: Sequence[str], precision: Precision = "int8") -> Packed:
     """A lens with its probes for some semantics; an error where the model is not known in full."""
     for semantic in semantics:
-        if semantic not in lens.semantics:
+        if semantic not in subject.semantics:
             raise RnnlensError(
-                f"{lens.name} has no probes for the semantic {semantic!r}; it has "
-                f"{', '.join(lens.semantics) or 'none'}"
+                f"{subject.name} has no probes for the semantic {semantic!r}; it has "
+                f"{', '.join(subject.semantics) or 'none'}"
             )
     tensors = Tensors(precision)
-    model, probes = lens.model, lens.probes
+    model, probes = subject.model, subject.probes
     shown = tuple(semantics) or ("output",)
-    palettes = {_key(semantic): lens.palettes_for(semantic) for semantic in shown}
-    others = {base(s): lens.answers(s) for s in shown if not of_model(s)}
+    palettes = {_key(semantic): subject.palettes_for(semantic) for semantic in shown}
+    others = {base(s): subject.answers(s) for s in shown if not of_model(s)}
     manifest = {
         "format": FORMAT,
         "version": VERSION,
         "precision": precision,
-        "name": lens.name,
-        "title": lens.title,
-        "run": {**lens.summary(), **_ALONE, "semantics": list(semantics)},
-        "accuracy": _accuracy(lens, semantics),
-        "text": text_json(lens.session.text),
-        "answer": lens.session.answer,
+        "name": subject.name,
+        "title": subject.title,
+        "run": {**summary(subject), **_ALONE, "semantics": list(semantics)},
+        "accuracy": _accuracy(subject, semantics),
+        "text": text_json(subject.session.text),
+        "answer": subject.session.answer,
         "predicts": model.predicts,
         "kinds": [asdict(kind) for kind in model.kinds],
-        "network": {**_network(checked_anatomy(lens), tensors), "causal": model.causal},
+        "network": {**_network(checked_anatomy(subject), tensors), "causal": model.causal},
         "probes": None if probes is None else _probes(probes, semantics, tensors),
-        "semantics": {semantic: _semantic(lens, semantic) for semantic in shown},
+        "semantics": {semantic: _semantic(subject, semantic) for semantic in shown},
         "palettes": {key: _palettes(some, tensors) for key, some in palettes.items()},
         "answers": {name: answers_json(one) for name, one in others.items()},
     }
     return Packed({**manifest, "tensors": tensors.layouts}, tensors.blob, tensors.sizes)
 
 
-def _accuracy(lens: GridSource, semantics: Sequence[str]) -> dict[str, Any] | None:
+def _accuracy(subject: Subject, semantics: Sequence[str]) -> dict[str, Any] | None:
     """How well each kind predicts what the file has probes for."""
-    found = lens.accuracy()
+    found = accuracy_of(subject, Subjects.of(subject))
     if found is None:
         return None
-    only = {name: {k: v for k, v in found[name].items() if k in semantics}
-            for name in ("semantics", "unigrams")}  # fmt: skip
-    return {**found, **only}
+    some = {name: rows for name, rows in found["semantics"].items() if name in semantics}
+    unigrams = {name: p for name, p in found["unigrams"].items() if name in semantics}
+    return {**found, "semantics": some, "unigrams": unigrams}
 
 
 def _key(semantic: str) -> str:
     return _OWN if of_model(semantic) else base(semantic)
 
 
-def _semantic(lens: GridSource, semantic: str) -> dict[str, Any]:
+def _semantic(subject: Subject, semantic: str) -> dict[str, Any]:
     """What a grid says of its columns, and what its states are asked for."""
-    columns = lens.columns_for(semantic)
-    scores = lens.scores
     return {
         "of_model": of_model(semantic),
         "offset": offset(semantic),
         "palettes": _key(semantic),
-        "columns": [
-            column.to_json(
-                scores.perplexity(semantic, column.kind.id), scores.used(semantic, column.kind.id)
-            )
-            for column in columns
-        ],
-        "edges": edges_of(columns),
+        "columns": described_columns(subject, semantic),
+        "edges": edge_names(subject.columns_for(semantic)),
     }
 
 

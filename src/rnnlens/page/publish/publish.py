@@ -6,6 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic.dataclasses import dataclass as question_class
+
+from rnnlens.ask.grids import joined
+from rnnlens.ask.grids import parts as grid_parts
+from rnnlens.ask.questions import STRICT, OfRun, Text
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.base.files import write_bytes
 from rnnlens.draw.export import check_place
@@ -13,8 +18,8 @@ from rnnlens.page.bundle import embeddable
 from rnnlens.page.publish.pack import Packed, packed
 from rnnlens.page.publish.page import code_size, live_page
 from rnnlens.page.publish.quantised import Precision
-from rnnlens.reading.side_by_side import SideBySide
-from rnnlens.reading.source import joined_steps
+from rnnlens.reading.lines import Lines
+from rnnlens.reading.subject import Subject
 
 LARGE = 50_000_000  # bytes: what is longer on its way than people wait for a page
 _WORTH = 50_000  # bytes of a part that is named
@@ -29,6 +34,13 @@ class Words:
     title: str = ""  #: In place of the run's name.
     note: str = ""  #: A paragraph above the text.
     text: str | None = None  #: What is read first; the run's first example without it.
+
+
+@question_class(frozen=True, kw_only=True, config=STRICT)
+class PublishQuestion(OfRun):
+    """A run to be published, and the text that its page reads first."""
+
+    text: Text
 
 
 @dataclass(frozen=True)
@@ -63,19 +75,20 @@ def check(path: Path) -> None:
 
 
 def published(
-    lens: SideBySide,
+    subject: Subject,
     semantics: Sequence[str] = (),
     precision: Precision = "int8",
     words: Words | None = None,
 ) -> Published:
-    """The live page of a lens, with its probes for some semantics or for all."""
+    """The live page of a subject, with its probes for some semantics or for all."""
     words = _checked(words or Words())
-    chosen = list(dict.fromkeys(semantics)) or list(lens.semantics)
-    parts = _titled(packed(lens, chosen, precision), words.title)
-    examples = lens.examples()
+    chosen = list(dict.fromkeys(semantics)) or list(subject.semantics)
+    parts = _titled(packed(subject, chosen, precision), words.title)
+    examples = subject.examples()
     text = examples[0] if words.text is None else words.text
     run = {**parts.manifest["run"], "examples": list(dict.fromkeys([text, *examples]))}
-    grid = joined_steps(lens.steps(text, chosen[0] if chosen else None, limit=_AT_ONCE))
+    lines = Lines.of(subject, text, chosen[0] if chosen else None)
+    grid = joined(part for part, _ in grid_parts(lines, limit=_AT_ONCE))
     grid |= {"title": parts.manifest["title"], "semantics": chosen}
     page = live_page(parts, {"run": run, "grid": grid, "note": words.note})
     more = {"words": parts.manifest, "first rows": grid}

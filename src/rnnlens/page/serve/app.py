@@ -2,34 +2,32 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from importlib.resources.abc import Traversable
+from inspect import Parameter, Signature
 from threading import Thread
-from typing import Any
+from typing import Any, get_type_hints
 
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic.fields import FieldInfo
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
-from rnnlens.ask.continuation import continued_json
-from rnnlens.ask.divergence import divergences
-from rnnlens.ask.follow import joined
-from rnnlens.ask.readings import following, turning
-from rnnlens.ask.written import written_json
+from rnnlens.ask.answer import TABLE, Entry, Table
+from rnnlens.ask.grids import GridQuestion, grid_steps
+from rnnlens.ask.json_types import Problem
+from rnnlens.ask.subjects import Subjects, UnknownRunError
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.schema import json_type, to_json
 from rnnlens.page import bundle
-from rnnlens.page.publish.publish import Words, published
-from rnnlens.page.serve import api, questions
+from rnnlens.page.publish.publish import PublishQuestion, Words, published
 from rnnlens.page.serve.connections import Announced, Impatient, listen
-from rnnlens.page.serve.fields import Name
-from rnnlens.page.serve.figures import Figure, FigureRequest, figured
 from rnnlens.page.serve.guard import Application, Guard
-from rnnlens.page.serve.measured import Accuracy
-from rnnlens.page.serve.searching import add_searching
 from rnnlens.page.serve.token import Locked
 from rnnlens.page.serve.work import Work
-from rnnlens.reading.side_by_side import SideBySide
+from rnnlens.reading.subject import Subject
 from rnnlens.version import __version__
 
 _TYPES = {
@@ -37,21 +35,21 @@ _TYPES = {
     "png": "image/png", "ico": "image/x-icon",
 }  # fmt: skip
 _NO_JSON = "the body is no JSON that can be read; send what /api/openapi.json describes"
-_Chosen = Callable[[str | None], SideBySide]
-_Written = tuple[str, dict[str, str], str, str]
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": api.Problem, "description": "what was asked for cannot be given"},
-    503: {"model": api.Problem, "description": "too much to do; ask again in a moment"},
+    "4XX": {"model": Problem, "description": "what was asked for cannot be given"},
+    503: {"model": Problem, "description": "too much to do; ask again in a moment"},
 }
 _REFERRED = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 _PAGE: dict[int | str, dict[str, Any]] = {
     status: {"description": problem["description"], "content": _REFERRED}
     for status, problem in _PROBLEMS.items()
 }
+_CORPUS_AT_ONCE, _CORPUS_WAITING = 1, 32  # questions about a corpus
+_Step = tuple[dict[str, Any], str, str]  # of an answer: what is small, and rows and changes written
 
 
-def application(lenses: Mapping[str, SideBySide], token: str = "") -> Guard:
-    """The page and what it asks for; `lenses` by the ids they are asked for with.
+def application(subjects: Mapping[str, Subject], token: str = "", table: Table = TABLE) -> Guard:
+    """The page and what it asks for; `subjects` by the names they are asked for with.
 
     With a token, nothing is answered to those who do not have it.
     """
@@ -60,101 +58,63 @@ def application(lenses: Mapping[str, SideBySide], token: str = "") -> Guard:
         openapi_url="/api/openapi.json", description="What every hidden state predicts.",
     )  # fmt: skip
     _explain_problems(app)
-    work = Work()
-
-    def chosen(run: str | None) -> SideBySide:
-        name = next(iter(lenses)) if run is None else run
-        if name not in lenses:
-            raise HTTPException(404, f"no run is called {name!r}; there is {', '.join(lenses)}")
-        return lenses[name]
-
-    _add_questions(app, lenses, chosen, work)
-    _add_readings(app, chosen, work)
-    _add_reasons(app, chosen, work)
-    add_searching(app, chosen, _answers, _json)
+    asked, work = Subjects(subjects), Work()
+    searching = Work(_CORPUS_AT_ONCE, _CORPUS_WAITING)
+    for name, entry in table.items():
+        _add_question(app, asked, name, entry, searching if entry.of_corpus else work)
+    _add_pages(app, asked, work)
     _add_files(app)
     return Guard(Locked(app, token) if token else app)
 
 
-def _add_questions(
-    app: FastAPI, lenses: Mapping[str, SideBySide], chosen: _Chosen, work: Work
-) -> None:
-    @app.get("/api/runs", responses=_answers(api.Runs))
-    async def runs() -> Response:
-        """Every run that is served."""
-        return _json({"runs": [lens.summary() for lens in lenses.values()]})
+def _add_question(app: FastAPI, subjects: Subjects, name: str, entry: Entry, work: Work) -> None:
+    """A route for an entry of the table."""
 
-    @app.post("/api/grid", responses=_answers(api.Grid))
-    async def grid(request: Request, asked: questions.GridRequest) -> Response:
-        """The grid of a text, or those of its rows that the asker does not have."""
-        steps = _written(chosen(asked.run).steps(**_given(asked, chosen)))
-        return _answer(_joined(await work.all_of(request, steps)))
+    async def ask(request: Request, question: Any) -> Response:
+        if entry.way == "once":
+            give = entry.give
+            return await work.do(request, lambda: _json(to_json(give(subjects, question))))
+        steps = entry.give(subjects, question)
+        if entry.way == "rows":
+            return _answer(_joined(await work.all_of(request, _written(steps))))
+        return _json(await work.last_of(request, steps))
 
-    @app.post("/api/divergence", responses=_answers(api.Divergences))
-    async def divergence(request: Request, asked: questions.DivergenceRequest) -> Response:
-        """How far apart pairs of states are."""
-        lens = chosen(asked.run)
-        return await work.do(request, lambda: _json({"bits": divergences(lens, asked.ends())}))
+    async def got(request: Request, **query: Any) -> Response:
+        return await ask(request, entry.question(**query))
 
-    @app.get("/api/accuracy", responses=_answers(Accuracy))
-    async def accuracy(run: Name | None = None) -> Response:
-        """How well each kind predicts, as `rnnlens eval` measured it."""
-        lens = chosen(run)
-        found = lens.accuracy(lenses.values())
-        if found is None:
-            raise HTTPException(404, f"{lens.name} was not measured yet; run: rnnlens eval RUN")
-        return _json(found)
+    wanted = Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request)
+    if entry.is_got:
+        got.__signature__ = Signature([wanted, *_query(entry.question)])  # type: ignore[attr-defined]
+    else:
+        ask.__annotations__["question"] = entry.question
+    about = entry.question.__doc__ or ""
+    app.api_route(
+        f"/api/{name}", methods=["GET" if entry.is_got else "POST"], name=name,
+        description=about.partition("\n\n")[0],
+        responses={200: {"model": json_type(entry.answer)}, **_PROBLEMS},
+    )(got if entry.is_got else ask)  # fmt: skip
 
+
+def _query(question: type[Any]) -> Iterator[Parameter]:
+    """The fields of a question as those of an address."""
+    hints = get_type_hints(question, include_extras=True)
+    for one in fields(question):
+        default = one.default.default if isinstance(one.default, FieldInfo) else one.default
+        given = Parameter.empty if default is MISSING else default
+        yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=given, annotation=hints[one.name])
+
+
+def _add_pages(app: FastAPI, subjects: Subjects, work: Work) -> None:
     @app.get("/api/standalone", response_class=HTMLResponse, responses=_PAGE)
     async def standalone(request: Request) -> Response:
         """The page in one file, ready for a grid to be put into it."""
         return HTMLResponse(await work.do(request, lambda: bundle.standalone(None)))
 
     @app.post("/api/publish", response_class=HTMLResponse, responses=_PAGE)
-    async def publish(request: Request, asked: questions.PublishRequest) -> Response:
+    async def publish(request: Request, question: PublishQuestion) -> Response:
         """The live page of a run in one file, which reads a text first and then any other."""
-        lens, words = chosen(asked.run), Words(text=asked.text)
-        return HTMLResponse(await work.do(request, lambda: published(lens, words=words).page))
-
-
-def _add_readings(app: FastAPI, chosen: _Chosen, work: Work) -> None:
-    @app.post("/api/follow", responses=_answers(api.Followed))
-    async def follow(request: Request, asked: questions.FollowRequest) -> Response:
-        """How probable labels are in every state of some rows."""
-        steps = following(chosen(asked.run), **_given(asked, chosen))
-        return _json(joined(await work.all_of(request, steps)))
-
-    @app.post("/api/turns", responses=_answers(api.Turns))
-    async def turns(request: Request, asked: questions.TurnsRequest) -> Response:
-        """How far the states of some rows lie from those that feed them and from the row above."""
-        steps = turning(chosen(asked.run), **_given(asked, chosen))
-        return _json(joined(await work.all_of(request, steps)))
-
-    @app.post("/api/figure", responses=_answers(Figure))
-    async def figure(request: Request, asked: FigureRequest) -> Response:
-        """A part of a grid as a figure for print."""
-        beside = None if asked.beside is None else chosen(asked.beside)
-        return _json(await work.last_of(request, figured(chosen(asked.run), asked, beside)))
-
-
-def _add_reasons(app: FastAPI, chosen: _Chosen, work: Work) -> None:
-    @app.post("/api/written", responses=_answers(api.Written))
-    async def written(request: Request, asked: questions.WrittenRequest) -> Response:
-        """Which words have made a state say some labels rather than others."""
-        given, lens = asked.model_dump(exclude={"run"}), chosen(asked.run)
-        return await work.do(request, lambda: _json(written_json(lens, **given)))
-
-    @app.post("/api/continue", responses=_answers(api.Continued))
-    async def continued(request: Request, asked: questions.ContinueRequest) -> Response:
-        """How the model goes on by itself, with edits and without."""
-        given, lens = asked.model_dump(exclude={"run"}), chosen(asked.run)
-        return await work.do(request, lambda: _json(continued_json(lens, **given)))
-
-
-def _given(asked: questions.GridRequest | questions.RowsRequest, chosen: _Chosen) -> dict[str, Any]:
-    """What a lens is asked, with the lens that reads beside it."""
-    beside = None if asked.beside is None else chosen(asked.beside)
-    return {**asked.model_dump(exclude={"run"}), "beside": beside}
+        subject, words = subjects.asked(question), Words(text=question.text)
+        return HTMLResponse(await work.do(request, lambda: published(subject, words=words).page))
 
 
 def _add_files(app: FastAPI) -> None:
@@ -205,19 +165,15 @@ def _explain_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RnnlensError)
     async def mendable(_: Request, error: RnnlensError) -> Response:
-        return _json({"error": str(error)}, 400)
+        return _json({"error": str(error)}, 404 if isinstance(error, UnknownRunError) else 400)
 
     @app.exception_handler(Exception)
     async def broken(_: Request, error: Exception) -> Response:
         return _json({"error": f"the server failed ({type(error).__name__})"}, 500)
 
 
-def _answers(model: type[Any]) -> dict[int | str, dict[str, Any]]:
-    return {200: {"model": model}, **_PROBLEMS}
-
-
 def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """By hand: checking our own answers against their models takes longer than making them."""
+    """By hand: checking our own answers against their types takes longer than making them."""
     return _answer(_dumps(value), status, headers)
 
 
@@ -230,24 +186,29 @@ def _dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _written(steps: Iterator[tuple[dict[str, Any], bool]]) -> Iterator[tuple[_Written, bool]]:
-    """Each step's head, labels, rows and changes, long ones as JSON: writing takes turns too."""
-    for grid, more in steps:
-        labels, rows, changes = (grid.pop(name) for name in ("labels", "rows", "changes"))
-        yield (_dumps(grid)[1:-1], labels, _dumps(rows)[1:-1], _dumps(changes)[1:-1]), more
+def _written(steps: Iterator[tuple[dict[str, Any], bool]]) -> Iterator[tuple[_Step, bool]]:
+    """Each part of an answer, its rows and changes as JSON: writing takes turns too."""
+    for part, more in steps:
+        rows, changes = _dumps(part.pop("rows")), _dumps(part.pop("changes", []))
+        yield (part, rows[1:-1], changes[1:-1]), more
 
 
-def _joined(steps: Sequence[_Written]) -> str:
-    """One grid of its steps."""
-    labels = {label: group for _, part, *_ in steps for label, group in part.items()}
-    rows = ",".join(rows for _, _, rows, _ in steps if rows)
-    changes = ",".join(changes for *_, changes in steps if changes)
-    head = f'{steps[0][0]},"labels":{_dumps(labels)}'
-    return f'{{{head},"rows":[{rows}],"changes":[{changes}]}}'
+def _joined(steps: Sequence[_Step]) -> str:
+    """One answer of its parts, as `joined` in ask/grids.py makes it."""
+    head = dict(steps[0][0])
+    if isinstance(head.get("labels"), dict):  # of a grid, which also says what has changed
+        head["labels"] = {
+            label: group for part, *_ in steps for label, group in part["labels"].items()
+        }
+        changes = f',"changes":[{",".join(some for *_, some in steps if some)}]'
+    else:
+        changes = ""
+    rows = ",".join(some for _, some, _ in steps if some)
+    return f'{_dumps(head)[:-1]},"rows":[{rows}]{changes}}}'
 
 
 def serve(
-    lenses: Mapping[str, SideBySide],
+    subjects: Mapping[str, Subject],
     port: int,
     ready: Callable[[str], None],
     token: str = "",
@@ -259,11 +220,16 @@ def serve(
     """
     listener = listen(port)
     address = f"http://127.0.0.1:{listener.getsockname()[1]}/" + (f"?token={token}" * bool(token))
-    server = over_http(application(lenses, token), lambda: ready(address), ended)
+    server = over_http(application(subjects, token), lambda: ready(address), ended)
     # The first grid takes longest; made now, it is over before the page asks for it.
-    first = next(iter(lenses.values()))
-    Thread(target=lambda: first.grid(first.examples()[0]), daemon=True).start()
+    Thread(target=_warm_up, args=[next(iter(subjects.values()))], daemon=True).start()
     server.run(sockets=[listener])
+
+
+def _warm_up(subject: Subject) -> None:
+    question = GridQuestion(text=subject.examples()[0])
+    for _ in grid_steps(Subjects.of(subject), question):
+        pass
 
 
 def over_http(

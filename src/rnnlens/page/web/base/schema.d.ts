@@ -1,5 +1,6 @@
 // What the server is asked and answers, and what a saved page and a notebook's view begin with.
-// Written by `python scripts/page_types.py` from page/serve/api.py: change that, not this.
+// Written by `python scripts/page_types.py` from the questions and answers in ask/ and search/, and
+// page/page_state.py: change those, not this.
 
 /** -1e+300 to 1e+300 */
 export type Amount = number;
@@ -120,15 +121,23 @@ export interface Confusion {
 }
 
 /** A text that the model is to go on with by itself. */
-export interface ContinueRequest {
+export interface ContinueQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
-  /** at most 20,000 characters */
-  text: string;
-  /** what is changed on the way, such as l2@4=0; at most 64 */
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
   edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
   /** how many to go on with; 1 to 200 */
   words?: number;
+  /** at most 20,000 characters */
+  text: string;
 }
 
 /** The model's own likeliest words after a text, each read before the next is asked for. */
@@ -147,18 +156,21 @@ export interface Corpus {
   splits: string[];
   /** that its states were asked for */
   semantic: string;
-  words: Count;
-  sentences: Count;
+  /** 0 to 4.61168602e+18 */
+  words: number;
+  /** 0 to 4.61168602e+18 */
+  sentences: number;
   /** of which strips and pictures are made */
   kinds: string[];
-  groups: Record<string, Colour>;
+  /** and their colours */
+  groups: Record<string, string>;
   examples: Example[];
   /** of questions */
   grammar: string;
 }
 
-/** The run whose corpus is asked about. */
-export interface CorpusRequest {
+/** What is known of a run's corpus. */
+export interface CorpusQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
 }
@@ -166,10 +178,12 @@ export interface CorpusRequest {
 /** How many of the words with some properties a question is about. */
 export interface CountLine {
   keys: (string | null)[];
-  count: Count;
-  /** with these properties */
-  words: Count;
-  share: Probability;
+  /** 0 to 4.61168602e+18 */
+  count: number;
+  /** with these properties; 0 to 4.61168602e+18 */
+  words: number;
+  /** 0 to 1 */
+  share: number;
   /** which leads to its words; empty: there is none */
   question: string;
 }
@@ -185,39 +199,43 @@ export interface Counts {
 export interface Density {
   /** of a square, in bits; more than 0 */
   width: number;
-  columns: Count;
-  /** the last may hold whatever is above */
-  rows: Count;
+  /** 0 to 4.61168602e+18 */
+  columns: number;
+  /** the last may hold whatever is above; 0 to 4.61168602e+18 */
+  rows: number;
   cells: DensityCell[];
 }
 
 /** A square of a density. */
 export interface DensityCell {
-  x: Count;
-  y: Count;
-  words: Count;
+  /** 0 to 4.61168602e+18 */
+  x: number;
+  /** 0 to 4.61168602e+18 */
+  y: number;
+  /** 0 to 4.61168602e+18 */
+  words: number;
   /** which leads to its words; empty: there is none */
   question: string;
 }
 
-/** Which kinds disagree how often. */
-export interface Disagreement {
-  kinds: string[];
-  /** kinds beyond the most that are drawn */
-  left_out: Count;
-  pairs: KindPair[];
-}
-
-/** States to compare, two by two. */
-export interface DivergenceRequest {
+/** States to compare, two by two; a state that names no text or semantic has the question's. */
+export interface DivergenceQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
-  /** at most 20,000 characters */
-  text?: string;
   /** null: the run's first; at most 200 characters */
   semantic?: string | null;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
+  edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
   /** at most 64 */
   pairs: Pair[];
+  /** at most 20,000 characters */
+  text?: string;
 }
 
 /** Jensen-Shannon divergence of each pair. */
@@ -246,29 +264,28 @@ export interface Figure {
 
 /** A part of a text's grid to be drawn for print; names and numbers as `rnnlens show` takes
 them. */
-export interface FigureRequest {
+export interface FigureQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
-  /** at most 20,000 characters */
-  text: string;
   /** null: the run's first; at most 200 characters */
   semantic?: string | null;
   /** null: the run's first; at most 200 characters */
   palette?: string | null;
+  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
+  edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
   /** such as 7-8 or 1,4-; empty: all; at most 2,000 characters */
   rows?: string;
   /** columns or layers; null: the usual; at most 2,000 */
   kinds?: string[] | null;
   /** 1 to 20 */
   bars?: number;
-  density?: "bars" | "compact";
-  /** what is changed on the way, such as l2@4=0; at most 64 */
-  edits?: string[];
-  /** another run that reads the text, too; at most 200 characters */
-  beside?: string | null;
   /** head columns with symbols only */
   symbols?: boolean;
-  /** inches; null: as it comes */
+  /** inches; null: as it comes; 1 to 100 */
   width?: number | null;
   /** to follow; at most 64 */
   labels?: string[];
@@ -278,19 +295,22 @@ export interface FigureRequest {
   pins?: string[];
   /** whether colours and marks are explained below */
   key?: boolean;
+  /** at most 20,000 characters */
+  text: string;
+  density?: "bars" | "compact";
   ending?: "svg" | "pdf" | "png";
 }
 
-/** A question to the corpus of a run. */
-export interface FindRequest {
+/** The words whose states say what is asked for, or how many they are. */
+export interface FindQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
-  /** at most 10,000 characters */
-  question: string;
   /** answers before this one are at hand; 0 to 1,000,000 */
   first?: number;
   /** answers at most; 1 to 200 */
   limit?: number;
+  /** at most 10,000 characters */
+  question: string;
 }
 
 /** Labels to follow, and those they stand against. */
@@ -299,45 +319,49 @@ export interface Follow {
   against: string[];
 }
 
-/** Labels to follow through some rows of a text's grid. */
-export interface FollowRequest {
+/** Labels to follow through some rows of a text's grid, and those that stand against them. */
+export interface FollowQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
-  /** at most 20,000 characters */
-  text: string;
   /** null: the run's first; at most 200 characters */
   semantic?: string | null;
-  /** row to begin with; 0 to 1,000,000 */
-  first?: number;
-  /** rows to answer with at most; 1 to 200 */
-  limit?: number;
-  /** what is changed on the way, such as l2@4=0; at most 64 */
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
   edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
   /** another run that reads the text, too; at most 200 characters */
   beside?: string | null;
+  /** row to begin with; 0 to 1,000,000 */
+  first?: number;
+  /** rows to answer with at most; null: all; 1 to 200 */
+  limit?: number | null;
   /** at most 64 */
   labels: string[];
   /** at most 64 */
   against?: string[];
+  /** at most 20,000 characters */
+  text: string;
 }
 
-/** Of each state the probability of labels, or the logarithm of their odds against others. */
+/** Labels that are followed through a grid: a number for every state. */
 export interface Followed {
+  /** a number for each column */
+  rows: FollowedNumber[][];
   labels: string[];
   against: string[];
   /** rows[0] is this row of the grid */
   from: Count;
-  /** a number for each column */
-  rows: FollowedNumber[][];
 }
 
 /** Some answers to a question. */
-export interface Found {
+export interface FoundSlice {
   question: string;
-  /** words that it is about */
-  total: Count;
-  /** of the whole corpus */
-  words: Count;
+  /** of the whole corpus; 0 to 4.61168602e+18 */
+  words: number;
+  /** words that it is about; 0 to 4.61168602e+18 */
+  total: number;
   /** whether there are further answers */
   more: boolean;
   /** that it names */
@@ -351,6 +375,8 @@ export interface Found {
 
 /** The encodings of a text: all of its words and columns, and the rows that were asked for. */
 export interface Grid {
+  /** rows[0] is this row of the grid */
+  from: Count;
   format: "rnnlens-grid";
   version: 1;
   run: string;
@@ -366,7 +392,7 @@ export interface Grid {
   palettes: string[];
   groups: Record<string, Colour>;
   columns: Column[];
-  /** which columns feed which; K@-1 without a column is K one row up, K@+1 one down */
+  /** which columns feed which; K@-1 without a column is K one row up, K@+1 down */
   edges: [string, string][];
   /** whether the model itself predicts numbers */
   numbers: boolean;
@@ -379,8 +405,6 @@ export interface Grid {
   left_out: Count;
   /** the group of every label that a state names */
   labels: Record<string, string>;
-  /** rows[0] is this row of the grid */
-  from: Count;
   /** a state for each column; null: it was not wanted */
   rows: ((State | null)[])[];
   /** what was changed while it was read, such as l2@4=0 */
@@ -397,66 +421,85 @@ export interface Grid {
   notes: string[];
 }
 
-/** A text, and the rows that whoever asks already has. */
-export interface GridRequest {
+/** A text, and the rows of its grid that whoever asks already has.
+
+The answer's rows begin at the first that is missing there or differs, and are `limit` at most.
+Where there is a limit, words beyond the most that are read are left out; without one they are
+refused. Of a single text without edits, states of kinds that none of `columns` shows are null,
+and are not computed. */
+export interface GridQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
-  /** at most 20,000 characters */
-  text: string;
   /** null: the run's first; at most 200 characters */
   semantic?: string | null;
   /** null: the run's first; at most 200 characters */
   palette?: string | null;
+  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
+  edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
   /** the text whose grid's first rows are at hand; at most 20,000 characters */
   previous?: string;
   /** how many of them; 0 to 1,000,000 */
   have?: number;
-  /** rows to answer with at most; 1 to 200 */
-  limit?: number;
-  /** what is changed on the way, such as l2@4=0; at most 64 */
-  edits?: string[];
+  /** rows to answer with at most; null: all; 1 to 200 */
+  limit?: number | null;
   /** those of the grid whose rows are at hand; at most 64 */
   previous_edits?: string[];
-  /** whether edits that cannot be made are left out */
-  lenient?: boolean;
   /** whose states are wanted; null: all; at most 5,000 */
   columns?: string[] | null;
-  /** another run that reads the text, too; at most 200 characters */
-  beside?: string | null;
+  /** at most 20,000 characters */
+  text: string;
 }
 
-/** A word that a question is about, in its sentence. */
+/** A word that a question is about, in its sentence; `hit["l2"]` is what `l2` says there. */
 export interface Hit {
-  sentence: Count;
-  position: Count;
-  split: string;
+  /** its number in the index; 0 to 4.61168602e+18 */
+  sentence: number;
+  /** of the word in it, from 0, as in a grid; 0 to 4.61168602e+18 */
+  position: number;
+  /** of the sentence */
   words: string[];
-  /** the sentence, as a grid is asked for */
+  /** the sentence, to be given to a lens */
   text: string;
-  tag: string | null;
-  /** the word that came; null: none */
+  /** the word that came, as the model knows it */
   next: string | null;
-  surprisal: Bits | null;
+  /** what opens the lens there, behind the address of its page */
+  link: string;
+  /** the part of the corpus that it is of */
+  split: string;
+  /** the part of speech, where the corpus has any */
+  tag: string | null;
+  /** of the word that came, in bits; at least 0 */
+  surprisal: number | null;
   /** by the kinds that the question names */
   says: Said[];
-  /** group, share and colour of every kind */
-  strip: [string, Probability, Colour][];
-  /** what opens the grid there */
-  link: string;
+  /** of every kind, where the page asks */
+  strip: [string, number, string][];
 }
 
 /** How often two kinds expect different things. */
 export interface KindPair {
   kind: string;
   other: string;
-  /** words at which dominant groups differ */
-  groups: Probability;
-  /** words at which most probable labels differ */
-  labels: Probability;
+  /** the share of words at which dominant groups differ; 0 to 1 */
+  groups: number;
+  /** and most probable labels; 0 to 1 */
+  labels: number;
   /** which leads to its words; empty: there is none */
   question: string;
   /** which leads to its words; empty: there is none */
   label_question: string;
+}
+
+/** Which kinds disagree how often. */
+export interface KindPairs {
+  kinds: string[];
+  /** kinds beyond the most that are drawn; 0 to 4.61168602e+18 */
+  left_out: number;
+  pairs: KindPair[];
 }
 
 /** A line of two readings that are compared. */
@@ -471,16 +514,20 @@ export interface Line {
 
 /** A state of the corpus that is like another. */
 export interface Near {
-  /** 1 less the cosine, or bits; 0 to 2 */
-  distance: number;
-  sentence: Count;
-  position: Count;
+  /** its number in the index; 0 to 4.61168602e+18 */
+  sentence: number;
+  /** of the word in it, from 0, as in a grid; 0 to 4.61168602e+18 */
+  position: number;
+  /** of the sentence */
   words: string[];
-  next: string | null;
-  /** the sentence, as a grid is asked for */
+  /** the sentence, to be given to a lens */
   text: string;
-  /** what opens the grid there */
+  /** the word that came, as the model knows it */
+  next: string | null;
+  /** what opens the lens there, behind the address of its page */
   link: string;
+  /** 1 less the cosine, or bits; 0 is the same; 0 to 2 */
+  distance: number;
 }
 
 /** What a view in a notebook begins with. */
@@ -499,16 +546,16 @@ export interface Pair {
 
 /** One of two states to compare: a column and a row of a text's grid. */
 export interface PairEnd {
+  /** null: the question's; at most 20,000 characters */
+  text?: string | null;
+  /** null: the question's; at most 200 characters */
+  semantic?: string | null;
+  /** what is changed on the way, such as l2@4=0; at most 64 */
+  edits?: string[];
   /** at most 200 characters */
   column: string;
   /** 0 to 1,000,000 */
   row: number;
-  /** null: the request's; at most 20,000 characters */
-  text?: string | null;
-  /** null: the request's; at most 200 characters */
-  semantic?: string | null;
-  /** what is changed on the way, such as l2@4=0; at most 64 */
-  edits?: string[];
 }
 
 /** A picture of the whole corpus: the field of its name, or why it is missing. */
@@ -516,15 +563,15 @@ export interface Picture {
   name: "disagreement" | "turns" | "surprise" | "reach" | "tags";
   /** why there is none; empty: there is */
   missing: string;
-  disagreement: Disagreement | null;
+  disagreement: KindPairs | null;
   turns: TurnEdges | null;
   surprise: Density | null;
   reach: Reach | null;
   tags: Tags | null;
 }
 
-/** A picture of the whole corpus. */
-export interface PictureRequest {
+/** A picture of the whole corpus, as numbers. */
+export interface PictureQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
   name: "disagreement" | "turns" | "surprise" | "reach" | "tags";
@@ -551,7 +598,7 @@ export interface Problem {
 }
 
 /** A run to be published, and the text that its page reads first. */
-export interface PublishRequest {
+export interface PublishQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
   /** at most 20,000 characters */
@@ -566,12 +613,13 @@ export interface Reach {
 /** How much a kind tells of one of the labels around. */
 export interface ReachCell {
   kind: string;
-  /** after the word just read; of a language model, 1 is the next */
-  steps: Steps;
-  /** of the bits that frequencies leave open */
-  told: Probability | null;
-  perplexity: Perplexity | null;
-  unigram: Perplexity;
+  /** after the word just read; of a language model, 1 is the next; -2,000 to 2,000 */
+  steps: number;
+  /** of the bits that frequencies leave open; 0 to 1 */
+  told: number | null;
+  perplexity: number | null;
+  /** more than 0 */
+  unigram: number;
   /** which leads to its words; empty: there is none */
   question: string;
 }
@@ -598,16 +646,17 @@ export interface Runs {
   runs: RunSummary[];
 }
 
-/** What a state says. */
+/** What a state says: its most probable label, and its dominant group. */
 export interface Said {
   kind: string;
-  /** the most probable */
   label: string;
-  probability: Probability;
-  /** that dominates */
+  /** 0 to 1 */
+  probability: number;
   group: string;
-  share: Probability;
-  colour: Colour;
+  /** 0 to 1 */
+  share: number;
+  /** where the page asks */
+  colour: string;
 }
 
 /** What a saved page holds: a whole grid, how it is seen, and divergences that are known. */
@@ -659,22 +708,30 @@ export interface Similar {
   near: Near[];
 }
 
-/** A state whose like is looked for in the corpus. */
-export interface SimilarRequest {
+/** States of the corpus that are like one of a text. */
+export interface SimilarQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
-  /** at most 20,000 characters */
-  text: string;
   /** null: the run's first; at most 200 characters */
   semantic?: string | null;
-  /** at most 200 characters */
-  column: string;
-  /** 0 to 1,000,000 */
-  row: number;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
+  edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
   /** how many; 1 to 200 */
   count?: number;
   /** of states, or predictions */
   by?: "cosine" | "divergence";
+  /** at most 20,000 characters */
+  text: string;
+  /** at most 200 characters */
+  column: string;
+  /** 0 to 1,000,000 */
+  row: number;
 }
 
 /** The encoding of one state. */
@@ -697,13 +754,14 @@ export interface State {
 /** Answers as comma-separated values. */
 export interface Table {
   csv: string;
-  rows: Count;
+  /** 0 to 4.61168602e+18 */
+  rows: number;
   /** whether there are more than a table may hold */
   left_out: boolean;
 }
 
-/** A question whose answers are wanted as a table. */
-export interface TableRequest {
+/** The words whose states say what is asked for, as a table to be saved. */
+export interface TableQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
   /** at most 10,000 characters */
@@ -713,8 +771,10 @@ export interface TableRequest {
 /** At how many of the words of a part of speech two kinds disagree. */
 export interface TagCount {
   tag: string;
-  words: Count;
-  count: Count;
+  /** 0 to 4.61168602e+18 */
+  words: number;
+  /** 0 to 4.61168602e+18 */
+  count: number;
   /** which leads to its words; empty: there is none */
   question: string;
 }
@@ -758,21 +818,22 @@ export interface TurnEdge {
   other: string;
   /** what the other is to the kind */
   sort: "feeds" | "step" | "beside";
-  /** on average */
-  bits: DivergenceBits;
-  /** words at which it is more than `far` bits */
-  far: Count;
-  /** that have both */
-  words: Count;
+  /** on average; 0 to 1 */
+  bits: number;
+  /** words at which it is more than `far` bits; 0 to 4.61168602e+18 */
+  far: number;
+  /** that have both; 0 to 4.61168602e+18 */
+  words: number;
   /** which leads to its words; empty: there is none */
   question: string;
 }
 
 /** Where along the network the prediction turns. */
 export interface TurnEdges {
-  far: DivergenceBits;
-  /** edges beyond the most that are ranked */
-  left_out: Count;
+  /** 0 to 1 */
+  far: number;
+  /** edges beyond the most that are ranked; 0 to 4.61168602e+18 */
+  left_out: number;
   /** the largest first */
   edges: TurnEdge[];
 }
@@ -787,29 +848,33 @@ export interface TurnRow {
   surprisal: Bits | null;
 }
 
-/** The turns of some rows, by Jensen-Shannon divergence. */
+/** How far every state of a grid lies from those that feed it and from the row above, in bits. */
 export interface Turns {
+  rows: TurnRow[];
   /** rows[0] is this row of the grid */
   from: Count;
-  rows: TurnRow[];
 }
 
 /** Rows of a text's grid whose turns are wanted. */
-export interface TurnsRequest {
+export interface TurnsQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
-  /** at most 20,000 characters */
-  text: string;
   /** null: the run's first; at most 200 characters */
   semantic?: string | null;
-  /** row to begin with; 0 to 1,000,000 */
-  first?: number;
-  /** rows to answer with at most; 1 to 200 */
-  limit?: number;
-  /** what is changed on the way, such as l2@4=0; at most 64 */
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
   edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
   /** another run that reads the text, too; at most 200 characters */
   beside?: string | null;
+  /** row to begin with; 0 to 1,000,000 */
+  first?: number;
+  /** rows to answer with at most; null: all; 1 to 200 */
+  limit?: number | null;
+  /** at most 20,000 characters */
+  text: string;
 }
 
 /** How much of what a kind's probe reads the model uses; effects of pushes are in nats. */
@@ -863,13 +928,14 @@ export interface Word {
   value: Amount | null;
 }
 
-/** Which words have made a state say some labels rather than others, in logits, for each word of
-the text up to there; null: the model has no such reading. */
+/** Which words have made a state say `labels` rather than those `against` them. */
 export interface Written {
   labels: string[];
   against: string[];
   /** how far the labels are ahead */
   difference: Logits;
+  /** what goes without the word, all read again */
+  without: (Logits | null)[];
   /** the word that is read in a word's place; empty: left out */
   instead: string;
   /** the exact split of the memory */
@@ -880,37 +946,45 @@ export interface Written {
   path: (Logits | null)[] | null;
   /** which with all of `path` makes the difference */
   path_rest: Logits;
-  /** what goes without the word, all read again: the truth */
-  without: (Logits | null)[];
-  /** what of `without` runs through gates */
-  gates: (Logits | null)[] | null;
   /** why a reading is missing; empty: none is */
   note: string;
+  /** what of `without` runs through gates */
+  gates: (Logits | null)[] | null;
 }
 
 /** A state, and the labels whose difference is to be told by the words. */
-export interface WrittenRequest {
+export interface WrittenQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
-  /** at most 20,000 characters */
-  text: string;
   /** null: the run's first; at most 200 characters */
   semantic?: string | null;
-  /** at most 200 characters */
-  column: string;
-  /** 0 to 1,000,000 */
-  row: number;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
+  edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
   /** none: the most probable; at most 64 */
   labels?: string[];
   /** none: the most probable other; at most 64 */
   against?: string[];
+  /** the word that is read in a word's place; null: the unknown word; at most 200 characters */
+  instead?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** at most 200 characters */
+  column: string;
+  /** 0 to 1,000,000 */
+  row: number;
 }
 
 /** Why a question cannot be answered. */
 export interface Wrong {
   error: string;
-  /** of the character that is wrong, from 0 */
-  place: Count;
+  /** of the character that is wrong, from 0; 0 to 4.61168602e+18 */
+  place: number;
 }
 
 /** What is got from a path, by a query. */
@@ -921,16 +995,16 @@ export interface Gets {
 
 /** What is posted to a path. */
 export interface Posts {
-  "api/grid": { asked: GridRequest; answer: Grid };
-  "api/divergence": { asked: DivergenceRequest; answer: Divergences };
-  "api/follow": { asked: FollowRequest; answer: Followed };
-  "api/turns": { asked: TurnsRequest; answer: Turns };
-  "api/figure": { asked: FigureRequest; answer: Figure };
-  "api/written": { asked: WrittenRequest; answer: Written };
-  "api/continue": { asked: ContinueRequest; answer: Continued };
-  "api/corpus": { asked: CorpusRequest; answer: Corpus };
-  "api/find": { asked: FindRequest; answer: Found };
-  "api/table": { asked: TableRequest; answer: Table };
-  "api/picture": { asked: PictureRequest; answer: Picture };
-  "api/similar": { asked: SimilarRequest; answer: Similar };
+  "api/grid": { asked: GridQuestion; answer: Grid };
+  "api/follow": { asked: FollowQuestion; answer: Followed };
+  "api/turns": { asked: TurnsQuestion; answer: Turns };
+  "api/divergence": { asked: DivergenceQuestion; answer: Divergences };
+  "api/written": { asked: WrittenQuestion; answer: Written };
+  "api/continue": { asked: ContinueQuestion; answer: Continued };
+  "api/figure": { asked: FigureQuestion; answer: Figure };
+  "api/corpus": { asked: CorpusQuestion; answer: Corpus };
+  "api/find": { asked: FindQuestion; answer: FoundSlice };
+  "api/table": { asked: TableQuestion; answer: Table };
+  "api/picture": { asked: PictureQuestion; answer: Picture };
+  "api/similar": { asked: SimilarQuestion; answer: Similar };
 }

@@ -8,7 +8,7 @@ import { textStyle } from "../grid/draw.js";
 /** @typedef {import("../base/schema.d.ts").Column} Column */
 /** @typedef {import("../base/schema.d.ts").Corpus} Corpus */
 /** @typedef {import("../base/schema.d.ts").CountLine} CountLine */
-/** @typedef {import("../base/schema.d.ts").Found} Found */
+/** @typedef {import("../base/schema.d.ts").FoundSlice} Found */
 /** @typedef {import("../base/schema.d.ts").Hit} Hit */
 /** @typedef {import("../base/schema.d.ts").Said} Said */
 /** Where the kinds stand in a strip. @typedef {{kind: string, x: number, wide: number, letter: string, layer: number}[]} Places */

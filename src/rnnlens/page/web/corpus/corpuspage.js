@@ -9,7 +9,7 @@ import { QuestionField } from "./question.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Corpus} Corpus */
-/** @typedef {import("../base/schema.d.ts").Found} Found */
+/** @typedef {import("../base/schema.d.ts").FoundSlice} Found */
 /** @typedef {import("../base/schema.d.ts").Posts} Posts */
 /** @typedef {import("../base/schema.d.ts").View} View */
 /**

@@ -5,7 +5,7 @@ import { shape } from "../base/markup.js";
 import { label, round } from "../grid/bars.js";
 import { BAR, HUE, kindName, line, mark, RULE, sheet, SMALL, soft } from "./marks.js";
 
-/** @typedef {import("../base/schema.d.ts").Disagreement} Disagreement */
+/** @typedef {import("../base/schema.d.ts").KindPairs} Disagreement */
 /** @typedef {import("../base/schema.d.ts").TurnEdges} TurnEdges */
 /** @typedef {import("../base/schema.d.ts").TurnEdge} TurnEdge */
 /** @typedef {import("../base/text.js").Measure} Measure */

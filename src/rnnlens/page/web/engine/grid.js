@@ -1,4 +1,4 @@
-// The grid of a text as the page is given it, whole or the rows that changed, as rnnlens/ask/grid.py writes it.
+// The grid of a text as the page is given it, whole or the rows that changed, as rnnlens/ask/grids.py writes it.
 
 import { COLOURS, COUNTS, TEXTS } from "../base/rules.js";
 import { significant } from "./encoding.js";
@@ -6,7 +6,7 @@ import { Lines, spanOf } from "./lines.js";
 import { tooMany } from "./reading.js";
 
 /** @typedef {import("../base/schema.d.ts").Grid} Grid */
-/** @typedef {import("../base/schema.d.ts").GridRequest} GridRequest */
+/** @typedef {import("../base/schema.d.ts").GridQuestion} GridQuestion */
 /** @typedef {import("../base/schema.d.ts").State} State */
 /** @typedef {import("../base/schema.d.ts").Word} Word */
 /** @typedef {import("./encoding.js").Encoding} Encoding */
@@ -26,7 +26,7 @@ const NO_STATE = { colour: COLOURS.gap, group: TEXTS.other_group, share: 0, entr
 /**
  * The grid for somebody who has the first `have` rows of that of `previous` with `previous_edits`: its rows begin at the
  * first that is missing there or differs, and are `limit` at most.
- * @param {import("./subject.js").Subject} subject @param {GridRequest} question @param {Pause} pause @returns {Promise<Grid>}
+ * @param {import("./subject.js").Subject} subject @param {GridQuestion} question @param {Pause} pause @returns {Promise<Grid>}
  */
 export async function grid(subject, question, pause) {
   const { previous = "", have = 0, limit = COUNTS.rows_unasked, previous_edits: edits = [] } = question;

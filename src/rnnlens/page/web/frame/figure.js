@@ -14,9 +14,9 @@ import { segments, take } from "./menus.js";
 
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Figure} Figure */
-/** @typedef {import("../base/schema.d.ts").FigureRequest} FigureRequest */
+/** @typedef {import("../base/schema.d.ts").FigureQuestion} FigureQuestion */
 /** @typedef {import("../base/schema.d.ts").View} View */
-/** @typedef {(asked: FigureRequest, signal: AbortSignal) => Promise<Figure>} Draw */
+/** @typedef {(asked: FigureQuestion, signal: AbortSignal) => Promise<Figure>} Draw */
 
 const WIDTHS = [
   { value: "3.3", text: "single, 3.3 in", title: "a column of a journal with two" },
@@ -179,7 +179,7 @@ export class FigureMode {
     else this.timer = setTimeout(() => this.preview(asked), SETTLED);
   }
 
-  /** @param {Held} grid @param {View} view @returns {FigureRequest} */
+  /** @param {Held} grid @param {View} view @returns {FigureQuestion} */
   request(grid, view) {
     const kinds = this.kinds.value.split(",").map((word) => word.trim()).filter(Boolean);
     const width = this.width.querySelector("[aria-checked=true]")?.getAttribute("data-value");
@@ -190,7 +190,7 @@ export class FigureMode {
       pins: this.pins.checked ? this.chosenPins() : [], key: this.key.checked };
   }
 
-  /** @param {FigureRequest} asked */
+  /** @param {FigureQuestion} asked */
   async preview(asked) {
     const found = await this.drawn(asked);
     if (!found) return;
@@ -202,7 +202,7 @@ export class FigureMode {
       + (type < SMALL ? ": choose fewer columns, or more width" : "");
   }
 
-  /** What the server draws; null where there is nothing, which is said, or something newer is wanted. @param {FigureRequest} asked */
+  /** What the server draws; null where there is nothing, which is said, or something newer is wanted. @param {FigureQuestion} asked */
   async drawn(asked) {
     const stop = new AbortController();
     this.asked = stop;
@@ -247,7 +247,7 @@ function quoted(given) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** What `rnnlens show` is given for the same figure. @param {Held} grid @param {FigureRequest} asked */
+/** What `rnnlens show` is given for the same figure. @param {Held} grid @param {FigureQuestion} asked */
 export function commandOf(grid, asked) {
   const usual = grid.columns.filter((column) => column.shown).map((column) => column.id).join();
   const kinds = (asked.kinds ?? []).join();

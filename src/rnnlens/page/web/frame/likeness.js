@@ -10,12 +10,12 @@ import { subjectOf } from "./whatif.js";
 /** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Near} Near */
 /** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("../base/schema.d.ts").SimilarRequest} SimilarRequest */
+/** @typedef {import("../base/schema.d.ts").SimilarQuestion} SimilarQuestion */
 /** @typedef {import("../base/schema.d.ts").View} View */
 /**
  * Who knows a corpus: whether a run has one, its nearest states, and who opens them.
  * @typedef {{has: (run: string) => boolean, open: (change: Partial<View>) => void,
- *   find: (asked: SimilarRequest, signal: AbortSignal) => Promise<import("../base/schema.d.ts").Similar>}} SimilarReader
+ *   find: (asked: SimilarQuestion, signal: AbortSignal) => Promise<import("../base/schema.d.ts").Similar>}} SimilarReader
  */
 
 const SETTLED = 250; // ms a state is in view before it is asked about
@@ -75,7 +75,7 @@ export class Likeness {
     this.timer = setTimeout(() => this.ask(), SETTLED);
   }
 
-  /** @returns {SimilarRequest | null} */
+  /** @returns {SimilarQuestion | null} */
   asked() {
     const { grid, place } = this;
     if (!grid || !place) return null;
@@ -116,7 +116,7 @@ export class Likeness {
     this.told.replaceChildren(html("p", { class: "wrong" }, problem));
   }
 
-  /** @param {Near[]} near @param {SimilarRequest} asked */
+  /** @param {Near[]} near @param {SimilarQuestion} asked */
   draw(near, { column, semantic }) {
     const lines = near.map((one) => {
       const before = one.words.slice(Math.max(0, one.position - AROUND), one.position).map(visible).join(" ");

@@ -127,7 +127,7 @@ export function engineSource({ run, grid }, engine) {
   };
 }
 
-/** Whether a grid is what is asked for. @param {Grid} grid @param {any} asked a GridRequest */
+/** Whether a grid is what is asked for. @param {Grid} grid @param {any} asked a GridQuestion */
 function isOf(grid, { text, semantic, palette, have, edits, beside }) {
   return text === grid.text && !have && !edits?.length && !beside
     && [null, undefined, grid.semantic].includes(semantic) && [null, undefined, grid.palette].includes(palette);

@@ -1,20 +1,24 @@
-"""What is chosen on the page, and what a saved page or a notebook begins with."""
+"""What is chosen on the page, and what a saved page or a notebook's view begins with: for the types
+that the page is checked with.
+"""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
-from rnnlens.page.serve.api import Grid
-from rnnlens.page.serve.fields import Answer, Count, DivergenceBits
+from rnnlens.ask.json_types import Count, DivergenceBits, Grid, about, whole
 
 
-class Place(Answer):
+@whole
+class Place(TypedDict):
     """A state of a grid."""
 
     column: str
     row: Count
 
 
+@whole
 class Pin(Place):
     """A state that is kept in view; null: of the view's own run, text or semantic."""
 
@@ -23,19 +27,21 @@ class Pin(Place):
     semantic: str | None
 
 
-class Follow(Answer):
+@whole
+class Follow(TypedDict):
     """Labels to follow, and those they stand against."""
 
     labels: list[str]
     against: list[str]
 
 
-class View(Answer):
+@whole
+class View(TypedDict):
     """Everything that is chosen on the page; null: what is usual."""
 
     run: str | None
     text: str | None
-    beside: str | None = Field(description="another run that reads the text, too")
+    beside: Annotated[str | None, about("another run that reads the text, too")]
     semantic: str | None
     palette: str | None
     density: Literal["bars", "compact"]
@@ -45,25 +51,28 @@ class View(Answer):
     pins: list[Pin]
     focus: Place | None
     follow: Follow | None
-    turns: bool = Field(description="whether it is shown where predictions turn")
-    edits: list[str] = Field(description="what is changed while the text is read, such as l2@4=0")
+    turns: Annotated[bool, about("whether it is shown where predictions turn")]
+    edits: Annotated[list[str], about("what is changed while the text is read, such as l2@4=0")]
     page: Literal["grid", "accuracy", "corpus"]
-    find: str | None = Field(description="what the corpus is asked; null: the first example")
+    find: Annotated[str | None, about("what the corpus is asked; null: the first example")]
 
 
-class SavedPage(Answer):
+@whole
+class SavedPage(TypedDict):
     """What a saved page holds: a whole grid, how it is seen, and divergences that are known."""
 
     grid: Grid
     view: View
-    bits: list[tuple[str, Count, str, Count, DivergenceBits]] = Field(
-        description="between two states, each a column and a row"
-    )
+    bits: Annotated[
+        list[tuple[str, Count, str, Count, DivergenceBits]],
+        about("between two states, each a column and a row"),
+    ]
 
 
-class NotebookView(Answer):
+@whole
+class NotebookView(TypedDict):
     """What a view in a notebook begins with."""
 
     grid: Grid
-    typing: bool = Field(description="whether it has a field for texts")
+    typing: Annotated[bool, about("whether it has a field for texts")]
     examples: list[str]

@@ -6,24 +6,27 @@ from pathlib import Path
 
 import pytest
 import torch
+from pydantic import TypeAdapter
+from tests.asks import grid_json
 from tests.letters import LanguageModel
 
 from rnnlens.adapter import Adapter
+from rnnlens.ask.grids import edge_names
+from rnnlens.ask.json_types import Grid
 from rnnlens.model.cells.classic import GRU, LSTM
 from rnnlens.model.kinds import Kind, Place, drawn, placed, prediction
-from rnnlens.page.serve.api import Grid
-from rnnlens.reading.payload import Column, columns_of, edges_of
+from rnnlens.reading.subject import columns_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "grid.json"
 TEXT = '`` the old dog sees 3 zyzzyva <b> "'
 
 
 def ids(lens):
-    return [column["id"] for column in lens.grid("the dog")["columns"]]
+    return [column["id"] for column in grid_json(lens, "the dog")["columns"]]
 
 
 def as_json(lens, text=TEXT, **options):
-    return json.loads(json.dumps(lens.grid(text, **options), allow_nan=False))
+    return json.loads(json.dumps(grid_json(lens, text, **options), allow_nan=False))
 
 
 def assert_alike(ours, theirs, where="grid"):
@@ -56,7 +59,7 @@ def test_columns_run_from_input_to_output(formula, formulas):
 
 def test_gates_and_candidates_are_shown_when_asked_for(formula, formulas):
     def aside(lens):
-        return {c["kind"] for c in lens.grid("a")["columns"] if not c["shown"]}
+        return {c["kind"] for c in grid_json(lens, "a")["columns"] if not c["shown"]}
 
     assert aside(formula) == {"f1", "i1", "o1", "g1", "f2", "i2", "o2", "g2"}
     assert aside(formulas["gru"]) == {"r1", "z1", "n1", "r2", "z2", "n2"}
@@ -64,18 +67,18 @@ def test_gates_and_candidates_are_shown_when_asked_for(formula, formulas):
 
 
 def test_layers_number_the_columns(formula):
-    layers = {c["id"]: c["layer"] for c in formula.grid("a")["columns"]}
+    layers = {c["id"]: c["layer"] for c in grid_json(formula, "a")["columns"]}
     assert (layers["x"], layers["c1@-1"], layers["h2"], layers["y"]) == (0, 1, 2, 3)
 
 
 def test_the_previous_cell_is_named_as_such(formula):
-    found = next(c for c in formula.grid("a")["columns"] if c["id"] == "c2@-1")
+    found = next(c for c in grid_json(formula, "a")["columns"] if c["id"] == "c2@-1")
     assert (found["kind"], found["back"], found["name"]) == ("c2", 1, "previous cell")
     assert found["symbol"] == "c"
 
 
 def test_edges_say_what_feeds_what(formula, formulas):
-    edges = formula.grid("a")["edges"]
+    edges = grid_json(formula, "a")["edges"]
     assert ("x", "f1") in edges
     assert ("h1@-1", "f1") in edges
     assert ("c1@-1", "l1") in edges
@@ -85,7 +88,7 @@ def test_edges_say_what_feeds_what(formula, formulas):
     columns = set(ids(formula))
     assert {target for _, target in edges} == columns - {"x", "c1@-1", "c2@-1"}
     assert {source.split("@")[0] for source, _ in edges} <= columns
-    assert formulas["bare"].grid("a")["edges"] == []
+    assert grid_json(formulas["bare"], "a")["edges"] == []
 
 
 def both_ways(layers=1, without=()):
@@ -95,7 +98,7 @@ def both_ways(layers=1, without=()):
     probed = [kind.id for kind in adapter.kinds if kind.id not in without]
     kinds = drawn(adapter.kinds, probed)
     columns = columns_of(kinds, prediction(kinds), probed)
-    return [c.id for c in columns], edges_of(columns)
+    return [c.id for c in columns], edge_names(columns)
 
 
 def test_a_reverse_layer_has_no_column_for_what_it_has_yet_to_read():
@@ -131,14 +134,14 @@ def test_a_kind_without_a_column_feeds_nothing():
 
 
 def test_perplexities_are_those_of_the_evaluation(formula):
-    columns = {c["id"]: c["perplexity"] for c in formula.grid("a")["columns"]}
+    columns = {c["id"]: c["perplexity"] for c in grid_json(formula, "a")["columns"]}
     assert (columns["x"], columns["f1"], columns["y"]) == (20.0, 19.0, 9.5)
     assert columns["c1@-1"] == columns["c1"]
-    assert formula.grid("a", semantic="input")["columns"][0]["perplexity"] is None
+    assert grid_json(formula, "a", semantic="input")["columns"][0]["perplexity"] is None
 
 
 def test_words_say_what_the_network_takes_them_for(formula):
-    words = formula.grid("The dog sees 3 zyzzyva")["words"]
+    words = grid_json(formula, "The dog sees 3 zyzzyva")["words"]
     assert [word["text"] for word in words] == ["The", "dog", "sees", "3", "zyzzyva"]
     assert [word["label"] for word in words] == ["the", "dog", "sees", "NUM", "UNK"]
     assert [word["unknown"] for word in words] == [False, False, False, False, True]
@@ -146,7 +149,7 @@ def test_words_say_what_the_network_takes_them_for(formula):
 
 
 def test_every_label_named_has_its_group(formula):
-    grid = formula.grid(TEXT)
+    grid = grid_json(formula, TEXT)
     states = [state for row in grid["rows"] for state in row]
     named = {label for state in states for label, _ in state["top"]}
     named |= {state["wanted"][0] for state in states if state["wanted"]}
@@ -156,11 +159,11 @@ def test_every_label_named_has_its_group(formula):
 
 def test_what_no_word_was_read_into_is_marked(formula, formulas):
     for lens in (formula, formulas["gru"]):
-        grid = lens.grid(TEXT)
+        grid = grid_json(lens, TEXT)
         for row, states in enumerate(grid["rows"]):
             for column, state in zip(grid["columns"], states, strict=True):
                 assert state["unread"] is (row == 0 and column["back"] == 1)
-    part = formula.part(TEXT, previous=TEXT, have=2, limit=1)
+    part = grid_json(formula, TEXT, previous=TEXT, have=2, limit=1)
     assert not any(state["unread"] for state in part["rows"][0])
     assert formula(TEXT)["c2@-1"][0].unread
     assert not formula(TEXT)["c2@-1"][1].unread
@@ -180,14 +183,13 @@ def test_the_published_schema_is_that_of_the_grid(formula, formulas):
     for lens in (formula, *formulas.values()):
         for text in ("", "the dog sees"):
             made = as_json(lens, text)
-            Grid.model_validate(made)
-            assert set(made) == {f.alias or n for n, f in Grid.model_fields.items()}
+            TypeAdapter(Grid).validate_python(made)
+            assert set(made) == {*Grid.__annotations__}
 
 
 @pytest.mark.parametrize("cell", [LSTM, GRU])
 def test_gates_and_candidates_are_set_aside(cell):
     place = Place(2, ("encoder.h1",), "encoder", reverse=True)
-    columns = [Column(placed(kind, place), 1).to_json(None) for kind in cell.kinds]
-    columns.append(Column(Kind("f", "f", "f", "output of f", (), 1), 1).to_json(None))
-    aside = {column["id"] for column in columns if not column["shown"]}
+    aside = {kind.id for kind in (placed(kind, place) for kind in cell.kinds) if kind.gate}
     assert aside == {f"encoder.{letter}2<" for letter in ("fiog" if cell is LSTM else "rzn")}
+    assert not Kind("f", "f", "f", "output of f", (), 1).gate

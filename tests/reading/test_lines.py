@@ -1,25 +1,35 @@
 """Two readings side by side: their lines, states and divergences, from one lens or two."""
 
 import json
+import re
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 from tests.alike import alike
+from tests.ask.test_state_pairs import jensen_shannon
+from tests.asks import ask as asked_of
+from tests.asks import grid_json, grid_parts
 from tests.fixtures import formula_run, wave
 
 import rnnlens
-from rnnlens.ask.divergence import jensen_shannon
-from rnnlens.ask.readings import following, turning
+from rnnlens.ask import json_types as answers
+from rnnlens.ask.continuation import ContinueQuestion
+from rnnlens.ask.figures import FigureQuestion
+from rnnlens.ask.follow import Followed, FollowQuestion
+from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.turns import Turns, TurnsQuestion
+from rnnlens.ask.written import WrittenQuestion
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.schema import json_type
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.lens.open import opened
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.page.notebook import answer
-from rnnlens.page.serve.api import Followed, Grid, Turns
-from rnnlens.page.serve.figures import FigureRequest, figured
-from rnnlens.reading.common import REST
-from rnnlens.reading.source import joined_steps
+from rnnlens.reading.edits import Edit
+from rnnlens.reading.lines import REST
 from rnnlens.run.folder import Run
 
 TEXT = "the old dog {sees|said} the {very small|} bird now"
@@ -27,7 +37,12 @@ FIRST, SECOND = "the old dog sees the very small bird now", "the old dog said th
 
 
 def both(lens, text=TEXT, **more):
-    return json.loads(json.dumps(joined_steps(lens.steps(text, **more))))
+    return json.loads(json.dumps(grid_json(lens, text, **more)))
+
+
+def check(answer, value):
+    """Hold JSON to the schema of its answer."""
+    TypeAdapter(json_type(answer)).validate_python(value)
 
 
 def rows_alike(ours, theirs):
@@ -53,7 +68,7 @@ def other(tmp_path_factory):
 
 def test_lines_are_of_both_until_the_texts_differ_then_of_each(formula):
     grid = both(formula)
-    Grid.model_validate(grid)
+    check(answers.Grid, grid)
     lines = [(line["side"][0], line["row"]) for line in grid["lines"]]
     assert lines == [
         ("b", 0), ("b", 1), ("f", 2), ("s", 2), ("f", 3), ("s", 3), ("f", 4), ("s", 4), ("f", 5),
@@ -65,7 +80,8 @@ def test_lines_are_of_both_until_the_texts_differ_then_of_each(formula):
 
 
 def test_each_line_has_the_states_of_its_text(formula):
-    grid, alone = both(formula), [json.loads(json.dumps(formula.grid(t))) for t in (FIRST, SECOND)]
+    grid = both(formula)
+    alone = [json.loads(json.dumps(grid_json(formula, t))) for t in (FIRST, SECOND)]
     for line, word, states in zip(grid["lines"], grid["words"], grid["rows"], strict=True):
         if line["row"] is None:
             assert (word["text"], {state["unread"] for state in states}) == ("", {True})
@@ -81,13 +97,13 @@ def test_the_divergence_is_that_of_a_plain_loop_over_states(formula):
     for row, (i, j) in enumerate(found.pairs):
         for k, kind in enumerate(found.kinds):
             if i is None or j is None:
-                assert np.isnan(found.bits[row, k])
+                assert np.isnan(found.values[row, k])
                 continue
             p, q = (
-                lens.lens.logits(lens.asked(), kind, step).double().softmax(0)
-                for lens, step in ((a, i), (b, j))
+                grid.reading.logits(kind, step).double().softmax(0)
+                for grid, step in ((a, i), (b, j))
             )
-            assert found.bits[row, k] == pytest.approx(jensen_shannon(p, q), abs=2e-6)
+            assert found.values[row, k] == pytest.approx(jensen_shannon(p, q), abs=2e-6)
     drawn = both(formula)
     for (upper, lower), changes in zip(pairwise(drawn["lines"]), drawn["changes"][1:], strict=True):
         if lower["side"] != "second" or None in (upper["row"], lower["row"]):
@@ -95,7 +111,7 @@ def test_the_divergence_is_that_of_a_plain_loop_over_states(formula):
             continue
         row = found.pairs.index((upper["row"], lower["row"]))
         bits = [change["bits"] for change in changes]
-        assert bits == pytest.approx(found.bits[row].tolist(), abs=1e-4)
+        assert bits == pytest.approx(found.values[row].tolist(), abs=1e-4)
 
 
 @pytest.mark.slow
@@ -119,13 +135,54 @@ def test_whoever_has_the_first_lines_is_sent_the_others(formula, previous):
 
 def test_rows_that_edits_changed_are_no_lines_of_two_readings(formula):
     asked = {"edits": ["l2@2=0"], "previous_edits": ["l2@2=0"], "lenient": True}
-    part, _ = next(formula.steps(TEXT, previous="the old dog", have=3, limit=9, **asked))
-    assert part["from"] <= 1
-    assert part["dropped"]
+    part, _ = next(grid_parts(formula, TEXT, previous="the old dog", have=3, limit=9, **asked))
+    assert part["from"] == 0
+    assert (part["edits"], part["dropped"]) == (["l2@2=0"], [])
+
+
+@pytest.mark.parametrize("edits", [["l2@2=0"], ["l2@1:2=0"], ["l2@2:3*2", "h1@1:6=0"]])
+def test_each_reading_has_the_edits_of_its_side(formula, edits):
+    grid = both(formula, edits=edits)
+    assert {*grid["edits"]} == {str(Edit.parse(edit)) for edit in edits}
+    texts = [FIRST, SECOND]
+    sides = [
+        [re.sub(r"@\d:", "@", edit) for edit in edits if f"@{3 - side}:" not in edit]
+        for side in (1, 2)
+    ]
+    alone = [grid_json(formula, t, edits=e) for t, e in zip(texts, sides, strict=True)]
+    for line, states in zip(grid["lines"], grid["rows"], strict=True):
+        if line["row"] is not None:
+            mine = alone[line["side"] == "second"]
+            alike([states], json.loads(json.dumps([mine["rows"][line["row"]]])))
+    shared = [line["row"] for line in grid["lines"] if line["side"] == "both"]
+    assert shared == ([0, 1] if edits == ["l2@2=0"] else [0] if "l2@1:2=0" in edits else [0, 1])
+
+
+def test_lines_that_edits_of_one_side_change_are_sent_anew(formula):
+    whole = both(formula, edits=["l2@2:3=0"])
+    part = both(formula, edits=["l2@2:3=0"], previous=TEXT, have=len(both(formula)["rows"]))
+    assert 0 < part["from"] < 4
+    rows_alike(part["rows"], whole["rows"][part["from"] :])
+
+
+def test_an_edit_that_one_of_two_cannot_make_is_made_in_the_other(formula):
+    grid = both(formula, edits=["l2@9=0", "q1@1=0"], lenient=True)
+    assert (grid["edits"], len(grid["dropped"])) == (["l2@9=0"], 1)
+    alone = grid_json(formula, FIRST, edits=["l2@9=0"])
+    alike(grid["rows"][-2:-1], json.loads(json.dumps(alone["rows"][-1:])))
+
+
+def test_the_words_that_wrote_a_state_are_told_of_either_reading(formula):
+    for line, text, row in ((4, FIRST, 3), (5, SECOND, 3), (1, FIRST, 1)):
+        told = asked_of(formula, WrittenQuestion(text=TEXT, column="c2", row=line))
+        alone = asked_of(formula, WrittenQuestion(text=text, column="c2", row=row))
+        assert told == alone
+    with pytest.raises(RnnlensError, match="no word stands in row 10; choose another"):
+        asked_of(formula, WrittenQuestion(text=TEXT, column="c2", row=9))
 
 
 def test_lines_of_two_readings_are_no_rows_of_one(formula):
-    part, _ = next(formula.steps("the old dog", previous=TEXT, have=9, limit=9))
+    part, _ = next(grid_parts(formula, "the old dog", previous=TEXT, have=9, limit=9))
     assert part["from"] == 0
     assert len(part["rows"]) == 3
 
@@ -142,10 +199,10 @@ def test_a_part_is_the_same_however_it_is_cut(formula):
 
 def test_two_lenses_share_kinds_by_id_and_labels_by_name(formula, other):
     grid = both(formula, "the dog sees", beside=other)
-    Grid.model_validate(grid)
+    check(answers.Grid, grid)
     assert [column["id"] for column in grid["columns"]] == ["y"]  # the other has no probes
     assert [line["side"] for line in grid["lines"]] == ["first", "second"] * 3
-    only = [c.id for c in formula.columns if c.id != "y"]
+    only = [c.id for c in formula.subject.columns if c.id != "y"]
     assert grid["notes"][0].startswith(f"only {formula.name} has {', '.join(only[:6])} and ")
     assert grid["notes"][1] == (
         f"7 labels are in both; 16 only in {formula.name} and 2 only in other count as one"
@@ -172,7 +229,9 @@ def test_kinds_of_another_cell_are_those_that_both_have(formula, formulas):
     first, second = found.json["sides"]
     assert first["columns"] == []  # the grid's own
     assert [column["equation"] for column in second["columns"]] == [
-        column.kind.equation for column in formulas["gru"].columns if column.id in found.kinds
+        column.kind.equation
+        for column in formulas["gru"].subject.columns
+        if column.id in found.kinds
     ]
 
 
@@ -180,13 +239,12 @@ def test_following_and_turning_go_by_lines(formula, formulas):
     gru = formulas["gru"]
     for text, beside in ((TEXT, None), ("the dog sees", gru)):
         grid = both(formula, text, beside=beside)
-        steps = following(formula, text, None, ["dog"], beside=beside)
-        numbers = [row for part, _ in steps for row in part["rows"]]
-        turns = [
-            row for part, _ in turning(formula, text, None, beside=beside) for row in part["rows"]
-        ]
-        Followed.model_validate({"labels": ["dog"], "against": [], "from": 0, "rows": numbers})
-        Turns.model_validate({"from": 0, "rows": turns})
+        given: dict[str, Any] = {"text": text, "beside": beside and beside.name, "limit": None}
+        followed = asked_of(formula, FollowQuestion(labels=("dog",), **given), beside)
+        turning = asked_of(formula, TurnsQuestion(**given), beside)
+        check(Followed, followed)
+        check(Turns, turning)
+        numbers, turns = followed["rows"], turning["rows"]
         ids = [column["id"] for column in grid["columns"]]
         for line, values, turn in zip(grid["lines"], numbers, turns, strict=True):
             assert len(turn["edges"]) == len(grid["edges"])
@@ -203,8 +261,14 @@ def test_following_and_turning_go_by_lines(formula, formulas):
     ("ask", "said"),
     [
         (lambda a, b: a(TEXT), r"holds two texts; compare them: rnnlens.compare\(lens, text\)"),
-        (lambda a, b: a.request(TEXT, None, None), "holds two texts, and this is asked of one"),
-        (lambda a, b: both(a, TEXT, edits=["c1@1=0"]), "edits change one text; take the braces"),
+        (
+            lambda a, b: asked_of(a, ContinueQuestion(text=TEXT)),
+            "is read twice, and this is asked of one text; give one",
+        ),
+        (lambda a, b: both(a, TEXT, edits=["c1@9:9=0"]), "'c1@9:9=0' is no edit; write it like"),
+        (lambda a, b: both(a, TEXT, edits=["c1@10=0"]), "is about word 10, and the text has 9"),
+        (lambda a, b: both(a, TEXT, edits=["c1@2:8=0"]), "is about word 8, and the text has 7"),
+        (lambda a, b: both(a, "the dog", edits=["c1@2:1=0"]), "about a second text, and there is"),
         (lambda a, b: both(a, "{the|}"), "one of the two texts is empty; give each a word"),
         (lambda a, b: rnnlens.compare(a, "the dog"), "'the dog' is one text; write two in one"),
         (lambda a, b: rnnlens.compare(a, b, None), "Lens, Lens cannot be compared; give two grids"),
@@ -268,8 +332,9 @@ def test_a_comparison_is_drawn_and_saved_like_a_grid(formula, tmp_path):
 
 
 def test_a_notebook_asks_for_two_readings_like_the_page(formula, formulas):
-    def asked(path, body, beside=None):
-        return json.loads(answer(formula, {"id": 1, "path": path, "body": body}, beside)["answer"])
+    def asked(path, body, *others):
+        subjects = Subjects.of(formula.subject, *(other.subject for other in others))
+        return json.loads(answer(subjects, {"id": 1, "path": path, "body": body})["answer"])
 
     assert asked("api/grid", {"text": TEXT})["lines"] == both(formula)["lines"]
     gru = formulas["gru"]
@@ -285,8 +350,13 @@ def test_a_notebook_asks_for_two_readings_like_the_page(formula, formulas):
 
 def test_a_figure_of_some_lines_is_drawn_for_the_page(formula, formulas):
     for text, beside in ((TEXT, None), ("the old dog sees", formulas["gru"])):
-        given = {"text": text, "rows": "3-6", "kinds": ["h2", "y"], "labels": ["dog"]}
-        asked = FigureRequest.model_validate({**given, "pins": ["y:4"]})
-        *_, (drawn, more) = figured(formula, asked, beside)
-        assert (drawn["ending"], more) == ("svg", False)
+        given: dict[str, Any] = {
+            "text": text,
+            "rows": "3-6",
+            "kinds": ("h2", "y"),
+            "labels": ("dog",),
+        }
+        question = FigureQuestion(**given, pins=("y:4",), beside=beside and beside.name)
+        drawn = asked_of(formula, question, beside)
+        assert drawn["ending"] == "svg"
         assert drawn["data"].count("<!-- ┌ dog") == 1

@@ -1,0 +1,82 @@
+"""One table from questions to answers. The server has a route for each entry; the notebook, Python
+and the tests of the engine ask `answer`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from rnnlens.ask import corpus_questions as corpus
+from rnnlens.ask import json_types as answers
+from rnnlens.ask import runs
+from rnnlens.ask.continuation import Continued, ContinueQuestion, continued
+from rnnlens.ask.figures import Figure, FigureQuestion, figure_steps
+from rnnlens.ask.follow import Followed, FollowQuestion, follow_steps
+from rnnlens.ask.grids import GridQuestion, grid_steps, joined
+from rnnlens.ask.state_pairs import DivergenceQuestion, divergence
+from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.turns import Turns, TurnsQuestion, turn_steps
+from rnnlens.ask.written import Written, WrittenQuestion, written
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.schema import to_json
+from rnnlens.search import answers as found
+
+Way = Literal["once", "rows", "last"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A question and how it is answered.
+
+    `way` is `once` where `give` gives the answer; `rows` where it gives parts that add rows to the
+    first, each with whether there are more; `last` where only the last of them is the answer.
+    """
+
+    question: type[Any]
+    answer: Any  # a dataclass or a typed dictionary: its schema is made of it
+    give: Callable[[Subjects, Any], Any]
+    way: Way = "once"
+    of_corpus: bool = False  # such questions wait for each other, apart from those of who types
+
+    @property
+    def is_got(self) -> bool:
+        """Whether it asks for nothing but a run, so that an address says all of it."""
+        return {*self.question.__dataclass_fields__} <= {"run"} and not self.of_corpus
+
+
+Table = Mapping[str, Entry]
+TABLE: Table = MappingProxyType(
+    {
+        "runs": Entry(runs.RunsQuestion, answers.Runs, runs.runs),
+        "accuracy": Entry(runs.AccuracyQuestion, answers.Accuracy, runs.accuracy),
+        "grid": Entry(GridQuestion, answers.Grid, grid_steps, "rows"),
+        "follow": Entry(FollowQuestion, Followed, follow_steps, "rows"),
+        "turns": Entry(TurnsQuestion, Turns, turn_steps, "rows"),
+        "divergence": Entry(DivergenceQuestion, answers.Divergences, divergence),
+        "written": Entry(WrittenQuestion, Written, written),
+        "continue": Entry(ContinueQuestion, Continued, continued),
+        "figure": Entry(FigureQuestion, Figure, figure_steps, "last"),
+        "corpus": Entry(corpus.CorpusQuestion, found.Corpus, corpus.corpus, of_corpus=True),
+        "find": Entry(corpus.FindQuestion, found.FoundSlice, corpus.find, of_corpus=True),
+        "table": Entry(corpus.TableQuestion, found.Table, corpus.table, of_corpus=True),
+        "picture": Entry(
+            corpus.PictureQuestion, found.Picture, corpus.corpus_picture, of_corpus=True
+        ),
+        "similar": Entry(
+            corpus.SimilarQuestion, found.Similar, corpus.similar_states, of_corpus=True
+        ),
+    }
+)
+
+
+def answer(subjects: Subjects, question: Any, table: Table = TABLE) -> Any:
+    """The answer to a question, as JSON."""
+    entry = next((one for one in table.values() if one.question is type(question)), None)
+    if entry is None:
+        raise RnnlensError(f"nothing answers a {type(question).__name__}; ask {', '.join(table)}")
+    given = entry.give(subjects, question)
+    if entry.way == "once":
+        return to_json(given)
+    parts: Iterator[dict[str, Any]] = (part for part, _ in given)
+    return joined(parts) if entry.way == "rows" else list(parts)[-1]

@@ -1,0 +1,122 @@
+"""What can be asked: one frozen, strict dataclass for each question, whoever asks it. Bases and the
+types of fields are here; each question stands beside its answer.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    WithJsonSchema,
+)
+from pydantic.dataclasses import dataclass
+from pydantic_core import PydanticCustomError
+
+from rnnlens.reading.edits import Edit
+from rnnlens.reading.reading import LONGEST_TEXT, too_many
+
+MOST_ROWS, MOST_PAIRS, MOST_LABELS, MOST_EDITS = 200, 64, 64, 64
+MOST_COLUMNS = 5_000
+STRICT = ConfigDict(extra="forbid")  # and of its fields none is converted: their types are strict
+
+
+def _whole(value: Any) -> Any:
+    """JSON has one type of number: 3.0 is a whole one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def readable(value: Any) -> Any:
+    """Halves of characters, which are no text, become the sign for what cannot be read."""
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _short(text: str) -> str:
+    """Said as Python says it: people read this one."""
+    if len(text) > LONGEST_TEXT:
+        raise PydanticCustomError("long", too_many(len(text), "characters", LONGEST_TEXT))
+    return text
+
+
+def _edit(value: Any) -> Edit | str:
+    """An edit, or the text of one; whether it can be made is found out where it is read."""
+    if isinstance(value, Edit):
+        return value
+    if not isinstance(value, str):
+        raise PydanticCustomError("string_type", "Input should be a valid string")
+    return _short(readable(value))
+
+
+_LENGTH: dict[str, Any] = {"maxLength": LONGEST_TEXT}
+Text = Annotated[
+    StrictStr, BeforeValidator(readable), AfterValidator(_short), Field(json_schema_extra=_LENGTH)
+]
+Name = Annotated[StrictStr, Field(max_length=200), BeforeValidator(readable)]
+Row = Annotated[StrictInt, Field(ge=0, le=1_000_000), BeforeValidator(_whole)]
+Limit = Annotated[StrictInt, Field(ge=1, le=MOST_ROWS), BeforeValidator(_whole)]
+Whole = BeforeValidator(_whole)
+EditOrText = Annotated[
+    Any, PlainValidator(_edit), WithJsonSchema({"type": "string", "maxLength": LONGEST_TEXT})
+]
+
+
+def given(default: Any, description: str | None = None, **bounds: Any) -> Any:
+    """A field that need not be given."""
+    return Field(default, description=description, **bounds)
+
+
+def several(most: int, description: str | None = None, default: Any = ()) -> Any:
+    """A field of several, as a tuple whichever way they are given."""
+    return given(default, description, max_length=most)
+
+
+_FIRST = "null: the run's first"
+_EDITS = "what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class OfRun:
+    """A question to a run."""
+
+    run: Name | None = given(None, "null: the first")
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class OfText(OfRun):
+    """A question about a text, or about two in one with braces."""
+
+    text: Text
+    semantic: Name | None = given(None, _FIRST)
+    palette: Name | None = given(None, _FIRST)
+    edits: tuple[EditOrText, ...] = several(MOST_EDITS, _EDITS)
+    lenient: StrictBool = given(False, "whether edits that cannot be made are left out")
+    beside: Name | None = given(None, "another run that reads the text, too")
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class OfRows(OfText):
+    """A question about some rows of a text's grid."""
+
+    first: Row = given(0, "row to begin with")
+    limit: Limit | None = given(100, "rows to answer with at most; null: all")
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class OfState(OfText):
+    """A question about one state of a text's grid."""
+
+    column: Name
+    row: Row
+
+
+def names(given: str | Iterable[str]) -> tuple[str, ...]:
+    """One name or several, as several."""
+    return (given,) if isinstance(given, str) else tuple(given)

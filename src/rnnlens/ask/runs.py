@@ -1,0 +1,98 @@
+"""What there is to ask, and how well each kind predicts."""
+
+from dataclasses import asdict
+from typing import Any
+
+from pydantic.dataclasses import dataclass
+
+from rnnlens.ask.json_types import Accuracy, Runs, RunSummary, TrainingPoint
+from rnnlens.ask.questions import STRICT, OfRun
+from rnnlens.ask.subjects import Subjects, UnknownRunError
+from rnnlens.reading.subject import Subject
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RunsQuestion:
+    """Every run that can be asked about."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class AccuracyQuestion(OfRun):
+    """How well each kind of a run predicts, as `rnnlens eval` measured it."""
+
+
+class NotMeasuredError(UnknownRunError):
+    """Nothing was measured of a run yet."""
+
+
+def runs(subjects: Subjects, _: RunsQuestion) -> Runs:
+    """Every run, in the order in which they are listed."""
+    return {"runs": [summary(subject) for subject in subjects.values()]}
+
+
+def summary(subject: Subject) -> RunSummary:
+    """What a list of runs says of one."""
+    training = subject.training
+    return {
+        "id": subject.name,
+        "title": subject.title,
+        "labels": len(subject.labels),
+        "semantics": list(subject.semantics),
+        "palettes": list(subject.palettes),
+        "examples": subject.examples(),
+        "probes": subject.probes is not None,
+        "corpus": subject.run is not None and subject.run.has_index(subject.index_folder),
+        "training": None
+        if training is None
+        else {"of": training.of, "epoch": training.epoch, "perplexity": subject.scores.own},
+    }
+
+
+def accuracy(subjects: Subjects, question: AccuracyQuestion) -> Accuracy:
+    """What was measured of a run, with the checkpoints of its training."""
+    subject = subjects.asked(question)
+    measured: Accuracy | None = accuracy_of(subject, subjects)
+    if measured is None:
+        raise NotMeasuredError(f"{subject.name} was not measured yet; run: rnnlens eval RUN")
+    return measured
+
+
+def accuracy_of(subject: Subject, subjects: Subjects) -> Any:
+    """What the accuracy page draws, with the checkpoints of the same training among all subjects;
+    None where nothing was measured.
+    """
+    scores, training, text = subject.scores, subject.training, subject.session.text
+    if scores.own is None and not scores.semantics:
+        return None
+    points: list[TrainingPoint] = [
+        {
+            "run": one.name,
+            "epoch": one.training.epoch,
+            "own": one.scores.own,
+            "semantics": {
+                name: {row["kind"]: row["perplexity"] for row in rows}
+                for name, rows in one.scores.semantics.items()
+            },
+        }
+        for one in subjects.values()
+        if one.training and training and one.training.of == training.of
+    ]
+    return {
+        "run": subject.name,
+        "title": subject.title,
+        "follows": text.follows,
+        "numbers": text.labels.scale is not None,
+        "own": scores.own,
+        "unigram": scores.unigram,
+        "unigrams": dict(scores.unigrams),
+        "semantics": {  # a sum of rounded numbers may lie a little below 0
+            name: [
+                {**row, "kl": None if row["kl"] is None else max(0.0, row["kl"])} for row in rows
+            ]
+            for name, rows in scores.semantics.items()
+        },
+        "accuracy": scores.accuracy,
+        "macro_f1": scores.macro_f1,
+        "confusion": None if scores.confusion is None else asdict(scores.confusion),
+        "training": sorted(points, key=lambda point: point["epoch"]),
+    }

@@ -1,0 +1,504 @@
+"""One or two readings in rows: a text, a text with edits beside itself without them, two texts, or
+one text that two runs or two checkpoints read.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.threads import one_thread
+from rnnlens.labels.marks import NUM, UNK
+from rnnlens.labels.sets import LabelSet
+from rnnlens.probe.semantics import offset
+from rnnlens.reading.alignment import Beside, aligned
+from rnnlens.reading.changes import TextEdits
+from rnnlens.reading.divergence import Difference, Floats, bits_between
+from rnnlens.reading.edits import Edit, parsed
+from rnnlens.reading.notation import TwoTexts, two_texts
+from rnnlens.reading.reading import (
+    BLOCK,
+    LONGEST,
+    Edits,
+    Reading,
+    Side,
+    first_new,
+    first_other,
+    too_many,
+)
+from rnnlens.reading.rows import Encoded, encoded, encoded_with_logits, logits_of, places_of
+from rnnlens.reading.subject import Column, Subject
+
+REST = "(all labels that only one of them has)"
+_NEVER = -1e30  # a logit whose probability is 0
+_NAMED = 6  # kinds that a note lists
+_HARDLY = 0.02  # of what either was trained on: less in common says nothing of the two
+_PIECE = 40  # pairs of states at once: their distributions stay in the processor's cache
+_NUMBERS = {"both": (0, 1), "first": (0,), "second": (1,)}  # of the readings, by side
+Row = TypeVar("Row")
+
+
+class Line(NamedTuple):
+    """A line that is drawn: of the first reading, of the second, or of both where all is equal."""
+
+    side: Side
+    rows: Beside  # that stand side by side, one of each reading
+    then: str | None = None  # the word that came next, where nothing else is another
+
+    @property
+    def number(self) -> int:
+        """Whose states it shows: 0 is the first."""
+        return int(self.side == "second")
+
+    @property
+    def row(self) -> int | None:
+        """Of its reading; None: it is a gap."""
+        return self.rows[self.number]
+
+
+class Block(NamedTuple):
+    """Some lines: the states of each reading that they show, and how far apart states are."""
+
+    shown: list[Encoded | None]  # by reading
+    pairs: list[Beside]  # rows whose states are compared
+    apart: Difference | None  # row by row and column by column
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """What is drawn line by line. A single text has one reading; with edits it has two, the one
+    without them first, of which only the second is shown.
+    """
+
+    text: str  # that stands for all of it, with braces where there are two
+    readings: tuple[Reading, ...]
+    common: "Common"
+    beside: tuple[Beside, ...]  # rows that stand side by side, where two are compared
+    lines: tuple[Line, ...]
+    dropped: tuple[str, ...] = ()  # why edits that were asked for are not made
+
+    @classmethod
+    def of(
+        cls,
+        subject: Subject,
+        text: str,
+        semantic: str | None = None,
+        palette: str | None = None,
+        edits: Edits = (),
+        lenient: bool = False,
+        beside: Subject | None = None,
+    ) -> "Lines":
+        """A text as somebody has typed it: one, or two in braces, or one that another subject
+        reads, too. Edits that cannot be made are refused, or, with `lenient`, left out.
+        """
+        texts = _two_texts(subject, text)
+        if texts is None and beside in (None, subject):
+            kept, wrong = _of_one(edits, lenient)
+            reading = Reading.of(subject, text, semantic, palette, kept, lenient)
+            return cls.of_reading(reading, (*wrong, *reading.dropped))
+        texts = texts or TwoTexts(text, text)
+        other = beside or subject
+        first = Reading.of(subject, texts.first, semantic, palette)
+        known = palette if palette in other.palettes else None
+        second = Reading.of(other, texts.second, first.semantic, known)
+        readings, dropped = _edited((first, second), edits, lenient)
+        return cls.of_two(readings, text, dropped)
+
+    @classmethod
+    def of_reading(cls, reading: Reading, dropped: tuple[str, ...] = ()) -> "Lines":
+        """A single text, beside itself without its edits where it has any."""
+        rows = range(len(reading.ids))
+        common = Common.of(reading.subject, reading.subject, reading.semantic)
+        if reading.edits:
+            lines = tuple(Line("second", (row, row)) for row in rows)
+            return cls(reading.text, (reading.before, reading), common, (), lines, dropped)
+        lines = tuple(Line("first", (row, None)) for row in rows)
+        return cls(reading.text, (reading,), common, (), lines, dropped)
+
+    @classmethod
+    def of_two(
+        cls, readings: tuple[Reading, Reading], text: str, dropped: tuple[str, ...] = ()
+    ) -> "Lines":
+        """Two readings; `text` stands for both of their texts."""
+        if not all(one.words for one in readings):
+            raise RnnlensError("one of the two texts is empty; give each a word at least")
+        common = Common.of(readings[0].subject, readings[1].subject, readings[0].semantic)
+        beside = aligned(*([word.casefold() for word in one.words] for one in readings))
+        lines = cls(text, readings, common, tuple(beside), tuple(_lines(beside, readings)), dropped)
+        lines.check_length()
+        return lines
+
+    @property
+    def are_two(self) -> bool:
+        """Whether two readings are shown."""
+        return bool(self.beside)
+
+    @property
+    def shown(self) -> tuple[Reading, ...]:
+        """The readings that are drawn, one or two."""
+        return self.readings if self.are_two else self.readings[-1:]
+
+    @property
+    def edits(self) -> list[Edit]:
+        """All that are made in any reading, by the words that they are at."""
+        made = dict.fromkeys(edit for one in self.shown for edit in one.made_edits)
+        return list(made) if len(self.shown) == 1 else sorted(made, key=lambda edit: edit.step)
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Those that all readings have."""
+        return self.common.columns
+
+    @property
+    def words(self) -> list[str]:
+        """The word of each line, empty where there is none."""
+        return [
+            "" if line.row is None else self.readings[line.number].words[line.row]
+            for line in self.lines
+        ]
+
+    def spans(
+        self, first: int = 0, limit: int | None = None, size: int = BLOCK
+    ) -> Iterator[tuple[int, int, bool]]:
+        """A few lines at a time: the first, the one after the last, and whether there are more."""
+        count = len(self.lines)
+        last = min(count, first + limit) if limit else count
+        for start in range(first, max(last, first + 1), size):
+            end = max(start, min(start + size, last))
+            yield start, end, start < end < last
+
+    def showing(self, columns: Sequence[str]) -> "Lines":
+        """Of a single text, the kinds in some columns alone; of two, all are compared."""
+        if len(self.readings) > 1:
+            return self
+        return Lines.of_reading(self.readings[0].showing(columns), self.dropped)
+
+    def doubled(self) -> "Lines":
+        """A single text without edits beside itself: whoever has its rows has lines of both."""
+        one = self.readings[0]
+        return self if self.edits or not one.words else Lines.of_two((one, one), self.text)
+
+    def check_length(self) -> None:
+        """Refuse a text of which not all words are read."""
+        for one in self.shown:
+            if one.left_out:
+                raise RnnlensError(too_many(len(one.words) + one.left_out, "words", LONGEST))
+
+    def state(self, line: int) -> tuple[Reading, int]:
+        """The reading and its row that a line shows."""
+        if not 0 <= line < len(self.lines):
+            raise RnnlensError(f"there is no row {line}; the grid has {len(self.lines)}")
+        found = self.lines[line]
+        if found.row is None:
+            raise RnnlensError(f"no word stands in row {line + 1}; choose another")
+        return self.readings[found.number], found.row
+
+    def first_new(self, before: "Lines") -> int:
+        """The first line that is another than in `before`."""
+        if self.are_two and not before.are_two:
+            before = before.doubled()
+        if self.are_two != before.are_two:
+            return 0
+        pairs = zip(self.shown, before.shown, strict=True)
+        first = [now.first_new(then) for now, then in pairs]
+        if not self.are_two:
+            return min(first[0], len(self.lines))
+        if any(one.subject is not then.subject
+               for one, then in zip(self.shown, before.shown, strict=True)):  # fmt: skip
+            return 0
+        for k, (line, other) in enumerate(zip(self.lines, before.lines, strict=False)):
+            new = any(row is not None and row >= f for row, f in zip(line.rows, first, strict=True))
+            if line != other or new:
+                return k
+        return min(len(self.lines), len(before.lines))
+
+    @torch.inference_mode()
+    def block(self, first: int, last: int) -> Block:
+        """The lines first..last-1; of those of the second reading also how far each state lies
+        from the one beside it.
+        """
+        if len(self.readings) == 1:
+            return Block([encoded(self.readings[0], first, last)], [], None)
+        lines = self.lines[first:last]
+        pairs = [line.rows for line in lines if line.side == "second" and None not in line.rows]
+        sides = [_Said.of(reading, lines, k) for k, reading in enumerate(self.readings)]
+        shown = [side.encoded if side else None for side in sides]
+        return Block(shown, pairs, self._apart(sides, pairs))
+
+    @torch.inference_mode()
+    def differences(self, first: int, last: int) -> tuple[list[Beside], Difference | None]:
+        """Which of the rows first..last-1 that stand side by side are no gaps, and how far apart
+        their states are, row by row and column by column.
+        """
+        lines = [Line("second", rows) for rows in self.beside[first:last]]
+        pairs = [line.rows for line in lines if None not in line.rows]
+        sides = [_Said.of(reading, lines, k, False) for k, reading in enumerate(self.readings)]
+        return pairs, self._apart(sides, pairs)
+
+    def by_line(
+        self, first: int, last: int, each: Callable[[Reading, int, int], Sequence[Row]]
+    ) -> list[Row | None]:
+        """What `each` says of rows of a reading, for the lines first..last-1; None for gaps."""
+        lines = self.lines[first:last]
+        at: list[dict[int, Row]] = []
+        for k, reading in enumerate(self.readings):
+            rows = [line.row for line in lines if line.number == k and line.row is not None]
+            span = (min(rows), max(rows) + 1) if rows else (0, 0)
+            values = each(reading, *span) if rows else ()
+            at.append(dict(zip(range(*span), values, strict=True)))
+        return [None if line.row is None else at[line.number][line.row] for line in lines]
+
+    def _apart(self, sides: Sequence["_Said | None"], pairs: Sequence[Beside]) -> Difference | None:
+        before, after = sides
+        if not pairs or before is None or after is None:
+            return None
+        columns, common = self.common.columns, self.common
+        numbers = [
+            side.numbers(columns, [pair[k] for pair in pairs])
+            for k, side in enumerate((before, after))
+        ]
+
+        def work(piece: tuple[Tensor, Tensor]) -> Difference:
+            with one_thread(), torch.inference_mode():  # neither carries over to other threads
+                return common.difference(after.logits[piece[1]], before.logits[piece[0]])
+
+        pieces = zip(*(some.split(_PIECE) for some in numbers), strict=True)
+        return Difference.join(list(self.readings[0].subject.parallel(work, pieces)))
+
+
+def _two_texts(subject: Subject, text: str) -> TwoTexts | None:
+    known = subject.session.vocabulary.inputs
+    return two_texts(text, known) if isinstance(text, str) else None
+
+
+def parsed_leniently(edits: Edits) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
+    """The edits that can be read, and what is wrong with the others."""
+    read, wrong = list[Edit](), list[str]()
+    for edit in edits:
+        try:
+            read += parsed((edit,))
+        except RnnlensError as error:
+            wrong.append(str(error))
+    return tuple(read), tuple(wrong)
+
+
+def _of_one(edits: Edits, lenient: bool) -> tuple[list[Edit], tuple[str, ...]]:
+    """The edits of a single text; those of a second one are refused, or named."""
+    read, wrong = parsed_leniently(edits) if lenient else (parsed(edits), ())
+    for edit in read:
+        if edit.side == "second":
+            here = f"{edit.kind}@{edit.step + 1}"
+            refusal = f"{edit} is about a second text, and there is one; write {here}"
+            if not lenient:
+                raise RnnlensError(refusal)
+            wrong = (*wrong, refusal)
+    return [edit for edit in read if edit.side != "second"], wrong
+
+
+def _edited(
+    readings: tuple[Reading, Reading], edits: Edits, lenient: bool
+) -> tuple[tuple[Reading, Reading], tuple[str, ...]]:
+    """Two readings, each with the edits of its side; one of both is made where it can be."""
+    if not edits:
+        return readings, ()
+    read, dropped = parsed_leniently(edits) if lenient else (parsed(edits), ())
+    mine: tuple[list[Edit], list[Edit]] = ([], [])
+    checks = [
+        TextEdits.of((), one.subject.session, one.subject.probes, one.ids, one.semantic)
+        for one in readings
+    ]
+    for edit in read:
+        refusals = []
+        for number in _NUMBERS[edit.side]:
+            try:
+                checks[number].check(edit)
+                mine[number].append(edit)
+            except RnnlensError as error:
+                refusals.append(error)
+        if len(refusals) == len(_NUMBERS[edit.side]):
+            if not lenient:
+                raise refusals[0]
+            dropped = (*dropped, str(refusals[0]))
+    first, second = (
+        one.edited(some) if some else one for one, some in zip(readings, mine, strict=True)
+    )
+    return (first, second), dropped
+
+
+def _lines(beside: Sequence[Beside], readings: Sequence[Reading]) -> list[Line]:
+    """A line for rows that are the same, else one for each reading."""
+    states, all_of_it = _same_until(readings)
+    lines: list[Line] = []
+    for rows in beside:
+        row = rows[0] if rows[0] == rows[1] else None
+        if row is not None and row < all_of_it and _is_one_word(readings, row):
+            lines.append(Line("both", rows))
+        elif row is not None and all_of_it <= row < states:
+            then = (next(iter(one.words[row + 1 :]), "") for one in readings)
+            lines += [Line("first", rows, next(then)), Line("second", rows, next(then))]
+        else:
+            lines += [Line("first", rows), Line("second", rows)]
+    return lines
+
+
+def _is_one_word(readings: Sequence[Reading], row: int) -> bool:
+    """Whether a row has the same word in both texts; two unknown words may be read as one."""
+    return len({one.words[row].casefold() for one in readings}) == 1
+
+
+def _same_until(readings: Sequence[Reading]) -> tuple[int, int]:
+    """How many rows have the same states in both readings, and how many the same labels, too."""
+    first, second = readings
+    if first.subject is not second.subject or not first.subject.model.causal:
+        return 0, 0
+    other = first_other(first.made_edits, second.made_edits)
+    pairs = enumerate(zip(first.ids, second.ids, strict=False))
+    least = min(len(first.ids), len(second.ids))
+    states = next((k for k, (a, b) in pairs if a != b), least)
+    labels = first_new(first.ids, second.ids, offset(first.semantic))
+    return min(states, other), min(labels, other)
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the states of some rows of one reading say of every label."""
+
+    places: dict[tuple[str, int], int]  # the number of each
+    logits: Tensor  # (N, V)
+    encoded: Encoded | None  # where they are shown
+
+    @classmethod
+    def of(
+        cls, reading: Reading, lines: Sequence[Line], number: int, shown: bool = True
+    ) -> "_Said | None":
+        """Of the rows that some lines want of a reading, None where they want none."""
+        wanted = [line.rows[number] for line in lines if not (number and line.side == "both")]
+        rows = [row for row in wanted if row is not None]
+        if not rows:
+            return None
+        span = min(rows), max(rows) + 1
+        if shown and any(line.number == number for line in lines):
+            encoded, logits = encoded_with_logits(reading, *span)
+            return cls({place: k for k, place in enumerate(encoded.places)}, logits, encoded)
+        places = {place: k for k, place in enumerate(places_of(reading, *span))}
+        return cls(places, logits_of(reading, *span), None)
+
+    def numbers(self, columns: Sequence[Column], rows: Sequence[int | None]) -> Tensor:
+        """Where the logits of some rows are, row by row and column by column."""
+        return torch.tensor(
+            [
+                self.places[column.kind.id, row - column.back]
+                for row in rows
+                for column in columns
+                if row is not None
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Common:
+    """Columns that both have, and distributions over labels that both have."""
+
+    columns: tuple[Column, ...]  # as the first has them
+    answers: LabelSet  # that distributions are compared over
+    notes: tuple[str, ...]  # what is not compared, or not label by label
+    shared: tuple[Tensor, Tensor] | None = None  # numbers of the labels; None: all of them
+    rest: tuple[Tensor, Tensor] | None = None  # and of those that only one has
+
+    @classmethod
+    def of(cls, first: Subject, second: Subject, semantic: str) -> "Common":
+        """What they share under a semantic; subjects that share nothing are refused."""
+        answers = [subject.answers(semantic) for subject in (first, second)]
+        every = [subject.columns_for(semantic) for subject in (first, second)]
+        if first is second:
+            return cls(tuple(every[0]), answers[0], ())
+        ids = {column.id for column in every[1]}
+        columns = tuple(column for column in every[0] if column.id in ids)
+        notes = [
+            _only(one.name, [c.id for c in mine if c.id not in {d.id for d in others}])
+            for one, mine, others in ((first, every[0], every[1]), (second, every[1], every[0]))
+        ]
+        if answers[0] == answers[1]:
+            return cls(columns, answers[0], tuple(filter(None, notes)))
+        names = [one.names for one in answers]
+        places = {label: k for k, label in enumerate(names[1])}
+        labels = tuple(label for label in names[0] if label in places)
+        _check((first, second), semantic, answers, labels)
+        known = set(labels)
+        numbers = [
+            [[k for k, label in enumerate(one) if (label in known) is inside]
+             for inside in (True, False)]
+            for one in names
+        ]  # fmt: skip
+        numbers[1][0] = [places[label] for label in labels]
+        shared, rest = (
+            (
+                torch.tensor(numbers[0][k], dtype=torch.long),
+                torch.tensor(numbers[1][k], dtype=torch.long),
+            )
+            for k in (0, 1)
+        )
+        notes.append(
+            f"{len(labels):,} labels are in both; {len(rest[0]):,} only in {first.name} and "
+            f"{len(rest[1]):,} only in {second.name} count as one"
+        )
+        return cls(columns, LabelSet((*labels, REST)), tuple(filter(None, notes)), shared, rest)
+
+    def difference(self, after: Tensor, before: Tensor) -> Difference:
+        """How far states of the second with these logits lie from states of the first."""
+        return Difference.of(self.logits(1, after), self.logits(0, before), self.answers)
+
+    def bits(self, after: Tensor, before: Tensor) -> Floats:
+        """The divergence of each pair of states, in bits."""
+        pooled = self.answers.pooled
+        return bits_between(pooled(self.logits(1, after)), pooled(self.logits(0, before)))
+
+    def logits(self, side: int, logits: Tensor) -> Tensor:
+        """What states of the first (0) or the second (1) say of all answers, (N, answers)."""
+        if self.shared is None or self.rest is None:
+            return logits
+        others = logits[:, self.rest[side]].logsumexp(1).clamp_min(_NEVER)
+        return torch.cat([logits[:, self.shared[side]], others[:, None]], 1)
+
+
+def _check(
+    subjects: Sequence[Subject], semantic: str, answers: Sequence[LabelSet], labels: Sequence[str]
+) -> None:
+    """Refuse subjects that predict hardly anything of the same; `labels` have the same name."""
+    follows = {subject.session.text.follows for subject in subjects}
+    share = min(_share(one, semantic, {*labels}) for one in subjects)
+    what = ""
+    if any(one.several or one.scale for one in answers):
+        what = "other numbers or sets of labels"
+    elif len(follows) > 1:  # the next word, and something else of this one
+        what = "labels of other sorts"
+    elif share < _HARDLY:
+        what = f"{'hardly a' if share else 'no'} label in common"
+    if what:
+        first, second = (one.names[0] for one in answers)
+        raise RnnlensError(
+            f"{subjects[0].name} and {subjects[1].name} have {what}, such as {first!r} and "
+            f"{second!r}; compare runs that predict the same"
+        )
+
+
+def _share(subject: Subject, semantic: str, labels: AbstractSet[str]) -> float:
+    """How much of what a subject is asked for are some labels, by how often each came in training.
+
+    UNK and NUM stand for any words, and are not counted.
+    """
+    names = subject.answers(semantic).names
+    counts = subject.probes.counts.get(semantic) if subject.probes else None
+    often = [1] * len(names) if counts is None else counts.tolist()
+    known = {n: often[k] for k, n in enumerate(names) if n not in (UNK, NUM)}
+    return sum(known[n] for n in known.keys() & labels) / max(1, sum(known.values()))
+
+
+def _only(name: str, ids: Sequence[str]) -> str:
+    """That only one of two has some kinds."""
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return f"only {name} has {', '.join(ids[:_NAMED])}{more}" if ids else ""

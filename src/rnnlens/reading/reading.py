@@ -1,0 +1,197 @@
+"""A text as a subject reads it: its words, their numbers, the labels that came, and its edits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.sets import LabelSet
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.probe.semantics import offset
+from rnnlens.reading.changes import TextEdits
+from rnnlens.reading.edits import Edit, parsed
+from rnnlens.reading.encoding import Palette
+from rnnlens.reading.notation import plain, two_texts
+from rnnlens.reading.subject import Column, Subject
+
+LONGEST_TEXT, LONGEST = 20_000, 2_000  # characters, words
+BLOCK = 24  # rows at once: memory stays bounded, and others get their turn
+_NO_ROW = 10**9  # a row that no text has
+Edits = Sequence[Edit | str]
+Side = Literal["both", "first", "second"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A text under a semantic, as words and as labels, perhaps with edits on the way.
+
+    It is made once: whoever asks about a text that was read already is given its Reading.
+    """
+
+    subject: Subject
+    text: str
+    words: tuple[str, ...]
+    ids: list[int]
+    came: list[int]  # the label each word is, where the text tells what came; else -1
+    semantic: str
+    palette_name: str
+    left_out: int = 0  # words of the text beyond the most that are read
+    edits: TextEdits | None = None  # on the way
+    dropped: tuple[str, ...] = ()  # why edits that were asked for are not among them
+    kinds: frozenset[str] | None = None  # whose states are wanted; None: all
+
+    @classmethod
+    def of(
+        cls,
+        subject: Subject,
+        text: str,
+        semantic: str | None = None,
+        palette: str | None = None,
+        edits: Edits = (),
+        lenient: bool = False,
+    ) -> "Reading":
+        """Refuse what this subject cannot read.
+
+        Edits that cannot be made are refused, or, with `lenient`, left out and named in `dropped`.
+        """
+        chosen = subject.check_semantic(semantic)
+        colours = subject.check_palette(palette, chosen)
+        every = words_of(subject, text)
+        words = every[:LONGEST]
+        ids, left_out = subject.session.text.encode(words), len(every) - len(words)
+        came = subject.session.text.came(ids)
+        reading = cls(subject, text, words, ids, came, chosen, colours, left_out)
+        return reading.edited(edits, lenient) if edits else reading
+
+    def edited(self, edits: Edits, lenient: bool = False) -> "Reading":
+        """The text with these edits on the way."""
+        session, probes = self.subject.session, self.subject.probes
+        strict = () if lenient else parsed(edits)
+        changes = TextEdits.of(strict, session, probes, self.ids, self.semantic)
+        changes, dropped = changes.possible(edits) if lenient else (changes, ())
+        return replace(self, edits=changes if changes.edits else None, dropped=dropped)
+
+    @cached_property
+    def before(self) -> "Reading":
+        """The text without its edits."""
+        return replace(self, edits=None)
+
+    @property
+    def made_edits(self) -> tuple[Edit, ...]:
+        """The edits that are made, none where the text is read as it is."""
+        return self.edits.edits if self.edits else ()
+
+    @cached_property
+    def answers(self) -> LabelSet:
+        """What the semantic asks for."""
+        return self.subject.answers(self.semantic)
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """Those of its grid."""
+        return self.subject.columns_for(self.semantic)
+
+    @property
+    def palette(self) -> Palette:
+        """The colours of its labels."""
+        return self.subject.palettes_for(self.semantic)[self.palette_name]
+
+    def showing(self, columns: Sequence[str]) -> "Reading":
+        """The text, of which only the kinds in some columns are wanted; a text with edits, and one
+        of which none of its columns is named, is wanted whole.
+        """
+        kinds = frozenset(one.kind.id for one in self.columns if one.id in columns)
+        return self if self.edits or not kinds else replace(self, kinds=kinds)
+
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[int, int]]:
+        """The first row and the row after the last, a few rows at a time."""
+        for first in range(0, len(self.ids), size):
+            yield first, min(first + size, len(self.ids))
+
+    def column(self, name: str, row: int) -> Column:
+        """A column by its id; an error where the grid has none such, or no such row."""
+        column = next((c for c in self.columns if c.id == name), None)
+        if column is None:
+            there = ", ".join(c.id for c in self.columns)
+            raise RnnlensError(f"{self.subject.name} has no column {name!r}; it has {there}")
+        if row >= len(self.ids):
+            raise RnnlensError(f"there is no row {row}; the text has {len(self.ids)} words")
+        return column
+
+    @torch.inference_mode()
+    def vector(self, name: str, row: int) -> Tensor:
+        """One state, (H,)."""
+        column = self.column(name, row)
+        states, before = self.subject.session.read(self.ids, row, row + 1, self.edits)
+        return before[column.kind.id] if column.back else states[column.kind.id][0]
+
+    @torch.inference_mode()
+    def logits(self, name: str, row: int) -> Tensor:
+        """What one state says of every label, (V,)."""
+        column, subject = self.column(name, row), self.subject
+        states, before = subject.session.read(self.ids, row, row + 1, self.edits)
+        if column.id == PREDICTION or subject.probes is None:
+            logits = subject.model.predict(states[PREDICTION])[0]
+        else:
+            kind = column.kind.id
+            state = before[kind] if column.back else states[kind][0]
+            logits = subject.probes.logits(kind, state, self.semantic)
+        if self.edits:
+            self.edits.check_size(logits)
+        return logits
+
+    def probabilities(self, name: str, row: int) -> Tensor:
+        """The probability of every label by one state, (V,), in double precision."""
+        return self.answers.probabilities(self.logits(name, row).double())
+
+    def first_new(self, before: "Reading") -> int:
+        """The first row whose states, or whose labels that really came, are not those of another
+        reading under the same semantic.
+        """
+        first = first_new(self.ids, before.ids, offset(self.semantic))
+        first = min(first, first_other(self.made_edits, before.made_edits))
+        return 0 if first < len(self.ids) and not self.subject.model.causal else first
+
+
+def words_of(subject: Subject, text: str) -> tuple[str, ...]:
+    """The words of a single text, whose braces may have backslashes before them."""
+    if not isinstance(text, str):
+        raise RnnlensError(f"a text is wanted, and {type(text).__name__} given; give a str")
+    if len(text) > LONGEST_TEXT:
+        raise RnnlensError(too_many(len(text), "characters", LONGEST_TEXT))
+    return subject.session.words(plain(text, subject.session.vocabulary.inputs))
+
+
+def is_two_texts(subject: Subject, text: str) -> bool:
+    """Whether braces in a text stand for two."""
+    known = subject.session.vocabulary.inputs
+    return isinstance(text, str) and two_texts(text, known) is not None
+
+
+def too_many(count: int, things: str, most: int) -> str:
+    """What is wrong with a text that is too long."""
+    return f"{count:,} {things} are too many; give at most {most:,}"
+
+
+def first_new(ids: Sequence[int], previous: Sequence[int], shift: int) -> int:
+    """The first row whose states or whose labels that came are not those of `previous`.
+
+    `shift` says how many words after a row's own the label is that it is asked about.
+    """
+    pairs = zip(ids, previous, strict=False)
+    same = next((t for t, (a, b) in enumerate(pairs) if a != b), min(len(ids), len(previous)))
+    if same == len(ids) == len(previous):
+        return same
+    return max(0, same - max(1, shift))  # rows that ask about the first other word
+
+
+def first_other(edits: Sequence[Edit], others: Sequence[Edit]) -> int:
+    """The first row that some edits change otherwise than others do."""
+    steps = [edit.step for edit in {*edits} ^ {*others}]
+    if not steps and list(edits) != list(others):  # in another order
+        steps = [edit.step for edit in edits]
+    return min(steps, default=_NO_ROW)

@@ -136,15 +136,15 @@ def test_a_language_models_answers_are_not_counted(network, train):
 
 
 def test_controls_leave_a_text_one_label_and_exchange_those_of_words():
-    texts = Sentences(labelled(of_texts=True)).shuffled(1).asked
+    texts = Sentences(labelled(of_texts=True)).shuffled(1).labelled
     assert texts.labels is not None
     for a, b in zip(texts.starts, texts.starts[1:], strict=False):
         assert len(set(texts.labels[a:b].tolist())) == 1
     words, mixed = Sentences(labelled()), Sentences(labelled()).shuffled(1)
-    assert words.asked.labels is not None
-    assert mixed.asked.labels is not None
-    assert sorted(words.asked.labels) == sorted(mixed.asked.labels)
-    assert (words.asked.labels != mixed.asked.labels).any()
+    assert words.labelled.labels is not None
+    assert mixed.labelled.labels is not None
+    assert sorted(words.labelled.labels) == sorted(mixed.labelled.labels)
+    assert (words.labelled.labels != mixed.labelled.labels).any()
     assert (words.split.ids == mixed.split.ids).all()
 
 

@@ -112,7 +112,7 @@ def test_the_same_seed_gives_the_same_probes(network, train, valid):
 
 def test_shuffled_labels_leave_nothing_to_learn(network, train, valid):
     mixed = dataset(network, train, valid).shuffled(0)
-    others = mixed.splits["train"].asked.ids
+    others = mixed.splits["train"].labelled.ids
     assert sorted(others) == sorted(train.ids)
     assert (others != train.ids).any()
     fitter = Fitter(mixed, "output", FitConfig(epochs=3), closed_form=False)

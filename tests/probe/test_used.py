@@ -99,7 +99,7 @@ def test_texts_read_one_by_one_are_pushed_towards_all_labels_and_not_swapped(tmp
     asked, first = Counter[int](), lens.subject.model.kinds[0]
     along = _Directions(lens.subject.probes, first, range(9), torch.device("cpu"))
     for read, place in enumerate(_places(dataset, 3, 0)):
-        asked.update(_Pushes(along, place, torch.Generator(), read)._asked().flatten().tolist())
+        asked.update(_Pushes(along, place, torch.Generator(), read)._targets().flatten().tolist())
     assert asked == {label: 1 + (label < 3) for label in range(9)}  # 3 texts, 4 labels each
     (use,) = used(replace(lens.subject.probes, kinds=(first.id,)), dataset)
     assert use.swap is None

@@ -168,9 +168,9 @@ def _beside(name: str, measured: dict[str, float | None]) -> str:
 
 def _use(measured: Mapping[str, float | None] | None) -> str:
     """What is used of a kind, as cells of a table."""
-    found = measured or {}
+    numbers = measured or {}
     return "".join(
-        cell(found.get(name), width) for name, width in (("used", 8), ("swap", 8), ("random", 9))
+        cell(numbers.get(name), width) for name, width in (("used", 8), ("swap", 8), ("random", 9))
     )
 
 

@@ -103,12 +103,12 @@ def _sentences(answer: Found, address: str) -> str:
     bold = sys.stdout.isatty()
     for hit in answer:
         lines += ["", _place(hit), "  " + _marked(hit, bold=bold)]
-        said = [
+        lines_of_kinds = [
             f"{said.kind} {said.group} {said.share:.2f} ({said.label} {said.probability:.0%})"
             for said in hit.says
         ]
-        if said:
-            lines.append("  " + ", ".join(said))
+        if lines_of_kinds:
+            lines.append("  " + ", ".join(lines_of_kinds))
         lines.append("  " + address.rstrip("#") + hit.link)
     return "\n".join(lines) + "\n"
 

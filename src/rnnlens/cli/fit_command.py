@@ -71,7 +71,7 @@ def run_fit(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     config = from_flags(FitConfig, args, _PRESETS[args.preset] if args.preset else None)
     check_seconds(args.checkpoint_seconds)
-    _check_asked(args)
+    _check_together(args)
     run, module = Run(args.output if args.model else args.path), None
     if args.model:
         search(args.folders)
@@ -100,7 +100,7 @@ def run_fit(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check_asked(args: argparse.Namespace) -> None:
+def _check_together(args: argparse.Namespace) -> None:
     """Refuse flags that do not go together."""
     if args.model and (args.path or not args.output or not args.corpus):
         raise RnnlensError(

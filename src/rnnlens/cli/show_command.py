@@ -270,11 +270,11 @@ def in_encoding(text: str) -> str:
     return text.encode(encoding, "replace").decode(encoding)
 
 
-def colours(asked: str, environment: Mapping[str, str], is_terminal: bool) -> int:
+def colours(choice: str, environment: Mapping[str, str], is_terminal: bool) -> int:
     """How many colours the drawing may use."""
     terminal_name = environment.get("TERM", "")
     plain = environment.get("NO_COLOR") or not is_terminal or terminal_name in ("", "dumb")
-    if asked == "never" or (asked == "auto" and plain):
+    if choice == "never" or (choice == "auto" and plain):
         return terminal.PLAIN
     true = environment.get("COLORTERM", "").lower() in ("truecolor", "24bit")
     return terminal.TRUE if true else terminal.INDEXED

@@ -118,8 +118,12 @@ def unique_names(runs: Sequence[Run]) -> list[str]:
     names: list[str] = []
     for run in runs:
         path = run.path.resolve()
-        kept = path.parent.name == CHECKPOINTS and path.name.isdecimal()
-        plain = kept_name(path.parent.parent.name, int(path.name)) if kept else path.name or "run"
+        is_checkpoint = path.parent.name == CHECKPOINTS and path.name.isdecimal()
+        plain = (
+            kept_name(path.parent.parent.name, int(path.name))
+            if is_checkpoint
+            else path.name or "run"
+        )
         name, count = plain, 2
         while name in names:
             name, count = f"{plain}-{count}", count + 1

@@ -28,7 +28,7 @@ class Batch(NamedTuple):
     words: Tensor | None  # the words of the inputs as labels, where words are labels
     others: Mapping[str, Tensor] = {}  # labels that are not the model's own, by semantic
 
-    def asked(self, name: str) -> Tensor:
+    def labels(self, name: str) -> Tensor:
         """The labels of a semantic."""
         return self.targets if name == OUTPUT else self.others[name]
 
@@ -50,7 +50,7 @@ class Data(ABC):
 
     @abstractmethod
     def shuffled(self, seed: int) -> "Data":
-        """The same inputs, with the labels exchanged among each other at random."""
+        """A copy in which labels are exchanged among each other at random, and inputs stay."""
 
     def pairs(self, semantic: str) -> int:  # noqa: ARG002 - not every data can tell
         """About how many states have a label under a semantic."""
@@ -65,18 +65,18 @@ class Sentences(Data):
     def __init__(
         self,
         split: Split,
-        asked: Split | None = None,
+        labelled: Split | None = None,
         tags: Numbers | None = None,
         *,
         with_lengths: bool = False,
     ) -> None:
-        """`asked` takes the place of the sentences in what is asked, but not in what is read;
+        """`labelled` takes the place of the sentences in what is asked, but not in what is read;
         `tags` are those of the words, negative where one has none.
 
         `with_lengths`: the model is told how long sentences are, because it reads backwards too.
         """
         self.split, self.counts, self.with_lengths = split, split.steps, with_lengths
-        self.asked = asked or split
+        self.labelled = labelled or split
         self.tags = None if tags is None else Split(tags, split.starts, split.labels)
         self.others = () if tags is None else (TAG,)
 
@@ -87,14 +87,14 @@ class Sentences(Data):
         for k in range(0, len(chosen), _SIDE_BY_SIDE):
             group = chosen[k : k + _SIDE_BY_SIDE]
             read = split.batch(group)
-            asked = read if self.asked is split else self.asked.batch(group)
+            labelled = read if self.labelled is split else self.labelled.batch(group)
             others = {}
             if self.tags is not None:
                 tags = self.tags.batch(group).inputs
                 others[TAG] = torch.where(read.targets >= 0, tags, NONE)
             inputs = read.inputs.to(device)
             given = (inputs, read.lengths.to(device)) if self.with_lengths else inputs
-            yield Batch(given, asked.targets, asked.inputs, others)
+            yield Batch(given, labelled.targets, labelled.inputs, others)
 
     def shuffled(self, seed: int) -> "Sentences":
         tags = None if self.tags is None else _mixed(self.tags.ids, seed)
@@ -102,20 +102,20 @@ class Sentences(Data):
 
     def _mixed(self, seed: int) -> Split:
         """What is asked, exchanged among each other: words, labels of words, or of whole texts."""
-        asked = self.asked
-        if asked.labels is None:
-            return Split(_mixed(asked.ids, seed), asked.starts)
-        firsts = asked.labels[asked.starts[:-1]]
-        if np.array_equal(np.repeat(firsts, asked.lengths), asked.labels):
-            labels = np.repeat(_mixed(firsts, seed), asked.lengths)  # a text keeps one label
+        labelled = self.labelled
+        if labelled.labels is None:
+            return Split(_mixed(labelled.ids, seed), labelled.starts)
+        firsts = labelled.labels[labelled.starts[:-1]]
+        if np.array_equal(np.repeat(firsts, labelled.lengths), labelled.labels):
+            labels = np.repeat(_mixed(firsts, seed), labelled.lengths)  # a text keeps one label
         else:
-            labels = _mixed(asked.labels, seed)
-        return Split(asked.ids, asked.starts, labels)
+            labels = _mixed(labelled.labels, seed)
+        return Split(labelled.ids, labelled.starts, labels)
 
     def pairs(self, semantic: str) -> int:
         steps = shift(semantic)
         # Where the next word is asked for, the first word precedes the first target.
-        precedes = steps < 0 and base(semantic) == OUTPUT and self.asked.labels is None
+        precedes = steps < 0 and base(semantic) == OUTPUT and self.labelled.labels is None
         return int(np.maximum(0, self.counts - abs(steps) + precedes).sum())
 
 
@@ -144,7 +144,7 @@ class Batches(Data):
 
     def shuffled(self, seed: int) -> "Batches":
         targets = exchanged([batch.targets for batch in self.all], seed)
-        words = [_asked(batch) for batch in self.all]
+        words = [_words_with_target(batch) for batch in self.all]
         if all(w is not None for w in words):
             words = [*exchanged([w for w in words if w is not None], seed)]
         names = self.all[0].others
@@ -160,7 +160,7 @@ class Batches(Data):
         )
 
 
-def _asked(batch: Batch) -> Tensor | None:
+def _words_with_target(batch: Batch) -> Tensor | None:
     """The words of a batch, but for padding: words that have no target."""
     if batch.words is None or batch.words.shape != batch.targets.shape:
         return batch.words

@@ -112,7 +112,7 @@ class Dataset:
         return self._counts.setdefault(semantic, counts)
 
     def shuffled(self, seed: int) -> "Dataset":
-        """The same inputs, with the labels exchanged among each other at random."""
+        """A copy in which labels are exchanged among each other at random, and inputs stay."""
         splits = {name: data.shuffled(seed) for name, data in self.splits.items()}
         return Dataset(
             self.model, splits, self.label_count, reads_labels=self.reads_labels,
@@ -213,8 +213,8 @@ class Stream:
         present, of = _present(labels), (keep % labels.shape[1], labels.shape[1])
         if self.table is None:
             return Chunk(rows, present.to(device), *of)
-        asked = self.table[present.to(self.table.device)].to(device)
-        return Chunk(rows, self.answers.of(asked), *of, asked if self.answers.scale else None)
+        targets = self.table[present.to(self.table.device)].to(device)
+        return Chunk(rows, self.answers.of(targets), *of, targets if self.answers.scale else None)
 
     def _beside(self, kind: str, trace: Trace, labels: Tensor) -> Tensor:
         """The states (T, B, H) of a kind, checked to be as many as the labels."""
@@ -233,7 +233,7 @@ class Stream:
     def labels(self, batch: Batch, trace: Callable[[], Trace]) -> Tensor:
         """The label of every state of a batch, (T, B); NONE where there is none."""
         name = base(self.semantic)
-        given = batch.targets if name == INPUT else batch.asked(name)
+        given = batch.targets if name == INPUT else batch.labels(name)
         wanted = targets = self.model.in_time(given, trace)
         if name == INPUT:
             wanted = self._words(batch, trace)

@@ -142,8 +142,8 @@ def evaluate_probes(
     memorised, reach = [], []
     if control:
         shuffled = dataset.shuffled(config.seed)
-        asked = replace(config, semantic=",".join(probes.semantics))
-        fitted = fit_probes(shuffled, asked, FitObserver("shuffled "), closed_form=False)
+        control_config = replace(config, semantic=",".join(probes.semantics))
+        fitted = fit_probes(shuffled, control_config, FitObserver("shuffled "), closed_form=False)
         memorised = _shown_scores(fitted.to(dataset.device), shuffled, states, "probes")
     if around:
         reach = _reach(probes, dataset, config, around, states)
@@ -177,8 +177,8 @@ def _reach(
     scores = _shown_scores(known, dataset, states, "reach") if there else []
     for semantic in semantics:
         if semantic not in there:
-            asked = replace(config, semantic=semantic)
-            fitted = fit_probes(dataset, asked, FitObserver("reach ")).to(dataset.device)
+            one = replace(config, semantic=semantic)
+            fitted = fit_probes(dataset, one, FitObserver("reach ")).to(dataset.device)
             scores += _shown_scores(fitted, dataset, states, "reach")
     return sorted(scores, key=lambda score: semantics.index(score.semantic))
 
@@ -323,8 +323,8 @@ def model_scores(dataset: Dataset, advance: Callable[[int], object] = int) -> Mo
         pairs, verdicts = 0, Verdicts(dataset.label_count) if counts else None
         for chunk in dataset.stream(name, OUTPUT, kinds=(PREDICTION,)).chunks():
             logits = dataset.model.predict(chunk.states[PREDICTION])
-            asked = answers.questions(logits, chunk.labels)
-            model_nll += float(F.cross_entropy(*asked, reduction="sum"))
+            rows = answers.questions(logits, chunk.labels)
+            model_nll += float(F.cross_entropy(*rows, reduction="sum"))
             unigram_nll += prior_nll(answers, prior, chunk.labels)
             pairs += chunk.labels.numel()
             if verdicts:
@@ -353,9 +353,9 @@ def _answered(chunk: Chunk, logits: Tensor, dataset: Dataset) -> tuple[Tensor, T
     places = torch.arange(len(logits), device=logits.device)
     last = places.new_zeros(chunk.count).scatter_reduce_(0, chunk.sequences, places, "amax")
     if dataset.model.causal:
-        said = logits[last]
+        answers = logits[last]
     else:
-        said = logits.new_zeros(chunk.count, logits.shape[1])
-        said.index_add_(0, chunk.sequences, logits.softmax(-1))
+        answers = logits.new_zeros(chunk.count, logits.shape[1])
+        answers.index_add_(0, chunk.sequences, logits.softmax(-1))
     there = torch.bincount(chunk.sequences, minlength=chunk.count) > 0  # others have no label
-    return chunk.labels[last[there]], said[there].argmax(-1)
+    return chunk.labels[last[there]], answers[there].argmax(-1)

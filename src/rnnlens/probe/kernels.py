@@ -32,8 +32,8 @@ def softmax_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float
 
 
 def sigmoid_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float) -> Tensor:
-    """The same where each label holds or not by itself: targets are (N, V) of 0 and 1, and the NLL
-    is the mean over the labels.
+    """Turn logits (N, padded V) into scale * (sigmoid - targets) in place, where each label holds
+    or not by itself; targets are (N, V) of 0 and 1. Return the NLL (N,), a mean over the labels.
     """
     real = logits[:, :labels]
     nll = F.binary_cross_entropy_with_logits(real.float(), targets.float(), reduction="none")

@@ -87,7 +87,7 @@ class Verdicts:
 
     def __init__(self, label_count: int) -> None:
         self.size = label_count
-        self.right, self.true, self.said = torch.zeros(3, label_count, dtype=torch.int64)
+        self.right, self.true, self.answered = torch.zeros(3, label_count, dtype=torch.int64)
         self.pairs = torch.zeros(
             label_count**2 if label_count <= MOST_CONFUSED else 0, dtype=torch.int64
         )
@@ -96,7 +96,7 @@ class Verdicts:
         """Take in true labels (N,) and the answers to them."""
         labels, answers = labels.cpu(), answers.cpu()
         self.true += torch.bincount(labels, minlength=self.size)
-        self.said += torch.bincount(answers, minlength=self.size)
+        self.answered += torch.bincount(answers, minlength=self.size)
         self.right += torch.bincount(labels[labels == answers], minlength=self.size)
         if len(self.pairs):
             self.pairs += torch.bincount(labels * self.size + answers, minlength=len(self.pairs))
@@ -109,7 +109,7 @@ class Verdicts:
     @property
     def macro_f1(self) -> float:
         """The mean F1 of all labels that occur or are answered."""
-        both = (self.true + self.said).double()
+        both = (self.true + self.answered).double()
         return float((2 * self.right.double() / both)[both > 0].mean())
 
     @property

@@ -219,9 +219,9 @@ class _Pushes:
     def measured(self) -> Sums:
         """Sums of the effects in nats and of the correlations of swaps, and how many of each."""
         before = self.place.model.predict(self.place.y)
-        sums, log_p, asked = np.zeros(len(_WAYS)), before.log_softmax(-1), self._asked()
+        sums, log_p, targets = np.zeros(len(_WAYS)), before.log_softmax(-1), self._targets()
         room = _ROOM.get(self.state.device.type, 2**26)
-        for numbers in asked.split(max(1, room // (4 * before.numel()))):  # (K, B)
+        for numbers in targets.split(max(1, room // (4 * before.numel()))):  # (K, B)
             labels = self.along.labels[numbers]
             base = log_p.gather(1, labels.T).T
             rows = self.along.rows[numbers]
@@ -231,9 +231,9 @@ class _Pushes:
                 states = self.along.pushed(self.state, direction)
                 sums[k] += float((self._log_p(states, labels) - base).sum())
         agreed, swaps = self._swapped(before)
-        return np.array([*sums, agreed, asked.numel(), swaps])
+        return np.array([*sums, agreed, targets.numel(), swaps])
 
-    def _asked(self) -> Tensor:
+    def _targets(self) -> Tensor:
         """Which label each sequence is pushed towards, (K, B): where all are pushed side by side,
         towards every label; else each towards a few, and the next sequence towards the next ones,
         so that many sequences are pushed towards all labels.
@@ -266,8 +266,8 @@ class _Pushes:
         other = self.state.roll(1, 0)
         some = torch.linspace(0, before.shape[1] - 1, min(_SWAPPED, before.shape[1])).long()
         after = self.place.predictions(self.along.kind, other[None])[0]
-        told = self.along.probes.logits(self.along.kind, torch.stack([other, self.state]))
-        changes = [(after - before)[:, some], (told[0] - told[1])[:, some]]
+        logits = self.along.probes.logits(self.along.kind, torch.stack([other, self.state]))
+        changes = [(after - before)[:, some], (logits[0] - logits[1])[:, some]]
         near = [change - change.mean(1, keepdim=True) for change in changes]
         sizes = near[0].norm(dim=1) * near[1].norm(dim=1)
         agreed = (near[0] * near[1]).sum(1) / sizes.clamp_min(1e-30)

@@ -82,20 +82,20 @@ def index(
                 builder.make(place, progress.advance)
         group.any(False)  # every process has made its parts
         if group.first and not (there / "manifest.json").exists():
-            made = Index(there, builder.finish())
-            observer.say(_summary(run, made, len(texts), elsewhere=elsewhere is not None))
+            new = Index(there, builder.finish())
+            observer.say(_summary(run, new, len(texts), elsewhere=elsewhere is not None))
     return there
 
 
-def _summary(run: Run, made: Index, sentences: int, *, elsewhere: bool) -> str:
+def _summary(run: Run, index: Index, sentences: int, *, elsewhere: bool) -> str:
     """How large an index has become, and a first question to it."""
-    size = sum(path.stat().st_size for path in made.folder.iterdir())
-    where = f" --index {quote(str(made.folder))}" if elsewhere else ""
-    question = quote(first_question(follows=made.contents.follows, tagged=made.has_tags))
-    made.close()
+    size = sum(path.stat().st_size for path in index.folder.iterdir())
+    where = f" --index {quote(str(index.folder))}" if elsewhere else ""
+    question = quote(first_question(follows=index.contents.follows, tagged=index.has_tags))
+    index.close()
     return (
-        f"{made.manifest.rows:,} words in {sentences:,} sentences, {size / 1e6:,.1f} MB in "
-        f"{made.folder}; ask it: rnnlens find {quote(str(run.path))} {question}{where}"
+        f"{index.manifest.rows:,} words in {sentences:,} sentences, {size / 1e6:,.1f} MB in "
+        f"{index.folder}; ask it: rnnlens find {quote(str(run.path))} {question}{where}"
     )
 
 

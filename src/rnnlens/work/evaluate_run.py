@@ -94,10 +94,10 @@ def model_table(model: Mapping[str, Mapping[str, float | None]]) -> str:
     head = f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"
     lines = [head + (f"{'accuracy':>12}{'macro F1':>12}" if answers else "")]
     for name, row in model.items():
-        said = f"{row['accuracy']:>12.2%}{row['macro_f1']:>12.2%}" if answers else ""
+        right = f"{row['accuracy']:>12.2%}{row['macro_f1']:>12.2%}" if answers else ""
         lines.append(
             f"{name:<8}{row[unit]:>12,}{row['pairs']:>14,}"
-            f"{cell(row['perplexity'], 14)}{cell(row['unigram'], 12)}{said}"
+            f"{cell(row['perplexity'], 14)}{cell(row['unigram'], 12)}{right}"
         )
     return "\n".join(lines)
 

@@ -12,7 +12,7 @@ from tests.search.naive import jensen_shannon
 
 import rnnlens
 from rnnlens.lens.lens import Lens
-from rnnlens.reading.alignment import aligned
+from rnnlens.reading.two_texts import aligned
 from rnnlens.search.disagreement import End, disagreement
 
 WORDS, LABELS = 200, 60  # of texts that are aligned, and how many different ones

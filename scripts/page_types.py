@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from rnnlens.base.rules import rules
-from rnnlens.page import page_state as view
+from rnnlens.page import saved_page as view
 from rnnlens.page.serve.app import application
 
 BASE = Path(__file__).parents[1] / "src/rnnlens/page/web/base"
@@ -22,7 +22,7 @@ TARGET, RULES = BASE / "schema.d.ts", BASE / "rules.js"
 _HEAD = """\
 // What the server is asked and answers, and what a saved page and a notebook's view begin with.
 // Written by `python scripts/page_types.py` from the questions and answers in ask/ and search/, and
-// page/page_state.py: change those, not this.
+// page/saved_page.py: change those, not this.
 """
 _RULES_HEAD = """\
 // Limits, patterns, names and messages that the page shares with Python.

@@ -19,7 +19,7 @@ from rnnlens.ask.state_pairs import DivergenceQuestion, Pair, PairEnd
 from rnnlens.ask.subjects import Subjects
 from rnnlens.draw.printable import clip
 from rnnlens.page import notebook
-from rnnlens.page.page_state import NotebookView
+from rnnlens.page.saved_page import NotebookView
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 NASTY = "the <img/src=x/onerror=alert(1)> dogs $a$ see &amp; a bird"

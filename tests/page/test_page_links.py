@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.held import held_to
 
-from rnnlens.page.page_state import SavedPage
+from rnnlens.page.saved_page import SavedPage
 
 TEXT = "`` the old dog sees <b> & \"a\" bird , '' she said ."
 VIEW = "the state in view"

@@ -10,7 +10,7 @@ import pytest
 from scripts import page_types
 
 from rnnlens.ask import json_types as answers
-from rnnlens.page import page_state as view
+from rnnlens.page import saved_page as view
 
 ROOT = Path(__file__).parents[2]
 TSC = ROOT / "node_modules/.bin/tsc"

@@ -5,7 +5,7 @@ from functools import cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnlens.reading.alignment import aligned
+from rnnlens.reading.two_texts import aligned
 
 TEXTS = st.lists(st.sampled_from("abcd"), max_size=9)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.reading.notation import escaped, in_one, plain, two_texts
+from rnnlens.reading.two_texts import escaped, in_one, plain, two_texts
 
 WORDS = {"the", "{", "}"}
 

@@ -20,6 +20,7 @@ from rnnlens.ask.questions import (
 from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.reading.divergence import bits_between
+from rnnlens.reading.lines import edits_of_one
 from rnnlens.reading.reading import LONGEST, Reading
 
 _MOST = 2 * LONGEST  # words of all texts together
@@ -63,7 +64,8 @@ def divergence(subjects: Subjects, question: DivergenceQuestion) -> Divergences:
         text = question.text if end.text is None else end.text
         key = (text, end.semantic or question.semantic, *map(str, end.edits))
         if key not in readings:
-            readings[key] = Reading.of(subject, text, key[1], edits=end.edits)
+            edits, _ = edits_of_one(end.edits)
+            readings[key] = Reading.of(subject, text, key[1], edits=edits)
         return readings[key]
 
     ends = [(end, read(end)) for pair in question.pairs for end in (pair.a, pair.b)]

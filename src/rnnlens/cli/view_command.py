@@ -74,7 +74,7 @@ def run_view(args: argparse.Namespace) -> int:
     from rnnlens.lens.lens import Lens
     from rnnlens.lens.open import opened_with_checkpoints
     from rnnlens.page.serve.app import serve
-    from rnnlens.page.serve.token import forwarding
+    from rnnlens.page.serve.guard import forwarding
     from rnnlens.search.store import index_of
 
     def ready(address: str) -> None:

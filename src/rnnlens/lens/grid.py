@@ -31,11 +31,10 @@ from rnnlens.draw.look import Look, changed_look
 from rnnlens.lens.state import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.page import saved_page
-from rnnlens.reading.alignment import Beside
 from rnnlens.reading.edits import Edit
 from rnnlens.reading.lines import Lines
-from rnnlens.reading.notation import in_one
 from rnnlens.reading.reading import BLOCK, Reading
+from rnnlens.reading.two_texts import Beside, in_one
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,11 +15,9 @@ from rnnlens.base.threads import one_thread
 from rnnlens.labels.marks import NUM, UNK
 from rnnlens.labels.sets import LabelSet
 from rnnlens.probe.semantics import offset
-from rnnlens.reading.alignment import Beside, aligned
 from rnnlens.reading.changes import TextEdits
 from rnnlens.reading.divergence import Difference, Floats, bits_between
 from rnnlens.reading.edits import Edit, parsed
-from rnnlens.reading.notation import TwoTexts, two_texts
 from rnnlens.reading.reading import (
     BLOCK,
     LONGEST,
@@ -32,6 +30,7 @@ from rnnlens.reading.reading import (
 )
 from rnnlens.reading.rows import Encoded, encoded, encoded_with_logits, logits_of, places_of
 from rnnlens.reading.subject import Column, Subject
+from rnnlens.reading.two_texts import Beside, TwoTexts, aligned, two_texts
 
 REST = "(all labels that only one of them has)"
 _NEVER = -1e30  # a logit whose probability is 0
@@ -97,7 +96,7 @@ class Lines:
         """
         texts = _two_texts(subject, text)
         if texts is None and beside in (None, subject):
-            kept, wrong = _of_one(edits, lenient)
+            kept, wrong = edits_of_one(edits, lenient)
             reading = Reading.of(subject, text, semantic, palette, kept, lenient)
             return cls.of_reading(reading, (*wrong, *reading.dropped))
         texts = texts or TwoTexts(text, text)
@@ -286,7 +285,7 @@ def parsed_leniently(edits: Edits) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
     return tuple(read), tuple(wrong)
 
 
-def _of_one(edits: Edits, lenient: bool) -> tuple[list[Edit], tuple[str, ...]]:
+def edits_of_one(edits: Edits, lenient: bool = False) -> tuple[list[Edit], tuple[str, ...]]:
     """The edits of a single text; those of a second one are refused, or named."""
     read, wrong = parsed_leniently(edits) if lenient else (parsed(edits), ())
     for edit in read:

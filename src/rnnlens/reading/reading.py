@@ -15,8 +15,8 @@ from rnnlens.probe.semantics import offset
 from rnnlens.reading.changes import TextEdits
 from rnnlens.reading.edits import Edit, parsed
 from rnnlens.reading.encoding import Palette
-from rnnlens.reading.notation import plain, two_texts
 from rnnlens.reading.subject import Column, Subject
+from rnnlens.reading.two_texts import plain, two_texts
 
 LONGEST_TEXT, LONGEST = 20_000, 2_000  # characters, words
 BLOCK = 24  # rows at once: memory stays bounded, and others get their turn

@@ -17,8 +17,8 @@ from rnnlens.base.threads import pool
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import ProbesFile
 from rnnlens.probe.semantics import of_model
-from rnnlens.reading.notation import escaped
 from rnnlens.reading.subject import Subject
+from rnnlens.reading.two_texts import escaped
 from rnnlens.run.folder import INDEX_MANIFEST, Run
 from rnnlens.search import sql
 from rnnlens.search.language import Names

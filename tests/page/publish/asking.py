@@ -99,6 +99,7 @@ class Chance:
 
     def edit(self) -> str:
         units = self.mostly(self.pick("", "", "[0]", "[1-2]", "[0,3]"), "[9]")
+        side = self.pick("", "", "1:", "2:")
         row = self.mostly(self.random.randint(1, 3), 9)
         way = self.pick(
             "=0", "=0.5", "*0.5", self.mostly("*-2", self.pick("=1e30", "*1e38")), "=freeze",
@@ -108,7 +109,7 @@ class Chance:
         )  # fmt: skip
         if units in ("[0,3]", "[1-2]"):
             way = self.pick(way, self.mostly("=0.1,0.2", "=1,2,3"))
-        return f"{self.mostly(self.pick(*self.kinds), self.pick('y', 'q'))}{units}@{row}{way}"
+        return f"{self.mostly(self.pick(*self.kinds), self.pick('y', 'q'))}{units}@{side}{row}{way}"
 
     def edits(self) -> list[str]:
         return [self.edit() for _ in range(self.random.randint(0, 3))]

@@ -14,9 +14,8 @@ import pytest
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import number_of
-from rnnlens.reading.alignment import aligned
 from rnnlens.reading.edits import Edit
-from rnnlens.reading.notation import two_texts
+from rnnlens.reading.two_texts import aligned, two_texts
 
 CALLS = Path(__file__).with_name("calls.js")
 LABELS = (

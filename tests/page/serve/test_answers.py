@@ -17,7 +17,7 @@ from rnnlens.ask.turns import Turns
 from rnnlens.ask.written import Written
 from rnnlens.draw.figure import BARS
 from rnnlens.draw.look import Look
-from rnnlens.page import page_state as view
+from rnnlens.page import saved_page as view
 from rnnlens.page.saved_page import contents
 from rnnlens.page.serve.app import application
 

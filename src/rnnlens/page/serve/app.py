@@ -24,8 +24,7 @@ from rnnlens.base.schema import json_type, to_json
 from rnnlens.page import bundle
 from rnnlens.page.publish.publish import PublishQuestion, Words, published
 from rnnlens.page.serve.connections import Announced, Impatient, listen
-from rnnlens.page.serve.guard import Application, Guard
-from rnnlens.page.serve.token import Locked
+from rnnlens.page.serve.guard import Application, Guard, Locked
 from rnnlens.page.serve.work import Work
 from rnnlens.reading.subject import Subject
 from rnnlens.version import __version__

@@ -1,6 +1,6 @@
 // What the server is asked and answers, and what a saved page and a notebook's view begin with.
 // Written by `python scripts/page_types.py` from the questions and answers in ask/ and search/, and
-// page/page_state.py: change those, not this.
+// page/saved_page.py: change those, not this.
 
 /** -1e+300 to 1e+300 */
 export type Amount = number;

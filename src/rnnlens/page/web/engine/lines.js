@@ -115,9 +115,11 @@ export class Lines {
     return new Lines(text, readings, lines, true, dropped);
   }
 
-  /** All edits that are made, those of both readings once. */
+  /** All edits that are made, those of both readings once; of two, by the words that they are at. */
   get edits() {
-    return [...new Set(this.shown.flatMap(({ madeEdits }) => madeEdits.map(String)))];
+    const made = this.shown.flatMap(({ madeEdits }) => madeEdits);
+    if (this.areTwo) made.sort((a, b) => a.step - b.step);
+    return [...new Set(made.map(String))];
   }
 
   /** Of a single text, the kinds in some columns alone; of two, all are compared. @param {string[] | null} columns */

@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from rnnlens.page.serve.app import application
-from rnnlens.page.serve.token import forwarding
+from rnnlens.page.serve.guard import forwarding
 
 TOKEN = "f7-very_secret"
 GRID = {"text": "the dog"}

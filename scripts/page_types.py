@@ -18,7 +18,9 @@ from rnnlens.page import saved_page as view
 from rnnlens.page.serve.app import application
 
 BASE = Path(__file__).parents[1] / "src/rnnlens/page/web/base"
-TARGET, RULES = BASE / "schema.d.ts", BASE / "rules.js"
+TARGET = BASE / "schema.d.ts"
+# What the page itself says is loaded with it; the words of refusals with the engine alone.
+RULES = {BASE / "rules.js": "page", BASE.parent / "engine/messages.js": "engine"}
 _HEAD = """\
 // What the server is asked and answers, and what a saved page and a notebook's view begin with.
 // Written by `python scripts/page_types.py` from the questions and answers in ask/ and search/, and
@@ -28,6 +30,7 @@ _RULES_HEAD = """\
 // Limits, patterns, names and messages that the page shares with Python.
 // Written by `python scripts/page_types.py` from base/rules.json: change that, not this.
 """
+_ENGINE = ("messages",)  # sections that the page does without
 _REFERENCE = "#/components/schemas/{model}"
 _EMBEDDED = {"SavedPage": view.SavedPage, "NotebookView": view.NotebookView}
 _NAMES = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean",
@@ -53,16 +56,17 @@ def declarations() -> str:
     return "\n".join(parts)
 
 
-def rules_module() -> str:
+def rules_module(loaded: str) -> str:
     """The rules as constants of a module; patterns have the digits of every script, as Python's."""
-    parts = [_RULES_HEAD]
-    for section, entries in rules().items():
-        lines = [
-            f"  {name}: {json.dumps(value, ensure_ascii=False)},".replace(r"\\d", r"\\p{Nd}")
-            for name, value in entries.items()
-        ]
-        parts.append(f"export const {section.upper()} = {{\n{_lines(lines)}}};\n")
-    return "\n".join(parts)
+    sections = {
+        name: json.dumps(entries, ensure_ascii=False, separators=(",", ":")).replace(
+            r"\\d", r"\\p{Nd}"
+        )
+        for name, entries in rules().items()
+        if (name in _ENGINE) == (loaded == "engine")
+    }
+    lines = [f"export const {name.upper()} = {entries};" for name, entries in sections.items()]
+    return f"{_RULES_HEAD}\n{_lines(lines)}"
 
 
 def _type(schema: Schema) -> str:
@@ -185,5 +189,6 @@ def _lines(lines: Iterable[str]) -> str:
 
 if __name__ == "__main__":
     TARGET.write_text(declarations(), encoding="utf-8")
-    RULES.write_text(rules_module(), encoding="utf-8")
-    print(f"wrote {TARGET} and {RULES}")
+    for path, loaded in RULES.items():
+        path.write_text(rules_module(loaded), encoding="utf-8")
+    print(f"wrote {', '.join(map(str, [TARGET, *RULES]))}")

@@ -44,8 +44,7 @@ KNOWN_HEIRS: frozenset[str] = frozenset()
 KNOWN_TWINS: frozenset[str] = frozenset(
     """adapter/axes/alignment.py and reading/alignment.py
 adapter/axes/layout.py and search/layout.py
-adapter/predictions.py and search/predictions.py
-model/text.py and page/publish/text.py""".splitlines()
+adapter/predictions.py and search/predictions.py""".splitlines()
 )
 
 

@@ -53,5 +53,5 @@ def pattern(name: str) -> re.Pattern[str]:
 
 def message(name: str, /, **values: object) -> str:
     """What is wrong, in one line; each {slot} of it has one of the values."""
-    template: str = rules()["messages"][name]
+    template: str = (rules()["messages"] | rules()["notices"])[name]
     return _SLOT.sub(lambda slot: str(values[slot[1]]), template)

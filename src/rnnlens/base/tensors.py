@@ -16,6 +16,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import REMEDY, Sort, damaged, parsed, regular_size, write_bytes
 
+BYTE = 127  # steps of a number that is held in a byte, on either side of zero
 LARGEST = 1e12  # of weights: products of larger ones leave what 32 bits can hold
 # The checksum is that of the whole file with zeros in its place.
 _SEAL = re.compile(rb'\\"checksum\\": \\"([0-9a-f]{64})\\"')
@@ -157,3 +158,8 @@ def check_same(
         raise damaged(path, f"its tensor {strange[0]} is not what it should be", remedy)
     if not in_range(tensors):
         raise damaged(path, "it holds values that are no numbers", remedy)
+
+
+def in_bytes(values: Tensor, steps: Tensor) -> Tensor:
+    """Numbers as multiples of steps, each in a byte: a step is the largest number by `BYTE`."""
+    return (values / steps).round().clamp(-BYTE, BYTE).to(torch.int8)

@@ -7,7 +7,7 @@ from typing import Any
 from rnnlens.cli.shared_flags import add_trust_flags, allow_code
 from rnnlens.cli.show_command import sentence
 from rnnlens.lens.open import opened
-from rnnlens.page.publish import publish
+from rnnlens.page.publish import live_page
 from rnnlens.page.publish.quantised import PRECISIONS
 from rnnlens.run.folder import bundled, run_at
 
@@ -53,13 +53,13 @@ def add_to(verbs: Any) -> None:
 
 def run_publish(args: argparse.Namespace) -> int:
     """Carry out the verb."""
-    publish.check(args.output)
+    live_page.check(args.output)
     allow_code(args, args.at)
     lens = opened(args.at, args.colours)
     semantics = [name for part in args.semantic.split(",") if (name := part.strip())]
     text = None if args.text is None else sentence(args.text)
-    words = publish.Words(args.title, args.note, text)
-    page = publish.published(lens.subject, semantics, args.precision, words)
+    words = live_page.Words(args.title, args.note, text)
+    page = live_page.published(lens.subject, semantics, args.precision, words)
     print(f"{args.output}: {page}", flush=True)
     page.write(args.output)
     return 0

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import colour
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
     Grid,
@@ -47,7 +48,7 @@ _METADATA: dict[str, dict[str, Any]] = {  # no dates: the same grid gives the sa
     ".png": {"Software": "rnnlens"},
 }
 _LOCK = Lock()
-_INK, _GREY, _RULE, _TRACK = "#1b1b1f", "#77777f", "#d6d6dc", "#efeff0"
+_INK, _GREY, _RULE, _TRACK = colour("ink"), "#77777f", "#d6d6dc", "#efeff0"
 _EDGE, _GAP = 8.0, 9.0  # margins, between layers
 _SIZE, _NUMBER = 8.6, 6.0  # of the words, of their numbers
 _LINE, _BASE, _UNDER, _THICK = 9.8, 6.3, 7.2, 1.7  # a label, its baseline, and the bar under it

@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from rnnlens.base.rules import colour
 from rnnlens.draw.look import Grid
 from rnnlens.draw.pen import Pen, mixed
 from rnnlens.draw.printable import followed_title, odds_text, percent
 
-FOR, AGAINST = "#5e3c99", "#b35806"  # of no group, and told apart by everybody
+FOR, AGAINST = colour("for"), colour("against")  # of no group, and told apart by everybody
 _TRACK, _THICK = "#e6e6ea", 2.4
 _STEPS = (1, 2, 5)
 

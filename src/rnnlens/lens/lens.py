@@ -8,7 +8,7 @@ from rnnlens.ask.questions import names
 from rnnlens.base.errors import RnnlensError
 from rnnlens.lens.grid import Comparison, Grid
 from rnnlens.lens.save import save_lens
-from rnnlens.page.publish import publish
+from rnnlens.page.publish import live_page
 from rnnlens.page.publish.quantised import Precision
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import Evaluation, evaluate_probes
@@ -198,10 +198,10 @@ class Lens:
         yours, as plain text; `text` is what is read first.
         """
         place = Path(path)
-        publish.check(place)
-        words = publish.Words(title, note, text)
+        live_page.check(place)
+        words = live_page.Words(title, note, text)
         chosen = names(semantics)
-        publish.published(self.subject, chosen, precision, words).write(place)
+        live_page.published(self.subject, chosen, precision, words).write(place)
         return place
 
     def __repr__(self) -> str:

@@ -69,7 +69,7 @@ class _Module:
 
 def standalone(embedded: dict[str, Any] | None) -> str:
     """The self-contained page: no network, and no script or style but its own."""
-    style, script = inline("style.css"), check_inline("standalone.js", bundle("standalone.js"))
+    style, script = inline("style.css"), small_script("standalone.js")
     policy = (
         f"default-src 'none'; script-src {source_hash(script)}; style-src {source_hash(style)}; "
         "base-uri 'none'; form-action 'none'"
@@ -105,12 +105,30 @@ def source_hash(text: str) -> str:
 
 
 @cache
+def served_page() -> str:
+    """The page that a server sends. Its head names each module, so that none waits for those that
+    import it.
+    """
+    modules: dict[str, _Module] = {}
+    _collect("served.js", WEB, modules, ())
+    links = [f'<link rel="modulepreload" href="{name}">\n' for name in sorted(modules)]
+    page = (WEB / "index.html").read_text(encoding="utf-8")
+    return page.replace("<script", f"{''.join(links)}<script", 1)
+
+
+@cache
 def bundle(entry: str, web: Traversable = WEB) -> str:
     """One script that does what the module `entry` does, each module in a function of its own."""
     modules: dict[str, _Module] = {}
     _collect(entry, web, modules, ())
     parts = [_inlined(module) for module in modules.values()]
     return "".join(['(() => {\n"use strict";\nconst bundled$ = {};\n', *parts, "})();\n"])
+
+
+@cache
+def small_script(entry: str) -> str:
+    """A script for HTML that does what the module `entry` does, without comments and indents."""
+    return check_inline(entry, compact(bundle(entry)))
 
 
 def compact(script: str) -> str:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Sha, is_present, read_json, remove, sha256, write_bytes, write_json
-from rnnlens.base.tensors import write_tensors
+from rnnlens.base.tensors import BYTE, in_bytes, write_tensors
 from rnnlens.base.threads import one_thread, pool
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION, drawn, prediction
@@ -383,8 +383,8 @@ def narrowed(kind: str, z: Tensor, precision: str) -> dict[str, Tensor]:
     """
     if precision == "fp16":
         return {kind: z.clamp(-60_000, 60_000).half()}
-    scale = z.abs().amax(1).clamp_min(1e-12) / 127
-    return {kind: (z / scale[:, None]).round().to(torch.int8), f"{kind}/scale": scale}
+    scale = z.abs().amax(1).clamp_min(1e-12) / BYTE
+    return {kind: in_bytes(z, scale[:, None]), f"{kind}/scale": scale}
 
 
 def labels_table(labels: Sequence[str], palette: Palette) -> "pa.Table":

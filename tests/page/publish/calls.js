@@ -4,10 +4,10 @@
 import { readFileSync } from "node:fs";
 
 const WEB = "../../../src/rnnlens/page/web";
-const { Edit } = await import(`${WEB}/base/edits.js`);
-const { float, floatRepr, folded, general, repr } = await import(`${WEB}/base/python.js`);
 const { aligned } = await import(`${WEB}/engine/alignment.js`);
 const { closeMatches, numberOf } = await import(`${WEB}/engine/labels.js`);
+const { float, floatRepr, folded, general, repr } = await import(`${WEB}/engine/python.js`);
+const { Edit } = await import(`${WEB}/engine/why/edit.js`);
 const { twoTexts } = await import(`${WEB}/engine/notation.js`);
 
 const FUNCTIONS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.text import TextSide
-from rnnlens.page.publish.text import text_json
+from rnnlens.page.publish.pack import text_json
 
 HERE = Path(__file__).parent
 

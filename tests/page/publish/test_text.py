@@ -13,7 +13,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import LabelSet, Scale
 from rnnlens.model.text import TextSide, column, split_numbers
-from rnnlens.page.publish.text import text_json
+from rnnlens.page.publish.pack import text_json
 from rnnlens.run.folder import run_at
 
 WORDS = tuple(

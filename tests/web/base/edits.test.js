@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
-  Edit, editParts, editsAt, editsOf, editText, editWords, isEditable, push, targetOf, ways, withEdit,
+  editParts, editsAt, editsOf, editText, editWords, isEditable, push, targetOf, ways, withEdit,
   withOtherSide,
 } from "../../../src/rnnlens/page/web/base/edits.js";
 import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { Edit } from "../../../src/rnnlens/page/web/engine/why/edit.js";
 import { column, grid } from "../sample.js";
 
 const held = hold(grid("we said so"), null);

@@ -10,16 +10,18 @@ from rnnlens.ask.grids import described_columns, edge_names
 from rnnlens.ask.runs import accuracy_of, summary
 from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message, text
+from rnnlens.labels.sets import LabelSet
+from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import Affine, Anatomy, RecurrentLayer
 from rnnlens.page.publish.anatomy import checked_anatomy
 from rnnlens.page.publish.quantised import Precision, Tensors
-from rnnlens.page.publish.text import answers_json, text_json
 from rnnlens.probe.probes import Probes, Stack
 from rnnlens.probe.semantics import base, of_model, offset
 from rnnlens.reading.encoding import Palette
 from rnnlens.reading.subject import Subject
 
-FORMAT, VERSION = "rnnlens-lens", 1
+FORMAT, VERSION = text("lens_format"), count("lens_version")
 _ALONE = {"corpus": False, "training": None}  # what a file has not: a corpus and other runs
 _OWN = ""  # the palettes of what the model itself predicts
 
@@ -38,9 +40,9 @@ def packed(subject: Subject, semantics: Sequence[str], precision: Precision = "i
     """A lens with its probes for some semantics; an error where the model is not known in full."""
     for semantic in semantics:
         if semantic not in subject.semantics:
+            known = ", ".join(subject.semantics) or "none"
             raise RnnlensError(
-                f"{subject.name} has no probes for the semantic {semantic!r}; it has "
-                f"{', '.join(subject.semantics) or 'none'}"
+                message("no_semantic", run=subject.name, semantic=repr(semantic), known=known)
             )
     tensors = Tensors(precision)
     model, probes = subject.model, subject.probes
@@ -181,3 +183,39 @@ def _stack(stack: Stack, part: str, tensors: Tensors) -> dict[str, Any]:
             for k, width in enumerate(stack.widths)
         ],
     }
+
+
+def text_json(side: TextSide) -> dict[str, Any]:
+    """All that `Text` of engine/text.js needs to do what a text side does."""
+    if side.splitting is None:
+        raise RnnlensError(
+            "its texts are split by a function of its user's (words=), which a page cannot run; "
+            'save grids instead: lens("a text").save("grid.html")'
+        )
+    words = side.vocabulary
+    return {
+        "labels": answers_json(side.labels),
+        "inputs": words.words,
+        "numerals": sorted(words.numerals),
+        "lowercase": words.lowercase,
+        "numbers": words.numbers,
+        "splitting": side.splitting,
+        "follows": side.follows,
+        "mark": side.mark,
+        "features": side.features,
+    }
+
+
+def answers_json(answers: LabelSet) -> dict[str, Any]:
+    """What a state can be asked for, as `Answers` of engine/text.js has it."""
+    scale = answers.scale
+    return {
+        "names": answers.names,
+        "several": answers.several,
+        "scale": scale and {
+            "edges": scale.edges,
+            "middles": scale.middles,
+            "names": scale.names,
+            "error": scale.error,
+        },
+    }  # fmt: skip

@@ -6,10 +6,12 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.tensors import BYTE, in_bytes
 
 Precision = Literal["int8", "fp16"]
 PRECISIONS: tuple[Precision, ...] = ("int8", "fp16")
@@ -17,7 +19,6 @@ PRECISIONS: tuple[Precision, ...] = ("int8", "fp16")
 _ALIGN = 4  # bytes
 _SMALL = 8192  # numbers that are not worth rounding
 _BLOCK = 100  # numbers of a row that have a scale of their own, at most
-_LEVELS = 127  # of a byte on either side of zero
 _LARGEST = 2**15  # what the largest number of a tensor is brought below before it is halved
 
 _Floats = NDArray[np.float32]
@@ -45,16 +46,15 @@ class Tensors:
         """A matrix in the precision that was chosen; a small one exactly."""
         if self.precision == "fp16" or values.numel() <= _SMALL:
             return self.half(part, values)
-        x = _array(values)
+        x = values.detach().float().cpu()
         block = math.ceil(x.shape[1] / math.ceil(x.shape[1] / _BLOCK))
-        pieces = [x[:, k : k + block] for k in range(0, x.shape[1], block)]
-        largest = np.stack([np.abs(piece).max(1) for piece in pieces], 1)
-        held, unit = _halved(np.maximum(largest, 1e-30) / _LEVELS)
-        scales = np.maximum(held.astype(np.float32) * unit, 1e-38)  # as they will be read
-        steps = [np.rint(p / scales[:, k, None]) for k, p in enumerate(pieces)]
-        whole = np.clip(np.concatenate(steps, 1), -_LEVELS, _LEVELS).astype(np.int8)
+        pieces = x.split(block, 1)
+        largest = torch.stack([piece.abs().amax(1) for piece in pieces], 1).clamp_min(1e-30)
+        held, unit = _halved((largest / BYTE).numpy())
+        steps = torch.from_numpy(np.maximum(held.astype(np.float32) * unit, 1e-38))  # as read
+        whole = torch.cat([in_bytes(p, steps[:, k, None]) for k, p in enumerate(pieces)], 1)
         layout = {"sort": "int8", "shape": list(x.shape), "unit": unit, "block": block}
-        return self._add(part, layout, {"at": whole.tobytes(), "scales": held.tobytes()})
+        return self._add(part, layout, {"at": whole.numpy().tobytes(), "scales": held.tobytes()})
 
     def half(self, part: str, values: Tensor) -> int:
         """In half precision, after a division by a power of two so that no digits are lost; a small

@@ -22,7 +22,7 @@ from rnnlens.ask.subjects import Subjects, UnknownRunError
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.schema import json_type, to_json
 from rnnlens.page import bundle
-from rnnlens.page.publish.publish import PublishQuestion, Words, published
+from rnnlens.page.publish.live_page import PublishQuestion, Words, published
 from rnnlens.page.serve.connections import Announced, Impatient, listen
 from rnnlens.page.serve.guard import Application, Guard, Locked
 from rnnlens.page.serve.work import Work
@@ -126,7 +126,9 @@ def _add_files(app: FastAPI) -> None:
         kind = _TYPES.get((name or "index.html").rpartition(".")[2])
         if item is None or kind is None:
             raise HTTPException(404, f"there is nothing at /{name[:100]}")
-        return Response(item.read_bytes(), media_type=kind)
+        is_page = item.name == "index.html"
+        content = bundle.served_page() if is_page else item.read_bytes()
+        return Response(content, media_type=kind)
 
 
 def _files(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:

@@ -1,6 +1,9 @@
-// The page: a text, the grid of it, and everything that can be asked of both.
+// The page: a text, its grid, and all that can be asked of both, whoever answers.
 
-import { leftOut, readHelp, stillShown, thousands, visible } from "./base/format.js";
+import { lowerBound } from "./base/divergence.js";
+import { leftOut, readHelp, semanticName, stillShown, thousands, visible } from "./base/format.js";
+import { hold } from "./base/held.js";
+import { besideOf } from "./base/lines.js";
 import { write } from "./base/markup.js";
 import { CorpusPage } from "./corpus/corpuspage.js";
 import { Controls, legend } from "./frame/controls.js";
@@ -11,101 +14,127 @@ import { Pages } from "./frame/pages.js";
 import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
 import { neededColumns, shownColumns } from "./grid/layout.js";
-import { revealRow } from "./grid/reveal.js";
+import { revealRow } from "./grid/movement.js";
 import { addressOf, decode, fitGrid, fitRun, plainView, visit } from "./net/address.js";
-import { Client, editedRow, reason } from "./net/client.js";
-import { lookUp } from "./net/lookup.js";
+import { Client, editedRow, lookUp, reason } from "./net/client.js";
 import { saveAs } from "./net/save.js";
 import { patiently } from "./net/source.js";
-import { comparison } from "./panel/pins.js";
+import { comparison, keep, lives, pairsOf, pinKey } from "./panel/pins.js";
 
-/** @typedef {import("./base/held.js").Held} Held */
-/** @typedef {import("./base/schema.d.ts").Pin} Pin */
-/** @typedef {import("./base/schema.d.ts").RunSummary} RunSummary */
-/** @typedef {import("./base/schema.d.ts").View} View */
+/**
+ * What a page begins with where no address says it; `hosted`: in a page that has a title and a theme of its own.
+ * @typedef {{grid: Grid, typing: boolean, examples: string[], view?: Partial<View>,
+ *   bits?: import("./base/schema.d.ts").SavedPage["bits"], hosted?: boolean, until?: AbortSignal}} Start
+ */
 
 const STEPS = new Set(["run", "beside", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
   "follow", "turns", "edits"]);
 
 export class Page {
-  /** @param {HTMLElement} root @param {import("./net/source.js").Source} source */
-  constructor(root, source) {
+  /** @param {HTMLElement} root @param {import("./net/source.js").Source} source @param {Start | null} start null: what the address says */
+  constructor(root, source, start = null) {
     this.root = root;
     this.source = source;
+    this.start = start;
     this.place = skeleton(root);
-    const { place } = this;
+    const { place } = this, can = source.can, typing = start?.typing ?? true;
     /** @type {RunSummary[]} */ this.runs = [];
     /** @type {View} */ this.view = plainView();
     /** @type {Held | null} */ this.grid = null;
     this.colours = ""; // of the legend that is shown
-    this.unseen = true; // whether the state that the address has in view was not shown yet
-    this.unchecked = true; // whether the address may name what the grid has not
+    this.unseen = this.unchecked = start === null; // whether an address has a state to show, and may name what is not there
     this.writing = 0;
     /** @type {string | null} */ this.written = null; // the address as this page last read or wrote it
     this.lens = new Lens(place.stage, {
       onView: (change) => this.change(change),
-      onText: (change) => (change.run === undefined ? this.change(change) : this.switchTo(change.run ?? this.runs[0].id, change)),
+      ...(typing ? { onText: (/** @type {Partial<View>} */ change) => this.otherText(change) } : {}),
       divergence: (pairs) => this.divergence(pairs),
-      lookUp: (pin) => this.lookUp(pin),
+      lookUp: async (pin) => (can("api/grid") ? this.lookUp(pin) : null),
       onProblem: (error) => this.say("pins", error === null ? "" : `pins could not be compared: ${reason(error)}`),
       strip: place.strip,
-      read: source.ask,
-      similar: { has: (run) => this.runs.some(({ id, corpus }) => corpus && id === run), open: (change) => this.open(change),
-        find: (asked, signal) => source.ask("api/similar", asked, signal) },
+      ...(can("api/follow") ? { read: source.ask } : {}),
+      ...(can("api/similar") ? { similar: this.similar() } : {}),
       onUnread: (error) => this.say("unread", error === null ? "" : reason(error)),
     }, root);
-    this.client = new Client({
+    const { gridView } = this.lens, { measure } = gridView;
+    this.client = !can("api/grid") ? null : new Client({
       onGrid: (grid) => this.arrived(grid),
       onProblem: (told) => {
         this.say("problem", told);
         this.say("loading", "");
       },
-      onServer: (there) => this.say("server", there ? "" : "the server does not answer; it is asked again"),
+      onServer: (there) => source.patience === undefined && this.say("server", there ? "" : "the server does not answer; it is asked again"),
       onDiffer: (wish) => this.lens.differ(wish && this.grid ? stillShown(this.grid, wish) : ""),
-      onBusy: (busy) => this.lens.gridView.scroller.setAttribute("aria-busy", String(busy)),
-      inView: (row) => this.lens.gridView.rowsInView(row),
+      onBusy: (busy) => gridView.scroller.setAttribute("aria-busy", String(busy)),
+      inView: (row) => gridView.rowsInView(row),
     }, source.ask);
-    this.runControls = new RunControls(place.title, {
+    this.runControls = start ? null : new RunControls(place.title, {
       switchTo: (id) => this.switchTo(id, exampleFor(this.view.text, this.run(), this.runs.find((one) => one.id === id))),
       slide: (id) => this.switchTo(id, { focus: this.view.focus }),
       beside: (beside) => this.change({ beside: beside === this.run().id ? null : beside, focus: null }),
     });
-    this.controls = new Controls(place.controls, (change) => this.change(change), { semantic: true });
+    this.controls = new Controls(place.controls, (change) => this.change(change), { semantic: typing, theme: !start?.hosted });
     place.controls.append(menu("save", "save",
       action("SVG, a drawing", () => this.save("svg")),
-      action("PNG, a picture", () => this.save("png")),
-      ...(source.file ? [action("HTML, a page of its own", () => this.save("html")),
+      ...(this.client ? [action("PNG, a picture", () => this.save("png"))] : []),
+      ...(can("api/publish") ? [action("HTML, a page of its own", () => this.save("html")),
         action("HTML, a live page in one file", () => this.save("live"))] : [])));
-    const { measure } = this.lens.gridView;
-    this.pages = new Pages(root, place, { turn: (page) => this.change({ page }), measure, accuracy: (run) => source.get("api/accuracy", { run }),
-      corpus: source.file && new CorpusPage(place.corpus, { read: source.ask, measure, onOpen: (change) => this.open(change), onFind: (find, step) => {
-        this.change({ find });
-        if (step) this.write(true);
-      } }) });
-    this.figure = new FigureMode(place.stage, this.lens.gridView,
-      source.file && ((asked, signal) => source.ask("api/figure", asked, signal)));
-    root.addEventListener("keydown", (event) => this.figure.escape(event), true);
-    place.controls.append(this.figure.button, ...this.pages.buttons);
+    this.figure = start?.hosted ? null : new FigureMode(place.stage, gridView,
+      can("api/figure") ? (asked, signal) => source.ask("api/figure", asked, signal) : null);
+    root.addEventListener("keydown", (event) => this.figure?.escape(event), true);
+    this.pages = start ? null : new Pages(root, place, { turn: (page) => this.change({ page }), measure,
+      accuracy: (run) => source.ask("api/accuracy", { run }), corpus: can("api/corpus") ? this.corpus() : null });
+    place.controls.append(...(this.figure ? [this.figure.button] : []), ...(this.pages?.buttons ?? []));
     this.typing = false; // whether the text is being typed, at its end
     /** @type {number | null} */ this.edited = null; // the row of an edit, until it is drawn
     this.text = growing(place.text, (text) => {
       this.typing = place.text.selectionEnd === text.length;
       this.edited = editedRow(this.view.text ?? "", text);
-      revealRow(this.lens.gridView, this.edited); // before rows are asked for, so that it is these that are in view
+      revealRow(gridView, this.edited); // before rows are asked for, so that it is these that are in view
       this.change({ text });
-    });
+    }, start?.until);
     place.text.addEventListener("blur", () => {
       if (this.typing && this.grid) this.draw({ ...this.grid, typing: this.typing = false });
     });
+    if (start) return;
     window.addEventListener("popstate", () => this.follow());
     window.addEventListener("hashchange", () => this.follow());
   }
 
   async begin() {
-    const { runs } = await patiently(() => this.source.get("api/runs", {}), (told) => this.say("server", told));
+    if (this.start) return this.beginWith(this.start);
+    const { runs } = await patiently(() => this.source.ask("api/runs", {}), (told) => this.say("server", told));
     this.runs = runs;
     this.follow();
     if (window.parent === window) this.text.focus(); // a page around this one keeps its own
+    return undefined;
+  }
+
+  /** Begin with a grid that is at hand. @param {Start} start */
+  beginWith(start) {
+    const grid = hold(start.grid, null), { run, title, text, semantic, palette, edits, follows, numbers } = grid, beside = besideOf(grid);
+    this.view = { ...plainView(), ...start.view, run, text, edits, beside, page: "grid" };
+    this.place.title.append(visible(title), start.typing ? "" : ` · ${semanticName(semantic, follows, numbers)}`);
+    this.text.set(text);
+    this.offerExamples(start.examples);
+    if (!start.typing) this.view = { ...this.view, semantic, palette };
+    if (this.client) this.client.begin({ run, text, edits, beside, semantic: this.view.semantic, palette: this.view.palette }, grid);
+    else this.arrived(grid);
+    const known = pairsOf(start.bits ?? [], grid);
+    this.lens.learn(known.map(({ pair }) => pair), known.map(({ bits }) => ({ bits, exact: true })));
+  }
+
+  /** Who knows states of a corpus. @returns {import("./frame/likeness.js").SimilarReader} */
+  similar() {
+    return { has: (run) => this.runs.some(({ id, corpus }) => corpus && id === run), open: (change) => this.open(change),
+      find: (asked, signal) => this.source.ask("api/similar", asked, signal) };
+  }
+
+  corpus() {
+    return new CorpusPage(this.place.corpus, { read: this.source.ask, measure: this.lens.gridView.measure, onOpen: (change) => this.open(change), onFind: (find, step) => {
+      this.change({ find });
+      if (step) this.write(true);
+    } });
   }
 
   /** @returns {RunSummary} */
@@ -134,14 +163,25 @@ export class Page {
 
   /** The runs and examples that can be chosen. */
   offer() {
-    const { place } = this, run = this.run();
+    const run = this.run();
     document.title = `rnnlens · ${run.title}`;
-    this.runControls.show(this.runs, run, this.view.beside);
-    const examples = run.examples.map((text) => action(visible(text), () => {
+    this.runControls?.show(this.runs, run, this.view.beside);
+    this.offerExamples(run.examples);
+  }
+
+  /** @param {string[]} texts */
+  offerExamples(texts) {
+    const examples = texts.map((text) => action(visible(text), () => {
       this.change({ text, focus: null, edits: [] });
       this.write(true);
     }));
-    place.examples.replaceChildren(...(examples.length ? [menu("examples", "examples", ...examples)] : []));
+    this.place.examples.replaceChildren(...(examples.length ? [menu("examples", "examples", ...examples)] : []));
+  }
+
+  /** Read another text, perhaps by another run. @param {Partial<View>} change */
+  otherText(change) {
+    if (change.run === undefined || this.start) this.change(change);
+    else this.switchTo(change.run ?? this.runs[0].id, change);
   }
 
   /** @param {string} id @param {Partial<View>} more that changes with it */
@@ -163,9 +203,9 @@ export class Page {
     if (!("pins" in change || "focus" in change)) this.say("link", "");
     if ("edits" in change || "run" in change) this.say("edits", "");
     if (change.text !== undefined) this.text.set(change.text ?? "");
-    if ("run" in change || "beside" in change) this.offer();
+    if (!this.start && ("run" in change || "beside" in change)) this.offer();
     const asks = ["run", "text", "beside", "semantic", "palette", "edits"].some((key) => key in change);
-    if (asks || !this.client.has(neededColumns(this.grid, this.view))) this.wish();
+    if (asks || this.client?.has(neededColumns(this.grid, this.view)) === false) this.wish();
     if (!asks && this.grid && !["focus", "pins", "page", "find"].some((key) => key in change)) this.draw(this.grid);
     if ("page" in change || "run" in change || (before.page === "accuracy" && "semantic" in change)) this.turn();
     this.write([...Object.keys(change)].some((key) => STEPS.has(key)));
@@ -174,12 +214,12 @@ export class Page {
   wish() {
     const { text, semantic, palette, edits, beside } = this.view, run = this.view.run ?? this.run().id;
     const columns = this.grid?.run === run ? neededColumns(this.grid, this.view) : null;
-    this.client.want({ run, text: text ?? "", semantic, palette, edits, beside, columns });
+    this.client?.want({ run, text: text ?? "", semantic, palette, edits, beside, columns });
   }
 
   /** @param {Held} grid */
   arrived(grid) {
-    const answered = this.client.answered();
+    const answered = this.client?.answered() ?? true;
     if (answered) this.say("problem", "");
     if (this.unchecked) {
       if (!answered) return; // a link is checked against its own text
@@ -218,10 +258,10 @@ export class Page {
     this.colours = colours;
     this.grid = grid;
     write(this.place.read, readHelp(grid));
-    document.title = [`rnnlens · ${grid.title}`, ...grid.edits].join(" · ");
+    if (!this.start) document.title = [`rnnlens · ${grid.title}`, ...grid.edits].join(" · ");
     this.lens.show(grid, this.view);
     this.controls.show(grid, this.view);
-    this.figure.show(grid, this.view);
+    this.figure?.show(grid, this.view);
     this.root.classList.toggle("compact", this.view.density === "compact");
     if (!grid.words.length) this.say("empty", "type a sentence, or take one of the examples");
     else if (!this.lens.gridView.layout?.slots.length) this.say("empty", "no kind is chosen; take some from the menu");
@@ -247,6 +287,7 @@ export class Page {
   /** Keep the address up to date; `step`: so that going back undoes it. @param {boolean} step */
   write(step = false) {
     clearTimeout(this.writing);
+    if (this.start) return;
     const now = () => {
       const address = addressOf(this.view, this.run(), this.runs[0].id, this.grid?.semantic ?? null);
       if (address === location.hash) return;
@@ -260,7 +301,7 @@ export class Page {
 
   /** Turn to the page the view is on. */
   turn() {
-    this.pages.show(this.view, this.run(), this.grid);
+    this.pages?.show(this.view, this.run(), this.grid);
   }
 
   /** Show the grid of a sentence of the corpus, at a state of it. @param {Partial<View>} change */
@@ -271,21 +312,36 @@ export class Page {
     this.write(true);
   }
 
-  /** @param {[Pin, Pin][]} pairs @returns {Promise<import("./base/divergence.js").Divergence[]>} */
+  /** Exactly, or at least, where nobody answers soon. @param {[Pin, Pin][]} pairs @returns {Promise<(Divergence | null)[]>} */
   async divergence(pairs) {
-    const { bits } = await this.source.ask("api/divergence", comparison(pairs, this.grid));
-    return bits.map((/** @type {number} */ value) => ({ bits: value, exact: true }));
+    const { source } = this, atLeast = () => pairs.map(([a, b]) => this.atLeast(a, b));
+    if (!source.can("api/divergence")) return atLeast();
+    const exact = source.ask("api/divergence", comparison(pairs, this.grid)).then(({ bits }) => bits.map((value) => ({ bits: value, exact: true })));
+    if (source.patience === undefined) return exact;
+    const late = new Promise((resolve) => setTimeout(() => resolve(null), source.patience));
+    const found = await Promise.race([exact, late]).catch(() => null);
+    if (!found) exact.then((better) => this.lens.learn(pairs, better)).catch(() => {});
+    return found ?? atLeast();
+  }
+
+  /** @param {Pin} a @param {Pin} b @returns {Divergence | null} */
+  atLeast(a, b) {
+    const top = (/** @type {Pin} */ pin) =>
+      ((this.grid && lives(pin, this.grid) && keep(pin, this.grid)) || this.lens.kept.get(pinKey(pin)))?.state.top;
+    const p = top(a), q = top(b);
+    return p && q ? { bits: lowerBound(p, q), exact: false } : null;
   }
 
   /** @param {Pin} pin */
   lookUp(pin) {
-    return lookUp(this.source.ask, { ...pin, run: pin.run ?? this.run().id }, pin.run === this.run().id ? this.view.palette : null,
-      (problem) => this.add([problem]));
+    const own = this.view.run ?? this.run().id;
+    return lookUp(this.source.ask, { ...pin, run: pin.run ?? own }, pin.run === own ? this.view.palette : null, (problem) => this.add([problem]));
   }
 
   /** @param {"svg" | "png" | "html" | "live"} as */
   async save(as) {
-    const { measure, over } = this.lens.gridView, whole = this.client.complete().catch((error) => {
+    const { measure, over } = this.lens.gridView, grid = this.client ? this.client.complete() : Promise.resolve(/** @type {Held} */ (this.grid));
+    const whole = grid.catch((error) => {
       throw new Error(`nothing was saved: ${reason(error)}`);
     });
     if (as === "live") this.say("loading", "the live page is being written");

@@ -1,43 +1,35 @@
-// Edits: what if a state were another? Each changes one kind at one word, and all goes on from there.
-//
-// An edit is a short text, whose row is the number that is drawn, from 1:
-//
-//   l2@4=0          every unit is 0             l2@4=0.5        is 0.5
-//   l2@4*0.5        is half of what it is       l2@4=freeze     stays what it was one word before
-//   l2@4+said       is pushed towards a label   l2@4-said       away from it
-//   l2@4+0.5:said   by half of the kind's deviation, instead of one
-//   l2@4=@2         is that of row 2            l2@4=@2:we ran  that of row 2 of another text
-//   l2[0,5-9]@4=0   some of its units alone, from 0
-//   l2@2:4=0        in the second of two readings alone
+// Edits: what if a state were another? Each is a short text such as l2@4=0, whose row counts from 1, or l2@2:4=0 in the
+// second of two readings alone. The notation is that of rnnlens/reading/edits.py.
 
 import { visible } from "./format.js";
-import { first, float, floatRepr, general, isDecimal, plainDigits, repr, strip, whole } from "./python.js";
-import { message, Refusal, refusal } from "./refusal.js";
-import { COUNTS, PATTERNS } from "./rules.js";
+import { PATTERNS } from "./rules.js";
 
-/** @typedef {import("./held.js").Held} Held */
-/** @typedef {import("./schema.d.ts").Column} Column */
-/** @typedef {import("./schema.d.ts").Pin} Pin */
-/** @typedef {import("./schema.d.ts").Place} Place */
 /** @typedef {import("./schema.d.ts").Line["side"]} Side of two readings; both: of each that has the kind and the row */
-/** @typedef {{step: number, text: string | null}} Address where a state of some kind stands; no text: in the edited one */
 /**
  * The parts of an edit as they are written: `row` counts from 0, `what` begins with =, *, + or -.
  * @typedef {{kind: string, units: string, side: Side, row: number, what: string}} Parts
- * What a state becomes: one of these is given.
- * @typedef {{set?: number | number[], zero?: boolean, scale?: number, freeze?: boolean, swap?: Address, push?: string,
- *   away?: string, strength?: number}} Way
+ * @typedef {{sign: string, value: string, push: {strength: string | undefined, label: string} | null,
+ *   swap: {row: string, text: string | null} | null}} WayParts
  */
 
-const FORM = whole(PATTERNS.edit), PUSH = whole(PATTERNS.edit_push), SWAP = whole(PATTERNS.edit_swap);
+const [FORM, PUSH, SWAP] = [PATTERNS.edit, PATTERNS.edit_push, PATTERNS.edit_swap].map((source) => new RegExp(`^(?:${source})$`, "su"));
 const SIDES = /** @type {Record<string, Side>} */ ({ "": "both", 1: "first", 2: "second" });
 const NUMBERS = { both: "", first: "1:", second: "2:" };
 
 /** @param {string} text @returns {Parts | null} null: it is no edit */
 export function editParts(text) {
-  const [, kind, units, side = "", row, what] = FORM.exec(text) ?? [];
-  const at = wholeNumber(row ?? "0");
+  const [, kind, units, side = "", row, what] = FORM.exec(text) ?? [], at = Number(plainDigits(row ?? "0"));
   return at > 0 ? { kind, units: units === undefined ? "" : `[${units}]`, side: SIDES[side], row: at - 1, what } : null;
+}
+
+/** The same text with the digits of every script as 0 to 9. @param {string} text */
+export function plainDigits(text) {
+  return text.replace(/(?![0-9])\p{Nd}/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    let before = 0; // the digits of a script stand in a row, and rows of digits one after the other
+    while (/^\p{Nd}$/u.test(String.fromCodePoint(code - before - 1))) before++;
+    return String(before % 10);
+  });
 }
 
 /** @param {Parts} parts */
@@ -45,124 +37,11 @@ export function editText({ kind, units, side, row, what }) {
   return `${kind}${units}@${NUMBERS[side]}${row + 1}${what}`;
 }
 
-/** A change of one kind after one word, counted from 0, from which the recurrence goes on. */
-export class Edit {
-  /** @param {string} kind @param {number} step @param {Way} way @param {number[] | null} units null: all of them @param {Side} side */
-  constructor(kind, step, way, units = null, side = "both") {
-    this.kind = kind;
-    this.step = step;
-    this.units = units;
-    this.side = side;
-    this.zero = way.zero ?? false;
-    this.set = way.set ?? null;
-    this.scale = way.scale ?? null;
-    this.freeze = way.freeze ?? false;
-    this.swap = way.swap ?? null;
-    this.push = way.push ?? null;
-    this.away = way.away ?? null;
-    this.strength = way.strength ?? 1;
-    for (const name of /** @type {const} */ (["set", "scale", "strength"])) {
-      const value = this[name], numbers = value === null ? [] : Array.isArray(value) ? value : [value];
-      if (!numbers.every(Number.isFinite)) throw refusal("edit_finite", { name, value: briefly(value) });
-    }
-    if (this.strength <= 0) throw refusal("edit_strength", { kind, strength: general(this.strength, 6) });
-  }
-
-  /** The edit that a text such as l2@4=0 stands for. @param {string} text */
-  static parse(text) {
-    const parts = editParts(text);
-    if (!parts) throw refusal("no_edit", { text: quoted(text), how: message("edit") });
-    const { kind, row, side, what } = parts, units = parts.units ? spans(parts.units.slice(1, -1), text) : null;
-    return new Edit(kind, row, wayOf(what, text), units, side);
-  }
-
-  /** The label that it is pushed towards or away from. */
-  get label() {
-    return this.push ?? this.away;
-  }
-
-  /** Equal for edits that do the same. */
-  toString() {
-    const { kind, side, step: row } = this, units = this.units ? `[${this.units.join(",")}]` : "";
-    return editText({ kind, units, side, row, what: this.what() });
-  }
-
-  what() {
-    if (this.label !== null) return `${this.push !== null ? "+" : "-"}${exact(this.strength)}:${this.label}`;
-    if (this.scale !== null) return `*${floatRepr(this.scale)}`;
-    if (this.freeze) return "=freeze";
-    if (this.swap) return `=@${this.swap.step + 1}${this.swap.text === null ? "" : `:${this.swap.text}`}`;
-    const values = this.zero ? [0] : Array.isArray(this.set) ? this.set : [this.set ?? 0];
-    return `=${values.map(short).join(",")}`;
-  }
-}
-
-/** @param {readonly string[]} edits */
-export function parsed(edits) {
-  return edits.map((edit) => Edit.parse(edit));
-}
-
-/** @param {string} digits */
-function wholeNumber(digits) {
-  return Number(plainDigits(digits));
-}
-
-/** @param {number} value */
-function short(value) {
-  return general(value, 9);
-}
-
-/** A number that is read again as the same. @param {number} value */
-function exact(value) {
-  return Number(short(value)) === value ? short(value) : floatRepr(value);
-}
-
-/** @param {string} text */
-function quoted(text) {
-  return repr(first(text, COUNTS.quoted_edit));
-}
-
-/** @param {number | number[] | null} value */
-function briefly(value) {
-  const shown = Array.isArray(value) ? `[${value.map(floatRepr).join(", ")}]` : floatRepr(value ?? NaN);
-  return shown.length <= COUNTS.quoted_numbers ? shown : `${shown.slice(0, COUNTS.quoted_numbers)}…`;
-}
-
-/** The numbers of units that are written as 0,5-9. @param {string} units @param {string} text */
-function spans(units, text) {
-  /** @type {number[]} */ const numbers = [];
-  for (const part of units.split(",")) {
-    const trimmed = strip(part), dash = trimmed.indexOf("-");
-    const begin = dash < 0 ? trimmed : trimmed.slice(0, dash), end = dash < 0 ? "" : trimmed.slice(dash + 1);
-    const isSpan = isDecimal(begin) && (dash < 0 || isDecimal(end)) && [...begin, ...end].length <= COUNTS.unit_digits;
-    const from = wholeNumber(begin), to = wholeNumber(end || begin);
-    if (!isSpan || to < from) throw refusal("edit_units", { text: quoted(text), units: repr(units) });
-    for (let unit = from; unit <= Math.min(to, from + COUNTS.unit_span); unit++) numbers.push(unit);
-  }
-  return numbers;
-}
-
-/** What an edit does, from the rest of its text. @param {string} what @param {string} text @returns {Way} */
-function wayOf(what, text) {
-  const sign = what[0], rest = what.slice(1);
-  if (sign === "+" || sign === "-") {
-    const [, strength = "1", label] = PUSH.exec(rest) ?? [];
-    return { [sign === "+" ? "push" : "away"]: label, strength: wholeNumber(strength) };
-  }
-  if (sign === "=" && rest === "freeze") return { freeze: true };
-  const [, row, other] = (sign === "=" && SWAP.exec(rest)) || [];
-  if (row) {
-    if (wholeNumber(row) < 1) throw refusal("edit_swap_row", { text: quoted(text), row });
-    return { swap: { step: wholeNumber(row) - 1, text: other ?? null } };
-  }
-  const numbers = rest.split(",").map((part) => float(part));
-  if (numbers.includes(null)) {
-    throw refusal("edit_number", { text: quoted(text), value: repr(first(rest, COUNTS.quoted_number)), how: message("edit") });
-  }
-  const values = /** @type {number[]} */ (numbers);
-  if (sign === "*") return { scale: values.length === 1 ? values[0] : NaN };
-  if (values.length === 1) return values[0] === 0 ? { zero: true } : { set: values[0] };
-  return { set: values };
+/** What an edit does, taken apart: a push, a swap or a value. @param {string} what @returns {WayParts} */
+export function wayParts(what) {
+  const sign = what[0], value = what.slice(1), [, strength, label] = (/[+-]/.test(sign) && PUSH.exec(value)) || [];
+  const [, row, text = null] = (sign === "=" && SWAP.exec(value)) || [];
+  return { sign, value, push: label === undefined ? null : { strength, label }, swap: row === undefined ? null : { row, text } };
 }
 
 /** Whether a state of a column can be changed: nothing goes on from the prediction. @param {Column} column */
@@ -218,8 +97,8 @@ export function ways(grid, place, pins) {
     const other = grid.columns.find((one) => one.id === pin.column), step = pin.row - (other?.back ?? 0);
     const text = pin.text === null || pin.text === here.text ? null : pin.text;
     if (other?.kind !== kind || step < 0 || (pin.run ?? here.run) !== here.run || (text === null && step === row)) return [];
-    const swap = new Edit(kind, row, { swap: { step, text } });
-    return [{ name: `swap with ${wayWords(swap, known)}`, what: swap.what() }];
+    const what = `=@${step + 1}${text === null ? "" : `:${text}`}`;
+    return [{ name: `swap with ${wayWords(what, known)}`, what }];
   });
   return [{ name: "zero", what: "=0" }, { name: "half", what: "*0.5" }, ...freeze, ...swaps];
 }
@@ -235,7 +114,7 @@ function wordsOf({ words, lines }, side) {
   return lines.length ? every.filter((_, k) => lines[k].row !== null && isOfSide(lines[k].side, side === "both" ? "first" : side)) : every;
 }
 
-/** Edits that were made in one of the readings, of both in the first, as they are made in its text alone. @param {Held} grid @param {Side} side */
+/** The edits of one of the readings, of both the first's, as in its text alone. @param {Held} grid @param {Side} side */
 export function editsOf(grid, side) {
   const { length } = wordsOf(grid, side), reading = side === "both" ? "first" : side;
   return !grid.lines.length ? grid.edits : grid.edits.flatMap((text) => {
@@ -255,16 +134,19 @@ export function push(towards, label) {
   return `${towards ? "+" : "-"}1:${label}`;
 }
 
-/** What an edit does, in words. @param {Edit} edit @param {string[]} words of the text */
-function wayWords({ zero, freeze, swap, scale, label, push: towards, strength, set }, words) {
-  if (zero) return "zero";
-  if (freeze) return "as one word before";
-  if (swap?.text) return `that of word ${swap.step + 1} of “${visible(swap.text)}”`;
-  if (swap) return `that after ${visible(words[swap.step] ?? `word ${swap.step + 1}`)}`;
-  if (label !== null) return `${towards !== null ? "towards" : "away from"} ${visible(label)}${strength === 1 ? "" : `, ${exact(strength)}`}`;
-  if (scale !== null) return scale === 0.5 ? "half" : `times ${short(scale)}`;
-  const values = (Array.isArray(set) ? set : [set ?? 0]).map(short).join(",");
-  return values.length > 24 ? `${values.slice(0, 24)}…` : values;
+/** What an edit does, in words. @param {string} what @param {string[]} words of the text */
+function wayWords(what, words) {
+  const { sign, value, push: pushed, swap } = wayParts(what), number = Number(plainDigits(value));
+  if (what === "=freeze") return "as one word before";
+  if (swap?.text) return `that of word ${swap.row} of “${visible(swap.text)}”`;
+  if (swap) return `that after ${visible(words[Number(swap.row) - 1] ?? `word ${swap.row}`)}`;
+  if (pushed) {
+    const far = Number(pushed.strength ?? 1) === 1 ? "" : `, ${pushed.strength}`;
+    return `${sign === "+" ? "towards" : "away from"} ${visible(pushed.label)}${far}`;
+  }
+  if (sign === "=" && number === 0) return "zero";
+  const shown = value.length > 24 ? `${value.slice(0, 24)}…` : value;
+  return sign === "=" ? visible(shown) : number === 0.5 ? "half" : `times ${visible(shown)}`;
 }
 
 /** An edit in words: l2 after dogs: zero. @param {Pick<Held, "words" | "lines">} grid @param {string} text */
@@ -272,16 +154,5 @@ export function editWords(grid, text) {
   const parts = editParts(text);
   if (!parts) return visible(text);
   const { kind, units, side, row, what } = parts, words = wordsOf(grid, side), after = visible(words[row] ?? `word ${row + 1}`);
-  const where = side === "both" ? "" : ` of the ${side}`;
-  return `${visible(kind + units)} after ${after}${where}: ${told(text, words) ?? visible(what)}`;
-}
-
-/** @param {string} text @param {string[]} words null: it cannot be read */
-function told(text, words) {
-  try {
-    return wayWords(Edit.parse(text), words);
-  } catch (error) {
-    if (error instanceof Refusal) return null;
-    throw error;
-  }
+  return `${visible(kind + units)} after ${after}${side === "both" ? "" : ` of the ${side}`}: ${wayWords(what, words)}`;
 }

@@ -3,7 +3,6 @@
 import { percent, visible } from "./format.js";
 import { COUNTS, LISTS, NUMBERS } from "./rules.js";
 
-/** @typedef {import("./schema.d.ts").Follow} Follow */
 /** @typedef {{odds: boolean, full: number}} Scale what a full bar stands for */
 
 const { odds: MOST } = COUNTS; // to 1: beyond, they are drawn alike

@@ -1,11 +1,8 @@
 // Numbers and words as people read them.
 
 import { besideOf, readingAt, rowsAfter } from "./lines.js";
-import { message } from "./refusal.js";
-import { COUNTS } from "./rules.js";
-
-/** @typedef {import("./schema.d.ts").Column} Column */
-/** @typedef {import("./schema.d.ts").State} State */
+import { filled } from "./refusal.js";
+import { COUNTS, NOTICES } from "./rules.js";
 
 /** @param {number} p */
 export function percent(p) {
@@ -37,7 +34,7 @@ const LONGEST_TEXT = COUNTS.text_characters, LONGEST_QUOTE = 80;
 /** What is wrong with a text of too many characters, as the server says it. @param {string} text */
 export function tooLong(text) {
   const { length } = [...text], told = { count: thousands(length), things: "characters", most: thousands(LONGEST_TEXT) };
-  return length > LONGEST_TEXT ? message("too_many", told) : "";
+  return length > LONGEST_TEXT ? filled(NOTICES.too_many, told) : "";
 }
 
 /** As much of a text as the server takes. @param {string} text */
@@ -61,7 +58,7 @@ export function leftOut({ words, left_out: more }, text) {
 
 /**
  * What a grid shows where that is not what is wished for.
- * @param {Pick<import("./held.js").Held, "text" | "run" | "title" | "semantic" | "follows" | "edits" | "sides"> & {numbers?: boolean}} grid
+ * @param {Pick<Held, "text" | "run" | "title" | "semantic" | "follows" | "edits" | "sides"> & {numbers?: boolean}} grid
  * @param {{text: string, run: string | null, edits: string[], beside: string | null}} wish
  */
 export function stillShown(grid, wish) {
@@ -92,7 +89,7 @@ export function usedWords(used) {
   return words.find(([most]) => used < most)?.[1] ?? "used";
 }
 
-/** @param {import("./divergence.js").Divergence} divergence */
+/** @param {Divergence} divergence */
 export function apart(divergence) {
   const { bits, exact } = divergence;
   // A lower bound is rounded down, so that it stays one.
@@ -198,7 +195,7 @@ export function lastLayer(columns) {
 
 /**
  * The word a state has just read.
- * @param {Pick<import("./held.js").Held, "words" | "lines">} grid @param {Column} column @param {number} row
+ * @param {Pick<Held, "words" | "lines">} grid @param {Column} column @param {number} row
  */
 export function wordAfter(grid, column, row) {
   const read = rowsAfter(grid, row, -column.back)[0];
@@ -219,7 +216,7 @@ export function describe(state, name, after, bars, number = "") {
 
 /**
  * A row as a sentence, for those who listen.
- * @param {import("./held.js").Held} grid @param {number} row
+ * @param {Held} grid @param {number} row
  */
 export function rowSentence(grid, row) {
   const { row: number } = readingAt(grid, row), line = grid.lines[row];

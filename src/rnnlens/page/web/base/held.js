@@ -1,6 +1,5 @@
 // A grid as the page holds it. Python decides every number and colour of it.
 
-/** @typedef {import("./schema.d.ts").Grid} Grid */
 /**
  * Labels and groups are maps, so that no name of theirs can be mistaken for anything else; rows are
  * those from the first on, fewer than words while more are on their way; a state that was not asked for is null.
@@ -36,7 +35,7 @@ export function hold(given, before) {
   return { ...rest, rows, changes, labels: known, groups: new Map(Object.entries(groups)) };
 }
 
-/** A state that no edit has changed. @param {import("./schema.d.ts").State | null} state */
+/** A state that no edit has changed. @param {State | null} state */
 function unchanged(state) {
   const before = state?.top[0] ?? /** @type {[string, number]} */ (["", 0]);
   return { bits: 0, before, now: before[1] };

@@ -1,6 +1,5 @@
 // Lines: where two readings are compared, each line is of one of them, or of both where all is the same.
 
-/** @typedef {import("./held.js").Held} Held */
 /** @typedef {import("./schema.d.ts").Line} Line */
 /** @typedef {import("./schema.d.ts").Side} Side */
 /** One of the readings that a grid shows, and a row of its text. @typedef {Side & {row: number | null}} Reading */

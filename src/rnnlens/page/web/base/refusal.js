@@ -1,6 +1,4 @@
-// An answer that says what is wrong, whoever gives it.
-
-import { MESSAGES } from "./rules.js";
+// An answer that says what is wrong.
 
 export class Refusal extends Error {
   /** @param {string} message one line @param {number} status as HTTP has it */
@@ -10,12 +8,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What is wrong, in the words that Python has for it. @param {keyof typeof MESSAGES} name @param {Record<string, unknown>} values of its slots */
-export function message(name, values = {}) {
-  return MESSAGES[name].replace(/\{(\w+)\}/g, (_, slot) => String(values[slot]));
-}
-
-/** @param {keyof typeof MESSAGES} name @param {Record<string, unknown>} [values] */
-export function refusal(name, values) {
-  return new Refusal(message(name, values));
+/** A template of rules.json with a value in each {slot}. @param {string} template @param {Record<string, unknown>} values */
+export function filled(template, values) {
+  return template.replace(/\{(\w+)\}/g, (_, slot) => String(values[slot]));
 }

@@ -2,21 +2,15 @@
 
 import { groupName, percent, thousands, visible } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
-import { label, round, SOFT } from "../grid/bars.js";
+import { label, NONE, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 
-/** @typedef {import("../base/schema.d.ts").Column} Column */
-/** @typedef {import("../base/schema.d.ts").Corpus} Corpus */
-/** @typedef {import("../base/schema.d.ts").CountLine} CountLine */
-/** @typedef {import("../base/schema.d.ts").FoundSlice} Found */
-/** @typedef {import("../base/schema.d.ts").Hit} Hit */
 /** @typedef {import("../base/schema.d.ts").Said} Said */
 /** Where the kinds stand in a strip. @typedef {{kind: string, x: number, wide: number, letter: string, layer: number}[]} Places */
 
 const CELL = 10, NARROW = 6, MANY = 24, HIGH = 18, GAP = 5, HEAD = 26; // of a strip, and of one of many kinds
 const AROUND = 24; // words on each side of the one that is meant
 const SHOWN = 3; // kinds that have a column of their own
-const NONE = "#9a9aa3"; // of a group that has no colour
 
 /** @param {string[]} kinds @param {Column[]} columns @returns {Places} */
 export function stripPlaces(kinds, columns) {

@@ -7,11 +7,6 @@ import { drawCounts, drawHits } from "./answers.js";
 import { Pictures } from "./pictures.js";
 import { QuestionField } from "./question.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Corpus} Corpus */
-/** @typedef {import("../base/schema.d.ts").FoundSlice} Found */
-/** @typedef {import("../base/schema.d.ts").Posts} Posts */
-/** @typedef {import("../base/schema.d.ts").View} View */
 /**
  * Whoever answers.
  * @typedef {<P extends "api/corpus" | "api/find" | "api/picture" | "api/table">(path: P, body: Posts[P]["asked"], signal?: AbortSignal) =>
@@ -20,7 +15,7 @@ import { QuestionField } from "./question.js";
 /**
  * `onFind` is told what is asked, and whether going back should undo it; `onOpen` what of a grid is to be shown.
  * @typedef {{read: Reader, onFind: (question: string, step: boolean) => void, onOpen: (change: Partial<View>) => void,
- *   measure: import("../base/text.js").Measure}} CorpusCallbacks
+ *   measure: Measure}} CorpusCallbacks
  */
 
 /** What the colours mean. @param {Corpus["groups"]} groups */

@@ -6,9 +6,6 @@ import { tail } from "../base/text.js";
 import { label, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 
-/** @typedef {import("../base/markup.js").Shape} Shape */
-/** @typedef {import("../base/text.js").Measure} Measure */
-
 export const HUE = "#0072b2";
 export const BAR = "#7d8ba1";
 export const RULE = "#e4e4df";

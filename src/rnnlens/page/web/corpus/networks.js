@@ -5,11 +5,6 @@ import { shape } from "../base/markup.js";
 import { label, round } from "../grid/bars.js";
 import { BAR, HUE, kindName, line, mark, RULE, sheet, SMALL, soft } from "./marks.js";
 
-/** @typedef {import("../base/schema.d.ts").KindPairs} Disagreement */
-/** @typedef {import("../base/schema.d.ts").TurnEdges} TurnEdges */
-/** @typedef {import("../base/schema.d.ts").TurnEdge} TurnEdge */
-/** @typedef {import("../base/text.js").Measure} Measure */
-
 const NUMBERED = 17; // pixels of a square that has room for a number
 const MOST = 16; // edges that are drawn
 const PITCH = 20, VALUE = 46, FAR = 74;

@@ -7,9 +7,6 @@ import { download, fileName } from "../net/save.js";
 import { drawDisagreement, drawTurns } from "./networks.js";
 import { drawReach, drawSurprise, drawTags } from "./words.js";
 
-/** @typedef {import("../base/schema.d.ts").Picture} Picture */
-/** @typedef {import("../base/markup.js").Shape} Shape */
-/** @typedef {import("../base/text.js").Measure} Measure */
 /** @typedef {Picture["name"]} Name */
 /**
  * A picture: what it is called, what it shows, its choices, and how it is drawn; null: it has nothing of the sort.

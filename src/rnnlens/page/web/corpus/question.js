@@ -4,9 +4,6 @@ import { visible } from "../base/format.js";
 import { html, write } from "../base/markup.js";
 import { action, menu } from "../frame/menus.js";
 
-/** @typedef {import("../base/schema.d.ts").Corpus} Corpus */
-/** @typedef {import("../base/schema.d.ts").Wrong} Wrong */
-
 const PAUSE = 450; // ms after the last key before it is asked
 
 export class QuestionField {

@@ -5,11 +5,6 @@ import { shape } from "../base/markup.js";
 import { INK, label, round } from "../grid/bars.js";
 import { BAR, HUE, kindName, line, mark, RULE, sheet, SMALL, soft } from "./marks.js";
 
-/** @typedef {import("../base/schema.d.ts").Density} Density */
-/** @typedef {import("../base/schema.d.ts").Reach} Reach */
-/** @typedef {import("../base/schema.d.ts").Tags} Tags */
-/** @typedef {import("../base/text.js").Measure} Measure */
-
 const LEFT = 34, BOTTOM = 34, TICKS = 6;
 const PITCH = 22;
 

@@ -1,7 +1,5 @@
 // What a state says of its labels, of which one holds, or several each by itself.
 
-/** @typedef {import("./text.js").Answers} Answers */
-
 /**
  * Logits whose softmax is what is compared of two states. Where several labels hold, that is every label's yes and no,
  * so that a divergence is the mean over the labels.

@@ -1,15 +1,11 @@
 // How far what states predict lies from what others do: those before an edit, or beside them.
 
-import { rounded } from "../base/python.js";
+import { rounded } from "./python.js";
 import { COUNTS, NUMBERS } from "../base/rules.js";
 import { logSigmoid, pooled } from "./answers.js";
 import { significant } from "./encoding.js";
 import { padded } from "./unpack.js";
 
-/** @typedef {import("./answers.js").Answers} Answers */
-/** @typedef {import("./machine.js").Machine} Machine */
-/** @typedef {import("./network.js").Pause} Pause */
-/** @typedef {import("../base/schema.d.ts").Change} Change */
 /**
  * What a state predicts: the probability of a label is its number times the factor of every fourth label; the entropy in
  * nats, and what a logit is less to be the logarithm of a probability.

@@ -2,16 +2,13 @@
 
 import { jensenShannon } from "../base/divergence.js";
 import { thousands } from "../base/format.js";
-import { refusal } from "../base/refusal.js";
 import { COUNTS } from "../base/rules.js";
 import { pooled, softmax } from "./answers.js";
 import { Lines } from "./lines.js";
-
-/** @typedef {import("./reading.js").Reading} Reading */
-/** @typedef {import("../base/schema.d.ts").Posts} Posts */
+import { refusal } from "./refusals.js";
 
 /**
- * @param {import("./subject.js").Subject} subject @param {Posts["api/divergence"]["asked"]} question @param {import("./network.js").Pause} pause
+ * @param {Subject} subject @param {Posts["api/divergence"]["asked"]} question @param {Pause} pause
  * @returns {Promise<Posts["api/divergence"]["answer"]>}
  */
 export async function divergences(subject, { text = "", semantic = null, pairs }, pause) {

@@ -1,15 +1,12 @@
 // The encoding of a state: from a distribution over labels to bars and a coloured rectangle. The rule is that of
 // rnnlens/reading/encoding.py; states are encoded four at a time.
 
-import { refusal } from "../base/refusal.js";
 import { COUNTS, NUMBERS } from "../base/rules.js";
 import { rint } from "./palette.js";
 import { BINS } from "./plain.js";
+import { refusal } from "./refusals.js";
 import { intervalOf, meanOf } from "./scale.js";
 
-/** @typedef {import("./machine.js").Machine} Machine */
-/** @typedef {import("./palette.js").Palette} Palette */
-/** @typedef {import("./text.js").Answers} Answers */
 /**
  * What is drawn of a state: its most probable labels, the dominant group and its share, bits, and mean and interval where
  * labels are numbers.

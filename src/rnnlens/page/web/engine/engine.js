@@ -1,26 +1,25 @@
 // The engine: it answers what the server answers, from a published file's numbers.
 
-import { repr } from "../base/python.js";
-import { Refusal, refusal } from "../base/refusal.js";
+import { repr } from "./python.js";
+import { Refusal } from "../base/refusal.js";
 import { COUNTS, TEXTS } from "../base/rules.js";
 import { divergences } from "./divergence.js";
 import { following } from "./follow.js";
 import { grid } from "./grid.js";
 import { Machine } from "./machine.js";
+import { refusal } from "./refusals.js";
 import { Subject } from "./subject.js";
 import { turning } from "./turns.js";
 import { continued } from "./why/continuation.js";
 import { written } from "./why/written.js";
 
-/** @typedef {import("./manifest.d.ts").Manifest} Manifest */
-/** @typedef {import("./network.js").Pause} Pause */
 /** @typedef {(subject: Subject, asked: any, pause: Pause) => unknown} Answer */
 
 const { lens_format: FORMAT } = TEXTS, { lens_version: VERSION } = COUNTS; // of what is published here
 const SLICE = 12; // ms of work after which others get their turn
 
 /** @type {Record<string, Answer>} */
-const ANSWERS = {
+export const ANSWERS = {
   "api/runs": ({ manifest }) => ({ runs: [manifest.run] }),
   "api/accuracy": ({ manifest, name }) => {
     if (!manifest.accuracy) throw refusal("not_measured", { run: name });

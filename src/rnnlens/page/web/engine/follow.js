@@ -1,18 +1,16 @@
 // Follow labels: how probable they are in every state of a text, or how one set of them stands against another.
 
-import { repr, rounded } from "../base/python.js";
-import { refusal } from "../base/refusal.js";
+import { repr, rounded } from "./python.js";
 import { COUNTS } from "../base/rules.js";
 import { logSigmoid, logSumExp } from "./answers.js";
 import { significant } from "./encoding.js";
 import { numberOf } from "./labels.js";
 import { Lines } from "./lines.js";
-
-/** @typedef {import("../base/schema.d.ts").Posts} Posts */
+import { refusal } from "./refusals.js";
 
 /**
  * How probable labels are in rows or lines.
- * @param {import("./subject.js").Subject} subject @param {Posts["api/follow"]["asked"]} question @param {import("./network.js").Pause} pause
+ * @param {Subject} subject @param {Posts["api/follow"]["asked"]} question @param {Pause} pause
  * @returns {Promise<Posts["api/follow"]["answer"]>}
  */
 export async function following(subject, question, pause) {

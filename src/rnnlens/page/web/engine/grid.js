@@ -5,15 +5,6 @@ import { significant } from "./encoding.js";
 import { Lines, spanOf } from "./lines.js";
 import { tooMany } from "./reading.js";
 
-/** @typedef {import("../base/schema.d.ts").Grid} Grid */
-/** @typedef {import("../base/schema.d.ts").GridQuestion} GridQuestion */
-/** @typedef {import("../base/schema.d.ts").State} State */
-/** @typedef {import("../base/schema.d.ts").Word} Word */
-/** @typedef {import("./encoding.js").Encoding} Encoding */
-/** @typedef {import("./encoding.js").Outcome} Outcome */
-/** @typedef {import("./network.js").Pause} Pause */
-/** @typedef {import("./palette.js").Palette} Palette */
-/** @typedef {import("./reading.js").Reading} Reading */
 /** @typedef {Pick<Grid, "labels" | "changes" | "rows">} Part */
 /** What every state of some rows says of every label, by kind and timestep. @typedef {Map<string, Float32Array>} Said */
 
@@ -26,7 +17,7 @@ const NO_STATE = { colour: COLOURS.gap, group: TEXTS.other_group, share: 0, entr
 /**
  * The grid for somebody who has the first `have` rows of that of `previous` with `previous_edits`: its rows begin at the
  * first that is missing there or differs, and are `limit` at most.
- * @param {import("./subject.js").Subject} subject @param {GridQuestion} question @param {Pause} pause @returns {Promise<Grid>}
+ * @param {Subject} subject @param {GridQuestion} question @param {Pause} pause @returns {Promise<Grid>}
  */
 export async function grid(subject, question, pause) {
   const { previous = "", have = 0, limit = COUNTS.rows_unasked, previous_edits: edits = [] } = question;

@@ -1,8 +1,8 @@
 // Labels by their names; one that is not there is refused with those most like it.
 
-import { compared, repr } from "../base/python.js";
-import { message, refusal } from "../base/refusal.js";
+import { compared, repr } from "./python.js";
 import { COUNTS } from "../base/rules.js";
+import { message, refusal } from "./refusals.js";
 
 const LIKE = 0.6; // the least share of letters in common of words that are alike
 const LONG = 200; // letters, of which the frequent ones begin no match

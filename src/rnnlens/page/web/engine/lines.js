@@ -1,16 +1,16 @@
 // One or two readings in rows: a text, a text with edits beside itself without them, or two texts. The one path for all of
 // them, as rnnlens/reading/lines.py has it.
 
-import { Edit, isOfSide } from "../base/edits.js";
-import { first, folded, repr } from "../base/python.js";
-import { Refusal, refusal } from "../base/refusal.js";
+import { isOfSide } from "../base/edits.js";
+import { first, folded, repr } from "./python.js";
+import { Refusal } from "../base/refusal.js";
 import { COUNTS } from "../base/rules.js";
 import { aligned } from "./alignment.js";
 import { twoTexts } from "./notation.js";
 import { firstNew, firstOther, Reading, sameUntil, tooMany } from "./reading.js";
+import { refusal } from "./refusals.js";
+import { Edit } from "./why/edit.js";
 
-/** @typedef {import("./network.js").Pause} Pause */
-/** @typedef {import("./subject.js").Subject} Subject */
 /** @typedef {import("./alignment.js").Beside} Beside */
 /** @typedef {import("../base/schema.d.ts").Line} LineJson */
 /** @typedef {{text: string, semantic?: string | null, palette?: string | null, edits?: readonly string[], lenient?: boolean}} OfText */

@@ -4,8 +4,6 @@ import { kernelsFor } from "./kernels.js";
 import { PlainKernels } from "./plain.js";
 import { Room, Tensors } from "./unpack.js";
 
-/** @typedef {import("./unpack.js").Matrix} Matrix */
-
 /** Everything takes its room first; then the memory is made, and the tensors are read into it. */
 export class Machine {
   /** @param {import("./manifest.d.ts").Layout[]} layouts @param {ArrayBuffer} blob */

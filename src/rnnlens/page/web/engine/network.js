@@ -5,8 +5,6 @@ import { TEXTS } from "../base/rules.js";
 import { CELLS } from "./cells.js";
 
 /** @typedef {import("./cells.js").Change} Change */
-/** @typedef {import("./machine.js").Machine} Machine */
-/** @typedef {import("./manifest.d.ts").Kind} Kind */
 /** @typedef {import("./manifest.d.ts").LayerJson} LayerJson */
 /** @typedef {import("./manifest.d.ts").NetworkJson} NetworkJson */
 /** @typedef {import("./text.js").Text} Text */
@@ -193,7 +191,7 @@ class Layer {
     return CELLS[this.json.cell](sums, prev, edit);
   }
 
-  /** @param {import("./unpack.js").Matrix} weight @param {Float32Array} x @param {Float32Array | null} bias */
+  /** @param {Matrix} weight @param {Float32Array} x @param {Float32Array | null} bias */
   product(weight, x, bias) {
     const { machine } = this, { floats, kernels } = machine;
     machine.put(x, this.in, weight.stride);

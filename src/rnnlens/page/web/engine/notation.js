@@ -1,9 +1,9 @@
 // Two texts in one: `the keys {is|are} here` is each of them with one alternative of the braces. A brace behind a
 // backslash is one of the text: `\{is|are\}` stands in a single text.
 
-import { first, isSpace, last, repr, strip } from "../base/python.js";
-import { message, refusal } from "../base/refusal.js";
+import { first, isSpace, last, repr, strip } from "./python.js";
 import { COUNTS, PATTERNS } from "../base/rules.js";
+import { message, refusal } from "./refusals.js";
 
 /** @typedef {{has(word: string): boolean}} Words those that a model knows */
 

@@ -1,7 +1,5 @@
 // Every label's group and every group's colour.
 
-/** @typedef {import("./machine.js").Machine} Machine */
-
 export class Palette {
   /** @param {import("./manifest.d.ts").PaletteJson} json @param {Machine} machine */
   constructor(json, machine) {

@@ -1,6 +1,6 @@
 // Words as in the Penn Treebank: the rules of NLTK's word tokeniser, one after the other.
 
-import { split } from "../base/python.js";
+import { split } from "./python.js";
 
 // Python's two ways to know a letter: its own, and that of the package that NLTK matches with.
 const WORD = "[\\p{L}\\p{N}_]", LETTER = "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\u200c\\u200d]";

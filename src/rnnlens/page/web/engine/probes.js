@@ -3,10 +3,8 @@
 
 import { groupsOf } from "./plain.js";
 
-/** @typedef {import("./machine.js").Machine} Machine */
 /** @typedef {import("./manifest.d.ts").ProbesJson} ProbesJson */
 /** @typedef {import("./manifest.d.ts").StackJson} StackJson */
-/** @typedef {import("./unpack.js").Matrix} Matrix */
 /** @typedef {{mean: Float32Array, scale: Float32Array, map: Matrix, bias: Float32Array, labelBias: Float32Array | null}} Probe */
 
 export class Probes {

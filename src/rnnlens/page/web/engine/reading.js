@@ -1,16 +1,14 @@
 // A text as a subject reads it: its words, their numbers, the labels that came, and its edits.
 
 import { thousands } from "../base/format.js";
-import { repr } from "../base/python.js";
-import { refusal } from "../base/refusal.js";
-import { COUNTS } from "../base/rules.js";
+import { repr } from "./python.js";
+import { filled, Refusal } from "../base/refusal.js";
+import { COUNTS, NOTICES } from "../base/rules.js";
 import { of, PREDICTION } from "./network.js";
 import { plain } from "./notation.js";
+import { refusal } from "./refusals.js";
 import { TextEdits } from "./why/changes.js";
 
-/** @typedef {import("../base/edits.js").Edit} Edit */
-/** @typedef {import("./network.js").Pause} Pause */
-/** @typedef {import("./subject.js").Subject} Subject */
 /** @typedef {{words: string[], ids: number[], came: number[], leftOut: number}} Read */
 
 /** A text under a semantic and a palette, perhaps with edits on the way. */
@@ -108,7 +106,7 @@ function wordsOf({ text: side }, text) {
 
 /** What is wrong with a text that is too long. @param {number} count @param {string} things @param {number} most */
 export function tooMany(count, things, most) {
-  return refusal("too_many", { count: thousands(count), things, most: thousands(most) });
+  return new Refusal(filled(NOTICES.too_many, { count: thousands(count), things, most: thousands(most) }));
 }
 
 /**

@@ -7,16 +7,9 @@ import { PREDICTION } from "./network.js";
 import { Recent } from "./session.js";
 import { padded } from "./unpack.js";
 
-/** @typedef {import("./encoding.js").Encoding} Encoding */
-/** @typedef {import("./encoding.js").Outcome} Outcome */
-/** @typedef {import("./machine.js").Machine} Machine */
 /** @typedef {import("./manifest.d.ts").SemanticJson} SemanticJson */
-/** @typedef {import("./network.js").Pause} Pause */
-/** @typedef {import("./palette.js").Palette} Palette */
 /** @typedef {import("./probes.js").Probes} Probes */
 /** @typedef {import("./session.js").Session} Session */
-/** @typedef {import("./text.js").Answers} Answers */
-/** @typedef {import("./reading.js").Reading} Reading */
 /** @typedef {{encoding: Encoding, outcome: Outcome, wanted: number}} Encoded */
 /** @typedef {{encodings: Encoding[], logits: Float32Array}} Kept */
 /** @typedef {(kind: string, t: number, logits: Float32Array) => void} Work */

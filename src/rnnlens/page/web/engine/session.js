@@ -5,7 +5,6 @@ import { of } from "./network.js";
 
 /** @typedef {import("./network.js").Carried} Carried */
 /** @typedef {import("./network.js").Network} Network */
-/** @typedef {import("./network.js").Pause} Pause */
 /** @typedef {import("./network.js").StateEdits} StateEdits */
 /** @typedef {import("./network.js").States} States */
 /** @typedef {{key: string, stateEdits: (pause: Pause) => Promise<StateEdits>}} Changes edits of one text, ready to be made */
@@ -61,7 +60,7 @@ export class Recent {
 }
 
 export class Session {
-  /** @param {Network} network @param {import("./manifest.d.ts").Kind[]} kinds */
+  /** @param {Network} network @param {Kind[]} kinds */
   constructor(network, kinds) {
     this.network = network;
     this.kinds = kinds;

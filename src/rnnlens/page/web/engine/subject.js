@@ -1,19 +1,17 @@
 // A model, its probes and its colours: data and look-ups, no text in them, as rnnlens/reading/subject.py has them.
 
-import { repr } from "../base/python.js";
-import { refusal } from "../base/refusal.js";
+import { repr } from "./python.js";
 import { Comparison } from "./difference.js";
 import { Network } from "./network.js";
 import { Palette } from "./palette.js";
 import { Probes } from "./probes.js";
+import { refusal } from "./refusals.js";
 import { Rows } from "./rows.js";
 import { Session } from "./session.js";
 import { Text } from "./text.js";
 
-/** @typedef {import("./manifest.d.ts").Manifest} Manifest */
-
 export class Subject {
-  /** @param {Manifest} manifest @param {import("./machine.js").Machine} machine */
+  /** @param {Manifest} manifest @param {Machine} machine */
   constructor(manifest, machine) {
     this.manifest = manifest;
     this.machine = machine;

@@ -1,9 +1,10 @@
 // The text side of a model: how a text becomes words and numbers, as `TextSide` and `Vocabulary` do it in Python.
 
-import { float, general, repr, split, splitNumbers, whole } from "../base/python.js";
-import { message, refusal, Refusal } from "../base/refusal.js";
+import { float, general, repr, split, splitNumbers, whole } from "./python.js";
+import { Refusal } from "../base/refusal.js";
 import { LISTS, PATTERNS, TEXTS } from "../base/rules.js";
 import { pennWords } from "./penn.js";
+import { message, refusal } from "./refusals.js";
 
 /** @typedef {{edges: number[], middles: number[], names: string[], error: number}} Scale */
 /** @typedef {{names: string[], several: boolean, scale: Scale | null}} Answers */

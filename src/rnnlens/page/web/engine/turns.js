@@ -1,24 +1,20 @@
 // Where predictions turn: how far each state lies from those that feed it and from the row above, and how surprising the
 // words were that came.
 
-import { rounded } from "../base/python.js";
+import { rounded } from "./python.js";
 import { COUNTS } from "../base/rules.js";
 import { pooled } from "./answers.js";
 import { Lines } from "./lines.js";
 import { PREDICTION } from "./network.js";
 
 /** @typedef {import("./difference.js").Distribution} Distribution */
-/** @typedef {import("./network.js").Pause} Pause */
-/** @typedef {import("./reading.js").Reading} Reading */
-/** @typedef {import("../base/schema.d.ts").Posts} Posts */
-/** @typedef {import("../base/schema.d.ts").TurnRow} TurnRow */
 /** @typedef {[kind: string, step: number]} Place */
 
 const FEW = 4; // rows that are asked at once: all that their states predict is held
 
 /**
  * Where predictions turn in rows or lines.
- * @param {import("./subject.js").Subject} subject @param {Posts["api/turns"]["asked"]} question @param {Pause} pause
+ * @param {Subject} subject @param {Posts["api/turns"]["asked"]} question @param {Pause} pause
  * @returns {Promise<Posts["api/turns"]["answer"]>}
  */
 export async function turning(subject, question, pause) {

@@ -8,11 +8,6 @@ import { textStyle } from "../grid/draw.js";
 import { drawConfusion } from "./confusion.js";
 import { overTraining } from "./overtraining.js";
 
-/** @typedef {import("../base/schema.d.ts").Accuracy} Accuracy */
-/** @typedef {import("../base/schema.d.ts").Score} Score */
-/** @typedef {import("../base/markup.js").Shape} Shape */
-/** @typedef {import("../base/schema.d.ts").Column} Column */
-/** @typedef {import("../base/text.js").Measure} Measure */
 /** @typedef {(kind: string) => {name: string, symbol: string, layer: string}} Naming */
 
 /** @type {["error" | "precision", string][]} */

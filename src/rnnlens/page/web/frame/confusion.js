@@ -6,10 +6,6 @@ import { fitted } from "../base/text.js";
 import { label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 
-/** @typedef {import("../base/schema.d.ts").Confusion} Confusion */
-/** @typedef {import("../base/markup.js").Shape} Shape */
-/** @typedef {import("../base/text.js").Measure} Measure */
-
 const NAMES = 96, LARGEST = 26, SIZE = 11, NUMBERED = 20; // the last: pixels of a square that has room for a number
 
 /**

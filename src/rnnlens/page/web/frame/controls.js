@@ -6,8 +6,6 @@ import { amount, drawRamp } from "../grid/scale.js";
 import { shownColumns } from "../grid/layout.js";
 import { action, list, menu, segments, take } from "./menus.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").View} View */
 /** @typedef {(change: Partial<View>) => void} OnView */
 
 const MANY = 3; // more semantics than these are a list

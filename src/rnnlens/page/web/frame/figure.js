@@ -12,10 +12,6 @@ import { download, fileName } from "../net/save.js";
 import { placeOf } from "../panel/pins.js";
 import { segments, take } from "./menus.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Figure} Figure */
-/** @typedef {import("../base/schema.d.ts").FigureQuestion} FigureQuestion */
-/** @typedef {import("../base/schema.d.ts").View} View */
 /** @typedef {(asked: FigureQuestion, signal: AbortSignal) => Promise<Figure>} Draw */
 
 const WIDTHS = [
@@ -30,7 +26,7 @@ const TYPES = { svg: "image/svg+xml", pdf: "application/pdf", png: "image/png" }
 
 export class FigureMode {
   /**
-   * @param {HTMLElement} stage @param {import("../grid/gridview.js").GridView} gridView
+   * @param {HTMLElement} stage @param {GridView} gridView
    * @param {Draw | null} draw who draws it; null: nobody, in a file of its own
    */
   constructor(stage, gridView, draw) {

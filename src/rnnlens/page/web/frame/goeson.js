@@ -4,7 +4,6 @@ import { editsOf } from "../base/edits.js";
 import { visible } from "../base/format.js";
 import { bdi, html } from "../base/markup.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../net/readings.js").Reader} Reader */
 
 const WORDS = 12;

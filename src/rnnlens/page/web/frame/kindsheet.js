@@ -4,10 +4,6 @@ import { columnName, lastLayer, perplexity, semanticName, visible } from "../bas
 import { html } from "../base/markup.js";
 import { shownColumns } from "../grid/layout.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Column} Column */
-/** @typedef {import("../base/schema.d.ts").View} View */
-
 export class KindSheet {
   /** @param {HTMLElement} place where the grid stands @param {HTMLElement} heads @param {(change: Partial<View>) => void} onView */
   constructor(place, heads, onView) {

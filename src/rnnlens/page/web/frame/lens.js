@@ -1,5 +1,5 @@
 // A grid with its panel: hover, pins and their divergence. The page, the exported file and a
-// notebook use it alike; it knows nothing of servers and keeps nothing global.
+// notebook use it alike; it knows nobody who answers.
 
 import { isGap } from "../base/lines.js";
 import { html, write } from "../base/markup.js";
@@ -9,19 +9,13 @@ import { shownColumns } from "../grid/layout.js";
 import { drawComparison } from "../panel/compare.js";
 import { drawDetail, drawHint } from "../panel/detail.js";
 import { carried, drawPin, grouped, keep, knownBits, lives, pairKey, pinKey, pinOf, placeOf, toggled } from "../panel/pins.js";
-import { Asks } from "./asks.js";
-import { foldButton } from "./fold.js";
 import { KindSheet } from "./kindsheet.js";
+import { Likeness } from "./likeness.js";
 import { Overlay } from "./overlay.js";
 import { Sides } from "./sides.js";
 import { WhatIf } from "./whatif.js";
+import { WrittenBy } from "./writtenby.js";
 
-/** @typedef {import("../base/divergence.js").Divergence} Divergence */
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../panel/pins.js").Kept} Kept */
-/** @typedef {import("../base/schema.d.ts").Pin} Pin */
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("../base/schema.d.ts").View} View */
 /**
  * `lookUp` gives null for a state that there is not; its pin is dropped. `onProblem` is given what
  * went wrong with comparing pins, or null once nothing does. `strip` is where the marks are explained and labels are
@@ -295,5 +289,33 @@ export class Lens {
   /** The divergences known between states that are drawn, as a file holds them. */
   knownBits() {
     return this.grid ? knownBits(this.grid, this.view?.pins ?? [], this.between) : [];
+  }
+}
+
+/** @param {HTMLElement} root what is folded */
+function foldButton(root) {
+  const button = html("button", { type: "button", class: "plain fold", "aria-expanded": "true",
+    "aria-label": "fold the panel", title: "fold the panel", click: () => {
+      const folded = root.classList.toggle("folded");
+      button.setAttribute("aria-expanded", String(!folded));
+      button.title = folded ? "unfold the panel" : "fold the panel";
+      button.setAttribute("aria-label", button.title);
+      button.textContent = folded ? "‹" : "›";
+    } }, "›");
+  return button;
+}
+
+/** What can be asked about the state in view. */
+class Asks {
+  /** @param {GridView} gridView @param {LensCallbacks} callbacks @param {HTMLElement} whatIf its button */
+  constructor(gridView, { read, similar }, whatIf) {
+    const asked = [...(read ? [new WrittenBy(gridView, read)] : []), ...(similar ? [new Likeness(similar)] : [])];
+    this.asked = asked;
+    this.places = [html("div", { class: "asks" }, whatIf, ...asked.map(({ button }) => button)), ...asked.map(({ root }) => root)];
+  }
+
+  /** @param {Held} grid @param {View} view */
+  show(grid, view) {
+    for (const one of this.asked) one.show(grid, view);
   }
 }

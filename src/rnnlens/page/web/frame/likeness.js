@@ -7,11 +7,6 @@ import { bdi, html } from "../base/markup.js";
 import { segments, take } from "./menus.js";
 import { subjectOf } from "./whatif.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Near} Near */
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("../base/schema.d.ts").SimilarQuestion} SimilarQuestion */
-/** @typedef {import("../base/schema.d.ts").View} View */
 /**
  * Who knows a corpus: whether a run has one, its nearest states, and who opens them.
  * @typedef {{has: (run: string) => boolean, open: (change: Partial<View>) => void,

@@ -10,12 +10,6 @@ import { answerOf, drawDecision, toldBy } from "../panel/decision.js";
 import { drawTurnList } from "../panel/turns.js";
 import { Strip } from "./strip.js";
 
-/** @typedef {import("../base/follow.js").Scale} Scale */
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("../base/schema.d.ts").View} View */
-/** @typedef {import("../grid/gridview.js").GridView} GridView */
-/** @typedef {import("../grid/over.js").Over} Over */
 /**
  * `strip` is where marks are explained and labels are chosen; `read` answers, where there is somebody who can;
  * `onUnread` is given what went wrong, or null once nothing does.

@@ -5,8 +5,6 @@ import { html, shape, toDom } from "../base/markup.js";
 import { INK, label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 
-/** @typedef {import("../base/schema.d.ts").TrainingPoint} TrainingPoint */
-/** @typedef {import("../base/markup.js").Shape} Shape */
 /** @typedef {import("./accuracy.js").Naming} Naming */
 /** One kind's way: its perplexity after each of the epochs, null where it was not measured. @typedef {{kind: string, values: (number | null)[]}} Way */
 

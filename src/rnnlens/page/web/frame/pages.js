@@ -4,10 +4,6 @@ import { html } from "../base/markup.js";
 import { reason } from "../net/client.js";
 import { accuracyPage } from "./accuracy.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Accuracy} Accuracy */
-/** @typedef {import("../base/schema.d.ts").RunSummary} RunSummary */
-/** @typedef {import("../base/schema.d.ts").View} View */
 /**
  * What shows a corpus, where there is somebody who can be asked about one.
  * @typedef {{show: (run: RunSummary, question: string | null, grid: Held) => unknown}} CorpusShown
@@ -19,7 +15,7 @@ export class Pages {
   /**
    * @param {HTMLElement} root @param {{work: HTMLElement, accuracy: HTMLElement, corpus: HTMLElement}} place
    * @param {{turn: (page: View["page"]) => void, accuracy: (run: string) => Promise<Accuracy>,
-   *   measure: import("../base/text.js").Measure, corpus: CorpusShown | null}} callbacks
+   *   measure: Measure, corpus: CorpusShown | null}} callbacks
    */
   constructor(root, place, callbacks) {
     this.root = root;

@@ -4,7 +4,6 @@ import { perplexity, visible } from "../base/format.js";
 import { html } from "../base/markup.js";
 import { list } from "./menus.js";
 
-/** @typedef {import("../base/schema.d.ts").RunSummary} RunSummary */
 /** @typedef {{switchTo: (id: string) => void, beside: (id: string | null) => void, slide: (id: string) => void}} OnRun */
 
 /** The checkpoints of a run's training in order, itself among them; none where none were kept. @param {RunSummary[]} runs @param {RunSummary} run */
@@ -73,7 +72,7 @@ function besideList(others, beside, on) {
 /**
  * An example is nobody's text: another run begins with its own, unless it has that one too.
  * @param {string | null} text @param {RunSummary} from @param {RunSummary} [to]
- * @returns {Partial<import("../base/schema.d.ts").View>}
+ * @returns {Partial<View>}
  */
 export function exampleFor(text, from, to) {
   const example = to?.examples[0], written = text === null || !from.examples.includes(text);

@@ -6,9 +6,6 @@ import { besideOf } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
 import { TEXTS } from "../base/rules.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").View} View */
-
 const SIDES = /** @type {const} */ (["first", "second"]), MARKS = [TEXTS.first_mark, TEXTS.second_mark]; // as before their lines
 
 export class Sides {

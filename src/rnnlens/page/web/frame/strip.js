@@ -4,10 +4,6 @@ import { followText, followTitle, fullText, parseFollow } from "../base/follow.j
 import { besideOf } from "../base/lines.js";
 import { html, shape, toDom } from "../base/markup.js";
 
-/** @typedef {import("../base/follow.js").Scale} Scale */
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").View} View */
-
 const TYPED = 300; // ms after the last key before what was typed is followed
 const HELP = "follow a label through every state, or a set against a set: are were / is was";
 
@@ -67,7 +63,7 @@ export class Strip {
   }
 }
 
-/** @param {string} kind @param {string} text @param {import("../base/markup.js").Shape[]} drawn */
+/** @param {string} kind @param {string} text @param {Shape[]} drawn */
 function entry(kind, text, ...drawn) {
   return html("li", { class: kind }, toDom(shape("svg", { width: 16, height: 12, "aria-hidden": "true" }, ...drawn)), text);
 }

@@ -1,4 +1,4 @@
-// What if a state were another: a menu on the states, a line above the grid that lists the edits, and a way back.
+// What if a state were another: a menu on the states, the edits above the grid, and a way back.
 
 import { editsAt, editWords, push, targetOf, ways, withEdit } from "../base/edits.js";
 import { columnName, lastLayer, wordAfter } from "../base/format.js";
@@ -6,10 +6,6 @@ import { bdi, html } from "../base/markup.js";
 import { placeOf } from "../panel/pins.js";
 import { GoesOn } from "./goeson.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("../base/schema.d.ts").View} View */
-/** @typedef {import("../grid/gridview.js").GridView} GridView */
 /**
  * @typedef {{edits: (edits: string[]) => void, focus: (place: Place) => void,
  *   read: import("../net/readings.js").Reader}} OnEdit

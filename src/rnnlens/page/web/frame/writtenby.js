@@ -9,10 +9,6 @@ import { canAsk, drawWaterfall, logits, READINGS, readingsOf, shades } from "../
 import { list } from "./menus.js";
 import { subjectOf } from "./whatif.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("../base/schema.d.ts").View} View */
-/** @typedef {import("../base/schema.d.ts").Written} Written */
 /** @typedef {import("../panel/written.js").Reading} Reading */
 
 const SETTLED = 150; // ms a state is in view before it is asked about
@@ -20,7 +16,7 @@ const TYPED = 400; // ms after the last key of other labels
 const EDITED = "Told of a text without edits: undo them to ask.";
 
 export class WrittenBy {
-  /** @param {import("../grid/gridview.js").GridView} gridView @param {import("../net/readings.js").Reader} read */
+  /** @param {GridView} gridView @param {import("../net/readings.js").Reader} read */
   constructor(gridView, read) {
     this.gridView = gridView;
     this.read = read;

@@ -3,20 +3,17 @@
 
 import { percent, visible } from "../base/format.js";
 import { shape } from "../base/markup.js";
+import { COLOURS } from "../base/rules.js";
 import { fitted } from "../base/text.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").State} State */
-/** @typedef {import("../base/markup.js").Shape} Shape */
-/** @typedef {import("../base/text.js").Measure} Measure */
 /** What labels are coloured by. @typedef {Pick<Held, "labels" | "groups">} Coloured */
 /** @typedef {{width: number, size: number, pitch: number, values: boolean, measure: Measure}} BarLook */
 
-export const INK = "#1b1b1f";
+export const INK = COLOURS.ink;
+export const NONE = COLOURS.grey; // of a group that has no colour
 export const SOFT = "#6d6d75";
 export const LABEL = 10.5; // the size of a label where there is little room
 export const PITCH = 15; // from one label to the next, then
-const NONE = "#9a9aa3"; // of a group that has no colour
 const SQUEEZE = 0.8; // how narrow a label's letters may become before it is cut
 const LEAST = 1; // pixels: a label that is named is never without a bar
 

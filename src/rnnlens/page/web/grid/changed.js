@@ -6,11 +6,6 @@ import { otherName, rowBeside } from "../base/lines.js";
 import { shape } from "../base/markup.js";
 import { INK, round } from "./bars.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Change} Change */
-/** @typedef {import("../base/markup.js").Shape} Shape */
-/** @typedef {import("./layout.js").Layout} Layout */
-/** @typedef {import("./layout.js").Slot} Slot */
 /**
  * What edits did to a state, or how it differs from the one beside it: `said` in words, `mark` whether it is drawn.
  * @typedef {{change: Change | null, edited: boolean, mark: boolean, said: string}} Changed

@@ -7,23 +7,12 @@ import { readingAt } from "../base/lines.js";
 import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted, tail } from "../base/text.js";
 import { changeOf, drawChanged } from "./changed.js";
-import { drawBars, INK, label, LABEL, round, SOFT } from "./bars.js";
+import { drawBars, INK, label, LABEL, NONE, round, SOFT } from "./bars.js";
 import { drawFollowed, drawSurprisal, drawTurns, followedFill } from "./over.js";
 import { drawSeries, drawStrip, numberWords } from "./scale.js";
-import { drawUnread } from "./unread.js";
-
-/** @typedef {import("../base/schema.d.ts").Column} Column */
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").State} State */
-/** @typedef {import("../base/schema.d.ts").Word} Word */
-/** @typedef {import("./layout.js").Layout} Layout */
-/** @typedef {import("./layout.js").Slot} Slot */
-/** @typedef {import("./over.js").Over} Over */
-/** @typedef {import("../base/markup.js").Shape} Shape */
 
 const RULE = "#d9d9d3";
 const BRACKET = 10; // the room that joins two lines
-const NONE = "#9a9aa3"; // of a group that has no colour
 
 /**
  * A state: its rectangle and, where there is room for them, its bars.
@@ -246,4 +235,22 @@ export function drawing(width, height, more, ...inside) {
 /** What every drawing's text looks like. */
 export function textStyle() {
   return { "font-family": FONT, "font-size": LABEL, fill: INK };
+}
+
+const HATCH = 5; // pixels from one slanted line to the next
+
+/** @param {Slot} slot @param {Layout} layout @param {Record<string, string | number>} more @param {boolean} [yet] whether a word stands in its row */
+function drawUnread(slot, layout, more, yet = true) {
+  const width = layout.mark, height = layout.state, compact = layout.density === "compact";
+  const strokes = Array.from({ length: Math.floor((width + height) / HATCH) }, (_, k) => {
+    const reach = (k + 1) * HATCH, low = Math.min(reach, height), right = Math.min(reach, width);
+    return `M${reach - low} ${low}L${right} ${reach - right}`;
+  });
+  const x = round(width + 5 * layout.scale), size = layout.label;
+  const lines = compact || !yet ? [] : height > 2.2 * size ? ["nothing", "read yet"] : ["nothing"];
+  const said = lines.map((line, k) => label(x, round(size + k * size * 1.25), line, { class: "soft", fill: NONE, "font-size": size }));
+  return shape("g", { class: "state", transform: `translate(${slot.x} 0)`, ...more },
+    shape("rect", { class: "mark", width, height, rx: compact ? 2 : 3, fill: "none", stroke: NONE, "stroke-opacity": 0.4,
+      "--dusk": "none" }),
+    shape("path", { class: "hatch", d: strokes.join(""), fill: "none", stroke: NONE, "stroke-width": 0.8 }), ...said);
 }

@@ -2,10 +2,6 @@
 
 import { rowsAfter } from "../base/lines.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Column} Column */
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-
 /**
  * For each column the columns beside it, and how many rows up they are.
  * @typedef {Map<string, [string, number][]>} Beside

@@ -1,28 +1,21 @@
 // The grid on the screen: draws the rows in view, follows pointer and keyboard, lights up the flow.
 
-import { rowSentence } from "../base/format.js";
+import { columnName, lastLayer, rowSentence } from "../base/format.js";
 import { isUnfinished } from "../base/held.js";
 import { html, redraw, shape, toDom } from "../base/markup.js";
 import { measurer } from "../base/text.js";
-import { drawing, drawRow, drawRowHead } from "./draw.js";
+import { drawHeader, drawing, drawRow, drawRowHead } from "./draw.js";
 import { seriesAt } from "./scale.js";
-import { headCells } from "./head.js";
 import { layOut, overhang, placeAt, rowsBetween, rowsFrom } from "./layout.js";
 import { mark, noMarks, unmark } from "./marks.js";
-import { moved } from "./movement.js";
+import { moved, reveal } from "./movement.js";
 import { labelAt } from "./over.js";
-import { reveal } from "./reveal.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").View} View */
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {import("./marks.js").Marks} Marks */
-/** @typedef {import("./over.js").Over} Over */
 /**
  * @typedef {{onFocus: (place: Place, how: "pointer" | "key" | "touch") => void, onLeave: () => void,
  *   onPin: (place: Place) => void, onLabel?: (label: string) => void, onRange?: () => void}} Callbacks
- * @typedef {{element: HTMLElement, word: Element, states: Element, shape: import("../base/markup.js").Shape, drawn: unknown, text: string, over: number}} Row
+ * @typedef {{element: HTMLElement, word: Element, states: Element, shape: Shape, drawn: unknown, text: string, over: number}} Row
  */
 
 export class GridView {
@@ -297,4 +290,19 @@ export class GridView {
   rowsInView(from) {
     return this.layout ? rowsFrom(this.layout, from, this.top, this.room.height) : 20;
   }
+}
+
+/** @param {Layout} layout @param {Column[]} columns all that the grid has @returns {Element[]} */
+function headCells(layout, columns) {
+  const last = lastLayer(columns);
+  const drawn = drawHeader(layout, (k) => ({ role: "columnheader", "aria-colindex": k + 2,
+    "aria-label": columnName(layout.slots[k].column, last), "data-column": layout.slots[k].column.id }));
+  const corner = html("div", { class: "corner", role: "columnheader", "aria-label": "word" });
+  corner.style.width = `${layout.words}px`;
+  const heads = toDom(drawing(layout.width, layout.header, { role: "none" }, drawn));
+  heads.querySelectorAll("[data-column]").forEach((head, k) => {
+    const { x, width } = layout.slots[k]; // so that the whole head is clicked, not its letters alone
+    head.prepend(toDom(shape("rect", { class: "reach", x, y: 22, width: width - 4, height: layout.header - 22, rx: 4 })));
+  });
+  return [corner, heads];
 }

@@ -3,10 +3,6 @@
 import { lastLayer, layerName, semanticName, visible } from "../base/format.js";
 import { LABEL, PITCH, round } from "./bars.js";
 
-/** @typedef {import("../base/schema.d.ts").Column} Column */
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").View} View */
-/** @typedef {import("../base/text.js").Measure} Measure */
 /** @typedef {{column: Column, index: number, x: number, width: number}} Slot */
 /**
  * `own` is the prediction's column, where it stands last.

@@ -3,8 +3,6 @@
 import { toDom } from "../base/markup.js";
 import { drawRing } from "./draw.js";
 
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("./layout.js").Layout} Layout */
 /** @typedef {{focus: Place | null, feeds: Place[], fed: Place[], pins: Place[]}} Marks */
 
 /** @returns {Marks} */

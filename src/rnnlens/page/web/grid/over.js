@@ -3,14 +3,9 @@
 import { columnName, lastLayer, visible } from "../base/format.js";
 import { followed, followedChange, part } from "../base/follow.js";
 import { shape } from "../base/markup.js";
+import { COLOURS } from "../base/rules.js";
 import { INK, round, SOFT } from "./bars.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/follow.js").Scale} Scale */
-/** @typedef {import("../base/markup.js").Shape} Shape */
-/** @typedef {import("../base/schema.d.ts").TurnRow} TurnRow */
-/** @typedef {import("./layout.js").Layout} Layout */
-/** @typedef {import("./layout.js").Slot} Slot */
 /**
  * What is known of a row: its followed numbers and its turns; null while they are on their way.
  * `after` are the numbers of the rows that its text goes on with, so many rows below: where two are compared, the next
@@ -20,7 +15,7 @@ import { INK, round, SOFT } from "./bars.js";
  *   second: boolean}[], unedited?: number[] | null, turns: TurnRow | null}} Over
  */
 
-const FOR = "#5e3c99", AGAINST = "#b35806"; // of no group, and told apart by everybody
+const { for: FOR, against: AGAINST } = COLOURS; // of no group, and told apart by everybody
 const WIDEST = 16; // bits of surprisal that fill its column
 
 /**
@@ -94,14 +89,14 @@ export function drawTurns(grid, turns, slot, layout) {
   const said = edges.map(({ source, bits }) => `${(bits ?? 0).toFixed(2)} bits from ${sourceName(source)}`);
   if (above !== null) {
     said.push(`${above.toFixed(2)} bits from the row above`);
-    parts.push(shape("rect", { class: "turn above", fill: "#1b1b1f", "fill-opacity": 0.72, width: round(above * width), height: compact ? 1.6 : 2.2 }));
+    parts.push(shape("rect", { class: "turn above", fill: COLOURS.ink, "fill-opacity": 0.72, width: round(above * width), height: compact ? 1.6 : 2.2 }));
   }
   if (compact && edges.length) {
     const most = Math.max(...edges.map(({ bits }) => bits ?? 0));
-    parts.push(shape("rect", { class: "turn", fill: "#1b1b1f", "fill-opacity": 0.72, width: 1.8, y: round(height * (1 - most)), height: round(height * most) }));
+    parts.push(shape("rect", { class: "turn", fill: COLOURS.ink, "fill-opacity": 0.72, width: 1.8, y: round(height * (1 - most)), height: round(height * most) }));
   } else {
     const pitch = Math.min(5, (height - 4) / Math.max(1, edges.length));
-    edges.forEach(({ bits }, k) => parts.push(shape("rect", { class: "turn", fill: "#1b1b1f", "fill-opacity": 0.72, y: round(height - 1 - (k + 1) * pitch),
+    edges.forEach(({ bits }, k) => parts.push(shape("rect", { class: "turn", fill: COLOURS.ink, "fill-opacity": 0.72, y: round(height - 1 - (k + 1) * pitch),
       width: round(Math.max(0.6, (bits ?? 0) * width)), height: round(pitch - 1.2) })));
   }
   if (!parts.length) return [];

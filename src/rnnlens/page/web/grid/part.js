@@ -2,9 +2,6 @@
 
 import { lastLayer } from "../base/format.js";
 
-/** @typedef {import("../base/schema.d.ts").Column} Column */
-/** @typedef {import("./layout.js").Layout} Layout */
-
 /** Rows from 0 as people count and type them: 7-8. @param {number} first @param {number} last */
 export function spanText(first, last) {
   return first === last ? `${first + 1}` : `${first + 1}-${last + 1}`;

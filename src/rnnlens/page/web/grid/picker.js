@@ -1,11 +1,9 @@
 // Choosing a part of the grid: dragging over states, words or heads, or Shift with the keys that move.
 
 import { html } from "../base/markup.js";
-import { moved } from "./movement.js";
+import { moved, revealRow } from "./movement.js";
 import { boxes } from "./part.js";
-import { revealRow } from "./reveal.js";
 
-/** @typedef {import("./gridview.js").GridView} GridView */
 /** A row and a column, or all of either. @typedef {{row: number | null, slot: number | null}} Corner */
 
 export class Picker {

@@ -9,13 +9,9 @@ import { drawHeader, drawRow, drawWord, textStyle } from "./draw.js";
 import { layOut } from "./layout.js";
 import { amount, drawRamp } from "./scale.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").View} View */
-/** @typedef {import("../base/markup.js").Shape} Shape */
-
 const EDGE = 20, RAMP = 144;
 
-/** @param {Held} grid @param {number} y @param {import("../base/text.js").Measure} measure @returns {Shape[]} */
+/** @param {Held} grid @param {number} y @param {Measure} measure @returns {Shape[]} */
 function legend(grid, y, measure) {
   let x = EDGE;
   if (grid.scale) {
@@ -35,8 +31,8 @@ function legend(grid, y, measure) {
 }
 
 /**
- * @param {Held} grid @param {View} view @param {import("../base/text.js").Measure} measure
- * @param {(row: number) => import("./over.js").Over | null} over what is drawn over a row
+ * @param {Held} grid @param {View} view @param {Measure} measure
+ * @param {(row: number) => Over | null} over what is drawn over a row
  * @returns {{drawing: Shape, width: number, height: number}}
  */
 export function drawSheet(grid, view, measure, over = () => null) {

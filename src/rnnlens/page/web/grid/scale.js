@@ -4,12 +4,8 @@ import { percent } from "../base/format.js";
 import { shape } from "../base/markup.js";
 import { colourOf, INK, label, round, SOFT } from "./bars.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("../base/schema.d.ts").Scale} Scale */
-/** @typedef {import("../base/schema.d.ts").State} State */
-/** @typedef {import("../base/markup.js").Shape} Shape */
 /** @typedef {import("./bars.js").BarLook} BarLook */
-/** @typedef {import("./layout.js").Layout} Layout */
 
 const FULL = 0.5; // the probability of a bin that is as tall as can be
 const LINE = 1.6; // of the series
@@ -61,7 +57,7 @@ export function drawStrip(grid, scale, state, height, look) {
 /**
  * In the panel: the distribution over the axis itself, its mean, the interval, and what really came.
  * @param {Held} grid @param {Scale} scale @param {State} state @param {number} width
- * @param {import("../base/text.js").Measure} measure
+ * @param {Measure} measure
  */
 export function drawAxis(grid, scale, state, width, measure) {
   const { edges, names } = scale, first = edges[0], span = edges[edges.length - 1] - first || 1;

@@ -3,9 +3,6 @@
 import { editParts } from "../base/edits.js";
 import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 
-/** @typedef {import("../base/schema.d.ts").View} View */
-/** @typedef {import("../base/schema.d.ts").Pin} Pin */
-
 /** @returns {View} */
 export function plainView() {
   return {
@@ -101,7 +98,7 @@ export function encode(view, usual = {}) {
 
 /**
  * What stands in the address bar behind the page's own address.
- * @param {View} view @param {import("../base/schema.d.ts").RunSummary} run @param {string} first the id of the run that is usual
+ * @param {View} view @param {RunSummary} run @param {string} first the id of the run that is usual
  * @param {string | null} semantic that is shown where none is chosen
  */
 export function addressOf(view, run, first, semantic) {

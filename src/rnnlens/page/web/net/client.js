@@ -1,10 +1,10 @@
 // Asking for grids: one request for rows at a time, the newest wish next, again when it is gone.
 
-import { allowed } from "../base/format.js";
+import { allowed, quote, thousands } from "../base/format.js";
 import { hold } from "../base/held.js";
 import { Refusal } from "../base/refusal.js";
+import { keep } from "../panel/pins.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
 /** @typedef {import("./source.js").Source} Source */
 /** @typedef {{run: string | null, text: string, semantic: string | null, palette: string | null, edits: string[], beside: string | null, columns?: string[] | null}} Wish */
 /** @typedef {{wish: Wish, more: boolean, since: number, answered: boolean, stop: AbortController}} Flight */
@@ -201,6 +201,26 @@ export class Client {
     this.compare(true);
     return PAUSES[Math.min(this.failures++, PAUSES.length - 1)];
   }
+}
+
+/**
+ * Ask for the row that a pin of another text or run is of.
+ * @param {Source["ask"]} ask @param {Pin} pin @param {string | null} palette @param {(problem: string) => void} tell what is wrong with the link
+ * @returns {Promise<Kept | null>} null: there is no such state
+ */
+export async function lookUp(ask, pin, palette, tell) {
+  const { run, semantic, row } = pin, text = pin.text ?? "";
+  const word = `the link pins word ${thousands(row + 1)} of “${quote(text)}”`;
+  const found = await ask("api/grid", { run, text, semantic, palette, previous: text, have: row, limit: 1 }).catch((error) => {
+    if (!(error instanceof Refusal) || error.status === 503) throw error;
+    tell(`${word}: ${error.message}`);
+  });
+  if (!found) return null;
+  if (row >= found.words.length) {
+    tell(`${word}, which that text has not`);
+    return null;
+  }
+  return keep(pin, { ...hold({ ...found, rows: [] }, null), rows: [...Array(found.from), ...found.rows] });
 }
 
 /** What went wrong, in words. @param {unknown} error */

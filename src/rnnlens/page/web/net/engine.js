@@ -1,12 +1,11 @@
 // The engine of a published file as the page's source: in a worker where the browser allows one, else beside the page.
 
 import { Refusal } from "../base/refusal.js";
-import { Engine } from "../engine/engine.js";
+import { ANSWERS, Engine } from "../engine/engine.js";
 import { unzipped, unzippedJson } from "./unzip.js";
 
-/** @typedef {import("../base/schema.d.ts").Grid} Grid */
 /** @typedef {{manifest: number, weights: number}} Sizes bytes that each comes to */
-/** @typedef {{run: import("../base/schema.d.ts").RunSummary, grid: Grid, note: string, sizes: Sizes}} Head what is shown before the engine is there */
+/** @typedef {{run: RunSummary, grid: Grid, note: string, sizes: Sizes}} Head what is shown before the engine is there */
 /** @typedef {{manifest: string, weights: string, sizes: Sizes}} Parcel the lens, as its file holds it */
 /** @typedef {{answer: (path: string, asked: any, signal?: AbortSignal) => Promise<any>}} Answerer */
 /** @typedef {{postMessage: (message: any) => void, onmessage: ((event: MessageEvent) => void) | null}} Port */
@@ -115,15 +114,16 @@ export async function engineOf(script, parcel) {
  * @param {Head} head @param {Promise<Answerer>} engine @returns {import("./source.js").Source}
  */
 export function engineSource({ run, grid }, engine) {
-  const answer = async (/** @type {string} */ path, /** @type {any} */ asked, /** @type {AbortSignal | undefined} */ signal) => {
-    const answerer = await engine;
-    signal?.throwIfAborted();
-    return answerer.answer(path, asked, signal);
-  };
   return {
-    ask: async (path, asked, signal) => (path === "api/grid" && isOf(grid, asked) ? structuredClone(grid) : answer(path, asked, signal)),
-    get: async (path, asked) => (path === "api/runs" ? { runs: [run] } : answer(path, asked, undefined)),
-    file: null,
+    ask: async (path, asked, signal) => {
+      if (path === "api/runs") return { runs: [run] };
+      if (path === "api/grid" && isOf(grid, asked)) return structuredClone(grid);
+      const answerer = await engine;
+      signal?.throwIfAborted();
+      return answerer.answer(path, asked, signal);
+    },
+    can: (path) => path in ANSWERS,
+    file: () => Promise.reject(new Refusal("there is no Python here that could write it")),
   };
 }
 

@@ -2,7 +2,6 @@
 
 import { Refusal } from "../base/refusal.js";
 
-/** @typedef {import("../base/schema.d.ts").Posts} Posts */
 /**
  * What anywidget gives of the widget's model.
  * @typedef {{get: (name: string) => any, send: (content: unknown) => void,
@@ -11,6 +10,7 @@ import { Refusal } from "../base/refusal.js";
  * @typedef {{resolve: (found: any) => void, reject: (error: Error) => void}} Open
  */
 
+const ANSWERED = new Set(["grid", "divergence", "follow", "turns", "written", "continue"].map((name) => `api/${name}`));
 const SILENT = 4000; // ms after which it is said that the kernel does not answer
 
 export class Kernel {
@@ -55,6 +55,16 @@ export class Kernel {
     this.onSilent(false);
     if (answer === undefined) open.reject(new Refusal(error ?? "the kernel's answer could not be read", 400));
     else open.resolve(JSON.parse(answer));
+  }
+
+  /** As the page's source. @param {number} patience ms before a lower bound stands in for a divergence @returns {import("./source.js").Source} */
+  source(patience) {
+    return {
+      ask: (path, asked) => this.ask(/** @type {keyof Posts} */ (path), /** @type {any} */ (asked)),
+      can: (path) => ANSWERED.has(path),
+      file: () => Promise.reject(new Refusal("a kernel writes no files here")),
+      patience,
+    };
   }
 
   close() {

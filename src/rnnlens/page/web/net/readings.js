@@ -2,12 +2,6 @@
 
 import { besideOf } from "../base/lines.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Follow} Follow */
-/** @typedef {import("../base/schema.d.ts").Posts} Posts */
-/** @typedef {import("../base/schema.d.ts").State} State */
-/** @typedef {import("../base/schema.d.ts").TurnRow} TurnRow */
-/** @typedef {import("../base/schema.d.ts").View} View */
 /**
  * Whoever answers: a server or a kernel.
  * @typedef {<P extends "api/continue" | "api/follow" | "api/turns" | "api/written">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>

@@ -6,8 +6,6 @@ import { readings } from "../base/lines.js";
 import { toText } from "../base/markup.js";
 import { drawSheet } from "../grid/picture.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").View} View */
 /** @typedef {NonNullable<import("./source.js").Source["file"]>} Fetch */
 
 const LARGEST = 16_000; // pixels a side that every browser can draw
@@ -31,8 +29,8 @@ export function download(blob, name) {
 }
 
 /**
- * @param {Held} grid @param {View} view @param {import("../base/text.js").Measure} measure
- * @param {(row: number) => import("../grid/over.js").Over | null} [over] what is drawn over a row
+ * @param {Held} grid @param {View} view @param {Measure} measure
+ * @param {(row: number) => Over | null} [over] what is drawn over a row
  */
 export function saveSvg(grid, view, measure, over) {
   const { drawing } = drawSheet(grid, view, measure, over);
@@ -41,8 +39,8 @@ export function saveSvg(grid, view, measure, over) {
 }
 
 /**
- * @param {Held} grid @param {View} view @param {import("../base/text.js").Measure} measure
- * @param {(row: number) => import("../grid/over.js").Over | null} [over] what is drawn over a row
+ * @param {Held} grid @param {View} view @param {Measure} measure
+ * @param {(row: number) => Over | null} [over] what is drawn over a row
  */
 export async function savePng(grid, view, measure, over) {
   const { drawing, width, height } = drawSheet(grid, view, measure, over);
@@ -108,7 +106,7 @@ export async function saveLive(file, { run, text }) {
 /**
  * Save a grid as it is asked for, once it is here; what went wrong, in words.
  * @param {"svg" | "png" | "html" | "live"} as @param {Promise<Held>} whole @param {View} view
- * @param {import("../base/text.js").Measure} measure @param {(row: number) => import("../grid/over.js").Over | null} over
+ * @param {Measure} measure @param {(row: number) => Over | null} over
  * @param {[string, number, string, number, number][]} bits @param {Fetch | null} file fetches what only Python writes
  */
 export async function saveAs(as, whole, view, measure, over, bits, file) {

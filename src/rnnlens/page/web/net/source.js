@@ -1,34 +1,40 @@
-// Whoever answers the page's questions: the server that sent it, or the engine in a published file.
+// Whoever answers the page's questions: a server, a notebook's kernel, the engine in a published file, or nobody.
 
 import { Refusal } from "../base/refusal.js";
 
-/** @typedef {import("../base/schema.d.ts").Gets} Gets */
-/** @typedef {import("../base/schema.d.ts").Posts} Posts */
+/** @typedef {import("../base/schema.d.ts").Gets & Posts} Questions */
 /**
- * `file` fetches what only Python writes, a page or a figure for print; null where there is no Python.
- * @typedef {{ask: <P extends keyof Posts>(path: P, asked: Posts[P]["asked"], signal?: AbortSignal) => Promise<Posts[P]["answer"]>,
- *   get: <P extends keyof Gets>(path: P, asked: Gets[P]["asked"]) => Promise<Gets[P]["answer"]>,
- *   file: ((path: string, asked?: object) => Promise<Blob>) | null}} Source
+ * `can` says whether there is an answer at a path; `file` fetches what only Python writes, a page or a figure for print.
+ * @typedef {{ask: <P extends keyof Questions>(path: P, asked: Questions[P]["asked"], signal?: AbortSignal) => Promise<Questions[P]["answer"]>,
+ *   can: (path: string) => boolean, file: (path: string, asked?: object) => Promise<Blob>,
+ *   patience?: number}} Source the last: ms after which a lower bound stands in for a divergence
  */
+
+const GOT = new Set(["api/runs", "api/accuracy"]); // what a server has, by a query; all else is posted
 
 /** @type {Source} */
 export const server = {
-  /** Post a question. */
   async ask(path, asked, signal) {
-    return answered(await fetch(path, signal ? { ...posted(asked), signal } : posted(asked)));
+    const query = GOT.has(path) ? new URLSearchParams(/** @type {Record<string, string>} */ (asked)) : null;
+    const how = { ...(query ? {} : posted(asked)), ...(signal ? { signal } : {}) };
+    return answered(await fetch(query?.size ? `${path}?${query}` : path, how));
   },
 
-  /** Get what the server has. */
-  async get(path, asked) {
-    const query = new URLSearchParams(asked);
-    return answered(await fetch(query.size ? `${path}?${query}` : path));
-  },
+  can: () => true,
 
   async file(path, asked) {
     const answer = await fetch(path, asked && posted(asked));
     return answer.ok ? answer.blob() : answered(answer);
   },
 };
+
+/** A file has what it was saved with. @type {Source} */
+export const nobody = { ask: () => alone(), can: () => false, file: () => alone() };
+
+/** @returns {Promise<never>} */
+function alone() {
+  return Promise.reject(new Refusal("a saved page answers what it was saved with"));
+}
 
 /** @param {object} asked */
 function posted(asked) {

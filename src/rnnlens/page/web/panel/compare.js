@@ -6,11 +6,6 @@ import { colourOf, drawBar, LABEL } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { remover, symbol } from "./detail.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Pin} Pin */
-/** @typedef {import("../base/text.js").Measure} Measure */
-/** @typedef {import("../base/divergence.js").Divergence} Divergence */
-/** @typedef {import("./pins.js").Kept} Kept */
 /** @typedef {{pin: Pin, kept: Kept | null}} Compared */
 
 const ROWS = 10; // labels at most, so that the grid keeps its place

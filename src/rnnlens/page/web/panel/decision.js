@@ -6,10 +6,6 @@ import { fitted } from "../base/text.js";
 import { label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("../base/markup.js").Shape} Shape */
-/** @typedef {import("../base/text.js").Measure} Measure */
 /** @typedef {(row: number, column: number) => number | null} ValueOf how probable the label is in a state; null: not known */
 /** @typedef {{answer: string, valueOf: ValueOf, shown: Set<string>, measure: Measure, onChoose: (place: Place) => void}} Look */
 

@@ -12,12 +12,6 @@ import { colourOf, drawLabel } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { amountOn, drawAxis, numberWords } from "../grid/scale.js";
 
-/** @typedef {import("../base/schema.d.ts").Column} Column */
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("../base/schema.d.ts").State} State */
-/** @typedef {import("../base/text.js").Measure} Measure */
-
 const ROOMY = 250; // a panel whose labels can be larger
 const UNREAD = "No word was read into this state yet: it is what the network starts from. What a probe makes of it means "
   + "nothing, so nothing is drawn.";
@@ -44,8 +38,8 @@ export function symbol(column, row, last, room, measure) {
 
 /**
  * A button that takes a pin away.
- * @param {Column} column @param {import("../base/schema.d.ts").Pin} pin
- * @param {{onRemove: (pin: import("../base/schema.d.ts").Pin) => void}} how
+ * @param {Column} column @param {Pin} pin
+ * @param {{onRemove: (pin: Pin) => void}} how
  */
 export function remover(column, pin, how) {
   const name = `${visible(column.name)} of word ${pin.row + 1 - column.back}`;

@@ -9,13 +9,6 @@ import { drawBars, LABEL, PITCH } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { remover, symbol } from "./detail.js";
 
-/** @typedef {import("../base/schema.d.ts").Column} Column */
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Pin} Pin */
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("../base/schema.d.ts").State} State */
-/** @typedef {import("../base/divergence.js").Divergence} Divergence */
-
 /**
  * What a pin shows, kept when its text or its run is no longer the one drawn.
  * @typedef {{state: State, after: string, column: Column, last: number, title: string, follows: boolean,
@@ -110,6 +103,14 @@ export function knownBits(grid, pins, between) {
   }));
 }
 
+/**
+ * The pairs of states whose divergence a file holds.
+ * @param {[string, number, string, number, number][]} bits @param {Held} grid @returns {{pair: [Pin, Pin], bits: number}[]}
+ */
+export function pairsOf(bits, grid) {
+  return bits.map(([column, row, other, below, known]) => ({ pair: [pinOf(grid, { column, row }), pinOf(grid, { column: other, row: below })], bits: known }));
+}
+
 const BYTES = 120_000; // of texts that are spelled out, so that a request stays small
 
 /** @param {string | null} text what it weighs in a request */
@@ -149,7 +150,7 @@ export function grouped(pairs) {
   return groups;
 }
 
-/** The edits of what a pin's state is drawn in. @param {Pin} pin @param {Held} grid */
+/** The edits of a pin's text. @param {Pin} pin @param {Held} grid */
 function editsAt(pin, grid) {
   const row = placeOf(pin, grid)?.row, edits = row === undefined ? [] : editsOf(grid, grid.lines[row]?.side ?? "first");
   return edits.length ? { edits } : {};
@@ -173,7 +174,7 @@ export function comparison(pairs, grid = null) {
  * A single pinned state, and how far it is from the one in view.
  * @param {Held} grid @param {Pin} pin @param {Kept | null} kept
  * @param {Divergence | null | undefined} distance undefined: it is the one in view, or none is
- * @param {{width: number, measure: import("../base/text.js").Measure, onRemove: (pin: Pin) => void}} how
+ * @param {{width: number, measure: Measure, onRemove: (pin: Pin) => void}} how
  * @returns {Node[]}
  */
 export function drawPin(grid, pin, kept, distance, how) {

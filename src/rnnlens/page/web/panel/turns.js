@@ -4,10 +4,6 @@ import { visible } from "../base/format.js";
 import { bdi, html } from "../base/markup.js";
 import { edgeName, ranked, sourceName } from "../grid/over.js";
 
-/** @typedef {import("../base/held.js").Held} Held */
-/** @typedef {import("../base/schema.d.ts").Place} Place */
-/** @typedef {import("../base/schema.d.ts").TurnRow} TurnRow */
-
 const LISTED = 8;
 
 /**

@@ -4,8 +4,6 @@ import { visible } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { round } from "../grid/bars.js";
 
-/** @typedef {import("../base/schema.d.ts").Column} Column */
-/** @typedef {import("../base/schema.d.ts").Written} Written */
 /** @typedef {"stored" | "path" | "without" | "gates"} Reading */
 /** A line of the waterfall; `row` is null for what belongs to no single word. @typedef {{name: string, row: number | null, value: number, from: number}} Fall */
 

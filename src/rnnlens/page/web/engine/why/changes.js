@@ -1,16 +1,12 @@
 // The edits of one text as changes that the model makes while it reads.
 
-import { first, repr } from "../../base/python.js";
-import { message, refusal } from "../../base/refusal.js";
+import { first, repr } from "../python.js";
 import { COUNTS, NUMBERS } from "../../base/rules.js";
 import { numberOf } from "../labels.js";
 import { of, PREDICTION } from "../network.js";
+import { message, refusal } from "../refusals.js";
 
-/** @typedef {import("../manifest.d.ts").Kind} Kind */
-/** @typedef {import("../subject.js").Subject} Subject */
-/** @typedef {import("../../base/edits.js").Edit} Edit */
-/** @typedef {import("../network.js").Pause} Pause */
-/** @typedef {import("../../base/edits.js").Address} Address */
+/** @typedef {import("./edit.js").Address} Address */
 /** @typedef {(state: Float32Array) => Float32Array} Change from a state to the one in its place */
 
 /** Edits of a text, as a model can make them. */

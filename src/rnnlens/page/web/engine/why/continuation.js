@@ -1,15 +1,12 @@
 // The model's own likeliest words, fed back to it: how it goes on, with edits and without.
 
-import { general } from "../../base/python.js";
-import { refusal } from "../../base/refusal.js";
+import { general } from "../python.js";
 import { COUNTS } from "../../base/rules.js";
 import { Lines } from "../lines.js";
-
-/** @typedef {import("../network.js").Pause} Pause */
-/** @typedef {import("../../base/schema.d.ts").Posts} Posts */
+import { refusal } from "../refusals.js";
 
 /**
- * @param {import("../subject.js").Subject} subject @param {Posts["api/continue"]["asked"]} question @param {Pause} pause
+ * @param {Subject} subject @param {Posts["api/continue"]["asked"]} question @param {Pause} pause
  * @returns {Promise<Posts["api/continue"]["answer"]>}
  */
 export async function continued(subject, question, pause) {
@@ -22,7 +19,7 @@ export async function continued(subject, question, pause) {
   return { before, after: reading.edits ? await likeliest(reading, count, pause) : before };
 }
 
-/** The model's likeliest next word, read in its turn, so many times. @param {import("../reading.js").Reading} reading @param {number} count @param {Pause} pause */
+/** The model's likeliest next word, read in its turn, so many times. @param {Reading} reading @param {number} count @param {Pause} pause */
 async function likeliest(reading, count, pause) {
   const { text } = reading.subject;
   /** @type {number[]} */ const found = [];

@@ -1,10 +1,8 @@
 // A recurrent layer with its gates held and every tanh as a line: what its inputs then count for. With these held, a
 // layer is a linear map, so that slopes are exact; they are carried from the last word back to the first.
 
-/** @typedef {import("../unpack.js").Matrix} Matrix */
 /** @typedef {import("../network.js").Network["layers"][number]} Layer its matrices have a block of rows for every gate, as torch has them */
 /** @typedef {Map<string, (Float64Array | undefined)[]>} Slopes what a unit of each state counts for, by kind and word */
-/** @typedef {import("../network.js").Pause} Pause */
 /** @typedef {Map<string, Float32Array[]>} States */
 /**
  * What a layer of some cell did at a word: the states of its kinds by letter, those of the word before, and its input.

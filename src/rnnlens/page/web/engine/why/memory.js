@@ -1,6 +1,6 @@
 // The memory of a recurrent layer, split over the words that wrote it.
 
-import { message } from "../../base/refusal.js";
+import { message } from "../refusals.js";
 import { bends, heldSlopes, projectedBack } from "./held.js";
 
 /** @typedef {import("./held.js").Layer} Layer */
@@ -60,7 +60,7 @@ function throughOutput(layer, weight, cell, gate) {
  * What each word's input counts for in that number, and the rest, with all gates held. `instead` are the inputs that
  * stand in a word's place where it is taken away, by kind; without them it is zero.
  * @param {readonly Layer[]} layers @param {States} states @param {Direction} direction
- * @param {readonly Map<string, Float32Array>[]} instead @param {import("../network.js").Pause} pause @returns {Promise<Split>}
+ * @param {readonly Map<string, Float32Array>[]} instead @param {Pause} pause @returns {Promise<Split>}
  */
 export async function path(layers, states, direction, instead, pause) {
   const [last] = layerOf(layers, direction.kind), { step, weight, constant } = direction;

@@ -4,23 +4,20 @@
 // it. `path` goes on down to the words, with gates held and every tanh as a line. `without` is the truth: the text is
 // read again without the word. What `without` has beyond `path` runs through the gates.
 
-import { first, rounded } from "../../base/python.js";
-import { message, refusal } from "../../base/refusal.js";
 import { COUNTS } from "../../base/rules.js";
 import { probabilities } from "../answers.js";
+import { numberOf } from "../labels.js";
 import { Lines } from "../lines.js";
 import { INPUT, of, PREDICTION } from "../network.js";
-import { Contrast } from "./contrast.js";
+import { first, repr, rounded } from "../python.js";
+import { message, refusal } from "../refusals.js";
 import { added, path, split, stored, UnknownWay } from "./memory.js";
 
-/** @typedef {import("../network.js").Pause} Pause */
-/** @typedef {import("../reading.js").Reading} Reading */
-/** @typedef {import("../../base/schema.d.ts").Posts} Posts */
 /** @typedef {Posts["api/written"]["answer"]} Written */
 
 /**
  * Of a state in a row or a line of the grid.
- * @param {import("../subject.js").Subject} subject @param {Posts["api/written"]["asked"]} question @param {Pause} pause
+ * @param {Subject} subject @param {Posts["api/written"]["asked"]} question @param {Pause} pause
  * @returns {Promise<Written>}
  */
 export async function written(subject, question, pause) {
@@ -143,4 +140,40 @@ class Question {
 /** @param {number} value */
 function sent(value) {
   return Number.isFinite(value) ? rounded(value, COUNTS.written_decimals) : null;
+}
+
+/** Labels and those against them; of several the mean of their logits counts. */
+class Contrast {
+  /**
+   * A contrast of labels by name; a side without any is the most probable label that does not stand on the other, given a
+   * state's distribution.
+   * @param {readonly string[]} labels @param {readonly string[]} against @param {ArrayLike<number>} distribution
+   * @param {readonly string[]} names
+   */
+  constructor(labels, against, distribution, names) {
+    const sides = [labels, against].map((side) => [...new Set(side)].map((label) => numberOf(label, names)));
+    const both = sides[0].filter((number) => sides[1].includes(number));
+    if (both.length) throw refusal("against_itself", { label: repr(names[Math.min(...both)]) });
+    for (const side of sides) {
+      if (side.length) continue;
+      const first = mostProbable(distribution, new Set(sides.flat()));
+      if (first !== null) side.push(first);
+    }
+    if (!sides.every((side) => side.length)) throw refusal("one_label");
+    this.labels = sides[0].map((number) => names[number]);
+    this.against = sides[1].map((number) => names[number]);
+    /** The numbers of all labels of both sides. */
+    this.every = sides.flat();
+    /** What the logits of `every` are multiplied by, so that their sum is the contrast. */
+    this.weights = sides.flatMap((side, k) => side.map(() => (k ? -1 : 1) / side.length));
+  }
+}
+
+/** The first of the most probable labels that are not taken. @param {ArrayLike<number>} distribution @param {Set<number>} taken */
+function mostProbable(distribution, taken) {
+  /** @type {number | null} */ let best = null;
+  for (let v = 0; v < distribution.length; v++) {
+    if (!taken.has(v) && (best === null || distribution[v] > distribution[best])) best = v;
+  }
+  return best;
 }

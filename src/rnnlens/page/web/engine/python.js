@@ -1,6 +1,8 @@
 // What Python's own functions do with texts and numbers where JavaScript's do otherwise. Refusals quote what was typed,
 // and edits are written, as Python quotes and writes.
 
+import { plainDigits } from "../base/edits.js";
+
 const BLANK = "\\t-\\r\\x1c- \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const BLANKS = new RegExp(`[${BLANK}]+`, "u"), NUMBERS_BETWEEN = new RegExp(`[${BLANK},;]+`, "u");
 const LEFT = new RegExp(`^[${BLANK}]+`), RIGHT = new RegExp(`[${BLANK}]+$`);
@@ -59,16 +61,6 @@ function escaped(character, quote) {
 /** Whether all characters are decimal digits, of whatever script. @param {string} text */
 export function isDecimal(text) {
   return text !== "" && [...text].every((character) => DIGIT.test(character));
-}
-
-/** The same text with the digits of every script as 0 to 9. @param {string} text */
-export function plainDigits(text) {
-  return text.replace(/(?![0-9])\p{Nd}/gu, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    let before = 0; // the digits of a script stand in a row, and rows of digits one after the other
-    while (DIGIT.test(String.fromCodePoint(code - before - 1))) before++;
-    return String(before % 10);
-  });
 }
 
 /** The number that a text is; null: it is none. @param {string} text */

@@ -10,9 +10,8 @@ from tests.asks import grid_json
 from tests.page.publish.engine import answered
 
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
-from rnnlens.page.publish import publish
-from rnnlens.page.publish.page import seven_bits
-from rnnlens.page.publish.publish import Published, Words, published
+from rnnlens.page.publish import live_page
+from rnnlens.page.publish.live_page import Published, Words, published, seven_bits
 
 
 def element(page: str, name: str) -> str:
@@ -92,7 +91,7 @@ def test_what_cannot_be_published_is_refused(formula, tmp_path, name, more, told
 
 
 def test_a_large_file_is_warned_of_with_what_makes_it_smaller(tmp_path, monkeypatch):
-    monkeypatch.setattr(publish, "LARGE", 10)
+    monkeypatch.setattr(live_page, "LARGE", 10)
     page = Published(b"0123456789ab", {"network": 7_000_000, "probes of output": 1_234_000})
     assert str(page) == "0.0 MB; before packing: network 7.0 MB, probes of output 1.2 MB"
     with pytest.warns(RnnlensWarning, match="--semantic, with --precision int8.*--probe shared"):

@@ -12,6 +12,7 @@ from torch import Tensor
 from rnnlens.ask.questions import STRICT, OfText, Whole, given
 from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import message
 from rnnlens.base.schema import sent, unsent
 from rnnlens.base.threads import one_thread
 from rnnlens.model.kinds import PREDICTION
@@ -65,15 +66,12 @@ def continuation(reading: Reading, count: int) -> Continued:
     """The likeliest words after a text, with its edits and without."""
     session = reading.subject.session
     if not 1 <= count <= MOST_WORDS:
-        raise RnnlensError(f"{count} words to go on with: give a number from 1 to {MOST_WORDS}")
+        raise RnnlensError(message("continuation_words", count=count, most=MOST_WORDS))
     reads_labels = session.vocabulary.inputs == session.vocabulary.labels
     if not session.text.follows or not (reads_labels or session.text.features == 1):
-        raise RnnlensError(
-            f"{reading.subject.name} does not predict the words that it reads, so that it cannot "
-            "go on with its own"
-        )
+        raise RnnlensError(message("no_continuation", run=reading.subject.name))
     if not reading.ids:
-        raise RnnlensError("the text is empty; give words to go on from")
+        raise RnnlensError(message("empty_continuation"))
     with one_thread():  # small products: threads would wait for each other
         before = words = likeliest(session, reading.ids, None, count)
         if reading.edits:

@@ -18,6 +18,7 @@ from rnnlens.ask.questions import MOST_LABELS, STRICT, Name, OfRows, several
 from rnnlens.ask.results import ByKind, Values
 from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message
 from rnnlens.base.schema import sent, to_json
 from rnnlens.draw.printable import clip, followed_title, odds_text, percent, width_of
 from rnnlens.labels.sets import number_of
@@ -40,12 +41,10 @@ class Sides:
         """Refuse labels that there are not, and those that stand on both sides."""
         first, second = (tuple(dict.fromkeys(some)) for some in (labels, against))
         if not first:
-            raise RnnlensError("no label is named to follow; name at least one")
+            raise RnnlensError(message("no_followed"))
         numbers = tuple([number_of(label, known) for label in some] for some in (first, second))
         if both := [label for label in first if label in second]:
-            raise RnnlensError(
-                f"{both[0]!r} is followed and stands against itself; name it on one side only"
-            )
+            raise RnnlensError(message("followed_against", label=repr(both[0])))
         return cls(first, second, (numbers[0], numbers[1]))
 
     def values(self, logits: Tensor, several: bool = False) -> Values:
@@ -108,7 +107,10 @@ class Followed(ByKind):
     def to_json(self) -> dict[str, Any]:
         """What is drawn of it: probabilities to five digits, log odds to four decimals."""
         if self.against:
-            rows = [[round(value, 4) for value in row] for row in self.values.tolist()]
+            rows = [
+                [round(value, count("odds_decimals")) for value in row]
+                for row in self.values.tolist()
+            ]
         else:
             rows = [significant(row) for row in self.values]
         shown = [[] if row and math.isnan(row[0]) else row for row in rows]

@@ -23,6 +23,7 @@ from rnnlens.ask.questions import (
 )
 from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import colour, count
 from rnnlens.labels.colours import OTHER
 from rnnlens.model.text import TextSide
 from rnnlens.probe.semantics import of_model
@@ -40,8 +41,8 @@ _NO_WORD: answers.Word = {
     "text": "", "label": "", "unknown": False, "group": OTHER, "value": None,
 }  # fmt: skip
 _NO_STATE: answers.State = {  # no word was read, so that no state says anything
-    "colour": "#ffffff", "group": OTHER, "share": 0.0, "entropy": 0.0, "top": [], "wanted": None,
-    "unread": True, "number": None,
+    "colour": colour("gap"), "group": OTHER, "share": 0.0, "entropy": 0.0, "top": [],
+    "wanted": None, "unread": True, "number": None,
 }  # fmt: skip
 _known_columns: WeakKeyDictionary[Subject, dict[str, tuple[Scores, list[answers.Column]]]] = (
     WeakKeyDictionary()
@@ -326,7 +327,7 @@ def _changes(change: Difference, labels: Sequence[str]) -> list[answers.Change]:
     numbers = zip(change.label.tolist(), significant(change.was), significant(change.now),
                   strict=True)  # fmt: skip
     return [
-        {"bits": round(bits, 4), "before": (labels[label], was), "now": now}
+        {"bits": round(bits, count("bits_decimals")), "before": (labels[label], was), "now": now}
         for bits, (label, was, now) in zip(change.bits.tolist(), numbers, strict=True)
     ]
 

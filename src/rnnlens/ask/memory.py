@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnlens.base.rules import message
 from rnnlens.model.cell import States, in_precision
 from rnnlens.model.traceable import RecurrentLayer
 
@@ -54,10 +55,7 @@ def stored(
     layer, letter = _of(layers, direction.kind)
     cell, memory = layer.cell, layer.cell.memory_behind(letter)
     if memory is None:
-        raise UnknownWayError(
-            f"{direction.kind} is of a part without an additive memory, in which nothing is stored "
-            "word by word; `without` is the truth"
-        )
+        raise UnknownWayError(message("no_additive_memory", kind=direction.kind))
     carried, at = cell.memories[memory], _Own(layer, states)
     _check_memory(at, memory, direction.kind)
     through = direction.weight  # what a unit of the memory at this step counts for
@@ -126,10 +124,9 @@ def _of(layers: Sequence[RecurrentLayer], kind: str) -> tuple[RecurrentLayer, st
                 return layer, letters[kind]
             named = ", ".join(dict.fromkeys(layer.ids[one] for one in known))
             raise UnknownWayError(
-                f"{kind} is no memory, and nothing is stored in it; `without` is the truth, and "
-                f"memories are {named or 'not to be had'}"
+                message("no_memory", kind=kind, known=named or message("no_memories"))
             )
-    raise UnknownWayError(f"how {kind} follows from the words is not known; `without` is the truth")
+    raise UnknownWayError(message("no_recurrence", kind=kind))
 
 
 class _Own:

@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 from rnnlens.ask.json_types import Accuracy, Runs, RunSummary, TrainingPoint
 from rnnlens.ask.questions import STRICT, OfRun
 from rnnlens.ask.subjects import Subjects, UnknownRunError
+from rnnlens.base.rules import message
 from rnnlens.reading.subject import Subject
 
 
@@ -53,7 +54,7 @@ def accuracy(subjects: Subjects, question: AccuracyQuestion) -> Accuracy:
     subject = subjects.asked(question)
     measured: Accuracy | None = accuracy_of(subject, subjects)
     if measured is None:
-        raise NotMeasuredError(f"{subject.name} was not measured yet; run: rnnlens eval RUN")
+        raise NotMeasuredError(message("not_measured", run=subject.name))
     return measured
 
 

@@ -19,11 +19,12 @@ from rnnlens.ask.questions import (
 )
 from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message
 from rnnlens.reading.divergence import bits_between
 from rnnlens.reading.lines import edits_of_one
-from rnnlens.reading.reading import LONGEST, Reading
+from rnnlens.reading.reading import Reading
 
-_MOST = 2 * LONGEST  # words of all texts together
+_MOST = count("compared_words")  # of all texts together
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -71,12 +72,9 @@ def divergence(subjects: Subjects, question: DivergenceQuestion) -> Divergences:
     ends = [(end, read(end)) for pair in question.pairs for end in (pair.a, pair.b)]
     words = sum(len(one.ids) for one in readings.values())
     if words > _MOST:
-        raise RnnlensError(
-            f"the states to compare are of texts with {words:,} words together; compare fewer, "
-            f"at most {_MOST:,} words"
-        )
+        raise RnnlensError(message("compared_words", count=f"{words:,}", most=f"{_MOST:,}"))
     if len({one.answers.names for one in readings.values()}) > 1:
-        raise RnnlensError("states that are asked about different labels cannot be compared")
+        raise RnnlensError(message("compared_labels"))
     logits = [_pooled(reading, end.column, end.row) for end, reading in ends]
     return {"bits": [between(a, b) for a, b in zip(logits[::2], logits[1::2], strict=True)]}
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from rnnlens.ask.questions import OfRun, OfText
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message
 from rnnlens.reading.lines import Lines
 from rnnlens.reading.reading import Reading
 from rnnlens.reading.subject import Subject
@@ -27,7 +28,7 @@ class Subjects(Mapping[str, Subject]):
     def __getitem__(self, name: str) -> Subject:
         if name not in self._subjects:
             there = ", ".join(self._subjects)
-            raise UnknownRunError(f"no run is called {name!r}; there is {there}")
+            raise UnknownRunError(message("no_run", run=repr(name), known=there))
         return self._subjects[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -57,6 +58,6 @@ class Subjects(Mapping[str, Subject]):
         lines = self.read(question)
         if lines.are_two:
             raise RnnlensError(
-                f"{question.text[:60]!r} is read twice, and this is asked of one text; give one"
+                message("two_texts", text=repr(question.text[: count("quoted_text")]))
             )
         return lines.shown[0]

@@ -18,6 +18,7 @@ from rnnlens.ask.json_types import Bits, Count, DivergenceBits, about, whole
 from rnnlens.ask.questions import STRICT, OfRows
 from rnnlens.ask.results import Values
 from rnnlens.ask.subjects import Subjects
+from rnnlens.base.rules import count
 from rnnlens.base.schema import sent, to_json, unsent
 from rnnlens.base.tables import data_frame
 from rnnlens.model.kinds import PREDICTION
@@ -129,7 +130,7 @@ class Turns:
 
 def _rounded(row: TurnRow) -> dict[str, Any]:
     def short(bits: float | None) -> float | None:
-        return None if bits is None else round(bits, 4)
+        return None if bits is None else round(bits, count("bits_decimals"))
 
     return {
         "edges": [short(bits) for bits in row["edges"]],

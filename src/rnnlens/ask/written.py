@@ -21,6 +21,7 @@ from rnnlens.ask.memory import Direction, UnknownWayError, added, path, stored
 from rnnlens.ask.questions import MOST_LABELS, STRICT, Name, OfState, given, several
 from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message
 from rnnlens.base.schema import rounded, sent, unsent
 from rnnlens.base.tables import data_frame
 from rnnlens.base.threads import one_thread
@@ -73,16 +74,14 @@ class Contrast:
         sides = [[number_of(label, names) for label in dict.fromkeys(side)]
                  for side in (labels, against)]  # fmt: skip
         if both := {*sides[0]} & {*sides[1]}:
-            raise RnnlensError(
-                f"{names[min(both)]!r} cannot stand against itself; name it on one side only"
-            )
+            raise RnnlensError(message("against_itself", label=repr(names[min(both)])))
         for side in sides:
             if not side:
                 taken = {number for some in sides for number in some}
                 order = np.argsort(-distribution, kind="stable")[: len(taken) + 1].tolist()
                 side.extend([number for number in order if number not in taken][:1])
         if not all(sides):
-            raise RnnlensError("there is one label alone, and nothing to set against it")
+            raise RnnlensError(message("one_label"))
         called = [tuple(names[number] for number in side) for side in sides]
         return cls(called[0], called[1], (sides[0], sides[1]))
 
@@ -211,14 +210,15 @@ def written_by(
     """The readings of every word for one state of a text."""
     if reading.edits:
         raise RnnlensError(
-            "which words wrote a state is told of texts without edits, and this grid has some "
-            f"({', '.join(map(str, reading.made_edits))[:80]}); ask the grid of the same text "
-            "without them"
+            message(
+                "written_edits",
+                edits=", ".join(map(str, reading.made_edits))[: count("quoted_edit")],
+            )
         )
     place = reading.column(column, row)
     kind, step = place.kind.id, row - place.back
     if step < 0:
-        raise RnnlensError(f"nothing is read into {column} of the first row yet; ask a later one")
+        raise RnnlensError(message("unread_column", column=column))
     reading.subject.model.check()
     distribution = reading.probabilities(column, row).numpy()
     contrast = Contrast.of(labels, against, distribution, reading.answers.names)
@@ -259,8 +259,7 @@ class _State:
             self.words,
         )  # fmt: skip
         if self.side.mark is not None:
-            told = "the model reads a mark first, so that its states are not beside the words that "
-            return replace(written, note=f"{told}they have read; `without` is the truth")
+            return replace(written, note=message("written_mark"))
         try:
             directions = self._directions(trace)
         except UnknownWayError as unknown:
@@ -299,10 +298,7 @@ class _State:
             return self.subject.probes.rows(self.kind, labels, self.semantic)
         readout = self.subject.classifier
         if readout is None:
-            raise UnknownWayError(
-                "the model's prediction was found to be no linear map of one of its states, so "
-                "that it cannot be split; `without` is the truth"
-            )
+            raise UnknownWayError(message("written_prediction"))
         return readout.weight[labels].double().cpu(), readout.bias[labels].double().cpu()
 
     def value(self, trace: Trace, step: int) -> NDArray[np.float64]:

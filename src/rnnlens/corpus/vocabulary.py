@@ -1,6 +1,5 @@
 """The names of what a model reads and of what it predicts, and how a word becomes one of them."""
 
-import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,10 +10,11 @@ from annotated_types import Len, MaxLen
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Strict
+from rnnlens.base.rules import message, pattern
 from rnnlens.labels.marks import NUM, UNK, UNKNOWN
 from rnnlens.labels.sets import MOST_LABELS
 
-_NUMERAL = re.compile(r"[+-]?[.,]?\d[\d.,:/-]*(?:st|nd|rd|th|%)?")
+_NUMERAL = pattern("numeral")
 
 
 def is_numeral(word: str) -> bool:
@@ -91,11 +91,8 @@ class Vocabulary:
 
     def _missing(self, word: str) -> str:
         if not self.inputs:
-            return "the words that the module reads have no names here; give inputs= these names"
-        return (
-            f"the module has no word {word!r} and none for unknown words ({', '.join(UNKNOWN)}); "
-            "use words it knows, or say how a text is split (words=) and what is read (inputs=)"
-        )
+            return message("no_word_names")
+        return message("no_word", word=repr(word), unknown=", ".join(UNKNOWN))
 
     def to_json(self) -> dict[str, Any]:
         """What vocabulary.json holds."""

@@ -4,8 +4,10 @@ import math
 import unicodedata
 from collections.abc import Callable, Sequence
 
-_SURE = 0.9995  # a probability that is rounded to 100%
-_MOST_ODDS = 1000
+from rnnlens.base.rules import count, number
+
+_SURE = number("certain")  # a probability that is rounded to 100%
+_MOST_ODDS = count("odds")
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _HIDDEN = {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}  # categories of what is not to be seen
 

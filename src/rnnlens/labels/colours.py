@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Name, Strict, read_json
+from rnnlens.base.rules import text
 from rnnlens.labels.marks import is_special
 from rnnlens.labels.parts_of_speech import UNIVERSAL, coarse, parts_of_speech
 from rnnlens.labels.sets import MOST_LABELS
 
 MOST_GROUPS, _MOST_PALETTES = 1000, 16
-OTHER = "OTHER"  # the group of every label that is not listed
+OTHER = text("other_group")  # the group of every label that is not listed
 
 # The paper's groups in Okabe and Ito's colours, which colour-blind readers can tell apart.
 COARSE_COLOURS = {

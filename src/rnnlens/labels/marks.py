@@ -2,9 +2,11 @@
 
 import re
 
-NUM = "NUM"  # any number
-UNK = "UNK"  # any unknown word
-UNKNOWN = (UNK, "<unk>", "<UNK>", "[UNK]", "unk")  # what a model may call unknown words
+from rnnlens.base.rules import text, texts
+
+NUM = text("number_word")  # any number
+UNK = text("unknown_word")  # any unknown word
+UNKNOWN = texts("unknown_words")  # what a model may call unknown words
 _SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")  # <eos>, [CLS]
 
 

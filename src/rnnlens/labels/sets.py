@@ -16,12 +16,13 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Name, Strict
+from rnnlens.base.rules import count, message, number
 
 MOST_LABELS = 5_000_000
 BINS = 16  # of a scale: few enough for all to be shown of a state, and for a colour each
-SURE = 0.8  # the probability that an interval holds
+SURE = number("interval")  # the probability that an interval holds
 MOST_BINS = 1000
-_LEAST_PROBABILITY = 1e-12  # a probability whose logarithm is finite
+_LEAST_PROBABILITY = number("least_bin")  # a probability whose logarithm is finite
 _EDGE_DIGITS = range(2, 18)  # of the edges in the bins' names: as few as tell them apart
 _LONGEST_EDGE = 8  # characters of an edge that is written with decimals
 _EDGE_ERROR = 0.05  # of the smallest bin
@@ -214,6 +215,7 @@ def number_of(label: str, known: Sequence[str]) -> int:
         raise RnnlensError(f"{label!r} is no label; give the name of one")
     if label in known:
         return known.index(label)
-    near = get_close_matches(label, known, 3)
-    like = f"the nearest: {', '.join(map(repr, near))}" if near else "none is like it"
-    raise RnnlensError(f"no label is {label!r}; {like}")
+    near = get_close_matches(label, known, count("alike_labels"))
+    alike = message("alike_labels", labels=", ".join(map(repr, near)))
+    like = alike if near else message("no_alike_label")
+    raise RnnlensError(message("no_label", label=repr(label), like=like))

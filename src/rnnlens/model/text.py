@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import message
 from rnnlens.corpus.read.plain_text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import LabelSet
@@ -42,8 +43,9 @@ def encode_numbers(word: str, features: int) -> int:
     except (ValueError, OverflowError):
         values, bits = [], b""
     if len(values) != features or not all(map(math.isfinite, values)):
-        wanted = "numbers" if features == 1 else f"{features} numbers a timestep, as 1,0.5"
-        raise RnnlensError(f"{word!r} is not what the model reads; give {wanted}, spaces between")
+        several = message("several_numbers", count=features)
+        wanted = message("one_number") if features == 1 else several
+        raise RnnlensError(message("no_number", word=repr(word), wanted=wanted))
     return int.from_bytes(bits, "little")
 
 

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message, number
 from rnnlens.labels.colours import OTHER, colours_of
 from rnnlens.labels.sets import LabelSet, Scale
 
-_SHARE = 0.1  # of the labels take part in the rectangle: the paper's top-k is 10% of the vocabulary
-BARS = 20  # labels kept of each state: what the detail panel shows
+_SHARE = number(
+    "rectangle_share"
+)  # of the labels take part in the rectangle: the paper's top-k is 10% of the vocabulary
+BARS = count("state_labels")  # labels kept of each state: what the detail panel shows
 _BLOCKS = 8  # blocks of columns for each bar, or more
 _LARGEST = 32  # columns of a block, beyond which its maximum takes long
 _SAMPLE = 16  # a sample takes every sixteenth column
@@ -152,7 +155,7 @@ def encode(
 
 def _check_finite(p: Floats) -> None:
     if not np.isfinite(p).all():
-        raise RnnlensError("the network's numbers are too large to draw; train it anew")
+        raise RnnlensError(message("too_large"))
 
 
 def _nothing(count: int) -> tuple[Floats, Integers, NDArray[np.float64]]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import message, number
 from rnnlens.base.threads import one_thread
 from rnnlens.labels.marks import NUM, UNK
 from rnnlens.labels.sets import LabelSet
@@ -33,7 +34,7 @@ from rnnlens.reading.subject import Column, Subject
 from rnnlens.reading.two_texts import Beside, TwoTexts, aligned, two_texts
 
 REST = "(all labels that only one of them has)"
-_NEVER = -1e30  # a logit whose probability is 0
+_NEVER = number("never_logit")  # whose probability is 0
 _NAMED = 6  # kinds that a note lists
 _HARDLY = 0.02  # of what either was trained on: less in common says nothing of the two
 _PIECE = 40  # pairs of states at once: their distributions stay in the processor's cache
@@ -124,7 +125,7 @@ class Lines:
     ) -> "Lines":
         """Two readings; `text` stands for both of their texts."""
         if not all(one.words for one in readings):
-            raise RnnlensError("one of the two texts is empty; give each a word at least")
+            raise RnnlensError(message("empty_text"))
         common = Common.of(readings[0].subject, readings[1].subject, readings[0].semantic)
         beside = aligned(*([word.casefold() for word in one.words] for one in readings))
         lines = cls(text, readings, common, tuple(beside), tuple(_lines(beside, readings)), dropped)
@@ -190,10 +191,10 @@ class Lines:
     def state(self, line: int) -> tuple[Reading, int]:
         """The reading and its row that a line shows."""
         if not 0 <= line < len(self.lines):
-            raise RnnlensError(f"there is no row {line}; the grid has {len(self.lines)}")
+            raise RnnlensError(message("no_line", row=line, count=len(self.lines)))
         found = self.lines[line]
         if found.row is None:
-            raise RnnlensError(f"no word stands in row {line + 1}; choose another")
+            raise RnnlensError(message("no_word_in_line", row=line + 1))
         return self.readings[found.number], found.row
 
     def first_new(self, before: "Lines") -> int:
@@ -290,8 +291,7 @@ def edits_of_one(edits: Edits, lenient: bool = False) -> tuple[list[Edit], tuple
     read, wrong = parsed_leniently(edits) if lenient else (parsed(edits), ())
     for edit in read:
         if edit.side == "second":
-            here = f"{edit.kind}@{edit.step + 1}"
-            refusal = f"{edit} is about a second text, and there is one; write {here}"
+            refusal = message("edit_second", edit=edit, kind=edit.kind, row=edit.step + 1)
             if not lenient:
                 raise RnnlensError(refusal)
             wrong = (*wrong, refusal)
@@ -312,10 +312,10 @@ def _edited(
     ]
     for edit in read:
         refusals = []
-        for number in _NUMBERS[edit.side]:
+        for k in _NUMBERS[edit.side]:
             try:
-                checks[number].check(edit)
-                mine[number].append(edit)
+                checks[k].check(edit)
+                mine[k].append(edit)
             except RnnlensError as error:
                 refusals.append(error)
         if len(refusals) == len(_NUMBERS[edit.side]):

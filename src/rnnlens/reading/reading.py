@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.semantics import offset
@@ -18,7 +19,7 @@ from rnnlens.reading.encoding import Palette
 from rnnlens.reading.subject import Column, Subject
 from rnnlens.reading.two_texts import plain, two_texts
 
-LONGEST_TEXT, LONGEST = 20_000, 2_000  # characters, words
+LONGEST_TEXT, LONGEST = count("text_characters"), count("text_words")
 BLOCK = 24  # rows at once: memory stays bounded, and others get their turn
 _NO_ROW = 10**9  # a row that no text has
 Edits = Sequence[Edit | str]
@@ -117,9 +118,11 @@ class Reading:
         column = next((c for c in self.columns if c.id == name), None)
         if column is None:
             there = ", ".join(c.id for c in self.columns)
-            raise RnnlensError(f"{self.subject.name} has no column {name!r}; it has {there}")
+            raise RnnlensError(
+                message("no_column", run=self.subject.name, column=repr(name), known=there)
+            )
         if row >= len(self.ids):
-            raise RnnlensError(f"there is no row {row}; the text has {len(self.ids)} words")
+            raise RnnlensError(message("no_row", row=row, count=len(self.ids)))
         return column
 
     @torch.inference_mode()
@@ -172,9 +175,9 @@ def is_two_texts(subject: Subject, text: str) -> bool:
     return isinstance(text, str) and two_texts(text, known) is not None
 
 
-def too_many(count: int, things: str, most: int) -> str:
+def too_many(given: int, things: str, most: int) -> str:
     """What is wrong with a text that is too long."""
-    return f"{count:,} {things} are too many; give at most {most:,}"
+    return message("too_many", count=f"{given:,}", things=things, most=f"{most:,}")
 
 
 def first_new(ids: Sequence[int], previous: Sequence[int], shift: int) -> int:

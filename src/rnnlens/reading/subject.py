@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import message
 from rnnlens.base.threads import pool
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION, Kind, drawn, prediction
@@ -188,8 +189,12 @@ class Subject:
         chosen = semantic or semantics[0]
         if chosen not in semantics:
             raise RnnlensError(
-                f"{self.name} has no probes for the semantic {chosen!r}; it has "
-                f"{', '.join(self.semantics) or 'none'}"
+                message(
+                    "no_semantic",
+                    run=self.name,
+                    semantic=repr(chosen),
+                    known=", ".join(self.semantics) or "none",
+                )
             )
         return chosen
 
@@ -199,7 +204,9 @@ class Subject:
         others = {name for some in self._other_palettes.values() for name in some}
         if palette and palette not in {*palettes, *self.palettes, *others}:
             raise RnnlensError(
-                f"{self.name} has no palette {palette!r}; it has {', '.join(palettes)}"
+                message(
+                    "no_palette", run=self.name, palette=repr(palette), known=", ".join(palettes)
+                )
             )
         return palette if palette and palette in palettes else next(iter(palettes))
 

@@ -126,7 +126,8 @@ def _own(words: Iterable[str | None]) -> Iterator[str]:
 
 Beside = tuple[int | None, int | None]  # a word of each text; None: a gap
 
-_GAP, _OTHER = 5, 9  # two words that differ stand side by side rather than each beside a gap
+# Two words that differ stand side by side rather than each beside a gap.
+_GAP, _OTHER = count("gap_cost"), count("other_word_cost")
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> list[Beside]:

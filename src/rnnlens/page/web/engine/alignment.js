@@ -1,10 +1,10 @@
 // Which word of one text stands beside which word of another.
 
-import { NUMBERS } from "../base/rules.js";
+import { COUNTS } from "../base/rules.js";
 
 /** @typedef {[number | null, number | null]} Beside a word of each text; null: a gap */
 
-const { gap_cost: GAP, other_word_cost: OTHER } = NUMBERS; // two words that differ stand side by side rather than each beside a gap
+const { gap_cost: GAP, other_word_cost: OTHER } = COUNTS; // two words that differ stand side by side rather than each beside a gap
 
 /**
  * Every word of both texts in order, with as many words beside the same word as there can be. What two texts begin and

@@ -66,6 +66,10 @@ def test_a_link_shows_two_texts_and_axe_finds_nothing_serious(look, scheme):
     lines = screen.find(".row[aria-rowindex='4'] .state").last.locator("polyline")
     expect(lines).to_have_count(1)  # from `dog` in the first text, the other is of the second
     expect(screen.find(".row[aria-rowindex='3'] .state").last.locator("polyline")).to_have_count(2)
+    screen.find(".asks").get_by_role("button", name="what if").click()
+    screen.find(".sheet.whatif").get_by_role("button", name="zero", exact=True).click()
+    expect(screen.find(".editline li")).to_have_text(re.compile("h2 after .* of the second: zero"))
+    expect(screen.page).to_have_url(re.compile(r"edit=h2@2:\d+=0"))
 
 
 def test_two_runs_and_the_checkpoints_of_a_training(look, probed_run, tmp_path, server):

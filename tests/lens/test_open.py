@@ -243,7 +243,7 @@ def test_a_copy_that_was_cut_off_can_be_made_again(probed_run, tmp_path, monkeyp
         real(path, data)
 
     with monkeypatch.context() as patched:
-        patched.setattr("rnnlens.lens.open.write_bytes", full)
+        patched.setattr("rnnlens.lens.save.write_bytes", full)
         with pytest.raises(RnnlensError, match="no space left"):
             lens.save(tmp_path / "copy")
     with pytest.raises(RnnlensError, match="has not finished"):

@@ -187,12 +187,12 @@ def test_it_trains(cell, random_split):
 
 
 def test_a_run_of_it_opens_and_answers(cell, lens):
-    assert lens.model.recurrence[0].cell is cell
+    assert lens.subject.model.recurrence[0].cell is cell
     grid = lens(TEXT)
     written = grid["y"][6].written_by("dog", against="said")
     assert written.stored.sum() + written.stored_rest == pytest.approx(written.difference, abs=1e-4)
     assert written.path.sum() + written.path_rest == pytest.approx(written.difference, abs=1e-4)
-    assert len(lens.session.read([1, 2], 0, 2)[0]) == len(lens.model.kinds) + 1
+    assert len(lens.subject.session.read([1, 2], 0, 2)[0]) == len(lens.subject.model.kinds) + 1
 
 
 def test_a_file_of_it_is_refused_while_the_page_has_no_equations(cell, lens, tmp_path):

@@ -19,11 +19,11 @@ TEXTS = (
 
 @pytest.mark.parametrize("kinds", [None, ("h2", "y")])
 def test_states_are_those_of_each_sentence_alone(formula, kinds):
-    side = formula.session.text
+    side = formula.subject.session.text
     sentences = [side.encode(text.split()) for text in TEXTS]
-    alone = [text_states(formula.model, side, ids) for ids in sentences]
+    alone = [text_states(formula.subject.model, side, ids) for ids in sentences]
     every = {kind: torch.cat([states[kind] for states in alone]) for kind in alone[0]}
-    batches = list(traced(formula.model, side, sentences, CPU, kinds, words=6))
+    batches = list(traced(formula.subject.model, side, sentences, CPU, kinds, words=6))
     assert len(batches) > 2
     rows = np.concatenate([batch.rows for batch in batches])
     assert sorted(rows) == list(range(sum(map(len, sentences))))
@@ -35,7 +35,7 @@ def test_states_are_those_of_each_sentence_alone(formula, kinds):
 
 
 def test_labels_are_those_so_many_words_later(formula):
-    side = formula.session.text
+    side = formula.subject.session.text
     sentences = [side.encode(text.split()) for text in TEXTS[1:3]]
     (now,), (she, said, so) = sentences
     assert labels_after(side, sentences, 1).tolist() == [-1, said, so, -1]

@@ -12,7 +12,7 @@ from rnnlens.search.store import Deadline, Index
 @pytest.fixture
 def run(indexed, tmp_path):
     """A copy that must stay as it is."""
-    return Run(shutil.copytree(indexed.run.path, tmp_path / "run"))
+    return Run(shutil.copytree(indexed.subject.run.path, tmp_path / "run"))
 
 
 FORBIDDEN = {

@@ -1,11 +1,16 @@
 """docs/architecture.md names files, folders and code that there are, and no room is left out."""
 
 import re
+import sys
+import threading
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 from tests.shown import ROOT
 from tests.test_architecture import LAYERS
+
+from rnnlens.page.serve.app import application
 
 PACKAGE = ROOT / "src/rnnlens"
 PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
@@ -75,3 +80,29 @@ def test_a_folder_that_is_not_named_is_seen(tmp_path):
 def test_names_of_the_page_are_names_of_the_code(name):
     word = name.partition("(")[0].rpartition(".")[2]
     assert re.search(rf"\b{re.escape(word)}\b", CODE)
+
+
+def test_a_key_passes_through_the_files_that_are_listed(formula):
+    section = PAGE.split("## A key, from the field to the painted row\n")[1]
+    listed = re.findall(r"^\d+\. \[[\w.]+\]\(\.\./src/rnnlens/([^)]+)\)", section, re.MULTILINE)
+    assert 10 < len(listed) == len(set(listed)) <= 20
+    client = TestClient(application({"formula": formula.subject}), base_url="http://127.0.0.1")
+    text = "the old dogs see"
+    first = client.post("/api/grid", json={"text": text}).json()
+    seen: set[str] = set()
+
+    def look(frame, event, _):
+        if event == "call":
+            seen.add(frame.f_code.co_filename)
+
+    threading.setprofile(look)  # of threads that begin from now on, as the server's do
+    sys.setprofile(look)
+    try:
+        client.post("/api/grid", json={"text": f"{text} a", "previous": text, "have": 4})
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    assert len(first["rows"]) == 4
+    assert [
+        name for name in listed if name.endswith(".py") and str(PACKAGE / name) not in seen
+    ] == []

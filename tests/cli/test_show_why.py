@@ -32,6 +32,12 @@ def test_what_an_edit_changes_is_told_below_the_grid(command, run):
                           f"goes on after:  {' '.join(goes.words)}"]  # fmt: skip
 
 
+def test_edits_of_one_of_two_texts_are_told_below_their_lines(command, run):
+    code, out, err = command("show", run, "the {old|} dog sees", "--edit", "c2@2:2=0")
+    assert (code, err) == (0, "")
+    assert out.endswith("\nedited: c2@2:2=0\n")
+
+
 def test_a_figure_says_that_it_is_edited(command, run, tmp_path):
     path = tmp_path / "edited.svg"
     flags = ("--edit", "c2@2=0", "--rows", "2-3", "-o", path)

@@ -248,12 +248,16 @@ class _Screen:
 
 
 def changed_lines(grid: Grid) -> list[str]:
-    """What the prediction was and is after each word, and how far apart these are."""
+    """What the prediction was and is after each word, and how far apart these are; of two that are
+    compared, the edits alone, as their lines tell how far apart they are.
+    """
     if not grid["edits"]:
         return []
+    edited = f"edited: {', '.join(map(printable, grid['edits']))}"
+    if grid["sides"]:
+        return [edited]
     margin = min(_WIDEST_WORD, max(width_of(printable(word["text"])) for word in grid["words"]))
-    lines = [f"edited: {', '.join(map(printable, grid['edits']))}",
-             "the prediction before, and now: bits between them"]  # fmt: skip
+    lines = [edited, "the prediction before, and now: bits between them"]
     for word, states, changes in zip(grid["words"], grid["rows"], grid["changes"], strict=True):
         change, (label, now) = changes[-1], states[-1]["top"][0]
         shown = clip(printable(word["text"]), margin)

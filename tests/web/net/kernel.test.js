@@ -85,3 +85,10 @@ test("a client of a kernel begins with a grid, asks for its other rows, and neve
   assert.deepEqual([one.sent[1].body.previous, one.sent[1].body.have], [text, 50]);
   kernel.close();
 });
+
+test("a kernel has an answer to whatever the page asks, but for what a notebook has Python for", () => {
+  const kernel = new Kernel(model(), () => {}), { can } = kernel.source(5);
+  assert.deepEqual(["api/grid", "api/written", "api/lengths"].map(can), [true, true, true]);
+  assert.deepEqual(["api/figure", "api/publish", "api/corpus", "api/similar"].map(can), [false, false, false, false]);
+  kernel.close();
+});

@@ -10,7 +10,7 @@ import { Refusal } from "../base/refusal.js";
  * @typedef {{resolve: (found: any) => void, reject: (error: Error) => void}} Open
  */
 
-const ANSWERED = new Set(["grid", "divergence", "follow", "turns", "written", "continue"].map((name) => `api/${name}`));
+const LEFT_OUT = new Set(["figure", "publish", "corpus", "similar"].map((name) => `api/${name}`)); // a notebook has Python for these
 const SILENT = 4000; // ms after which it is said that the kernel does not answer
 
 export class Kernel {
@@ -61,7 +61,7 @@ export class Kernel {
   source(patience) {
     return {
       ask: (path, asked) => this.ask(/** @type {keyof Posts} */ (path), /** @type {any} */ (asked)),
-      can: (path) => ANSWERED.has(path),
+      can: (path) => !LEFT_OUT.has(path),
       file: () => Promise.reject(new Refusal("a kernel writes no files here")),
       patience,
     };

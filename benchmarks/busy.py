@@ -23,10 +23,12 @@ from urllib.request import Request, urlopen
 
 import numpy as np
 import torch
-from tests.asks import grid_json
 from torch import nn
 
 import rnnlens
+from rnnlens.ask.answer import answer
+from rnnlens.ask.grids import GridQuestion
+from rnnlens.ask.subjects import Subjects
 from rnnlens.page.notebook import shown_lens
 from rnnlens.run.folder import BUNDLED, run_at
 
@@ -37,6 +39,12 @@ LEARN = "--width 24 --epochs 3 --min-count 1 --device cpu".split()
 
 
 SPIN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
+
+
+def grid_json(lens: rnnlens.Lens, text: str, previous: str = "", have: int = 0) -> Any:
+    """What the page is answered with, for who has the first rows of the grid of `previous`."""
+    question = GridQuestion(text=text, previous=previous, have=have, limit=None)
+    return answer(Subjects.of(lens.subject), question)
 
 
 @contextmanager

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 
 import torch
-from tests.asks import reading
-from tests.search.naive import jensen_shannon
 
 import rnnlens
+from rnnlens.ask.state_pairs import between
 from rnnlens.lens.lens import Lens
+from rnnlens.reading.reading import Reading
 from rnnlens.reading.two_texts import aligned
 from rnnlens.search.disagreement import End, disagreement
 
@@ -73,7 +73,7 @@ def corpus(lens: Lens, words: int) -> None:
 @torch.inference_mode()
 def plainly(lens: Lens, sentences: Sequence[Sequence[str]]) -> float:
     """Seconds for each word, by asking the lens for each state."""
-    requests = [reading(lens, " ".join(words), None, None) for words in sentences]
+    requests = [Reading.of(lens.subject, " ".join(words)) for words in sentences]
     for asked in requests:
         lens.subject.session.read(asked.ids, 0, len(asked.ids))  # traced before it is timed
     began, count = time.perf_counter(), 0
@@ -86,7 +86,7 @@ def plainly(lens: Lens, sentences: Sequence[Sequence[str]]) -> float:
                 if lens.subject.probes
                 else y
             )
-            jensen_shannon(y.double().softmax(0), probe.double().softmax(0))
+            between(y.double(), probe.double())
             count += 1
     return (time.perf_counter() - began) / count
 

@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from tests.asks import grid_json, reading
 
+from rnnlens.ask.answer import answer
+from rnnlens.ask.grids import GridQuestion
+from rnnlens.ask.subjects import Subjects
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.probe.semantics import offset
 from rnnlens.reading.encoding import Palette, faded, top_of
+from rnnlens.reading.reading import Reading
 from rnnlens.run.folder import BUNDLED, run_at
 
 WORDS = 20
@@ -23,9 +26,15 @@ WHOLE, MORE = 60, 10  # ms, what is wanted
 
 
 @torch.inference_mode()
+def grid_json(lens: Lens, text: str, previous: str = "", have: int = 0) -> Any:
+    """What the page is answered with, for who has the first rows of the grid of `previous`."""
+    question = GridQuestion(text=text, previous=previous, have=have, limit=None)
+    return answer(Subjects.of(lens.subject), question)
+
+
 def naive(lens: Lens, text: str) -> list[list[dict[str, Any]]]:
     """The same rows by the definitions."""
-    asked = reading(lens, text, None, None)
+    asked = Reading.of(lens.subject, text)
     palette = asked.palette
     trace = lens.subject.model.trace(lens.subject.session.text.batch(asked.ids))
     own = lens.subject.model.predict(trace.prediction)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from tests.asks import reading
 
 from rnnlens.ask.written import written_by
 from rnnlens.corpus.corpus import CorpusConfig, load_corpus
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.model.kinds import PREDICTION
+from rnnlens.reading.reading import Reading
 from rnnlens.run.folder import BUNDLED, run_at
 
 WORDS, STEPS = 20, 10
@@ -73,7 +73,7 @@ def worst_sums(lens: Lens, sentences: Iterator[Sequence[int]]) -> dict[str, tupl
     ]
     worst = dict.fromkeys((*kinds, PREDICTION), (0, 0.0))
     for ids in sentences:
-        asked = reading(lens, " ".join(labels[k] for k in ids), None, None)
+        asked = Reading.of(lens.subject, " ".join(labels[k] for k in ids))
         row = len(asked.ids) - 1
         for kind, (count, most) in worst.items():
             found = written_by(asked, kind, row)

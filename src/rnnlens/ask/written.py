@@ -6,7 +6,7 @@ the words that wrote it. `path` goes on down to the words, with gates held and e
 runs through the gates.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class Contrast:
         cls,
         labels: Sequence[str],
         against: Sequence[str],
-        distribution: NDArray[np.float64],
+        distribution: Callable[[], NDArray[np.float64]],
         names: Sequence[str],
     ) -> "Contrast":
         """A contrast of labels by name; a side without any is the most probable label that does not
@@ -78,7 +78,7 @@ class Contrast:
         for side in sides:
             if not side:
                 taken = {number for some in sides for number in some}
-                order = np.argsort(-distribution, kind="stable")[: len(taken) + 1].tolist()
+                order = np.argsort(-distribution(), kind="stable")[: len(taken) + 1].tolist()
                 side.extend([number for number in order if number not in taken][:1])
         if not all(sides):
             raise RnnlensError(message("one_label"))
@@ -220,8 +220,12 @@ def written_by(
     if step < 0:
         raise RnnlensError(message("unread_column", column=column))
     reading.subject.model.check()
-    distribution = reading.probabilities(column, row).numpy()
-    contrast = Contrast.of(labels, against, distribution, reading.answers.names)
+    contrast = Contrast.of(
+        labels,
+        against,
+        lambda: reading.probabilities(column, row).numpy(),
+        reading.answers.names,
+    )
     state = _State(reading, kind, step, contrast)
     with one_thread():  # small products: threads would wait for each other
         return state.answer(_replacement(reading.subject, instead))

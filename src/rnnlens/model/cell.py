@@ -19,6 +19,7 @@ from rnnlens.model.kinds import Kind, Memory, output_of
 States = dict[str, Tensor]  # kind -> (B, H) at one timestep, or (T, B, H)
 Weights = Mapping[str, Tensor]  # of one layer and direction, by the names that its cell gives them
 Change = Callable[[str, Tensor], Tensor]  # a kind's letter and its value -> the value to go on with
+Equations = dict[str, Callable[[States], Tensor]]  # a kind's letter -> how it follows from others
 
 
 def in_precision(weights: Weights, precision: torch.dtype) -> Weights:

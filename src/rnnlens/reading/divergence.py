@@ -106,6 +106,12 @@ class Difference:
         )
         return cls(bits, label.numpy(), was, now)
 
+    def of_states(self, chosen: Sequence[int]) -> "Difference":
+        """Those of some states, in this order."""
+        numbers = np.array(chosen, np.int64)
+        names = self.__dataclass_fields__
+        return Difference(**{name: getattr(self, name)[numbers] for name in names})
+
     @classmethod
     def join(cls, parts: Sequence["Difference"]) -> "Difference":
         """Several, one after the other."""

@@ -29,7 +29,14 @@ from rnnlens.reading.reading import (
     first_other,
     too_many,
 )
-from rnnlens.reading.rows import Encoded, encoded, encoded_with_logits, logits_of, places_of
+from rnnlens.reading.rows import (
+    Encoded,
+    encoded,
+    encoded_beside,
+    encoded_with_logits,
+    logits_of,
+    places_of,
+)
 from rnnlens.reading.subject import Column, Subject
 from rnnlens.reading.two_texts import Beside, TwoTexts, aligned, two_texts
 
@@ -223,11 +230,22 @@ class Lines:
         """
         if len(self.readings) == 1:
             return Block([encoded(self.readings[0], first, last)], [], None)
+        if not self.are_two:
+            return self._edited_block(first, last)
         lines = self.lines[first:last]
         pairs = [line.rows for line in lines if line.side == "second" and None not in line.rows]
         sides = [_Said.of(reading, lines, k) for k, reading in enumerate(self.readings)]
         shown = [side.encoded if side else None for side in sides]
         return Block(shown, pairs, self._apart(sides, pairs))
+
+    def _edited_block(self, first: int, last: int) -> Block:
+        """Rows of a text with edits, whose places are those of the text without them."""
+        before, reading = self.readings
+        shown, apart = encoded_beside(reading, before, first, last)
+        at = {place: k for k, place in enumerate(shown.places)}
+        chosen = [at[c.kind.id, row - c.back] for row in range(first, last) for c in self.columns]
+        pairs: list[Beside] = [(row, row) for row in range(first, last)]
+        return Block([None, shown], pairs, apart.of_states(chosen))
 
     @torch.inference_mode()
     def differences(self, first: int, last: int) -> tuple[list[Beside], Difference | None]:

@@ -15,6 +15,7 @@ from rnnlens.base.threads import one_thread
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece
 from rnnlens.probe.semantics import of_model, offset
+from rnnlens.reading.divergence import Difference
 from rnnlens.reading.encoding import Encodings, Integers, encode
 from rnnlens.reading.reading import Reading
 from rnnlens.reading.session import prefixes
@@ -65,6 +66,23 @@ def encoded_with_logits(reading: Reading, first: int, last: int) -> tuple[Encode
     logits = torch.empty(len(places), reading.palette.members.shape[1], dtype=torch.float32)
     encodings = _encode(reading, (first, last), True, np.arange(len(places)), logits)
     return Encoded(places, labels_that_came(reading, places), encodings), logits
+
+
+def encoded_beside(
+    reading: Reading, before: Reading, first: int, last: int
+) -> tuple[Encoded, Difference]:
+    """The states of some rows, and how far each lies from that of another reading of the text."""
+    places = places_of(reading, first, last)
+    came, palette, answers = labels_that_came(reading, places), reading.palette, reading.answers
+
+    def work(start: int, logits: list[Tensor]) -> tuple[Encodings, Difference]:
+        now, then = logits
+        here = encode(now, palette, came[start : start + len(now)])
+        return here, Difference.of(now, then, answers)
+
+    encodings, apart = zip(*each_beside([reading, before], first, last, work), strict=True)
+    reading.subject.recent.computed += last - first
+    return Encoded(places, came, Encodings.join(encodings)), Difference.join(apart)
 
 
 def logits_of(reading: Reading, first: int, last: int) -> Tensor:
@@ -126,19 +144,33 @@ def each_state(
 
     It is given the number of the first of those places, too.
     """
-    pieces = _pieces(reading, first, last, back)
-    starts = [0, *accumulate(piece.count for piece in pieces)]
+    return each_beside([reading], first, last, lambda start, logits: work(start, logits[0]), back)
+
+
+def each_beside(
+    readings: Sequence[Reading],
+    first: int,
+    last: int,
+    work: Callable[[int, list[Tensor]], Result],
+    back: bool = True,
+) -> list[Result]:
+    """What `work` makes of the logits of one text's places in several readings of it, which differ
+    in their edits alone: what is compared is computed together, and nothing of it is held.
+    """
+    pieces = list(zip(*(_pieces(one, first, last, back) for one in readings), strict=True))
+    starts = [0, *accumulate(some[0].count for some in pieces)]
 
     def one(k: int) -> Result:
         with one_thread(), torch.inference_mode():  # neither carries over to other threads
-            logits = pieces[k].logits()
-            if reading.edits:
-                reading.edits.check_size(logits)
+            logits = [piece.logits() for piece in pieces[k]]
+            for reading, some in zip(readings, logits, strict=True):
+                if reading.edits:
+                    reading.edits.check_size(some)
             return work(starts[k], logits)
 
     if len(pieces) == 1:  # waking other threads takes longer
         return [one(0)]
-    return list(reading.subject.parallel(one, range(len(pieces))))
+    return list(readings[0].subject.parallel(one, range(len(pieces))))
 
 
 def table_of(

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn, sigmoid, tanh
 
-from rnnlens.model.cell import Cell, Change, States, Weights, register, unchanged
+from rnnlens.model.cell import Cell, Change, Equations, States, Weights, register, unchanged
 from rnnlens.model.kinds import BELOW, INPUT, JOINED, Edge, Kind, Memory
 
 _NAMES: tuple[str, ...] = ("w_x", "w_h", "b_x", "b_h")  # in torch's order
@@ -57,20 +57,20 @@ class _TorchCell(Cell):
         h: Tensor = self.recurrence(x, state, _flat(w), *flags)[0]
         return h
 
-    def _edited(self, x: Tensor, prev: States, w: Weights, now: States, edit: Change) -> States:
-        """The states of one timestep after a change, where without it they are `now`; what does not
-        depend on the change stays to the bit.
+    def _edited(self, now: States, again: Equations, edit: Change) -> States:
+        """The states of a timestep after a change; what does not depend on it stays to the bit.
+
+        `again` computes a kind from those before it, where one of them has changed.
         """
-        sources = {kind.id: {e.kind for e in kind.sources if not e.back} for kind in self.kinds}
-        changed = set[str]()
-
-        def edited(letter: str, again: Tensor) -> Tensor:
-            value = edit(letter, again if sources[letter] & changed else now[letter])
-            if not torch.equal(value, now[letter]):
-                changed.add(letter)
-            return value
-
-        return self.step(self.sums(x, w), prev, w, edited)
+        states, changed = dict(now), set[str]()
+        for kind in self.kinds:
+            value = states[kind.id]
+            if any(edge.kind in changed and not edge.back for edge in kind.sources):
+                value = again[kind.id](states)
+            states[kind.id] = edit(kind.id, value)
+            if not torch.equal(states[kind.id], now[kind.id]):
+                changed.add(kind.id)
+        return states
 
     def described(self, kind: Kind, w: Weights) -> Kind:
         equation = kind.equation
@@ -134,18 +134,27 @@ class _LSTM(_TorchCell):
         else:
             for t, gates in enumerate(a):
                 self._squash(gates.addmm_(h, w["w_h"].t()))
-                prev = {"h": h, "c": c}
-                c = torch.addcmul(i[t] * g[t], f[t], c, out=cs[t])
+                c_prev = c
+                c = torch.addcmul(i[t] * g[t], f[t], c_prev, out=cs[t])
                 h = hs[t].copy_(_projected(w, o[t] * c.tanh()))
                 if t in edits:
-                    now = {"f": f[t], "i": i[t], "o": o[t], "g": g[t], "l": f[t] * prev["c"],
+                    now = {"f": f[t], "i": i[t], "o": o[t], "g": g[t], "l": f[t] * c_prev,
                            "s": i[t] * g[t], "c": c, "h": h}  # fmt: skip
-                    edited[t] = self._edited(x[t], prev, w, now, edits[t])
+                    edited[t] = self._edited(now, self._again(c_prev, w), edits[t])
                     c, h = cs[t].copy_(edited[t]["c"]), hs[t].copy_(edited[t]["h"])
             s = i * g
         l = f * _before(cs, start["c"])  # noqa: E741 - the paper's letter
         states = {"f": f, "i": i, "o": o, "g": g, "l": l, "s": s, "c": cs, "h": hs}
         return _put(edited, states)
+
+    @staticmethod
+    def _again(c_prev: Tensor, w: Weights) -> Equations:
+        return {
+            "l": lambda now: now["f"] * c_prev,
+            "s": lambda now: now["i"] * now["g"],
+            "c": lambda now: now["l"] + now["s"],
+            "h": lambda now: _projected(w, now["o"] * tanh(now["c"])),
+        }
 
     @staticmethod
     def _squash(a: Tensor) -> None:
@@ -218,12 +227,13 @@ class _GRU(_TorchCell):
             hs = h.new_empty(*x.shape[:2], h.shape[-1])
             for t, gates in enumerate(a):
                 h_prev, u = h, F.linear(h, w["w_h"], w.get("b_h"))
+                a_n = gates.chunk(3, -1)[2].clone() if t in edits else gates
                 r, z, n = self._squash(gates, u)
                 h = torch.lerp(n, h_prev, z, out=hs[t])
                 if t in edits:
                     k, written = z * h_prev, n - z * n
                     now = {"r": r, "z": z, "n": n, "k": k, "w": written, "h": k + written}
-                    edited[t] = self._edited(x[t], {"h": h_prev}, w, now, edits[t])
+                    edited[t] = self._edited(now, self._again(a_n, u, h_prev), edits[t])
                     if not torch.equal(edited[t]["h"], now["h"]):
                         h = hs[t].copy_(edited[t]["h"])
         r, z, n = a.chunk(3, -1)
@@ -231,6 +241,16 @@ class _GRU(_TorchCell):
         written = n - z * n
         states = {"r": r, "z": z, "n": n, "k": k, "w": written, "h": k + written}
         return _put(edited, states)
+
+    @staticmethod
+    def _again(a_n: Tensor, u: Tensor, h_prev: Tensor) -> Equations:
+        u_n = u.chunk(3, -1)[2]
+        return {
+            "n": lambda now: tanh(a_n + now["r"] * u_n),
+            "k": lambda now: now["z"] * h_prev,
+            "w": lambda now: (1 - now["z"]) * now["n"],
+            "h": lambda now: now["k"] + now["w"],
+        }
 
     @staticmethod
     def _squash(a: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:

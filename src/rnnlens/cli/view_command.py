@@ -50,7 +50,7 @@ def add_to(verbs: Any) -> None:
                       help=f"a run folder, or a bundled run: {', '.join(bundled())}")  # fmt: skip
     view.add_argument("--colours", metavar="FILE", type=Path,
                       help="your own groups of labels and their colours, as JSON")  # fmt: skip
-    view.add_argument("--index", metavar="CHECKPOINTS", type=Path,
+    view.add_argument("--index", metavar="FOLDER", type=Path,
                       help="the first run's index, elsewhere than in RUN/index")  # fmt: skip
     add_trust_flags(view.add_argument_group("runs of modules"))
     view.set_defaults(run=run_view)

@@ -42,8 +42,7 @@ FACES = ("__init__", "__main__")  # what users meet; they import when they are a
 KNOWN_HEIRS: frozenset[str] = frozenset()
 # Files of one name in packages of which one imports the other. The list only shrinks.
 KNOWN_TWINS: frozenset[str] = frozenset(
-    """adapter/axes/alignment.py and reading/alignment.py
-adapter/axes/layout.py and search/layout.py
+    """adapter/axes/layout.py and search/layout.py
 adapter/predictions.py and search/predictions.py""".splitlines()
 )
 
@@ -250,7 +249,9 @@ def twins(package: Path) -> set[str]:
 
 
 def test_no_two_files_of_one_name_in_packages_that_import_each_other():
-    assert twins(PACKAGE) - KNOWN_TWINS == frozenset()
+    found = twins(PACKAGE)
+    assert found - KNOWN_TWINS == frozenset()
+    assert KNOWN_TWINS - found == frozenset(), "mended: take them out of KNOWN_TWINS"
 
 
 def test_the_check_sees_twins(tmp_path):

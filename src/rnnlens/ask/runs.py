@@ -1,11 +1,10 @@
 """What there is to ask, and how well each kind predicts."""
 
-from dataclasses import asdict
 from typing import Any
 
 from pydantic.dataclasses import dataclass
 
-from rnnlens.ask.json_types import Accuracy, Runs, RunSummary, TrainingPoint
+from rnnlens.ask.json_types import Accuracy, Runs, RunSummary
 from rnnlens.ask.questions import STRICT, OfRun
 from rnnlens.ask.subjects import Subjects, UnknownRunError
 from rnnlens.base.rules import message
@@ -65,16 +64,8 @@ def accuracy_of(subject: Subject, subjects: Subjects) -> Any:
     scores, training, text = subject.scores, subject.training, subject.session.text
     if scores.own is None and not scores.semantics:
         return None
-    points: list[TrainingPoint] = [
-        {
-            "run": one.name,
-            "epoch": one.training.epoch,
-            "own": one.scores.own,
-            "semantics": {
-                name: {row["kind"]: row["perplexity"] for row in rows}
-                for name, rows in one.scores.semantics.items()
-            },
-        }
+    points = [
+        {"run": one.name, "epoch": one.training.epoch, **one.scores.over_training()}
         for one in subjects.values()
         if one.training and training and one.training.of == training.of
     ]
@@ -83,17 +74,6 @@ def accuracy_of(subject: Subject, subjects: Subjects) -> Any:
         "title": subject.title,
         "follows": text.follows,
         "numbers": text.labels.scale is not None,
-        "own": scores.own,
-        "unigram": scores.unigram,
-        "unigrams": dict(scores.unigrams),
-        "semantics": {  # a sum of rounded numbers may lie a little below 0
-            name: [
-                {**row, "kl": None if row["kl"] is None else max(0.0, row["kl"])} for row in rows
-            ]
-            for name, rows in scores.semantics.items()
-        },
-        "accuracy": scores.accuracy,
-        "macro_f1": scores.macro_f1,
-        "confusion": None if scores.confusion is None else asdict(scores.confusion),
-        "training": sorted(points, key=lambda point: point["epoch"]),
+        **scores.to_json(),
+        "training": sorted(points, key=lambda point: int(point["epoch"])),
     }

@@ -40,8 +40,8 @@ class Changes(Protocol):
 class Session:
     """A model and its text side; safe to use from several threads.
 
-    A causal model continues from the longest prefix it has read; of any other the last text is
-    kept, and the examples whose states came with its run.
+    A causal model continues from the longest prefix it has read; of any other the last two texts
+    are kept, and the examples whose states came with its run.
     """
 
     def __init__(
@@ -60,8 +60,9 @@ class Session:
         kept = [one for one in examples or () if isinstance(one, Example)]
         self._split = {example.text: example.words for example in kept}
         self._kept = {example.ids: example.states for example in kept if example.states}
-        self._last: tuple[tuple[int, ...], States] | None = None
-        self._changed: tuple[tuple[bytes, tuple[int, ...]], States] | None = None  # with edits
+        # Of the last two texts, which may be compared row by row: as they are, and with edits.
+        self._last: tuple[tuple[tuple[int, ...], States], ...] = ()
+        self._changed: tuple[tuple[tuple[bytes, tuple[int, ...]], States], ...] = ()
         self._lock = Lock()
 
     @property
@@ -84,7 +85,7 @@ class Session:
         """States (T, H) of every kind and of `y` after the words first..last-1, and the kinds that
         others read one step back as they were before `first`.
 
-        With `edits` on the way, nothing is kept but the last text that was read so.
+        With `edits` on the way, nothing is kept but the last two texts that were read so.
         """
         self.model.check()
         if self.model.causal and not edits:
@@ -152,22 +153,25 @@ class Session:
     def forget(self) -> None:
         """Have nothing at hand any more."""
         self.memory.forget()
-        self._last = self._changed = None
+        self._last = self._changed = ()
 
     def _edited(self, ids: tuple[int, ...], edits: Changes) -> States:
-        key, held = (edits.key, ids), self._changed
-        if held is None or held[0] != key:  # two at once compute the same twice
-            states = text_states(self.model, self.text, ids, edits.state_edits())
-            self._changed = held = key, states
-        return held[1]
+        key = (edits.key, ids)
+        held = next((states for one, states in self._changed if one == key), None)
+        if held is None:  # two at once compute the same twice
+            held = text_states(self.model, self.text, ids, edits.state_edits())
+            self._changed = (*self._changed[-1:], (key, held))
+        return held
 
     def _states(self, ids: tuple[int, ...]) -> States:
         if ids in self._kept:
             return self._kept[ids]
         with self._lock:
-            if self._last is None or self._last[0] != ids:
-                self._last = ids, text_states(self.model, self.text, ids)
-            return self._last[1]
+            held = next((states for one, states in self._last if one == ids), None)
+            if held is None:
+                held = text_states(self.model, self.text, ids)
+                self._last = (*self._last[-1:], (ids, held))
+            return held
 
     def _start(self, kind: Kind, states: States) -> Tensor:
         """A state before the first word: zeros, but for a memory what was kept of it."""

@@ -25,6 +25,7 @@ from rnnlens.ask.written import WrittenQuestion
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.schema import json_type
 from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.page.notebook import answer
@@ -170,6 +171,56 @@ def test_an_edit_that_one_of_two_cannot_make_is_made_in_the_other(formula):
     assert (grid["edits"], len(grid["dropped"])) == (["l2@9=0"], 1)
     alone = grid_json(formula, FIRST, edits=["l2@9=0"])
     alike(grid["rows"][-2:-1], json.loads(json.dumps(alone["rows"][-1:])))
+
+
+@pytest.mark.parametrize("text", [TEXT, FIRST])
+def test_whoever_asks_again_with_the_edits_that_were_made_gets_the_same(formula, text):
+    sides = ["h2@4*0.5", "h2@2:4+bird", "h2@4*0.5", "c1@1=0"]
+    edits = sides if text == TEXT else [edit.replace("2:", "") for edit in sides]
+    grid = both(formula, text, edits=edits)
+    assert grid["edits"] == [str(Edit.parse(edit)) for edit in edits]
+    assert both(formula, text, edits=grid["edits"]) == grid
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "edits"),
+    [([], ["c2@2=0"], ["c2@2:2=0"]), (["c2@2=0"], [], ["c2@1:2=0"]),
+     (["l2@1=0"], ["l2@1=0"], ["l2@1=0"]),
+     (["l2@1=0"], ["l2@1=0", "c2@2=0"], ["l2@1:1=0", "l2@2:1=0", "c2@2:2=0"])],
+)  # fmt: skip
+def test_a_comparison_of_grids_can_be_asked_for_again(formula, before, after, edits):
+    found = formula(FIRST, edits=after) - formula(FIRST, edits=before)
+    assert found.json["edits"] == edits
+    again = both(formula, found.json["text"], edits=edits)
+    assert again["lines"] == found.json["lines"]
+    alike(again["rows"], json.loads(json.dumps(found.json["rows"])))
+
+
+def test_lenses_of_one_name_are_told_apart_where_they_are_compared(formula, formulas):
+    twin = Lens(formulas["gru"].subject.called(formula.name))
+    found = rnnlens.compare(formula, twin, "the dog sees")
+    runs = [side["run"] for side in found.json["sides"]]
+    assert runs == [formula.name, f"{formula.name}-2"]
+    subjects = Subjects.of(*(one.subject for one in (found.before, found.after)))
+    asked = {"text": found.json["text"], "run": runs[0], "beside": runs[1], "limit": None}
+    given = answer(subjects, {"id": "1", "path": "api/grid", "body": asked})
+    assert json.loads(given["answer"]) == json.loads(json.dumps(found.json))
+
+
+def test_a_lens_beside_itself_differs_nowhere(formula):
+    assert not rnnlens.compare(formula, formula, FIRST).values.any()
+
+
+def test_two_texts_with_edits_are_each_read_once(formula, monkeypatch):
+    traced, trace = [], formula.subject.model.trace
+
+    def counted(*given, **more):
+        traced.append(more.get("edits"))
+        return trace(*given, **more)
+
+    monkeypatch.setattr(formula.subject.model, "trace", counted)
+    both(formula, " ".join([TEXT] * 6), edits=["l2@2=0", "l2@1:3=0"])
+    assert len([edits for edits in traced if edits]) == 2
 
 
 def test_the_words_that_wrote_a_state_are_told_of_either_reading(formula):

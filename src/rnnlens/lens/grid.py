@@ -252,17 +252,23 @@ class Comparison(Drawn, ByKind):
                 f"one grid asks about {before.semantic!r}, the other about {after.semantic!r}; "
                 "compare grids of one semantic"
             )
+        if before.subject is not after.subject and before.subject.name == after.subject.name:
+            after = replace(after, subject=after.subject.called(f"{after.subject.name}-2"))
         two = Lines.of_two((before, after), "")
         words = [
             (None if a is None else before.words[a], None if b is None else after.words[b])
             for a, b in two.beside
         ]
-        lines = replace(two, text=in_one(words))
+        text = in_one(words)
+        if before.subject is after.subject and all(a == b for a, b in words):
+            text = f"{{{text}|{text}}}"  # which asks for one text beside itself
+        lines = replace(two, text=text)
         bits = np.full((len(words), len(lines.columns)), np.nan)
         for first in range(0, len(words), BLOCK):
-            pairs, apart = lines.differences(first, first + BLOCK)
+            apart = lines.differences(first, first + BLOCK)
             if apart:
-                here = [k for k, rows in enumerate(lines.beside) if rows in set(pairs)]
+                rows = lines.beside[first : first + BLOCK]
+                here = [first + k for k, pair in enumerate(rows) if None not in pair]
                 bits[here] = apart.bits.reshape(len(here), -1)
         return cls(
             words=tuple(str(a if b is None else b) for a, b in words),

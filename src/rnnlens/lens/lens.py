@@ -115,12 +115,12 @@ class Lens:
             lines = Lines.of(self.subject, text, semantic, edits=edits, beside=other.subject)
         else:
             raise RnnlensError(_HOW.format(given=_named(self, other, text)))
-        if not lines.are_two:
+        if isinstance(other, str) and not lines.are_two:
             raise RnnlensError(
                 f"{lines.text[:60]!r} is one text; write two in one, as in the keys {{is|are}} "
                 "here, or give another lens to read it"
             )
-        return Comparison.of(*lines.shown)
+        return Comparison.of(lines.shown[0], lines.shown[-1])  # of one lens twice they are the same
 
     def find(
         self, question: str, limit: int | None = LIMIT, index: str | Path | None = None

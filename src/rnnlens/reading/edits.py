@@ -18,7 +18,7 @@ them: `l2@1:4=0` in the first alone, `l2@2:4=0` in the second.
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Literal, Protocol, get_args
 
@@ -141,6 +141,10 @@ class Edit:
     def label(self) -> str | None:
         """The label that it is pushed towards or away from."""
         return self.push if self.push is not None else self.away
+
+    def on(self, side: Side) -> "Edit":
+        """What does the same, made in this reading or in both."""
+        return self if self.side == side else replace(self, side=side)
 
     @property
     def key(self) -> bytes:

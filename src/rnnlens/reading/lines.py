@@ -4,7 +4,7 @@ one text that two runs or two checkpoints read.
 
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -18,13 +18,12 @@ from rnnlens.labels.sets import LabelSet
 from rnnlens.probe.semantics import offset
 from rnnlens.reading.changes import TextEdits
 from rnnlens.reading.divergence import Difference, Floats, bits_between
-from rnnlens.reading.edits import Edit, parsed
+from rnnlens.reading.edits import Edit, Side, parsed
 from rnnlens.reading.reading import (
     BLOCK,
     LONGEST,
     Edits,
     Reading,
-    Side,
     first_new,
     first_other,
     too_many,
@@ -87,6 +86,8 @@ class Lines:
     beside: tuple[Beside, ...]  # rows that stand side by side, where two are compared
     lines: tuple[Line, ...]
     dropped: tuple[str, ...] = ()  # why edits that were asked for are not made
+    #: All that are made in any reading: whoever asks again with these gets the same.
+    edits: tuple[Edit, ...] = ()
 
     @classmethod
     def of(
@@ -112,30 +113,29 @@ class Lines:
         first = Reading.of(subject, texts.first, semantic, palette)
         known = palette if palette in other.palettes else None
         second = Reading.of(other, texts.second, first.semantic, known)
-        readings, dropped = _edited((first, second), edits, lenient)
-        return cls.of_two(readings, text, dropped)
+        readings, made, dropped = _edited((first, second), edits, lenient)
+        return replace(cls.of_two(readings, text), dropped=dropped, edits=made)
 
     @classmethod
     def of_reading(cls, reading: Reading, dropped: tuple[str, ...] = ()) -> "Lines":
         """A single text, beside itself without its edits where it has any."""
         rows = range(len(reading.ids))
         common = Common.of(reading.subject, reading.subject, reading.semantic)
-        if reading.edits:
+        if made := reading.made_edits:
             lines = tuple(Line("second", (row, row)) for row in rows)
-            return cls(reading.text, (reading.before, reading), common, (), lines, dropped)
+            return cls(reading.text, (reading.before, reading), common, (), lines, dropped, made)
         lines = tuple(Line("first", (row, None)) for row in rows)
         return cls(reading.text, (reading,), common, (), lines, dropped)
 
     @classmethod
-    def of_two(
-        cls, readings: tuple[Reading, Reading], text: str, dropped: tuple[str, ...] = ()
-    ) -> "Lines":
+    def of_two(cls, readings: tuple[Reading, Reading], text: str) -> "Lines":
         """Two readings; `text` stands for both of their texts."""
         if not all(one.words for one in readings):
             raise RnnlensError(message("empty_text"))
         common = Common.of(readings[0].subject, readings[1].subject, readings[0].semantic)
         beside = aligned(*([word.casefold() for word in one.words] for one in readings))
-        lines = cls(text, readings, common, tuple(beside), tuple(_lines(beside, readings)), dropped)
+        drawn, edits = tuple(_lines(beside, readings)), _by_side(readings)
+        lines = cls(text, readings, common, tuple(beside), drawn, (), edits)
         lines.check_length()
         return lines
 
@@ -148,12 +148,6 @@ class Lines:
     def shown(self) -> tuple[Reading, ...]:
         """The readings that are drawn, one or two."""
         return self.readings if self.are_two else self.readings[-1:]
-
-    @property
-    def edits(self) -> list[Edit]:
-        """All that are made in any reading, by the words that they are at."""
-        made = dict.fromkeys(edit for one in self.shown for edit in one.made_edits)
-        return list(made) if len(self.shown) == 1 else sorted(made, key=lambda edit: edit.step)
 
     @property
     def columns(self) -> Sequence[Column]:
@@ -248,14 +242,14 @@ class Lines:
         return Block([None, shown], pairs, apart.of_states(chosen))
 
     @torch.inference_mode()
-    def differences(self, first: int, last: int) -> tuple[list[Beside], Difference | None]:
-        """Which of the rows first..last-1 that stand side by side are no gaps, and how far apart
-        their states are, row by row and column by column.
+    def differences(self, first: int, last: int) -> Difference | None:
+        """How far apart the states of the rows first..last-1 are that stand side by side and are no
+        gaps, row by row and column by column.
         """
         lines = [Line("second", rows) for rows in self.beside[first:last]]
         pairs = [line.rows for line in lines if None not in line.rows]
         sides = [_Said.of(reading, lines, k, False) for k, reading in enumerate(self.readings)]
-        return pairs, self._apart(sides, pairs)
+        return self._apart(sides, pairs)
 
     def by_line(
         self, first: int, last: int, each: Callable[[Reading, int, int], Sequence[Row]]
@@ -316,18 +310,29 @@ def edits_of_one(edits: Edits, lenient: bool = False) -> tuple[list[Edit], tuple
     return [edit for edit in read if edit.side != "second"], wrong
 
 
+def _by_side(readings: Sequence[Reading]) -> tuple[Edit, ...]:
+    """The edits of two readings: those of both where they have the same, else each by its side."""
+    first, second = ([edit.on("both") for edit in one.made_edits] for one in readings)
+    if first == second:
+        return tuple(first)
+    return (*(edit.on("first") for edit in first), *(edit.on("second") for edit in second))
+
+
 def _edited(
     readings: tuple[Reading, Reading], edits: Edits, lenient: bool
-) -> tuple[tuple[Reading, Reading], tuple[str, ...]]:
-    """Two readings, each with the edits of its side; one of both is made where it can be."""
+) -> tuple[tuple[Reading, Reading], tuple[Edit, ...], tuple[str, ...]]:
+    """Two readings, each with the edits of its side; one of both is made where it can be. And the
+    edits that are made, and why others are not.
+    """
     if not edits:
-        return readings, ()
+        return readings, (), ()
     read, dropped = parsed_leniently(edits) if lenient else (parsed(edits), ())
     mine: tuple[list[Edit], list[Edit]] = ([], [])
     checks = [
         TextEdits.of((), one.subject.session, one.subject.probes, one.ids, one.semantic)
         for one in readings
     ]
+    made: list[Edit] = []
     for edit in read:
         refusals = []
         for k in _NUMBERS[edit.side]:
@@ -336,14 +341,16 @@ def _edited(
                 mine[k].append(edit)
             except RnnlensError as error:
                 refusals.append(error)
-        if len(refusals) == len(_NUMBERS[edit.side]):
-            if not lenient:
-                raise refusals[0]
+        if len(refusals) < len(_NUMBERS[edit.side]):
+            made.append(edit)
+        elif lenient:
             dropped = (*dropped, str(refusals[0]))
+        else:
+            raise refusals[0]
     first, second = (
         one.edited(some) if some else one for one, some in zip(readings, mine, strict=True)
     )
-    return (first, second), dropped
+    return (first, second), tuple(made), dropped
 
 
 def _lines(beside: Sequence[Beside], readings: Sequence[Reading]) -> list[Line]:

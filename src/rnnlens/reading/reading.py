@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -17,13 +16,12 @@ from rnnlens.reading.changes import TextEdits
 from rnnlens.reading.edits import Edit, parsed
 from rnnlens.reading.encoding import Palette
 from rnnlens.reading.subject import Column, Subject
-from rnnlens.reading.two_texts import plain, two_texts
+from rnnlens.reading.two_texts import plain
 
 LONGEST_TEXT, LONGEST = count("text_characters"), count("text_words")
 BLOCK = 24  # rows at once: memory stays bounded, and others get their turn
 _NO_ROW = 10**9  # a row that no text has
 Edits = Sequence[Edit | str]
-Side = Literal["both", "first", "second"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,12 +167,6 @@ def words_of(subject: Subject, text: str) -> tuple[str, ...]:
     return subject.session.words(plain(text, subject.session.vocabulary.inputs))
 
 
-def is_two_texts(subject: Subject, text: str) -> bool:
-    """Whether braces in a text stand for two."""
-    known = subject.session.vocabulary.inputs
-    return isinstance(text, str) and two_texts(text, known) is not None
-
-
 def too_many(given: int, things: str, most: int) -> str:
     """What is wrong with a text that is too long."""
     return message("too_many", count=f"{given:,}", things=things, most=f"{most:,}")
@@ -193,8 +185,9 @@ def first_new(ids: Sequence[int], previous: Sequence[int], shift: int) -> int:
 
 
 def first_other(edits: Sequence[Edit], others: Sequence[Edit]) -> int:
-    """The first row that some edits change otherwise than others do."""
-    steps = [edit.step for edit in {*edits} ^ {*others}]
-    if not steps and list(edits) != list(others):  # in another order
+    """The first row that some edits change otherwise than others do, each in its reading."""
+    ours, theirs = ([edit.on("both") for edit in some] for some in (edits, others))
+    steps = [edit.step for edit in {*ours} ^ {*theirs}]
+    if not steps and ours != theirs:  # in another order
         steps = [edit.step for edit in edits]
     return min(steps, default=_NO_ROW)

@@ -4,6 +4,7 @@ measured of them. Data and look-ups; no text is in it.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -157,6 +158,12 @@ class Subject:
         row = 4 * len(self.columns) * len(session.vocabulary)  # bytes
         self.recent = RecentRows(_ROOM // row if self.model.causal else 0)
         self.parallel: Parallel = _in_threads
+
+    def called(self, name: str) -> "Subject":
+        """The same by another name, beside one that has its own."""
+        other = copy(self)
+        other.name = name
+        return other
 
     @property
     def title(self) -> str:

@@ -11,8 +11,8 @@ from rnnlens.page.publish.pack import packed
 
 TWO = "the dog {old|small} sees a bird ."
 TEXTS = ("the dog old sees a bird .", "the dog small sees a bird .")
-EDITS = ["c1@1=0", "l2@1:2*0.5", "h1@2:4=freeze", "c1@2:6=@2"]
-OF_SIDE = (["c1@1=0", "l2@2*0.5"], ["c1@1=0", "h1@4=freeze", "c1@6=@2"])
+EDITS = ["c1@1=0", "h1@2:4=freeze", "l2@1:2*0.5", "c1@2:6=@2", "c1@2:6*0.5", "c1@2:6*0.5"]
+OF_SIDE = (["c1@1=0", "l2@2*0.5"], ["c1@1=0", "h1@4=freeze", "c1@6=@2", "c1@6*0.5", "c1@6*0.5"])
 
 
 def asked(lens: Lens, *questions: tuple[str, dict[str, Any]]) -> list[Any]:

@@ -61,13 +61,17 @@ class Dropped {
 
 /** What is drawn line by line. A text with edits has two readings, the one without them first, of which only the second is shown. */
 export class Lines {
-  /** @param {string} text that stands for all of it @param {Reading[]} readings @param {Line[]} lines @param {boolean} areTwo whether both are shown @param {string[]} dropped */
-  constructor(text, readings, lines, areTwo, dropped) {
+  /**
+   * @param {string} text that stands for all of it @param {Reading[]} readings @param {Line[]} lines @param {boolean} areTwo whether both are shown
+   * @param {string[]} dropped @param {Edit[]} edits all that are made: whoever asks again with these gets the same
+   */
+  constructor(text, readings, lines, areTwo, dropped, edits) {
     this.text = text;
     this.readings = readings;
     this.lines = lines;
     this.areTwo = areTwo;
     this.dropped = dropped;
+    this.edits = edits.map(String);
     /** The readings that are drawn. */ this.shown = areTwo ? readings : readings.slice(-1);
     this.columns = readings[0].columns;
   }
@@ -79,14 +83,14 @@ export class Lines {
     if (texts) {
       const one = Reading.of(subject, texts[0], semantic, palette);
       const known = palette !== null && Object.hasOwn(subject.palettes[""] ?? {}, palette) ? palette : null;
-      const both = edited([one, Reading.of(subject, texts[1], one.semantic, known)], parse(), dropped);
-      return Lines.ofTwo(both, text, dropped.reasons);
+      const [both, made] = edited([one, Reading.of(subject, texts[1], one.semantic, known)], parse(), dropped);
+      return Lines.ofTwo(both, text, dropped.reasons, made);
     }
-    const made = parse().filter((edit) => dropped.unless(() => {
+    const wanted = parse().filter((edit) => dropped.unless(() => {
       if (edit.side === "second") throw refusal("edit_second", { edit, kind: edit.kind, row: edit.step + 1 });
       return true;
     }, false));
-    const [reading] = edited([Reading.of(subject, text, semantic, palette)], made, dropped);
+    const [[reading]] = edited([Reading.of(subject, text, semantic, palette)], wanted, dropped);
     return Lines.ofReading(reading, dropped.reasons);
   }
 
@@ -101,25 +105,18 @@ export class Lines {
   static ofReading(reading, dropped) {
     const { edits } = reading, readings = edits ? [reading.edited([]), reading] : [reading];
     const lines = reading.ids.map((_, row) => (edits ? new Line("second", [row, row]) : new Line("first", [row, null])));
-    return new Lines(reading.text, readings, lines, false, dropped);
+    return new Lines(reading.text, readings, lines, false, dropped, reading.madeEdits);
   }
 
-  /** Two readings; `text` stands for both of their texts. @param {Reading[]} readings @param {string} text @param {string[]} dropped */
-  static ofTwo(readings, text, dropped) {
+  /** Two readings; `text` stands for both of their texts. @param {Reading[]} readings @param {string} text @param {string[]} dropped @param {Edit[]} edits */
+  static ofTwo(readings, text, dropped, edits) {
     for (const { words, leftOut } of readings) {
       if (leftOut) throw tooMany(words.length + leftOut, "words", COUNTS.text_words);
       if (!words.length) throw refusal("empty_text");
     }
     const [a, b] = readings.map(({ words }) => words.map(folded)), until = equalUntil(readings);
     const lines = aligned(a, b).flatMap((rows) => linesOf(rows, readings, until));
-    return new Lines(text, readings, lines, true, dropped);
-  }
-
-  /** All edits that are made, those of both readings once; of two, by the words that they are at. */
-  get edits() {
-    const made = this.shown.flatMap(({ madeEdits }) => madeEdits);
-    if (this.areTwo) made.sort((a, b) => a.step - b.step);
-    return [...new Set(made.map(String))];
+    return new Lines(text, readings, lines, true, dropped, edits);
   }
 
   /** Of a single text, the kinds in some columns alone; of two, all are compared. @param {string[] | null} columns */
@@ -174,20 +171,25 @@ export function spanOf(rows) {
   return rows.length ? [Math.min(...rows), Math.max(...rows) + 1] : null;
 }
 
-/** Readings, each with the edits of its side; one of both is made wherever it can be. @param {Reading[]} readings @param {Edit[]} edits @param {Dropped} dropped */
+/**
+ * Readings, each with the edits of its side, and the edits that are made; one of both is made wherever it can be.
+ * @param {Reading[]} readings @param {Edit[]} edits @param {Dropped} dropped @returns {[Reading[], Edit[]]}
+ */
 function edited(readings, edits, dropped) {
-  if (!edits.length) return readings;
+  if (!edits.length) return [readings, []];
   const every = readings.map((one) => one.edited(edits));
   /** @type {Edit[][]} */ const made = readings.map(() => []);
+  /** @type {Edit[]} */ const all = [];
   for (const edit of edits) {
     const wrong = new Dropped(true);
     const there = every.map(({ edits: checks }, k) => isOfSide(edit.side, SIDES[k]) && wrong.unless(() => checks?.check(edit) ?? true, false));
     there.forEach((can, k) => can && made[k].push(edit));
+    if (there.includes(true)) all.push(edit);
     dropped.unless(() => {
       if (!there.includes(true)) throw new Refusal(wrong.reasons[0]);
     }, undefined);
   }
-  return readings.map((reading, k) => (made[k].length ? reading.edited(made[k]) : reading));
+  return [readings.map((reading, k) => (made[k].length ? reading.edited(made[k]) : reading)), all];
 }
 
 /** A line for rows that are the same, else one for each reading. @param {Beside} rows @param {Reading[]} readings @param {{states: number, all: number}} until */

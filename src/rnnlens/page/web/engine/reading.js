@@ -128,10 +128,10 @@ export function sameUntil(ids, others) {
   return same;
 }
 
-/** The first row that some edits change otherwise than others do. @param {readonly Edit[]} edits @param {readonly Edit[]} others */
+/** The first row that some edits change otherwise than others do, each in its reading. @param {readonly Edit[]} edits @param {readonly Edit[]} others */
 export function firstOther(edits, others) {
-  const ours = edits.map(String), theirs = others.map(String);
-  const apart = [...edits.filter((edit) => !theirs.includes(String(edit))), ...others.filter((edit) => !ours.includes(String(edit)))];
+  const done = (/** @type {Edit} */ edit) => edit.on("both"), ours = edits.map(done), theirs = others.map(done);
+  const apart = [...edits.filter((edit) => !theirs.includes(done(edit))), ...others.filter((edit) => !ours.includes(done(edit)))];
   const changed = apart.length || ours.join() === theirs.join() ? apart : edits; // the same in another order
   return changed.reduce((first, { step }) => Math.min(first, step), Infinity);
 }

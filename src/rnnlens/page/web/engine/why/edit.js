@@ -51,7 +51,12 @@ export class Edit {
 
   /** Equal for edits that do the same. */
   toString() {
-    const { kind, side, step: row } = this, units = this.units ? `[${this.units.join(",")}]` : "";
+    return this.on(this.side);
+  }
+
+  /** The text of what does the same, made in this reading or in both. @param {Side} side */
+  on(side) {
+    const { kind, step: row } = this, units = this.units ? `[${this.units.join(",")}]` : "";
     return editText({ kind, units, side, row, what: this.what() });
   }
 

@@ -40,7 +40,7 @@ from rnnlens.run.folder import BUNDLED, run_at
 from rnnlens.search.build import Builder, Plan
 from rnnlens.search.corpus_pass import ALL, PART_WORDS, Text, Texts, traced
 from rnnlens.search.find import find
-from rnnlens.search.layout import Manifest, Part
+from rnnlens.search.index_files import Manifest, Part
 from rnnlens.search.similar import StoredStates
 from rnnlens.search.store import Index
 

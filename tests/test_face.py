@@ -76,3 +76,8 @@ def test_what_it_takes_and_gives_can_be_imported(one):
         parts.append(one)  # its fields
     named = {cls for part in parts for hint in hints(part).values() for cls in classes_in(hint)}
     assert {cls.__name__ for cls in named if cls not in CLASSES} - BEHIND == set()
+
+
+def test_a_lens_shows_few_names():
+    names = [name for name in dir(rnnlens.load("brackets")) if not name.startswith("_")]
+    assert len(names) <= 16, names

@@ -22,8 +22,8 @@ from rnnlens.reading.encoding import encode
 from rnnlens.run.folder import Run
 from rnnlens.search import build as build_module
 from rnnlens.search.build import Builder, rounded
-from rnnlens.search.layout import TOP
-from rnnlens.search.predictions import Predictor, encode_on_device
+from rnnlens.search.index_files import TOP
+from rnnlens.search.state_predictions import Predictor, encode_on_device
 from rnnlens.search.store import Index
 
 

@@ -23,7 +23,7 @@ from rnnlens.lens.open import opened
 from rnnlens.run.folder import Run, run_at
 from rnnlens.search import store
 from rnnlens.search.find import CorpusPage, find
-from rnnlens.search.layout import Manifest
+from rnnlens.search.index_files import Manifest
 from rnnlens.search.similar import StoredStates
 from rnnlens.search.store import Index
 

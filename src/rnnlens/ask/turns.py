@@ -25,7 +25,7 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.reading.divergence import Distributions, divergences
 from rnnlens.reading.lines import Lines
 from rnnlens.reading.reading import Reading
-from rnnlens.reading.rows import Place, each_state, places_of
+from rnnlens.reading.rows import Place, each_state, labels_that_came, places_of
 from rnnlens.reading.subject import edges_of
 
 if TYPE_CHECKING:
@@ -200,8 +200,8 @@ def _turns(reading: Reading, first: int, last: int) -> list[TurnRow]:
     above = [
         [pair((c.kind.id, t - c.back - 1), (c.kind.id, t - c.back)) for c in columns] for t in steps
     ]
-    came = [reading.came[t + 1] if t + 1 < length else -1 for t in steps]
     own = columns[-1].kind.id
+    came = labels_that_came(reading, [(PREDICTION, t) for t in steps]).tolist()
     bits = states.divergences({p for row in (*edges, *above) for p in row if p})
     return [
         {

@@ -7,7 +7,7 @@ from typing import Any
 from rnnlens.cli.shared_flags import add_corpus_flags, add_trust_flags, allow_code, terminal
 from rnnlens.lens.open import opened
 from rnnlens.run.folder import run_at
-from rnnlens.search.layout import arrow
+from rnnlens.search.index_files import arrow
 from rnnlens.work.corpus_jobs import check_indexable, index
 
 _HELP = """\

@@ -14,7 +14,7 @@ from torch import Tensor
 from rnnlens.base.threads import one_thread
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece
-from rnnlens.probe.semantics import of_model, offset
+from rnnlens.probe.semantics import labels_at, of_model, offset
 from rnnlens.reading.divergence import Difference
 from rnnlens.reading.encoding import Encodings, Integers, encode
 from rnnlens.reading.reading import Reading
@@ -210,6 +210,6 @@ def labels_that_came(reading: Reading, places: Sequence[Place]) -> Integers:
     """The label that really came at each state, -1 where the text has none."""
     if not of_model(reading.semantic):  # no text tells these
         return np.full(len(places), -1, np.int64)
-    shift, came = offset(reading.semantic), reading.came
-    at = [t + (1 if kind == PREDICTION else shift) for kind, t in places]
-    return np.array([came[k] if 0 <= k < len(came) else -1 for k in at], np.int64)
+    shift = offset(reading.semantic)
+    at = torch.tensor([t + (1 if kind == PREDICTION else shift) for kind, t in places])
+    return labels_at(torch.tensor(reading.came), at.long()).numpy()

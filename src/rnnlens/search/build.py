@@ -27,7 +27,7 @@ from rnnlens.reading.encoding import Encodings, Integers, Palette
 from rnnlens.reading.subject import Subject
 from rnnlens.run.folder import INDEX_MANIFEST, Run
 from rnnlens.search.corpus_pass import Text, Texts, labels_after, traced
-from rnnlens.search.layout import (
+from rnnlens.search.index_files import (
     FORMAT,
     LABELS,
     TOP,
@@ -42,7 +42,7 @@ from rnnlens.search.layout import (
     pairs_of,
     probability_column,
 )
-from rnnlens.search.predictions import Predictions, Predictor
+from rnnlens.search.state_predictions import Predictions, Predictor
 from rnnlens.version import __version__
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from rnnlens.search.answers import (
     Table,
     Wrong,
 )
-from rnnlens.search.layout import arrow, label_column, packed, probability_column
+from rnnlens.search.index_files import arrow, label_column, packed, probability_column
 from rnnlens.search.store import Deadline, Index, index_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION, Kind
-from rnnlens.search.layout import Pair
+from rnnlens.search.index_files import Pair
 
 GRAMMAR = """\
 question   [condition] [count [by KEY, ...]] [sort by NUMBER [asc|desc]] [limit N]

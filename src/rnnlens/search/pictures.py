@@ -33,8 +33,8 @@ from rnnlens.search.answers import (
     TurnEdge,
     TurnEdges,
 )
+from rnnlens.search.index_files import Pair, arrow, label_column
 from rnnlens.search.language import as_kind, as_other, as_text, memories, possible
-from rnnlens.search.layout import Pair, arrow, label_column
 from rnnlens.search.store import Deadline, Index, index_of
 
 MOST_PAIRS = 600  # of kinds whose divergence is ranked

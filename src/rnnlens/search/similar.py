@@ -21,7 +21,7 @@ from rnnlens.reading.reading import Reading
 from rnnlens.reading.subject import Column, Subject
 from rnnlens.search import sql
 from rnnlens.search.answers import Near, Nearness, Similar
-from rnnlens.search.layout import Part, label_column, probability_column
+from rnnlens.search.index_files import Part, label_column, probability_column
 from rnnlens.search.store import Deadline, Index, index_of
 
 WAYS = get_args(Nearness)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.search import language as tree
-from rnnlens.search.layout import arrow, label_column, probability_column
+from rnnlens.search.index_files import arrow, label_column, probability_column
 
 if TYPE_CHECKING:
     import duckdb

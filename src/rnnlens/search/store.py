@@ -21,8 +21,7 @@ from rnnlens.reading.subject import Subject
 from rnnlens.reading.two_texts import escaped
 from rnnlens.run.folder import INDEX_MANIFEST, Run
 from rnnlens.search import sql
-from rnnlens.search.language import Names
-from rnnlens.search.layout import (
+from rnnlens.search.index_files import (
     LABELS,
     UNFINISHED,
     Contents,
@@ -32,6 +31,7 @@ from rnnlens.search.layout import (
     column_types,
     groups_hash,
 )
+from rnnlens.search.language import Names
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,8 +21,8 @@ from rnnlens.search.build import Builder, Plan, check_ours
 from rnnlens.search.corpus_pass import ALL, Texts
 from rnnlens.search.disagreement import Disagreement, End
 from rnnlens.search.disagreement import disagreement as over_sentences
+from rnnlens.search.index_files import arrow
 from rnnlens.search.language import first_question
-from rnnlens.search.layout import arrow
 from rnnlens.search.store import Index
 from rnnlens.work.observer import Observer, among
 

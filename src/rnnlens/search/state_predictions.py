@@ -19,7 +19,7 @@ from rnnlens.model.traceable import Traceable
 from rnnlens.probe.probes import Probes
 from rnnlens.reading.divergence import from_entropies
 from rnnlens.reading.encoding import Encodings, Integers, Palette, encode, top_of
-from rnnlens.search.layout import TOP, Pair
+from rnnlens.search.index_files import TOP, Pair
 
 _TINY = 1e-30  # its logarithm is finite, and nothing times it is nothing
 # Numbers of a kind's distributions that are held at once: they stay in the cache, or fill a GPU.

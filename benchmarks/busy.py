@@ -28,7 +28,7 @@ from torch import nn
 import rnnlens
 from rnnlens.ask.answer import answer
 from rnnlens.ask.grids import GridQuestion
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import Subjects
 from rnnlens.page.notebook import shown_lens
 from rnnlens.run.folder import BUNDLED, run_at
 

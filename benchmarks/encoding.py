@@ -13,7 +13,7 @@ import torch
 
 from rnnlens.ask.answer import answer
 from rnnlens.ask.grids import GridQuestion
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import Subjects
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.probe.semantics import offset

@@ -6,7 +6,7 @@ from typing import Any
 
 from rnnlens.ask.answer import answer
 from rnnlens.ask.grids import GridQuestion, grid_steps
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import Subjects
 from rnnlens.lens.lens import Lens
 from rnnlens.reading.edits import Edit
 from rnnlens.reading.reading import Reading

@@ -16,8 +16,7 @@ from tests.search.conftest import build, corpus_text
 from typing_extensions import is_typeddict
 
 from rnnlens.ask.answer import TABLE, Entry, Table, answer
-from rnnlens.ask.questions import STRICT, OfText
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import STRICT, OfText, Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.schema import Sent, json_type, rounded, sent, unsent
 from rnnlens.lens.lens import Lens

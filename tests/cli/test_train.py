@@ -13,7 +13,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import locked, sha256
 from rnnlens.corpus.corpus import Corpus, CorpusConfig
 from rnnlens.model.train import training
-from rnnlens.reading.examples import TEXTS
+from rnnlens.reading.session import TEXTS
 from rnnlens.run.folder import Run
 
 FILES = {

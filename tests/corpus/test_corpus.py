@@ -12,7 +12,7 @@ from tests.grammar import conllu, sentences
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.tokens import SPLITS
-from rnnlens.labels.marks import UNK
+from rnnlens.labels.sets import UNK
 
 
 def written(folder: Path, text: str, name: str = "corpus.txt") -> str:

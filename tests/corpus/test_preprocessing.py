@@ -12,8 +12,8 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
 from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.tokens import collect
-from rnnlens.labels.marks import NUM, UNK
 from rnnlens.labels.parts_of_speech import UNIVERSAL
+from rnnlens.labels.sets import NUM, UNK
 
 Parts = list[list[Sentence]]
 

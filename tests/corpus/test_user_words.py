@@ -16,7 +16,7 @@ from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.split import Split, equally_long
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, TAG_IDS, ReadingConfig
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.labels.marks import UNKNOWN
+from rnnlens.labels.sets import UNKNOWN
 
 LETTERS = Vocabulary.of_user(("x",), (1,), ("<unk>", *"abcdefgh"))
 

@@ -6,7 +6,7 @@ from tests.runfiles import vocabulary_in
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.vocabulary import Vocabulary, is_numeral
-from rnnlens.labels.marks import NUM, UNK
+from rnnlens.labels.sets import NUM, UNK
 
 VOCABULARY = Vocabulary(
     labels=("the", UNK, "dog", NUM, "one", "20-year"),

@@ -15,8 +15,8 @@ from tests.held import held_to
 from tests.table import Table
 
 import rnnlens
+from rnnlens.ask.questions import Subjects
 from rnnlens.ask.state_pairs import DivergenceQuestion, Pair, PairEnd
-from rnnlens.ask.subjects import Subjects
 from rnnlens.draw.printable import clip
 from rnnlens.page import notebook
 from rnnlens.page.saved_page import NotebookView

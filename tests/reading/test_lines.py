@@ -19,7 +19,7 @@ from rnnlens.ask import json_types as answers
 from rnnlens.ask.continuation import ContinueQuestion
 from rnnlens.ask.figures import FigureQuestion
 from rnnlens.ask.follow import Followed, FollowQuestion
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import Subjects
 from rnnlens.ask.turns import Turns, TurnsQuestion
 from rnnlens.ask.written import WrittenQuestion
 from rnnlens.base.errors import RnnlensError

@@ -12,7 +12,7 @@ from tests.search.conftest import CPU, build, builder_of
 from tests.search.naive import jensen_shannon
 
 from rnnlens.ask.corpus_questions import SimilarQuestion, similar_states
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import sha256
 from rnnlens.lens.open import opened

@@ -15,8 +15,8 @@ from rnnlens.corpus.corpus import Corpus, numbered
 from rnnlens.corpus.split import Split, equally_long
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, Ints
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.labels.marks import is_special
 from rnnlens.labels.parts_of_speech import UNIVERSAL
+from rnnlens.labels.sets import is_special
 
 _SIDE_BY_SIDE_CPU, _SIDE_BY_SIDE_GPU = 32, 512  # sentences in a batch
 

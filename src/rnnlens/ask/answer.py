@@ -14,8 +14,8 @@ from rnnlens.ask.continuation import Continued, ContinueQuestion, continued
 from rnnlens.ask.figures import Figure, FigureQuestion, figure_steps
 from rnnlens.ask.follow import Followed, FollowQuestion, follow_steps
 from rnnlens.ask.grids import GridQuestion, grid_steps, joined
+from rnnlens.ask.questions import Subjects
 from rnnlens.ask.state_pairs import DivergenceQuestion, divergence
-from rnnlens.ask.subjects import Subjects
 from rnnlens.ask.turns import Turns, TurnsQuestion, turn_steps
 from rnnlens.ask.written import Written, WrittenQuestion, written
 from rnnlens.base.errors import RnnlensError

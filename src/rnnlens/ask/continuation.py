@@ -9,8 +9,7 @@ from pydantic import Field, StrictInt
 from pydantic.dataclasses import dataclass as question
 from torch import Tensor
 
-from rnnlens.ask.questions import STRICT, OfText, Whole, given
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import STRICT, OfText, Subjects, Whole, given
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import message
 from rnnlens.base.schema import sent, unsent

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, StrictStr
 from pydantic.dataclasses import dataclass
 
-from rnnlens.ask.questions import STRICT, Limit, OfRun, OfState, Row, given, readable
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import STRICT, Limit, OfRun, OfState, Row, Subjects, given, readable
 from rnnlens.search import answers
 from rnnlens.search.find import CorpusPage
 from rnnlens.search.language import LONGEST

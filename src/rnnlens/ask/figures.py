@@ -11,8 +11,16 @@ from typing_extensions import TypedDict
 from rnnlens.ask.follow import FollowQuestion, follow_steps
 from rnnlens.ask.grids import Steps, joined, parts
 from rnnlens.ask.json_types import about, whole
-from rnnlens.ask.questions import MOST_LABELS, MOST_ROWS, STRICT, Name, OfText, given, several
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import (
+    MOST_LABELS,
+    MOST_ROWS,
+    STRICT,
+    Name,
+    OfText,
+    Subjects,
+    given,
+    several,
+)
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw import figure
 from rnnlens.draw.look import Look, row_numbers

@@ -14,9 +14,8 @@ from torch.nn.functional import logsigmoid
 
 from rnnlens.ask.grids import Steps
 from rnnlens.ask.json_types import Count, FollowedNumber
-from rnnlens.ask.questions import MOST_LABELS, STRICT, Name, OfRows, several
+from rnnlens.ask.questions import MOST_LABELS, STRICT, Name, OfRows, Subjects, several
 from rnnlens.ask.results import ByKind, Values
-from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message
 from rnnlens.base.schema import sent, to_json

@@ -17,11 +17,11 @@ from rnnlens.ask.questions import (
     Name,
     OfText,
     Row,
+    Subjects,
     Text,
     given,
     several,
 )
-from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import colour, count
 from rnnlens.labels.colours import OTHER

@@ -1,8 +1,9 @@
-"""What can be asked: one frozen, strict dataclass for each question, whoever asks it. Bases and the
-types of fields are here; each question stands beside its answer.
+"""What can be asked, and of whom: one frozen, strict dataclass for each question, whoever asks it.
+
+Bases and the types of fields are here; each question stands beside its answer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import (
@@ -19,8 +20,12 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message
 from rnnlens.reading.edits import Edit
-from rnnlens.reading.reading import LONGEST_TEXT, too_many
+from rnnlens.reading.lines import Lines
+from rnnlens.reading.reading import LONGEST_TEXT, Reading, too_many
+from rnnlens.reading.subject import Subject
 
 MOST_ROWS, MOST_PAIRS, MOST_LABELS, MOST_EDITS = 200, 64, 64, 64
 MOST_COLUMNS = 5_000
@@ -120,3 +125,56 @@ class OfState(OfText):
 def names(given: str | Iterable[str]) -> tuple[str, ...]:
     """One name or several, as several."""
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+class UnknownRunError(RnnlensError):
+    """A run was asked for that there is not."""
+
+
+class Subjects(Mapping[str, Subject]):
+    """Subjects by name; the first is asked where none is named."""
+
+    def __init__(self, subjects: Mapping[str, Subject]) -> None:
+        self._subjects = dict(subjects)
+
+    @classmethod
+    def of(cls, *subjects: Subject) -> "Subjects":
+        """Subjects by their own names."""
+        return cls({subject.name: subject for subject in subjects})
+
+    def __getitem__(self, name: str) -> Subject:
+        if name not in self._subjects:
+            there = ", ".join(self._subjects)
+            raise UnknownRunError(message("no_run", run=repr(name), known=there))
+        return self._subjects[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._subjects)
+
+    def __len__(self) -> int:
+        return len(self._subjects)
+
+    def named(self, run: str | None) -> Subject:
+        """The subject of this name, the first where there is none."""
+        return self[next(iter(self._subjects)) if run is None else run]
+
+    def asked(self, question: OfRun) -> Subject:
+        """The subject that a question is put to."""
+        return self.named(question.run)
+
+    def read(self, question: OfText) -> Lines:
+        """The text that a question is about, or both texts."""
+        beside = None if question.beside is None else self[question.beside]
+        return Lines.of(
+            self.asked(question), question.text, question.semantic, question.palette,
+            question.edits, question.lenient, beside,
+        )  # fmt: skip
+
+    def read_one(self, question: OfText) -> Reading:
+        """The single text that a question is about; two are refused."""
+        lines = self.read(question)
+        if lines.are_two:
+            raise RnnlensError(
+                message("two_texts", text=repr(question.text[: count("quoted_text")]))
+            )
+        return lines.shown[0]

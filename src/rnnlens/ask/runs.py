@@ -5,8 +5,7 @@ from typing import Any
 from pydantic.dataclasses import dataclass
 
 from rnnlens.ask.json_types import Accuracy, Runs, RunSummary
-from rnnlens.ask.questions import STRICT, OfRun
-from rnnlens.ask.subjects import Subjects, UnknownRunError
+from rnnlens.ask.questions import STRICT, OfRun, Subjects, UnknownRunError
 from rnnlens.base.rules import message
 from rnnlens.reading.subject import Subject
 

@@ -13,11 +13,11 @@ from rnnlens.ask.questions import (
     Name,
     OfText,
     Row,
+    Subjects,
     Text,
     given,
     several,
 )
-from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message
 from rnnlens.reading.divergence import bits_between

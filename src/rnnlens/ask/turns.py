@@ -15,9 +15,8 @@ from typing_extensions import TypedDict
 
 from rnnlens.ask.grids import Steps, edge_names
 from rnnlens.ask.json_types import Bits, Count, DivergenceBits, about, whole
-from rnnlens.ask.questions import STRICT, OfRows
+from rnnlens.ask.questions import STRICT, OfRows, Subjects
 from rnnlens.ask.results import Values
-from rnnlens.ask.subjects import Subjects
 from rnnlens.base.rules import count
 from rnnlens.base.schema import sent, to_json, unsent
 from rnnlens.base.tables import data_frame

@@ -18,8 +18,7 @@ from torch import Tensor
 
 from rnnlens.ask.json_types import Logits
 from rnnlens.ask.memory import Direction, UnknownWayError, added, path, stored
-from rnnlens.ask.questions import MOST_LABELS, STRICT, Name, OfState, given, several
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import MOST_LABELS, STRICT, Name, OfState, Subjects, given, several
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message
 from rnnlens.base.schema import rounded, sent, unsent

@@ -30,8 +30,8 @@ from rnnlens.corpus.tokens import (
     split,
 )
 from rnnlens.corpus.vocabulary import Vocabulary
-from rnnlens.labels.marks import NUM
 from rnnlens.labels.parts_of_speech import UNIVERSAL
+from rnnlens.labels.sets import NUM
 
 Words = Callable[[str], Iterable[str]]
 

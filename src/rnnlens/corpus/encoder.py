@@ -13,8 +13,8 @@ from rnnlens.corpus.split import Split
 from rnnlens.corpus.storage import Numbers, Shelf, release, spans
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, TAG_IDS, Ints, ReadingConfig, Tokens, cut
 from rnnlens.corpus.vocabulary import is_numeral
-from rnnlens.labels.marks import NUM, UNK
 from rnnlens.labels.parts_of_speech import UNIVERSAL
+from rnnlens.labels.sets import NUM, UNK
 
 _UNKNOWN_IN_SOURCE = "<unk>"  # what stands for UNK in corpora that others have preprocessed
 _LONGEST_NUMERAL = 300  # characters: such names are no numbers to be ordered by

@@ -22,8 +22,8 @@ from rnnlens.corpus.read.formats import SWELLING, check_format
 from rnnlens.corpus.read.task import WORDS, Task
 from rnnlens.corpus.storage import Numbers, Shelf, release
 from rnnlens.corpus.vocabulary import composed
-from rnnlens.labels.marks import NUM, UNK
 from rnnlens.labels.parts_of_speech import UNIVERSAL
+from rnnlens.labels.sets import NUM, UNK
 
 SPLITS = ("train", "valid", "test")
 TAG_IDS = {tag: i for i, tag in enumerate(UNIVERSAL)}

@@ -11,8 +11,7 @@ from annotated_types import Len, MaxLen
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Strict
 from rnnlens.base.rules import message, pattern
-from rnnlens.labels.marks import NUM, UNK, UNKNOWN
-from rnnlens.labels.sets import MOST_LABELS
+from rnnlens.labels.sets import MOST_LABELS, NUM, UNK, UNKNOWN
 
 _NUMERAL = pattern("numeral")
 

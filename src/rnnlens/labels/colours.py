@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Name, Strict, read_json
 from rnnlens.base.rules import text
-from rnnlens.labels.marks import is_special
 from rnnlens.labels.parts_of_speech import UNIVERSAL, coarse, parts_of_speech
-from rnnlens.labels.sets import MOST_LABELS
+from rnnlens.labels.sets import MOST_LABELS, is_special
 
 MOST_GROUPS, _MOST_PALETTES = 1000, 16
 OTHER = text("other_group")  # the group of every label that is not listed

@@ -13,7 +13,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnlens.labels.marks import NUM, UNKNOWN, is_special
+from rnnlens.labels.sets import NUM, UNKNOWN, is_special
 
 UNIVERSAL = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
 

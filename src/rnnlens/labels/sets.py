@@ -1,7 +1,6 @@
-"""What a state can be asked for: one label of many, labels that hold or not each by itself, or a
-number, whose axis is cut into bins.
-"""
+"""Sets of labels, scales of numbers, and the marks that stand for words a model does not know."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -16,7 +15,18 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Name, Strict
-from rnnlens.base.rules import count, message, number
+from rnnlens.base.rules import count, message, number, text, texts
+
+NUM = text("number_word")  # any number
+UNK = text("unknown_word")  # any unknown word
+UNKNOWN = texts("unknown_words")  # what a model may call unknown words
+_SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")  # <eos>, [CLS]
+
+
+def is_special(label: str) -> bool:
+    """Whether a label is no word, but a mark such as <eos> or [PAD]; unknown words are words."""
+    return label not in UNKNOWN and _SPECIAL.fullmatch(label) is not None
+
 
 MOST_LABELS = 5_000_000
 BINS = 16  # of a scale: few enough for all to be shown of a state, and for a colour each

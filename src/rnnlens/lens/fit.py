@@ -30,8 +30,7 @@ from rnnlens.probe.fit_loop import fit_probes
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.inspect import counted, inspect_module
 from rnnlens.reading.encoding import Palette, palettes_of
-from rnnlens.reading.examples import EXAMPLES, LONG, LONG_SERIES
-from rnnlens.reading.session import Session
+from rnnlens.reading.session import EXAMPLES, LONG, LONG_SERIES, Session
 from rnnlens.reading.subject import Subject
 
 _NO_OPTIONS = ("module", "labels", "batches", "where")  # fields of UserModel that fit has itself

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from rnnlens.ask.answer import TABLE, Table
 from rnnlens.ask.answer import answer as ask_answer
 from rnnlens.ask.grids import GridQuestion
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.look import asked_for, bracketed, last_layer, paleness
 from rnnlens.draw.printable import clip, printable, tail, width_of

@@ -13,8 +13,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import message, number
 from rnnlens.base.threads import one_thread
-from rnnlens.labels.marks import NUM, UNK
-from rnnlens.labels.sets import LabelSet
+from rnnlens.labels.sets import NUM, UNK, LabelSet
 from rnnlens.probe.semantics import offset
 from rnnlens.reading.changes import TextEdits
 from rnnlens.reading.divergence import Difference, Floats, bits_between

@@ -23,8 +23,7 @@ from rnnlens.model.traceable import Readout
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import base, of_model
 from rnnlens.reading.encoding import Encodings, Palette, palettes_of
-from rnnlens.reading.examples import examples_of
-from rnnlens.reading.session import Session
+from rnnlens.reading.session import Session, examples_of
 from rnnlens.run.folder import Run
 from rnnlens.run.scores import Scores
 

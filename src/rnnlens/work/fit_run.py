@@ -30,8 +30,7 @@ from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fit_loop import FitObserver, SavedFit, fit_probes, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.probe.inspect import counted, inspect_module
-from rnnlens.reading.examples import EXAMPLES, chosen_examples
-from rnnlens.reading.session import Session
+from rnnlens.reading.session import EXAMPLES, Session, chosen_examples
 from rnnlens.run.corpus_data import Moved, of_model, run_dataset
 from rnnlens.run.folder import Run, kept_runs, run_at
 from rnnlens.run.run_files import TRAINED, TRAINING, Record

@@ -37,7 +37,7 @@ from rnnlens.model.train.training import (
     save_checkpoint,
 )
 from rnnlens.probe.evaluation import evaluate_model
-from rnnlens.reading.examples import TEXTS, chosen_examples
+from rnnlens.reading.session import TEXTS, chosen_examples
 from rnnlens.run.corpus_data import sentence_dataset
 from rnnlens.run.folder import Keeper, Run, epochs_to_keep
 from rnnlens.run.run_files import TRAINED, TRAINING, Record

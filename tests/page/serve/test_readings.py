@@ -5,7 +5,7 @@ import json
 import pytest
 from starlette.testclient import TestClient
 
-from rnnlens.ask.subjects import Subjects
+from rnnlens.ask.questions import Subjects
 from rnnlens.page import notebook
 from rnnlens.page.serve.app import application
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from rnnlens.ask.grids import described_columns, edge_names
+from rnnlens.ask.questions import Subjects
 from rnnlens.ask.runs import accuracy_of, summary
-from rnnlens.ask.subjects import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message, text
 from rnnlens.labels.sets import LabelSet

@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from rnnlens.ask.answer import TABLE, Entry, Table
 from rnnlens.ask.grids import GridQuestion, grid_steps
 from rnnlens.ask.json_types import Problem
-from rnnlens.ask.subjects import Subjects, UnknownRunError
+from rnnlens.ask.questions import Subjects, UnknownRunError
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.schema import json_type, to_json
 from rnnlens.page import bundle

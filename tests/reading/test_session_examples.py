@@ -4,8 +4,7 @@ from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import Example, TextSide
-from rnnlens.reading.examples import chosen_examples, examples_of
-from rnnlens.reading.session import Session
+from rnnlens.reading.session import Session, chosen_examples, examples_of
 
 
 def told(*known: str, examples: tuple[str, ...] | None = None) -> list[str]:

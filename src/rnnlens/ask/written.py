@@ -74,10 +74,11 @@ class Contrast:
                  for side in (labels, against)]  # fmt: skip
         if both := {*sides[0]} & {*sides[1]}:
             raise RnnlensError(message("against_itself", label=repr(names[min(both)])))
+        p = None if all(sides) else distribution()
         for side in sides:
-            if not side:
+            if p is not None and not side:
                 taken = {number for some in sides for number in some}
-                order = np.argsort(-distribution(), kind="stable")[: len(taken) + 1].tolist()
+                order = np.argsort(-p, kind="stable")[: len(taken) + 1].tolist()
                 side.extend([number for number in order if number not in taken][:1])
         if not all(sides):
             raise RnnlensError(message("one_label"))
@@ -205,8 +206,11 @@ def written_by(
     labels: Sequence[str] = (),
     against: Sequence[str] = (),
     instead: str | None = None,
+    distribution: Callable[[], NDArray[np.float64]] | None = None,
 ) -> Written:
-    """The readings of every word for one state of a text."""
+    """The readings of every word for one state of a text; `distribution` gives what the state says,
+    for who knows that already.
+    """
     if reading.edits:
         raise RnnlensError(
             message(
@@ -219,12 +223,8 @@ def written_by(
     if step < 0:
         raise RnnlensError(message("unread_column", column=column))
     reading.subject.model.check()
-    contrast = Contrast.of(
-        labels,
-        against,
-        lambda: reading.probabilities(column, row).numpy(),
-        reading.answers.names,
-    )
+    says = distribution or (lambda: reading.probabilities(column, row).numpy())
+    contrast = Contrast.of(labels, against, says, reading.answers.names)
     state = _State(reading, kind, step, contrast)
     with one_thread():  # small products: threads would wait for each other
         return state.answer(_replacement(reading.subject, instead))

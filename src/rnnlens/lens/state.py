@@ -130,7 +130,10 @@ class State:
         >>> max(zip(written.without, written.words))[1]
         'dogs'
         """
-        return written_by(self.reading, self.column, self.step, labels, names(against), instead)
+        return written_by(
+            self.reading, self.column, self.step, labels, names(against), instead,
+            self.distribution,
+        )  # fmt: skip
 
     def top(self, k: int = 5) -> list[Label]:
         """The most probable labels and their probabilities."""

@@ -72,6 +72,7 @@ def test_of_states(formula):
         (end("q9"), "has no column 'q9'; it has x"),
         (end(row=3), "there is no row 3; the text has 3 words"),
         (end(semantic="output+7"), "no probes for the semantic"),
+        (end(text="the {dog|dogs} see"), "is read twice, and this is asked of one text"),
     ],
 )
 def test_what_is_not_there_is_said(formula, wrong, said):

@@ -140,7 +140,7 @@ def head(lines: Lines) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "run": first.subject.name,
-        "title": " against ".join(dict.fromkeys(one.title for one in subjects)),
+        "title": " against ".join(one.title for one in subjects[: 1 + are_two_runs]),
         "text": lines.text,
         "follows": first.subject.session.text.follows,
         "answer": first.subject.session.answer if of_model(first.semantic) else None,

@@ -11,6 +11,7 @@ from rnnlens.ask.questions import (
     STRICT,
     EditOrText,
     Name,
+    OfRun,
     OfText,
     Row,
     Subjects,
@@ -21,7 +22,6 @@ from rnnlens.ask.questions import (
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message
 from rnnlens.reading.divergence import bits_between
-from rnnlens.reading.lines import edits_of_one
 from rnnlens.reading.reading import Reading
 
 _MOST = count("compared_words")  # of all texts together
@@ -49,24 +49,25 @@ class Pair:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class DivergenceQuestion(OfText):
+class DivergenceQuestion(OfRun):
     """States to compare, two by two; a state that names no text or semantic has the question's."""
 
     text: Text = ""
+    semantic: Name | None = given(None, "null: the run's first")
     pairs: tuple[Pair, ...] = several(MOST_PAIRS, default=...)
 
 
 def divergence(subjects: Subjects, question: DivergenceQuestion) -> Divergences:
     """The divergence of each pair of states in bits, exact: over all labels."""
-    subject = subjects.asked(question)
     readings: dict[tuple[object, ...], Reading] = {}
 
     def read(end: PairEnd) -> Reading:
         text = question.text if end.text is None else end.text
-        key = (text, end.semantic or question.semantic, *map(str, end.edits))
+        semantic = end.semantic or question.semantic
+        key = (text, semantic, *map(str, end.edits))
         if key not in readings:
-            edits, _ = edits_of_one(end.edits)
-            readings[key] = Reading.of(subject, text, key[1], edits=edits)
+            one = OfText(run=question.run, text=text, semantic=semantic, edits=end.edits)
+            readings[key] = subjects.read_one(one)
         return readings[key]
 
     ends = [(end, read(end)) for pair in question.pairs for end in (pair.a, pair.b)]

@@ -104,7 +104,7 @@ class Lines:
         """
         texts = _two_texts(subject, text)
         if texts is None and beside in (None, subject):
-            kept, wrong = edits_of_one(edits, lenient)
+            kept, wrong = _edits_of_one(edits, lenient)
             reading = Reading.of(subject, text, semantic, palette, kept, lenient)
             return cls.of_reading(reading, (*wrong, *reading.dropped))
         texts = texts or TwoTexts(text, text)
@@ -286,7 +286,7 @@ def _two_texts(subject: Subject, text: str) -> TwoTexts | None:
     return two_texts(text, known) if isinstance(text, str) else None
 
 
-def parsed_leniently(edits: Edits) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
+def _parsed_leniently(edits: Edits) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
     """The edits that can be read, and what is wrong with the others."""
     read, wrong = list[Edit](), list[str]()
     for edit in edits:
@@ -297,9 +297,9 @@ def parsed_leniently(edits: Edits) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
     return tuple(read), tuple(wrong)
 
 
-def edits_of_one(edits: Edits, lenient: bool = False) -> tuple[list[Edit], tuple[str, ...]]:
+def _edits_of_one(edits: Edits, lenient: bool = False) -> tuple[list[Edit], tuple[str, ...]]:
     """The edits of a single text; those of a second one are refused, or named."""
-    read, wrong = parsed_leniently(edits) if lenient else (parsed(edits), ())
+    read, wrong = _parsed_leniently(edits) if lenient else (parsed(edits), ())
     for edit in read:
         if edit.side == "second":
             refusal = message("edit_second", edit=edit, kind=edit.kind, row=edit.step + 1)
@@ -325,7 +325,7 @@ def _edited(
     """
     if not edits:
         return readings, (), ()
-    read, dropped = parsed_leniently(edits) if lenient else (parsed(edits), ())
+    read, dropped = _parsed_leniently(edits) if lenient else (parsed(edits), ())
     mine: tuple[list[Edit], list[Edit]] = ([], [])
     checks = [
         TextEdits.of((), one.subject.session, one.subject.probes, one.ids, one.semantic)

@@ -140,6 +140,8 @@ class Session:
                 "sentences do not tell the labels that this model predicts; give batches, pairs of "
                 "what it is fed and its targets"
             )
+        if not sentences:
+            raise RnnlensError("no sentence has a word that follows another; give longer ones")
         if self.text.side_by_side:
             return Sentences(Split.joined(sentences))
         if self.text.mark is not None:  # what is fed is shifted already

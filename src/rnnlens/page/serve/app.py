@@ -149,7 +149,7 @@ def _explain_problems(app: FastAPI) -> None:
         where = ".".join(str(part) for part in first["loc"][1:])
         if first["type"] == "long":  # said for people
             message = first["msg"]
-        elif first["type"] in ("json_invalid", "model_attributes_type"):
+        elif first["type"] == "json_invalid" or (first["type"] == "dataclass_type" and not where):
             message = f"{_NO_JSON}, with content-type application/json"
         else:
             message = f"{where}: {first['msg']}; see /api/openapi.json".removeprefix(": ")

@@ -224,14 +224,6 @@ export interface DivergenceQuestion {
   run?: string | null;
   /** null: the run's first; at most 200 characters */
   semantic?: string | null;
-  /** null: the run's first; at most 200 characters */
-  palette?: string | null;
-  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
-  edits?: string[];
-  /** whether edits that cannot be made are left out */
-  lenient?: boolean;
-  /** another run that reads the text, too; at most 200 characters */
-  beside?: string | null;
   /** at most 64 */
   pairs: Pair[];
   /** at most 20,000 characters */

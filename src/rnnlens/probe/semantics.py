@@ -1,6 +1,7 @@
 """Semantics: which label a state is asked about."""
 
 import re
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -59,3 +60,8 @@ def labels_at(labels: Tensor, places: Tensor) -> Tensor:
     inside = (places >= 0) & (places < len(labels))
     nothing = labels.new_full((1, *labels.shape[1:]), NONE)
     return torch.cat([labels, nothing])[torch.where(inside, places, len(labels))]
+
+
+def label_at(labels: Sequence[int], place: int) -> int:
+    """Of the labels of one text, that at a place, as `labels_at` gives it; quick for a few."""
+    return labels[place] if 0 <= place < len(labels) else NONE

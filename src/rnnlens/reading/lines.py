@@ -175,7 +175,7 @@ class Lines:
         """Of a single text, the kinds in some columns alone; of two, all are compared."""
         if len(self.readings) > 1:
             return self
-        return Lines.of_reading(self.readings[0].showing(columns), self.dropped)
+        return replace(self, readings=(self.readings[0].showing(columns),))
 
     def doubled(self) -> "Lines":
         """A single text without edits beside itself: whoever has its rows has lines of both."""

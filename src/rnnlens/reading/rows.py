@@ -14,7 +14,7 @@ from torch import Tensor
 from rnnlens.base.threads import one_thread
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece
-from rnnlens.probe.semantics import labels_at, of_model, offset
+from rnnlens.probe.semantics import label_at, of_model, offset
 from rnnlens.reading.divergence import Difference
 from rnnlens.reading.encoding import Encodings, Integers, encode
 from rnnlens.reading.reading import Reading
@@ -211,5 +211,5 @@ def labels_that_came(reading: Reading, places: Sequence[Place]) -> Integers:
     if not of_model(reading.semantic):  # no text tells these
         return np.full(len(places), -1, np.int64)
     shift = offset(reading.semantic)
-    at = torch.tensor([t + (1 if kind == PREDICTION else shift) for kind, t in places])
-    return labels_at(torch.tensor(reading.came), at.long()).numpy()
+    at = [t + (1 if kind == PREDICTION else shift) for kind, t in places]
+    return np.array([label_at(reading.came, place) for place in at], np.int64)

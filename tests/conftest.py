@@ -27,10 +27,10 @@ RELEASE_FIXTURES = {"site"}  # the documentation
 
 # The same examples every time, so that a change is judged by what it changes. Others are searched
 # for by `make check ARGS="--hypothesis-profile explore"`.
-settings.register_profile("steady", derandomize=True, max_examples=40)
-settings.register_profile("change", derandomize=True, max_examples=20)
-settings.register_profile("quick", derandomize=True, max_examples=10)
-settings.register_profile("explore", derandomize=False, max_examples=400)
+settings.register_profile("steady", derandomize=True, max_examples=40, deadline=None)
+settings.register_profile("change", derandomize=True, max_examples=20, deadline=None)
+settings.register_profile("quick", derandomize=True, max_examples=10, deadline=None)
+settings.register_profile("explore", derandomize=False, max_examples=400, deadline=None)
 settings.load_profile("steady")
 
 

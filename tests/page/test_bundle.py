@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw.export import readable_json
 from rnnlens.page import bundle
+from rnnlens.page.saved_page import readable_json
 
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="there is no node")

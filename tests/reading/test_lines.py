@@ -201,7 +201,7 @@ def test_lenses_of_one_name_are_told_apart_where_they_are_compared(formula, form
     found = rnnlens.compare(formula, twin, "the dog sees")
     runs = [side["run"] for side in found.json["sides"]]
     assert runs == [formula.name, f"{formula.name}-2"]
-    subjects = Subjects.of(*(one.subject for one in (found.before, found.after)))
+    subjects = Subjects.of(*(one.reading.subject for one in (found.before, found.after)))
     asked = {"text": found.json["text"], "run": runs[0], "beside": runs[1], "limit": None}
     given = answer(subjects, {"id": "1", "path": "api/grid", "body": asked})
     assert json.loads(given["answer"]) == json.loads(json.dumps(found.json))

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from rnnlens.base.errors import RnnlensError, RnnlensWarning, Stopped
-from rnnlens.cli.shared import plain_output
+from rnnlens.cli.output import plain_output
 from rnnlens.version import __version__
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141

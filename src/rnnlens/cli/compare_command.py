@@ -10,7 +10,8 @@ from typing import Any
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import write_bytes
 from rnnlens.base.tables import csv_text
-from rnnlens.cli.shared import add_trust_flags, allow_code, draw
+from rnnlens.cli.output import draw
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code
 from rnnlens.cli.view_command import unique_names
 from rnnlens.corpus.tokens import SPLITS
 from rnnlens.draw.charts import check_chart, write_disagreement

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.cli.shared import add_corpus_flags, add_trust_flags, allow_code, draw, moved
+from rnnlens.cli.output import draw
+from rnnlens.cli.shared_flags import add_corpus_flags, add_trust_flags, allow_code, moved
 from rnnlens.draw.charts import check_chart, write_accuracy, write_confusion, write_reach
 from rnnlens.probe.semantics import offset
 from rnnlens.run.folder import Run

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.cli.shared import draw
+from rnnlens.cli.output import draw
 from rnnlens.draw.printable import shown
 from rnnlens.run.folder import run_at
 from rnnlens.search.answers import Hit

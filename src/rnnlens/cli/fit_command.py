@@ -7,7 +7,7 @@ from typing import Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import add_flags, add_preset, from_flags
-from rnnlens.cli.shared import add_trust_flags, allow_code, moved, terminal
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code, moved, terminal
 from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.run.folder import Run

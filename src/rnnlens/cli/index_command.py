@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rnnlens.cli.shared import add_corpus_flags, add_trust_flags, allow_code, terminal
+from rnnlens.cli.shared_flags import add_corpus_flags, add_trust_flags, allow_code, terminal
 from rnnlens.lens.open import opened
 from rnnlens.run.folder import run_at
 from rnnlens.search.index_files import arrow

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rnnlens.cli.shared import add_trust_flags, allow_code
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code
 from rnnlens.cli.show_command import sentence
 from rnnlens.lens.open import opened
 from rnnlens.page.publish import live_page

@@ -16,7 +16,8 @@ from rnnlens.ask.follow import follow_all
 from rnnlens.ask.grids import grid_of
 from rnnlens.ask.written import Written, written_by
 from rnnlens.base.errors import RnnlensError
-from rnnlens.cli.shared import add_trust_flags, allow_code, draw
+from rnnlens.cli.output import draw
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code
 from rnnlens.cli.view_command import unique_names
 from rnnlens.draw import terminal
 from rnnlens.draw.look import Look

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.base.flags import add_flags, add_preset
-from rnnlens.cli.shared import given, terminal
+from rnnlens.cli.shared_flags import given, terminal
 from rnnlens.corpus.corpus import CorpusConfig
 from rnnlens.model.network import NetworkConfig
 from rnnlens.model.train.training import TrainingConfig

@@ -9,7 +9,7 @@ from secrets import token_urlsafe
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.cli.shared import add_trust_flags, allow_code
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code
 from rnnlens.run.folder import CHECKPOINTS, Run, bundled, kept_name, run_at
 
 _DEMO = """\

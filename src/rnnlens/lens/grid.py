@@ -277,14 +277,14 @@ class Comparison(Drawn, ByKind):
         )  # fmt: skip
 
     @property
-    def before(self) -> Reading:
-        """What is compared with."""
-        return self._lines.readings[0]
+    def before(self) -> Grid:
+        """The grid that is compared with."""
+        return Grid(self._lines.readings[0])
 
     @property
-    def after(self) -> Reading:
-        """What is compared."""
-        return self._lines.readings[1]
+    def after(self) -> Grid:
+        """The grid that is compared."""
+        return Grid(self._lines.readings[1])
 
     def follow(self, *labels: str, against: str | Sequence[str] = ()) -> Values:
         """How much more probable labels have become in every state, (rows, K); with others
@@ -292,7 +292,7 @@ class Comparison(Drawn, ByKind):
         """
         followed = [
             follow_all(Lines.of_reading(one), labels, names(against))
-            for one in (self.before, self.after)
+            for one in self._lines.readings
         ]
         before, after = (np.stack([one[kind] for kind in self.kinds], 1) for one in followed)
         change = np.full(self.values.shape, np.nan)

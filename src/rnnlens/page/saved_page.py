@@ -1,5 +1,6 @@
 """What is chosen on the page, and a grid saved as a file: a figure, every number, or the page."""
 
+import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,9 +9,11 @@ from typing_extensions import TypedDict
 
 from rnnlens.ask import json_types
 from rnnlens.ask.json_types import Count, DivergenceBits, about, whole
+from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import write_bytes
-from rnnlens.draw import export, figure
+from rnnlens.draw import figure
 from rnnlens.draw.look import MOST_BARS, Grid, Look, chosen_columns
+from rnnlens.draw.pen import check_matplotlib
 from rnnlens.page.bundle import standalone
 
 ENDINGS = (*figure.ENDINGS, ".html", ".json")
@@ -18,9 +21,52 @@ _MOST_BARS_PAGE = 5
 
 
 def check(path: Path, look: Look) -> None:
-    """Refuse what cannot be, before anything is loaded or computed."""
-    page = path.suffix.lower() == ".html"
-    export.check_export(path, look, ENDINGS, _MOST_BARS_PAGE if page else MOST_BARS)
+    """Refuse what cannot be written, before anything is loaded or computed."""
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise RnnlensError(f"cannot write {path.name}; give a name ending in {', '.join(ENDINGS)}")
+    check_place(path)
+    if ending in figure.ENDINGS:
+        check_matplotlib()
+    look.check(_MOST_BARS_PAGE if ending == ".html" else MOST_BARS)
+    look.check_width()
+
+
+def check_place(path: Path) -> None:
+    """Refuse a file that cannot be where it is to be."""
+    if not path.parent.is_dir():
+        raise RnnlensError(f"there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise RnnlensError(f"{path} is a folder; give the name of a file")
+
+
+def check_whole(grid: Grid, ending: str, look: Look, followed: Grid | None) -> None:
+    """Refuse rows, labels to follow and kinds that there are not, of a file of the whole grid."""
+    chosen_columns(grid["columns"], look.kinds)
+    if look.rows or followed:
+        raise RnnlensError(
+            f"a {ending} file holds the whole grid: it takes neither rows nor labels to follow; "
+            f"give a name ending in {', '.join(figure.ENDINGS)}"
+        )
+
+
+def exported(grid: Grid, ending: str, look: Look, followed: Grid | None = None) -> bytes:
+    """What the file is to hold; `followed`: labels that are followed through the grid."""
+    if ending == ".json":
+        check_whole(grid, ending, look, followed)
+        return readable_json(grid).encode()
+    return figure.draw(grid, look, ending, followed).data
+
+
+def readable_json(grid: Grid) -> str:
+    """A grid as JSON for people too: a column, a word, a row to each line."""
+    parts = []
+    for key, value in grid.items():
+        lines = [value] if not isinstance(value, list) or not value else value
+        dumped = [json.dumps(line, ensure_ascii=False, allow_nan=False) for line in lines]
+        listed = "[\n  " + ",\n  ".join(dumped) + "\n ]" if lines is value else dumped[0]
+        parts.append(f" {json.dumps(key)}: {listed}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def save(grid: Grid, path: Path, look: Look, followed: Grid | None = None) -> None:
@@ -32,8 +78,8 @@ def save(grid: Grid, path: Path, look: Look, followed: Grid | None = None) -> No
 def contents(grid: Grid, ending: str, look: Look, followed: Grid | None = None) -> bytes:
     """What the file is to hold."""
     if ending != ".html":
-        return export.exported(grid, ending, look, followed)
-    export.check_whole(grid, ending, look, followed)
+        return exported(grid, ending, look, followed)
+    check_whole(grid, ending, look, followed)
     return standalone({"grid": grid, "view": _view(grid, look), "bits": []}).encode()
 
 

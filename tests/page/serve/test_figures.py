@@ -9,8 +9,8 @@ from tests.asks import grid_json
 from tests.held import held_to
 
 from rnnlens.ask.figures import Figure
-from rnnlens.draw.export import exported
 from rnnlens.draw.look import Look
+from rnnlens.page.saved_page import exported
 from rnnlens.page.serve.app import application
 
 TEXT = "the dog sees the old birds and she said ."

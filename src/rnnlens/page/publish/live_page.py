@@ -19,10 +19,10 @@ from rnnlens.ask.grids import parts as grid_parts
 from rnnlens.ask.questions import STRICT, OfRun, Text
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.base.files import write_bytes
-from rnnlens.draw.export import check_place
 from rnnlens.page.bundle import embeddable, inline, small_script, source_hash
 from rnnlens.page.publish.pack import Packed, packed
 from rnnlens.page.publish.quantised import Precision
+from rnnlens.page.saved_page import check_place
 from rnnlens.reading.lines import Lines
 from rnnlens.reading.subject import Subject
 

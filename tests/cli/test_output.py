@@ -15,7 +15,7 @@ from tests.runfiles import contents, edit
 
 from rnnlens.base.tensors import write_tensors
 from rnnlens.cli import main
-from rnnlens.cli.shared import LONGEST, Plain, draw, plain_output
+from rnnlens.cli.output import LONGEST, Plain, draw, plain_output
 
 HOSTILE = "\x1b]0;mine\x07\x9b31m\u202e\u2028\r\x85\x00"
 

@@ -29,7 +29,7 @@ class Direction(NamedTuple):
     constant: float
 
     def split(self, kinds: Sequence[str]) -> list["Direction"]:
-        """The same of states that stand side by side in this one, equally wide."""
+        """A direction for each of the states that stand side by side in this one, equally wide."""
         weights = self.weight.chunk(len(kinds))
         rest = [self.constant] + [0.0] * (len(kinds) - 1)
         return [

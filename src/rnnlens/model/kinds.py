@@ -34,7 +34,7 @@ class Memory(Strict):
     kept: str  #: The kind that is left of it: decay ∘ memory before.
 
     def placed(self, id_of: Callable[[str], str]) -> "Memory":
-        """The same by the ids of its kinds, from their letters."""
+        """The memory by the ids of its kinds instead of their letters."""
         return Memory(id_of(self.decay), id_of(self.write), id_of(self.kept))
 
 

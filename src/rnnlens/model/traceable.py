@@ -202,7 +202,7 @@ class Traceable(ABC):
         """The device on which it takes batches."""
 
     def on(self, device: torch.device) -> "Traceable":  # noqa: ARG002 - not every model can move
-        """The same model, moved to a device where it can be."""
+        """Move the model to a device where it can be."""
         return self
 
     @abstractmethod
@@ -271,7 +271,7 @@ class Traceable(ABC):
         return int((targets >= 0).sum())
 
     def found_at(self, where: str, vocabulary: Any, examples: Sequence[Any]) -> "Traceable":  # noqa: ARG002
-        """The same model, made by the code at `where`, a package.module:factory, from now on."""
+        """The model, made by the code at `where`, a package.module:factory, from now on."""
         raise RnnlensError(f"model={where!r} is for a module of your own; leave it out")
 
     def check(self) -> None:  # noqa: B027 - most models stay as they are

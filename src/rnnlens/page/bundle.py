@@ -132,7 +132,7 @@ def small_script(entry: str) -> str:
 
 
 def compact(script: str) -> str:
-    """The same script without its comments and indents."""
+    """A script without its comments and indents."""
     kept = [""]
     for start, end, is_code in _pieces(script):
         piece = script[start:end]

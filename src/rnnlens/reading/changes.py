@@ -51,7 +51,7 @@ class TextEdits:
         return checked
 
     def possible(self, edits: Sequence[Edit | str]) -> tuple["TextEdits", tuple[str, ...]]:
-        """The same with those of some edits that can be made, and why the others cannot."""
+        """The edits of some that can be made, and why the others cannot."""
         kept, dropped = list[Edit](), list[str]()
         for given in edits:
             try:

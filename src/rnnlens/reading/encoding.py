@@ -105,7 +105,7 @@ class Encodings:
         )
 
     def asked_about(self, logits: Tensor, wanted: Integers) -> "Encodings":
-        """The same, asked about these labels (-1: none), given the logits they were made of."""
+        """The encodings, asked about these labels (-1: none), given their logits."""
         x: Floats = logits.numpy()
         rows = np.flatnonzero(wanted >= 0)
         came, rank = np.zeros(len(x), np.float32), np.zeros(len(x), np.int64)

@@ -159,7 +159,7 @@ class Subject:
         self.parallel: Parallel = _in_threads
 
     def called(self, name: str) -> "Subject":
-        """The same by another name, beside one that has its own."""
+        """A subject by another name, beside one that has its own."""
         other = copy(self)
         other.name = name
         return other

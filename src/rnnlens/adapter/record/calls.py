@@ -39,7 +39,7 @@ class Piece:
         return torch.full((batch,), steps, device=next(iter(self.states.values())).device)
 
     def reordered(self, order: Tensor) -> "Piece":
-        """The same with its sequences in another order."""
+        """The call with its sequences in another order."""
         states = {kind: values.index_select(1, order) for kind, values in self.states.items()}
         return Piece(states, None if self.lengths is None else self.lengths[order], self.packed)
 

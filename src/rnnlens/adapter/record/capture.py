@@ -110,7 +110,7 @@ class PartTrace:
         return [local(output, last, bool(way)) for way in range(self.part.directions)]
 
     def reordered(self, order: Tensor) -> "PartTrace":
-        """The same with its sequences in another order."""
+        """What was recorded, with its sequences in another order."""
         return replace(self, piece=self.piece.reordered(order), layout=self.layout.reordered(order))
 
 

@@ -97,7 +97,7 @@ def _layer(layer: RecurrentLayer, x: Tensor) -> States:
 def _with_prediction(
     anatomy: Anatomy, subject: Subject, tried: Sequence[tuple[States, States]]
 ) -> Anatomy:
-    """The same, which says whether the prediction is one for a whole text."""
+    """An anatomy that says whether the prediction is one for a whole text."""
     for whole in (False, True):
         if all(
             _close(

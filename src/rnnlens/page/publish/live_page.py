@@ -132,7 +132,7 @@ def published(
 
 
 def _checked(words: Words) -> Words:
-    """The same without blanks around title and note; an error where they are no short texts."""
+    """An author's words without blanks around title and note; an error where these are no texts."""
     said = {}
     for name, text, most in (
         ("title", words.title, _LONGEST_TITLE), ("note", words.note, _LONGEST_NOTE),
@@ -150,7 +150,7 @@ def _checked(words: Words) -> Words:
 
 
 def _titled(parts: Packed, title: str) -> Packed:
-    """The same under its author's title."""
+    """What a file holds, under its author's title."""
     if not title:
         return parts
     manifest: dict[str, Any] = {**parts.manifest, "title": title}

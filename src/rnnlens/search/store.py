@@ -3,7 +3,7 @@
 import atexit
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
@@ -77,6 +77,7 @@ class Index:
     remedy: str = "make it anew: rnnlens index RUN --anew"  # where it is damaged
     link_semantic: str = ""  # that links to a subject have to name, as it is not the run's first
     run: Run | None = None  # whose it is
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     @classmethod
     def of(cls, run: Run, elsewhere: Path | None = None) -> "Index":
@@ -240,10 +241,6 @@ class Index:
             yield table
 
     @cached_property
-    def _lock(self) -> Lock:
-        return Lock()
-
-    @cached_property
     def _database(self) -> sql.Database:
         database = sql.Database(self.paths, self.folder / LABELS)
         _open.add(self)
@@ -328,7 +325,7 @@ def _footer_problem(path: Path, rows: int, columns: dict[str, str]) -> str:
     """What is wrong with the columns or the number of rows of a Parquet file."""
     try:
         with arrow().parquet.ParquetFile(path) as file:
-            there = {field.name: str(field.type) for field in file.schema_arrow}
+            there = {one.name: str(one.type) for one in file.schema_arrow}
             count = file.metadata.num_rows
     except (OSError, arrow().ArrowException) as error:
         return str(error)

@@ -302,5 +302,5 @@ def test_the_page_is_light(address, look):
     )
     files = [size for name, size in names if "/api/" not in name]
     assert len(files) > 15
-    assert sum(files) < 400_000
+    assert sum(files) < 520_000
     assert all(name.startswith((address, "data:")) for name, _ in names)

@@ -45,6 +45,29 @@ def test_hover_lights_up_what_feeds_a_state_and_what_it_feeds(screen):
     assert screen.find(".state.lit").count() == 5
 
 
+def test_states_on_their_way_are_not_taken_for_those_that_are_here(look):
+    screen = look("#text=a+bird")
+    screen.drawn(2)
+    link = f"#text={TEXT.replace(' ', '+')}&at=c2:4"
+    screen.page.evaluate("link => { location.hash = link; }", link)
+    screen.drawn(len(WORDS))  # of the columns that are shown, and no others
+    held = []
+    screen.page.route("**/api/grid", lambda route: held.append(route))  # noqa: PLW0108
+    screen.page.click(".choose summary")
+    screen.page.click(".presets >> text=all")
+    expect(screen.find(".head g[role=columnheader]")).to_have_count(20)
+    lit = screen.find(".state.lit").evaluate_all(
+        "all => all.map(one => one.ariaLabel.split(':')[0])"
+    )
+    expected = ["long-term memory", "short-term memory", "cell state", "output state"]
+    assert lit[:4] == [f"{name}, layer 2, after sees" for name in expected]
+    for route in held:
+        route.continue_()
+    screen.settled()
+    assert screen.find(".row").first.locator(".state").count() == 20
+    assert "feeds" in (screen.find(".ring").first.get_attribute("class") or "")
+
+
 @pytest.mark.release
 def test_the_flow_goes_through_hidden_gates_and_up_a_row(screen):
     screen.point(3, "short-term memory, layer 2")

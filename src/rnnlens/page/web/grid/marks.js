@@ -32,12 +32,13 @@ export function mark(marks, layout, rowOf) {
   const ring = (places, kind) => {
     for (const place of places) {
       const k = slots.get(place.column), row = rowOf(place.row);
-      if (k === undefined || !row) continue;
+      // By its own place: states that are still on their way are not drawn, so that they cannot be counted.
+      const state = k === undefined ? null : row?.querySelector(`.state[aria-colindex="${k + 2}"]`);
+      if (k === undefined || !row || !state) continue;
       const made = toDom(drawRing(layout.slots[k], layout, kind));
       const own = row.querySelector(".insight"); // which covers the others where it is moved over them
       if (!own || k === slots.size - 1) (own ?? row).append(made);
       else own.before(made);
-      const state = row.querySelectorAll(".state")[k];
       state.classList.add("lit");
       marked.push(made, state);
     }

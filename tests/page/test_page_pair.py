@@ -83,12 +83,18 @@ def test_two_runs_and_the_checkpoints_of_a_training(look, probed_run, tmp_path, 
     with server(path, probed_run) as address:
         screen = look("#text=the+old+dog", at=address)
         screen.drawn(3)
+        slider = screen.page.get_by_label("training")
+        slider.focus()
+        for key, epoch in (("ArrowLeft", 1), ("ArrowRight", 2)):
+            screen.page.keyboard.press(key)  # the focus stays, so that the next key moves it on
+            told = re.compile(f"after epoch {epoch}, perplexity")
+            expect(slider).to_have_attribute("aria-valuetext", told)
+            screen.settled()
+            expect(slider).to_be_focused()
         screen.page.get_by_label("beside it").select_option("trained-epoch-1")
         screen.drawn(6)
         expect(screen.find(".sides b")).to_have_text("Two runs")
         assert "beside=trained-epoch-1" in screen.page.url
-        slider = screen.page.get_by_label("training")
-        expect(slider).to_have_attribute("aria-valuetext", re.compile("after epoch 2, perplexity"))
         screen.page.get_by_label("beside it").select_option("")
         screen.drawn(3)
         slider.focus()

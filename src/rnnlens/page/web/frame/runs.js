@@ -36,8 +36,8 @@ export class RunControls {
   /** @param {RunSummary[]} runs @param {RunSummary} run that is shown @param {string | null} beside */
   show(runs, run, beside) {
     const family = run.training?.of ?? run.id, heads = runs.filter(({ id, training }) => !training || training.of === id);
-    const seen = JSON.stringify([runs.map(({ id }) => id), family, beside, this.kept.length ? "" : run.id]);
     this.kept = checkpoints(runs, run);
+    const seen = JSON.stringify([runs.map(({ id }) => id), family, beside, this.kept.length ? "" : run.id]);
     if (seen !== this.seen) this.offer(runs, run, heads, beside);
     this.seen = seen;
     if (!this.field) return;

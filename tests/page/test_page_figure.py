@@ -49,6 +49,12 @@ def drag(screen, *ends):
 
 def test_rows_and_columns_are_chosen_by_dragging(figure):
     screen = figure()
+    screen.page.keyboard.press("Escape")
+    screen.pin(1, "output state, layer 1")  # what is pinned now is ringed, too
+    screen.page.get_by_role("button", name="figure").click()
+    drawn(screen)
+    expect(screen.find(".command code")).to_contain_text("--pins l2:4,h1:2")
+    expect(screen.page.get_by_label("pins", exact=True)).to_be_checked()
     first, last = (
         middle(screen, 2, "cell state, layer 1"),
         middle(screen, 4, "previous cell, layer 2"),
@@ -67,7 +73,7 @@ def test_rows_and_columns_are_chosen_by_dragging(figure):
     assert fields(screen) == ["3-7", ""]  # whole rows
     drag(screen, (first[0], head["y"] + 30), (last[0], first[1]))
     assert fields(screen) == ["", "c1,h1,c2@-1"]  # whole columns
-    expect(screen.find(".held")).to_have_count(1)  # dragging pins nothing
+    expect(screen.find(".ring.pin")).to_have_count(2)  # dragging pins nothing
 
 
 @pytest.mark.release

@@ -9,7 +9,6 @@ import { parseKinds, parseRows, spanText } from "../grid/part.js";
 import { Picker } from "../grid/picker.js";
 import { reason } from "../net/client.js";
 import { download, fileName } from "../net/save.js";
-import { placeOf } from "../panel/pins.js";
 import { segments, take } from "./menus.js";
 
 /** @typedef {(asked: FigureQuestion, signal: AbortSignal) => Promise<Figure>} Draw */
@@ -31,6 +30,7 @@ export class FigureMode {
    */
   constructor(stage, gridView, draw) {
     this.stage = stage;
+    this.gridView = gridView;
     this.draw = draw;
     /** @type {Held | null} */ this.grid = null;
     /** @type {View | null} */ this.view = null;
@@ -129,9 +129,9 @@ export class FigureMode {
     this.refresh();
   }
 
+  /** Those that are ringed, which a figure rings too. */
   chosenPins() {
-    const { grid, view } = this;
-    return grid && view ? view.pins.flatMap((pin) => placeOf(pin, grid) ?? []).map(({ column, row }) => `${column}:${row + 1}`) : [];
+    return this.gridView.marks.pins.map(({ column, row }) => `${column}:${row + 1}`);
   }
 
   /** Mark what is chosen on the grid. */

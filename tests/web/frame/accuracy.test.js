@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
-import { axisEnd, baselines, drawAccuracy, lead, namesOf, ticks } from "../../../src/rnnlens/page/web/frame/accuracy.js";
+import { axisEnd, baselines, dodged, drawAccuracy, lead, namesOf, ticks } from "../../../src/rnnlens/page/web/frame/accuracy.js";
 import { all, texts } from "../drawing.js";
 import { column } from "../sample.js";
 
@@ -74,4 +74,13 @@ test("what is used stands beside what is read, where it was measured", () => {
   assert.ok(["0.81", "-0.02", "used, of the most possible"].every((said) => texts(drawn).includes(said)));
   const ends = all(drawn, "rect", "score").map(({ attributes: { x, width } }) => x + width);
   assert.ok(Math.max(...ends) < all(drawn, "rect", "use")[0].attributes.x - 24, "they do not run into each other");
+});
+
+test("names of lines that lie close stand side by side, and others where their lines are", () => {
+  const names = (...at) => at.map((one) => ({ at: one, width: 100 }));
+  assert.deepEqual(dodged(names(300, 600), 900), [300, 600]);
+  assert.deepEqual(dodged(names(302, 300), 900), [356, 246]);
+  assert.deepEqual(dodged(names(880, 895), 900), [740, 850]);
+  const [a, b] = dodged(names(40, 42), 900);
+  assert.ok(a >= 40 && b - a >= 110);
 });

@@ -71,15 +71,40 @@ export function drawAccuracy(scores, lines, naming, width, measure) {
       label(NAMES + length + 6, y + 15, perplexity(score.perplexity) + (cut ? " (cut)" : ""), { "font-size": 12 }),
     ];
   });
-  const limits = lines.flatMap(([name, value]) => [
+  const said = lines.map(([name, value]) => `${name} ${perplexity(value)}${value > end ? " →" : ""}`);
+  const middles = dodged(lines.map(([, value], k) => ({ at: at(value), width: measure(said[k], 11) })), width);
+  const limits = lines.flatMap(([name, value], k) => [
     shape("line", { class: "limit", "data-name": name, x1: at(value), x2: at(value), y1: 18, y2: bottom, stroke: INK,
       "stroke-dasharray": name === "unigram" ? "3 3" : "none" }),
-    label(at(value), 14, `${name} ${perplexity(value)}${value > end ? " →" : ""}`,
-      { "font-size": 11, "text-anchor": "middle" }),
+    label(middles[k], 14, said[k], { "font-size": 11, "text-anchor": "middle" }),
   ]);
   return shape("svg", { width, height, role: "img", ...textStyle(),
     "aria-label": "perplexity per kind; the table below says the same" }, ...axis, ...bars, ...limits,
     ...(uses ? drawUsed(scores, left + 24, USED - 70, bottom) : []));
+}
+
+/**
+ * Where the middles of names stand that would overprint: side by side, as near as can be to where they belong.
+ * @param {{at: number, width: number}[]} names @param {number} room
+ */
+export function dodged(names, room) {
+  const order = names.map((_, k) => k).sort((a, b) => names[a].at - names[b].at), middles = names.map(({ at }) => at);
+  /** How far two stand apart at least. @param {number} a @param {number} b */
+  const apart = (a, b) => (names[a].width + names[b].width) / 2 + 10;
+  order.forEach((k, n) => { if (n) middles[k] = Math.max(middles[k], middles[order[n - 1]] + apart(order[n - 1], k)); });
+  // Half of the way each: the first gives way to the left as the second does to the right.
+  for (let n = 1; n < order.length; n++) {
+    const over = (middles[order[n]] - names[order[n]].at) / 2, first = order[n - 1];
+    const left = n > 1 ? middles[order[n - 2]] + apart(order[n - 2], first) : names[first].width / 2;
+    const given = Math.max(0, Math.min(over, middles[first] - left));
+    middles[first] -= given;
+    middles[order[n]] -= given;
+  }
+  for (let n = order.length - 1; n >= 0; n--) {
+    const k = order[n], most = n === order.length - 1 ? room - names[k].width / 2 : middles[order[n + 1]] - apart(k, order[n + 1]);
+    middles[k] = round(Math.min(middles[k], most));
+  }
+  return middles;
 }
 
 /**

@@ -99,6 +99,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
              {"text": "the {dog|dogs} see", "edits": ["l2@2:2=0"]}],
     "follow": [{"text": TEXT, "labels": ["dog"]},
                {"text": "the {dog|old dogs}", "labels": ["dog"], "against": ["dogs"]}],
+    "labels": [{"begins": "do", "names": ["dog", "dgo"]}, {"begins": "dgo", "semantic": "input"}],
     "turns": [{"text": TEXT}, {"text": "the {dog|old dogs}"}],
     "divergence": [{"text": TEXT, "pairs": [{"a": PIN, "b": {**PIN, "column": "x"}}]}],
     "written": [STATE, {**STATE, "text": "the {dog|dogs} see"}],

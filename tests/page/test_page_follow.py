@@ -99,14 +99,50 @@ def test_compact_states_are_shaded_by_it(look):
     assert screen.find(".number").count() == 0
 
 
-def test_a_label_that_there_is_not_is_said_with_the_nearest(look):
+def test_what_is_half_typed_keeps_the_grid_and_is_completed(look, grid):
     screen = look(VIEW, quiet=False)
-    screen.page.fill("input.follow", "dgos")
-    note = screen.find(".note.unread")
-    expect(note).to_contain_text("no label is 'dgos'; the nearest: 'dogs'")
-    screen.page.fill("input.follow", "dogs")
-    expect(note).to_be_hidden()
-    expect(screen.find(".number").first).to_be_attached()
+    screen.drawn(6)
+    field, options = screen.find("input.follow"), screen.find(".completion [role=option]")
+    said, quiet = screen.find(".following .said"), screen.find(".following .quiet")
+    place = screen.find(".gridplace").bounding_box()
+    field.press_sequentially("bird")
+    expect(options).to_have_text(["bird", "birds"])
+    expect(said).to_contain_text("probability of bird,")  # which is a label
+    screen.page.keyboard.press("ArrowDown")
+    expect(field).to_have_attribute("aria-activedescendant", options.first.get_attribute("id"))
+    screen.page.keyboard.press("ArrowDown")
+    screen.page.keyboard.press("Enter")
+    expect(said).to_contain_text("probability of birds,")
+    expect(options.first).to_be_hidden()
+    expect(screen.find(".number")).to_have_count(6 * 12 - EMPTY)
+    followed = numbers(screen)
+    assert followed == expected(grid, grid.follow("birds"))
+
+    field.press_sequentially(" / se")  # half a label: what was followed stays
+    expect(options.first).to_have_text(re.compile("^sees?$"))
+    expect(quiet).to_have_text("")
+    assert numbers(screen) == followed
+    screen.page.keyboard.press("Escape")  # closes the list alone
+    expect(options.first).to_be_hidden()
+    assert "follow=birds" in screen.page.url
+    field.fill("dgos")
+    expect(quiet).to_have_text("\u201cdgos\u201d is no label here")
+    expect(options).to_have_text(["dogs"])  # none begins so: the nearest
+    assert numbers(screen) == followed
+    screen.page.wait_for_timeout(300)
+    expect(field).to_have_value("dgos")
+    assert screen.find(".gridplace").bounding_box() == place
+    options.first.click()
+    expect(said).to_contain_text("probability of dogs,")
+    expect(quiet).to_have_text("")
+
+
+def test_a_link_that_follows_what_is_no_label_shows_the_grid_and_says_so(look):
+    screen = look(VIEW + "&follow=dgos", quiet=False)
+    screen.drawn(6)
+    expect(screen.find(".following .quiet")).to_have_text(re.compile("'dgos'.*'dogs'"))
+    expect(screen.find(".state .bar").first).to_be_attached()
+    expect(screen.find(".note.unread")).to_be_hidden()
 
 
 def test_turns_are_marked_ranked_and_jumped_to(look, grid):

@@ -219,13 +219,18 @@ class LabelSet(Strict):
         return F.pad(logits.flatten()[:, None], (1, 0)), labels.flatten().long()
 
 
+def nearest(label: str, known: Sequence[str]) -> list[str]:
+    """The labels that are spelled most like one."""
+    return get_close_matches(label, known, count("alike_labels"))
+
+
 def number_of(label: str, known: Sequence[str]) -> int:
     """A label's place among all; one that is not there is refused with those most like it."""
     if not isinstance(label, str):
         raise RnnlensError(f"{label!r} is no label; give the name of one")
     if label in known:
         return known.index(label)
-    near = get_close_matches(label, known, count("alike_labels"))
+    near = nearest(label, known)
     alike = message("alike_labels", labels=", ".join(map(repr, near)))
     like = alike if near else message("no_alike_label")
     raise RnnlensError(message("no_label", label=repr(label), like=like))

@@ -128,7 +128,7 @@ class Chance:
     def question(self) -> Question:
         ways = (
             self.grid, self.side_by_side, self.divergence, self.follow, self.turns, self.written,
-            self.continued,
+            self.continued, self.labels,
         )  # fmt: skip
         self.semantic = self.pick(None, *self.lens.semantics)
         made: Question = self.pick(*ways)()
@@ -175,6 +175,12 @@ class Chance:
     def follow(self) -> Question:
         against = self.pick([], self.some_labels(1))
         return "api/follow", {**self.rows(), "labels": self.some_labels(1), "against": against}
+
+    def labels(self) -> Question:
+        begins = self.label()[: self.random.randint(0, 4)]
+        return "api/labels", {
+            "begins": begins, "names": self.some_labels(0), "semantic": self.semantic
+        }  # fmt: skip
 
     def turns(self) -> Question:
         return "api/turns", self.rows()

@@ -21,6 +21,7 @@ QUESTIONS = [
     ("GET", "/api/standalone"),
     ("POST", "/api/publish"),
     ("POST", "/api/follow"),
+    ("POST", "/api/labels"),
     ("POST", "/api/turns"),
     ("POST", "/api/figure"),
     ("POST", "/api/written"),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hold } from "../../../src/rnnlens/page/web/base/held.js";
+import { Refusal } from "../../../src/rnnlens/page/web/base/refusal.js";
 import { plainView } from "../../../src/rnnlens/page/web/net/address.js";
 import { Readings } from "../../../src/rnnlens/page/web/net/readings.js";
 import { grid } from "../sample.js";
@@ -12,15 +13,17 @@ const pause = (ms = 5) => new Promise((resolve) => setTimeout(resolve, ms));
 function made() {
   /** @type {any[]} */ const asked = [];
   /** @type {unknown[]} */ const problems = [];
+  /** @type {string[]} */ const refused = [];
   const read = async (/** @type {string} */ path, /** @type {any} */ body) => {
     asked.push({ path, ...body });
     await pause(1);
-    if (body.labels?.includes("nope")) throw new Error("no label is 'nope'");
+    if (body.labels?.includes("nope")) throw new Refusal("no label is 'nope'");
+    if (body.labels?.includes("lost")) throw new TypeError("the server is gone");
     const rows = Array.from({ length: body.limit }, (_, k) => (path === "api/follow" ? [body.first + k] : { edges: [] }));
     return { from: body.first, labels: [], against: [], rows };
   };
-  const readings = new Readings(/** @type {any} */ (read), () => {}, (error) => problems.push(error), 3);
-  return { readings, asked, problems };
+  const readings = new Readings(/** @type {any} */ (read), () => {}, (error) => problems.push(error), (told) => refused.push(told), 3);
+  return { readings, asked, problems, refused };
 }
 
 test("rows in view are asked for first, then the others", async () => {
@@ -64,9 +67,21 @@ test("nothing is asked for that nobody wants", async () => {
   assert.deepEqual(asked.map(({ path }) => path), ["api/turns"]);
 });
 
-test("what is refused is told once, and no longer when something else is asked for", async () => {
+test("labels that there are not are followed by nobody, and the rest goes on", async () => {
+  const { readings, asked, problems, refused } = made(), held = hold(grid(), null);
+  readings.show(held, { ...plainView(), turns: true, follow: { labels: ["nope"], against: [] } }, [0, 3]);
+  await pause(40);
+  assert.deepEqual([readings.refused, refused, problems], [true, ["no label is 'nope'"], []]);
+  assert.deepEqual(asked.map(({ path }) => path), ["api/follow", "api/turns"]);
+  assert.ok(readings.turnsOf(0));
+  readings.show(held, view, [0, 3]);
+  await pause(40);
+  assert.deepEqual([readings.refused, readings.numbersOf(0)], [false, [0]]);
+});
+
+test("what fails is told once, and no longer when something else is asked for", async () => {
   const { readings, asked, problems } = made(), held = hold(grid(), null);
-  const wrong = { ...plainView(), follow: { labels: ["nope"], against: [] } };
+  const wrong = { ...plainView(), follow: { labels: ["lost"], against: [] } };
   readings.show(held, wrong, [0, 3]);
   await pause(40);
   readings.show(held, wrong, [0, 2]);

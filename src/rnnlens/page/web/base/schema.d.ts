@@ -494,6 +494,28 @@ export interface KindPairs {
   pairs: KindPair[];
 }
 
+/** Labels that begin as is asked, and names that are no labels. */
+export interface Labels {
+  /** an equal one first, the others in the run's own order */
+  begins: string[];
+  /** where none begins so, those that are spelled most like it */
+  nearest: string[];
+  /** those of the names that are no labels */
+  absent: string[];
+}
+
+/** The beginning of a label, and whole ones that may be none. */
+export interface LabelsQuestion {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** how labels are to begin; at most 200 characters */
+  begins?: string;
+  /** labels, to hear which of them there are not; at most 64 */
+  names?: string[];
+}
+
 /** A line of two readings that are compared. */
 export interface Line {
   /** whose; both: all is the same */
@@ -989,6 +1011,7 @@ export interface Gets {
 export interface Posts {
   "api/grid": { asked: GridQuestion; answer: Grid };
   "api/follow": { asked: FollowQuestion; answer: Followed };
+  "api/labels": { asked: LabelsQuestion; answer: Labels };
   "api/turns": { asked: TurnsQuestion; answer: Turns };
   "api/divergence": { asked: DivergenceQuestion; answer: Divergences };
   "api/written": { asked: WrittenQuestion; answer: Written };

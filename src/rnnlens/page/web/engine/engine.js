@@ -6,6 +6,7 @@ import { COUNTS, TEXTS } from "../base/rules.js";
 import { divergences } from "./divergence.js";
 import { following } from "./follow.js";
 import { grid } from "./grid.js";
+import { labels } from "./labels.js";
 import { Machine } from "./machine.js";
 import { refusal } from "./refusals.js";
 import { Subject } from "./subject.js";
@@ -28,6 +29,7 @@ export const ANSWERS = {
   "api/grid": grid,
   "api/divergence": divergences,
   "api/follow": following,
+  "api/labels": labels,
   "api/turns": turning,
   "api/written": written,
   "api/continue": continued,

@@ -7,6 +7,18 @@ import { message, refusal } from "./refusals.js";
 const LIKE = 0.6; // the least share of letters in common of words that are alike
 const LONG = 200; // letters, of which the frequent ones begin no match
 
+/**
+ * Labels that begin as somebody has typed, and which of the names are no labels.
+ * @param {Subject} subject @param {Posts["api/labels"]["asked"]} asked @returns {Posts["api/labels"]["answer"]}
+ */
+export function labels(subject, { semantic = null, begins = "", names = [] }) {
+  const known = subject.answers(subject.checkedSemantic(semantic)).names;
+  const begun = begins ? known.filter((label) => label.startsWith(begins)) : [];
+  begun.sort((a, b) => Number(a !== begins) - Number(b !== begins));
+  return { begins: begun.slice(0, COUNTS.completions), nearest: begun.length || !begins ? [] : closeMatches(begins, known),
+    absent: [...new Set(names)].filter((name) => !known.includes(name)) };
+}
+
 /** A label's place among all. @param {string} label @param {readonly string[]} known @returns {number} */
 export function numberOf(label, known) {
   const number = known.indexOf(label);

@@ -27,8 +27,9 @@ export class Overlay {
     this.lens = lens;
     this.list = html("div", { class: "turning" });
     this.decision = html("div", { class: "turning decision" });
-    this.strip = strip ? new Strip(strip, lens.set, read !== undefined) : null;
-    this.readings = read ? new Readings(read, () => this.arrived(), (error) => onUnread?.(error)) : null;
+    this.strip = strip ? new Strip(strip, lens.set, read ?? null) : null;
+    this.readings = read ? new Readings(read, () => this.arrived(), (error) => onUnread?.(error),
+      (told) => this.strip?.tell(told)) : null;
     /** @type {Held | null} */ this.grid = null;
     /** @type {View | null} */ this.view = null;
     /** @type {Scale | null} */ this.scale = null;
@@ -77,7 +78,7 @@ export class Overlay {
       const numbers = readings.numbersOf(row);
       return numbers?.length ? columns.map((k) => numbers[k]) : [];
     });
-    this.scale = view.follow ? scaleOf(values, view.follow.against.length > 0) : null;
+    this.scale = view.follow && !readings.refused ? scaleOf(values, view.follow.against.length > 0) : null;
     gridView.over = { version: gridView.over.version + 1, of: (row) => this.over(row) };
   }
 

@@ -1,62 +1,100 @@
 // The strip above the grid: what the marks mean, labels to follow, and where predictions turn.
 
 import { followText, followTitle, fullText, parseFollow } from "../base/follow.js";
+import { visible } from "../base/format.js";
 import { besideOf } from "../base/lines.js";
-import { html, shape, toDom } from "../base/markup.js";
+import { html, shape, toDom, write } from "../base/markup.js";
+import { Completion } from "./completion.js";
 
-const TYPED = 300; // ms after the last key before what was typed is followed
-const HELP = "follow a label through every state, or a set against a set: are were / is was";
+/** @typedef {import("../net/readings.js").Reader} Reader */
+
+const TYPED = 200; // ms after the last key before what was typed is looked up
+const HELP = "Follow a label: its probability in every state. With a slash, one set against another: the odds of are were / is was";
+const TURNS = "Turns: where what a state says differs most from the states that feed it and from the row above (divergence in bits), and how "
+  + "surprising each word was";
 
 export class Strip {
   /**
    * @param {HTMLElement} root @param {(change: Partial<View>) => void} onView
-   * @param {boolean} can whether there is somebody to ask
+   * @param {Reader | null} read who answers; null: nobody
    */
-  constructor(root, onView, can) {
+  constructor(root, onView, read) {
     this.onView = onView;
+    this.read = read;
     this.timer = 0; // set while what was typed is not taken yet
+    this.asked = new AbortController();
     this.shown = "";
-    /** @type {Held["labels"]} */ this.labels = new Map(); // those that are known
+    this.followed = ""; // what the view follows, as it is typed
+    /** @type {Held | null} */ this.grid = null;
     this.keys = html("ul", { class: "key", "aria-label": "marks" });
     this.said = html("span", { class: "said", role: "status" });
-    this.field = html("input", { type: "text", class: "follow", placeholder: "follow: are were / is was",
+    this.field = html("input", { type: "text", class: "follow", placeholder: "follow a label: is / are",
       "aria-label": HELP, title: HELP, spellcheck: "false", autocomplete: "off", autocapitalize: "off" });
-    this.end = html("button", { type: "button", class: "plain", "aria-label": "end following", hidden: true,
+    this.quiet = html("span", { class: "quiet", role: "status" });
+    this.completion = new Completion(this.field, () => this.look(true));
+    this.end = html("button", { type: "button", class: "plain", "aria-label": "stop following", title: "stop following", hidden: true,
       click: () => onView({ follow: null }) }, "×");
-    this.turns = html("button", { type: "button", class: "toggle", "aria-pressed": "false",
-      title: "how far each state lies from those that feed it and from the row above, and how surprising the words were",
+    this.turns = html("button", { type: "button", class: "toggle", "aria-pressed": "false", title: TURNS,
       click: () => onView({ turns: this.turns.getAttribute("aria-pressed") !== "true" }) }, "turns");
     this.field.addEventListener("input", () => {
       clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.take(), TYPED);
+      this.timer = setTimeout(() => this.look(false), TYPED);
     });
     this.field.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter") return;
-      clearTimeout(this.timer);
-      this.take();
+      if (event.key === "Enter" && !event.defaultPrevented) this.look(true);
     });
-    const following = html("label", { class: "following" }, this.said, this.field, this.end);
-    root.append(this.keys, ...(can ? [following, this.turns] : []));
+    const following = html("div", { class: "following" }, this.said, this.quiet, html("span", { class: "completed" }, this.field, this.completion.list), this.end);
+    root.append(this.keys, ...(read ? [following, this.turns] : []));
   }
 
   typed() {
-    return parseFollow(this.field.value, (label) => this.labels.has(label));
+    return parseFollow(this.field.value, (label) => this.grid?.labels.has(label) ?? false);
   }
 
-  take() {
+  /**
+   * Follow what is typed once all of it are labels; until then what was followed before stays.
+   * @param {boolean} whole whether it was said to be all, so that what is no label is no beginning of one either
+   */
+  async look(whole) {
+    clearTimeout(this.timer);
     this.timer = 0;
-    this.onView({ follow: this.typed() });
+    this.asked.abort();
+    const { grid, read } = this, follow = this.typed(), stop = this.asked = new AbortController();
+    if (!grid || !read) return;
+    if (!follow) return this.take(null);
+    const word = this.completion.word(), begins = whole ? "" : word, names = [...follow.labels, ...follow.against];
+    const found = await read("api/labels", { run: grid.run, semantic: grid.semantic, begins, names }, stop.signal).catch(() => null);
+    if (stop.signal.aborted) return;
+    if (!found) return this.take(follow); // whoever is asked for the numbers will say what is wrong
+    this.completion.offer(found.begins.length ? found.begins : found.nearest);
+    const begun = found.begins.length ? word : null, absent = found.absent.filter((name) => name !== begun);
+    if (!found.absent.length) this.take(follow);
+    else this.tell(absent.length ? `${absent.map((name) => `\u201c${visible(name)}\u201d`).join(", ")} ${absent.length > 1 ? "are no labels" : "is no label"} here` : "");
+  }
+
+  /** @param {Follow | null} follow */
+  take(follow) {
+    this.tell("");
+    if (followText(follow) !== this.followed) this.onView({ follow });
+  }
+
+  /** What is wrong with what is followed, beside the field, where it moves nothing. @param {string} told "": nothing */
+  tell(told) {
+    write(this.quiet, told);
+    this.quiet.title = told;
   }
 
   /** @param {Held} grid @param {View} view @param {Scale | null} scale of what is followed */
   show(grid, view, scale) {
-    this.labels = grid.labels;
+    this.grid = grid;
     const seen = JSON.stringify([view.turns, grid.edits.length > 0, grid.words.some((word) => word.unknown), grid.follows, grid.lines.length > 0, besideOf(grid)]);
     if (seen !== this.shown) this.keys.replaceChildren(...markKey(grid, view));
     this.shown = seen;
     this.turns.setAttribute("aria-pressed", String(view.turns));
-    const text = followText(view.follow), typed = followText(this.typed());
-    if (text !== typed && !this.timer) this.field.value = text;
+    const text = followText(view.follow);
+    if (text !== this.followed && text !== followText(this.typed()) && !this.timer) this.field.value = text;
+    if (text !== this.followed) this.tell("");
+    this.followed = text;
     this.end.hidden = !view.follow;
     this.said.textContent = view.follow && scale
       ? `${followTitle(view.follow)}, full width ${fullText(scale)}` : "";

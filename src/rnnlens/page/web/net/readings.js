@@ -1,10 +1,11 @@
 // Followed labels and turns, asked for row by row: those in view first, and never while somebody types.
 
 import { besideOf } from "../base/lines.js";
+import { Refusal } from "../base/refusal.js";
 
 /**
  * Whoever answers: a server or a kernel.
- * @typedef {<P extends "api/continue" | "api/follow" | "api/turns" | "api/written">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>
+ * @typedef {<P extends "api/continue" | "api/follow" | "api/labels" | "api/turns" | "api/written">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>
  *   Promise<Posts[P]["answer"]>} Reader
  */
 
@@ -14,12 +15,14 @@ const BLOCK = 24; // rows in one answer
 export class Readings {
   /**
    * @param {Reader} read @param {() => void} onChange @param {(error: unknown) => void} onProblem null: none any more
+   * @param {(told: string) => void} onRefused why labels cannot be followed, which are then as if nobody had named them
    * @param {number} lull ms
    */
-  constructor(read, onChange, onProblem, lull = LULL) {
+  constructor(read, onChange, onProblem, onRefused, lull = LULL) {
     this.read = read;
     this.onChange = onChange;
     this.onProblem = onProblem;
+    this.onRefused = onRefused;
     this.lull = lull;
     /** @type {Held | null} */ this.grid = null;
     /** @type {Follow | null} */ this.follow = null;
@@ -33,6 +36,7 @@ export class Readings {
     this.version = 0;
     this.timer = 0;
     this.failed = false;
+    this.refused = false; // whether what is to be followed cannot be
     /** @type {AbortController | null} */ this.flight = null;
   }
 
@@ -55,7 +59,7 @@ export class Readings {
     if (changed) {
       this.flight?.abort();
       if (this.failed) this.onProblem(null);
-      this.failed = false;
+      this.failed = this.refused = false;
     }
     this.later(changed ? this.lull : 0);
   }
@@ -101,8 +105,8 @@ export class Readings {
     /** @param {WeakMap<(State | null)[], unknown>} known */
     const missing = (known) => [...seen, ...rows].find((row) => !known.has(grid.rows[row]));
     const open = [
-      this.follow && { path: /** @type {const} */ ("api/follow"), known: this.numbers, edits: grid.edits },
-      this.follow && this.hasUnedited() && { path: /** @type {const} */ ("api/follow"), known: this.unedited, edits: [] },
+      this.follow && !this.refused && { path: /** @type {const} */ ("api/follow"), known: this.numbers, edits: grid.edits },
+      this.follow && !this.refused && this.hasUnedited() && { path: /** @type {const} */ ("api/follow"), known: this.unedited, edits: [] },
       this.turns && { path: /** @type {const} */ ("api/turns"), known: this.turned, edits: grid.edits },
     ];
     for (const wish of open) {
@@ -138,7 +142,12 @@ export class Readings {
       this.failed = false;
       this.onChange();
     } catch (error) {
-      if (!flight.signal.aborted) {
+      if (!flight.signal.aborted && path === "api/follow" && error instanceof Refusal && error.status < 500) {
+        this.refused = true;
+        this.version++;
+        this.onRefused(error.message);
+        this.onChange();
+      } else if (!flight.signal.aborted) {
         this.failed = true; // until what is asked for changes
         this.onProblem(error);
       }

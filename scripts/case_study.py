@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=1000)
     parser.set_defaults(valid=None, test=None)
     args = parser.parse_args()
-    rnnlens(["show", BUNDLED, SENTENCE, "-o", str(FIGURE)])
+    rnnlens(["show", BUNDLED, SENTENCE, "-o", str(FIGURE), "--palette", "coarse"])
     run = run_at(BUNDLED)
     lens, network = opened(run), run.network()
     test = encoded_corpus(run, Moved(args.corpus, args.valid, args.test)).splits["test"]

@@ -145,7 +145,7 @@ def test_words_say_what_the_network_takes_them_for(formula):
     assert [word["text"] for word in words] == ["The", "dog", "sees", "3", "zyzzyva"]
     assert [word["label"] for word in words] == ["the", "dog", "sees", "NUM", "UNK"]
     assert [word["unknown"] for word in words] == [False, False, False, False, True]
-    assert [word["group"] for word in words] == ["OTHER", "NOUN", "VERB", "OTHER", "OTHER"]
+    assert [word["group"] for word in words] == ["FUNCTION", "NOUN", "VERB", "OTHER", "OTHER"]
 
 
 def test_every_label_named_has_its_group(formula):

@@ -120,7 +120,7 @@ def test_html_embeds_the_grid_and_the_view(show, lens):
     assert found["grid"] == json.loads(json.dumps(grid_json(lens, SENTENCE)))
     assert found["bits"] == []
     assert found["view"] == {
-        "run": "tiny", "text": SENTENCE, "beside": None, "semantic": "output", "palette": "coarse",
+        "run": "tiny", "text": SENTENCE, "beside": None, "semantic": "output", "palette": "classes",
         "density": "bars", "kinds": None, "naming": "both", "bars": 3, "pins": [], "focus": None,
         "follow": None, "turns": False, "page": "grid", "edits": [], "find": None,
     }  # fmt: skip
@@ -209,7 +209,7 @@ def test_the_sentence_from_standard_input(command, run, tmp_path, monkeypatch, l
         ((SENTENCE, "--kinds", "x,q9"), "the run has no kind 'q9'; it has x, f1"),
         ((SENTENCE, "--kinds", ","), "no kinds are named"),
         ((SENTENCE, "--semantic", "output+2"), "no probes for the semantic 'output+2'"),
-        ((SENTENCE, "--palette", "mine"), "no palette 'mine'; it has coarse, universal"),
+        ((SENTENCE, "--palette", "mine"), "no palette 'mine'; it has classes, coarse, universal"),
         ((SENTENCE, "--colours", "nowhere.json"), "no colour mapping at nowhere.json"),
         ((SENTENCE, "--bars", "0"), "0 bars: give a number from 1 to 20"),
         ((SENTENCE, "--bars", "6", "-o", "a.html"), "6 bars: give a number from 1 to 5"),

@@ -80,7 +80,7 @@ def test_the_parts_of_a_run_fit_each_other(trained_run):
     vocabulary = run.vocabulary()
     assert run.model().label_count == len(vocabulary)
     groupings = read(trained_run / "colours.json")["groupings"]
-    assert set(groupings) == {"coarse", "universal"}
+    assert set(groupings) == {"classes", "coarse", "universal"}
     for grouping in groupings.values():
         assert isinstance(grouping, dict)
         assert set(grouping["groups"]) <= set(vocabulary.labels)

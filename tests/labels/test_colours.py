@@ -1,6 +1,7 @@
 """Groupings: the run's and the user's own."""
 
 import json
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.colours import (
+    CLASS_COLOURS,
     COARSE_COLOURS,
     OTHER,
     UNIVERSAL_COLOURS,
@@ -28,10 +30,16 @@ def written(path: Path, value) -> Path:
     return path
 
 
-def test_parts_of_speech_become_two_groupings():
-    made = default_colours(["dog", "the", "sees"], ["NOUN", "DET", "VERB"], "by hand", ())
-    assert made["groupings"]["coarse"]["groups"] == {"dog": "NOUN", "sees": "VERB"}
-    assert made["groupings"]["universal"]["groups"]["the"] == "DET"
+def test_parts_of_speech_become_three_groupings():
+    words = {"dog": "NOUN", "the": "DET", "sees": "VERB", ",": "PUNCT", "NUM": "NUM", "<s>": "X"}
+    made = default_colours(list(words), list(words.values()), "by hand", ())["groupings"]
+    assert list(made) == ["classes", "coarse", "universal"]
+    content = {"dog": "NOUN", "sees": "VERB"}
+    assert made["classes"]["groups"] == {**content, "the": "FUNCTION", ",": "PUNCTUATION"}
+    assert made["coarse"]["groups"] == content
+    assert made["universal"]["groups"] == {word: p for word, p in words.items() if p != "X"}
+    for one in made.values():
+        assert checked(one, Path("x")) == one
 
 
 def test_without_parts_of_speech_few_labels_have_a_colour_each():
@@ -54,9 +62,45 @@ def test_without_parts_of_speech_many_labels_go_by_how_frequent_they_are():
 
 
 def test_every_group_has_a_colour_of_its_own():
-    for colours in (COARSE_COLOURS, UNIVERSAL_COLOURS):
+    for colours in (CLASS_COLOURS, COARSE_COLOURS, UNIVERSAL_COLOURS):
         assert len(set(colours.values())) == len(colours)
         assert OTHER in colours
+
+
+# What colour-blind readers see of linear red, green, blue (Machado, Oliveira and Fernandes, 2009).
+SEEN = {
+    "all": np.eye(3),
+    "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+                              [-0.011820, 0.042940, 0.968881]]),
+    "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+                            [-0.003882, -0.048116, 1.051998]]),
+}  # fmt: skip
+OKLAB = np.array([[0.4122214708, 0.5363325363, 0.0514459929],
+                  [0.2119034982, 0.6806995451, 0.1073969566],
+                  [0.0883024619, 0.2817188376, 0.6299787005]])  # fmt: skip
+FROM_CONES = np.array([[0.2104542553, 0.7936177850, -0.0040720468],
+                       [1.9779984951, -2.4285922050, 0.4505937099],
+                       [0.0259040371, 0.7827717662, -0.8086757660]])  # fmt: skip
+
+
+def least_distance(colours, seen, share=1.0):
+    """Between any two of some colours, faded to a share, as somebody sees them: in OKLab, where
+    0.02 is just noticed.
+    """
+    rgb = np.array([[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in colours]) / 255
+    rgb = share * rgb + 1 - share
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    lab = np.cbrt(np.clip(linear @ SEEN[seen].T, 0, 1) @ OKLAB.T) @ FROM_CONES.T
+    return min(np.linalg.norm(a - b) for a, b in combinations(lab, 2))
+
+
+@pytest.mark.parametrize("seen", SEEN)
+def test_groups_are_told_apart_also_by_colour_blind_readers(seen):
+    least = {"all": (0.11, 0.085), "deuteranopia": (0.07, 0.04), "protanopia": (0.09, 0.04)}
+    classes, universal = least[seen]
+    assert least_distance(CLASS_COLOURS.values(), seen) > classes
+    assert least_distance(CLASS_COLOURS.values(), seen, share=0.5) > 0.03
+    assert least_distance(UNIVERSAL_COLOURS.values(), seen) > universal
 
 
 def test_the_users_own_grouping_comes_first(tmp_path, formula):
@@ -123,7 +167,7 @@ def test_few_labels_have_a_colour_each(count):
 def test_many_labels_go_by_their_part_of_speech_if_they_are_words():
     words = "the a dog dogs cat house river see sees said old young red often never in with she"
     found = colours_of(words.split(), [1] * 18)
-    assert list(found["groupings"]) == ["coarse", "universal"]
+    assert list(found["groupings"]) == ["classes", "coarse", "universal"]
     assert found["groupings"]["coarse"]["groups"]["dogs"] == "NOUN"
     assert "lexicon" in found["source"]
     names = [f"q{k}" for k in range(18)]

@@ -17,6 +17,7 @@ from rnnlens.labels.parts_of_speech import (
     load_lexicon,
     parts_of_speech,
     universal,
+    word_class,
 )
 
 PENN = {
@@ -120,6 +121,13 @@ def test_penn_tags_fall_into_the_groups_of_the_paper(group, tags):
 def test_every_universal_tag_has_a_group_and_nothing_is_other():
     assert {coarse(tag) for tag in UNIVERSAL} == {"NOUN", "VERB", "ADJ", "ADV", "OTHER"}
     assert coarse(None) == "OTHER"
+
+
+def test_word_classes_are_the_papers_groups_with_other_split():
+    split = {tag: word_class(tag) for tag in UNIVERSAL if word_class(tag) != coarse(tag)}
+    function = dict.fromkeys(("ADP", "CCONJ", "DET", "PART", "SCONJ"), "FUNCTION")
+    assert split == function | {"PUNCT": "PUNCTUATION"}
+    assert word_class(None) == word_class("NUM") == "OTHER"
 
 
 @pytest.fixture(scope="module")

@@ -174,7 +174,7 @@ def test_the_longest_text_is_drawn_and_a_longer_one_refused(formulas):
     ("options", "said"),
     [
         ({"semantic": "output+9"}, "has no probes for the semantic 'output\\+9'; it has output"),
-        ({"palette": "pink"}, "has no palette 'pink'; it has coarse, universal"),
+        ({"palette": "pink"}, "has no palette 'pink'; it has classes, coarse, universal"),
     ],
 )
 def test_what_a_run_does_not_have_is_said(formula, options, said):

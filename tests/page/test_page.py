@@ -18,7 +18,16 @@ def test_at_first_sight_a_sentence_is_drawn_and_explained(look):
     screen.drawn(len(text.split()))
     assert len(screen.states()) == 12 * len(text.split())
     expect(screen.find(".legend li")).to_have_text(
-        ["noun", "verb", "adj", "adv", "other", "faded = groups mixed"]
+        [
+            "noun",
+            "verb",
+            "adj",
+            "adv",
+            "function word",
+            "punctuation",
+            "other",
+            "faded = groups mixed",
+        ]
     )
     expect(screen.find(".read")).to_contain_text("What does each state say about")
     expect(screen.find("#text")).to_be_focused()

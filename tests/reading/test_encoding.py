@@ -83,11 +83,26 @@ def test_the_dominant_group_is_the_largest_sum_not_the_largest_label():
     assert made.colours(palette(30)) == [fade(GREEN, 0.55 / 0.95)]
 
 
-def test_one_label_in_ten_takes_part_and_at_least_one():
+def test_few_labels_all_take_part():
     made = encode(torch.tensor([[1.0, 3.0, 2.0]]), palette(3), np.array([0]), 3)
-    assert made.colours(palette(3)) == [PURPLE]
+    assert made.share.tolist() == pytest.approx([0.6652], abs=1e-4)  # that of b; a and c are green
+    assert made.colours(palette(3)) == [fade(PURPLE, made.share[0])]
     assert made.labels.tolist() == [[1, 2, 0]]
     assert made.rank.tolist() == [3]
+
+
+def test_labels_that_are_groups_of_their_own_fade_by_their_probability():
+    grouping = {
+        "colours": {"A": GREEN, "B": PURPLE, "OTHER": YELLOW},
+        "groups": {"a": "A", "b": "B"},
+    }
+    colours = Palette.of(["a", "b", "c"], grouping)
+    assert colours.alone
+    assert not palette(3).alone  # a and c are one group
+    logits = torch.tensor([[0.34, 0.32, 0.34], [0.8, 0.1, 0.1]]).log()
+    made = encode(logits, colours, np.array([-1, -1]))
+    assert made.share.tolist() == pytest.approx([0.34, 0.8])
+    assert made.colours(colours) == [fade(GREEN, 0.34), fade(GREEN, 0.8)]
 
 
 def test_entropy_and_outcome_by_hand():
@@ -135,7 +150,8 @@ def naive(logits, groups, wanted, bars):
     p /= p.sum()
     order = sorted(range(len(x)), key=lambda k: (-logits[k], k))
     sums = [0.0] * 3
-    for k in order[: max(1, math.floor(0.1 * len(x) + 0.5))]:
+    alone, tenth = len(set(groups.tolist())) == len(groups), math.floor(0.1 * len(x) + 0.5)
+    for k in order[: len(x) if alone or tenth < 2 else tenth]:
         sums[groups[k]] += p[k]
     entropy = -sum(q * np.log2(q) for q in p if q > 0)
     rank = 1 + sum(other > logits[wanted] for other in logits)

@@ -112,7 +112,7 @@ def test_an_index_of_another_model_is_refused(run):
 
 def test_an_index_with_other_groups_is_refused(run):
     colours = run.colours()
-    colours["groupings"]["coarse"]["groups"]["dog"] = "VERB"
+    colours["groupings"]["classes"]["groups"]["dog"] = "VERB"
     run.write_colours(colours)
     with pytest.raises(RnnlensError, match="is of another grouping of its labels; make it anew"):
         Index.of(run)

@@ -154,6 +154,7 @@ def head(lines: Lines) -> dict[str, Any]:
         "numbers": first.subject.session.text.labels.scale is not None,
         "scale": scale and {"edges": scale.edges, "names": scale.names},
         "several": first.answers.several,
+        "alone": first.palette.alone,
         "words": [
             _NO_WORD if line.row is None else words[line.number - offset][line.row]
             for line in lines.lines

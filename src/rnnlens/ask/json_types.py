@@ -207,6 +207,7 @@ class Grid(From):
     numbers: Annotated[bool, about("whether the model itself predicts numbers")]
     scale: Annotated[Scale | None, about("of the labels, where they are bins of numbers")]
     several: Annotated[bool, about("whether each label holds or not by itself")]
+    alone: Annotated[bool, about("whether every label is a group of its own")]
     words: list[Word]
     left_out: Annotated[Count, about("words of the text beyond the most that are drawn")]
     labels: Annotated[dict[str, str], about("the group of every label that a state names")]

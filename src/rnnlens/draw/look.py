@@ -201,7 +201,9 @@ def paleness(grid: Mapping[str, Any]) -> str:
     """What a faded rectangle means."""
     if grid.get("scale"):
         return "the state tells less"
-    return "less probable" if grid.get("several") else "groups mixed"
+    if grid.get("several"):
+        return "less probable"
+    return "less sure of its label" if grid.get("alone") else "groups mixed"
 
 
 def last_layer(columns: Sequence[Mapping[str, Any]]) -> int:

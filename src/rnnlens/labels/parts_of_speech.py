@@ -26,6 +26,15 @@ COARSE = {
     "ADV": "ADV",
 }
 
+# The paper's groups, with what it calls other split in two. What is left are numbers, symbols,
+# interjections and marks.
+FUNCTION, PUNCTUATION = "FUNCTION", "PUNCTUATION"
+_CLASSES = {
+    **COARSE,
+    **dict.fromkeys(("ADP", "DET", "CCONJ", "SCONJ", "PART"), FUNCTION),
+    "PUNCT": PUNCTUATION,
+}
+
 # Universal Dependencies, and NLTK's twelve-tag universal tagset where it differs from these.
 _WHOLE = {**{tag: tag for tag in UNIVERSAL}, "CONJ": "CCONJ", "PRT": "PART"}
 
@@ -84,6 +93,13 @@ def universal(tag: str) -> str | None:
 def coarse(tag: str | None) -> str:
     """The paper's colour group of a universal part of speech."""
     return COARSE.get(tag or "", "OTHER")
+
+
+def word_class(tag: str | None) -> str:
+    """The word class of a universal part of speech: the paper's group, and of what it calls other
+    function words and punctuation by themselves.
+    """
+    return _CLASSES.get(tag or "", "OTHER")
 
 
 def load_lexicon() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,11 @@ class Palette:
     group_of: Integers  # (V,) number of each label's group
     members: Tensor  # (G, V) 1 where a label is of a group
     answers: LabelSet | None = None  # the labels, where there is more to them than their names
+
+    @cached_property
+    def alone(self) -> bool:
+        """Whether every label is a group of its own."""
+        return bool(np.bincount(self.group_of).max(initial=0) <= 1)
 
     @classmethod
     def of(
@@ -125,8 +131,10 @@ def encode(
     """Encode states given the logits (N, V) of their distributions and the labels that came; `p`
     are the probabilities, where they are known already.
 
-    Rectangle: over the top K labels (10% of all, at least 1) add up probability by group; the group
-    with the largest sum is dominant. Labels equally probable stand in the order of their numbers.
+    Rectangle: over the top K labels (10% of all) add up probability by group; the group with the
+    largest sum is dominant. Where that would be one label, or where every label is a group of its
+    own, all take part, or nothing would ever fade. Labels equally probable stand in the order of
+    their numbers.
     """
     x: Floats = logits.numpy()
     if palette.answers and palette.answers.several:
@@ -138,19 +146,28 @@ def encode(
     highest = np.take_along_axis(x, labels[:, :1], 1)[:, 0]
     with np.errstate(invalid="ignore"):  # of what is impossible
         nats = highest - np.log(values[:, 0]) - np.vecdot(p.numpy(), x)
-    sums = palette.members @ among_top(logits, top_of(x.shape[1])).mul_(p).T
-    dominant, group = sums.max(0)  # of (G, N)
     made = Encodings(
         labels,
         values,
-        group.numpy(),
-        (dominant / sums.sum(0)).numpy(),
+        *_dominant(logits, p, palette, labels[:, 0], values[:, 0]),
         np.maximum(nats / np.log(2), 0),
         *_nothing(len(x)),
     )
     if palette.answers and palette.answers.scale:
         made = _on_axis(made, p, palette, palette.answers.scale)
     return made.asked_about(logits, wanted)
+
+
+def _dominant(
+    logits: Tensor, p: Tensor, palette: Palette, likeliest: Integers, highest: Floats
+) -> tuple[Integers, Floats]:
+    """The dominant group of each state, and its share."""
+    if palette.alone:
+        return palette.group_of[likeliest], highest
+    top = top_of(logits.shape[1])
+    sums = palette.members @ (p if top == 1 else among_top(logits, top).mul_(p)).T
+    dominant, group = sums.max(0)  # of (G, N)
+    return group.numpy(), (dominant / sums.sum(0)).numpy()
 
 
 def _check_finite(p: Floats) -> None:

@@ -41,7 +41,8 @@ def test_the_runs_are_listed(client):
     first, second = client.get("/api/runs").json()["runs"]
     assert first == {
         "id": "formula", "title": "formula · LSTM 4 × 2", "labels": 23,
-        "semantics": ["output", "input", "output+1"], "palettes": ["coarse", "universal"],
+        "semantics": ["output", "input", "output+1"],
+        "palettes": ["classes", "coarse", "universal"],
         "examples": ["the dogs near the old house see a bird ."], "probes": True,
         "corpus": False, "training": None,
     }  # fmt: skip
@@ -117,7 +118,7 @@ def test_of_too_many_words_the_first_are_drawn_and_the_rest_is_counted(client):
     [
         ({"run": "none"}, 404, "no run is called 'none'; there is formula, bare"),
         ({"semantic": "output+9"}, 400, "no probes for the semantic 'output+9'"),
-        ({"palette": "pink"}, 400, "no palette 'pink'; it has coarse, universal"),
+        ({"palette": "pink"}, 400, "no palette 'pink'; it has classes, coarse, universal"),
         ({"text": "x" * 20_001}, 422, "20,001 characters are too many"),
         ({"previous": "x" * 20_001}, 422, "characters are too many"),
         ({"text": 3}, 422, "text: Input should be a valid string"),

@@ -22,7 +22,9 @@ function naive(logits, groupOf, wanted) {
   const most = Math.max(...logits), powers = logits.map((x) => Math.exp(x - most)), sum = powers.reduce((a, b) => a + b);
   const p = powers.map((power) => power / sum), order = logits.map((_, k) => k).sort((a, b) => logits[b] - logits[a] || a - b);
   const sums = COLOURS.map(() => 0);
-  for (const label of order.slice(0, Math.max(1, Math.floor(logits.length / 10 + 0.5)))) sums[groupOf[label]] += p[label];
+  const groups = logits.map((_, k) => groupOf[k]), alone = new Set(groups).size === groups.length;
+  const tenth = Math.floor(logits.length / 10 + 0.5), top = alone || tenth < 2 ? logits.length : tenth;
+  for (const label of order.slice(0, top)) sums[groupOf[label]] += p[label];
   const all = sums.reduce((a, b) => a + b), bits = p.reduce((total, one) => total - (one ? one * Math.log2(one) : 0), 0);
   return { labels: order.slice(0, 20), probabilities: order.slice(0, 20).map((label) => p[label]), sums: sums.map((one) => one / all),
     entropy: bits, came: p[wanted], rank: 1 + logits.filter((x) => x > logits[wanted]).length };

@@ -156,15 +156,22 @@ export function semanticHelp(semantic, follows = true, numbers = false, whole = 
 
 /**
  * How a grid is read, in a sentence.
- * @param {{semantic: string, follows: boolean, numbers?: boolean, several?: boolean, scale?: object | null, answer?: string | null}} grid
+ * @param {{semantic: string, follows: boolean, numbers?: boolean, several?: boolean, alone?: boolean, scale?: object | null, answer?: string | null}} grid
  */
-export function readHelp({ semantic, follows, numbers = false, several = false, scale = null, answer = null }) {
+export function readHelp({ semantic, follows, numbers = false, several = false, alone = false, scale = null, answer = null }) {
   const drawn = scale ? "Number and bars: the mean, and how probable each part of the axis is; rectangle: the median, the paler the less the state tells."
     : several ? "Bars: how probable each label is by itself; rectangle: the likeliest, the paler the less probable."
+    : alone ? "Bars: the likeliest labels; rectangle: the likeliest, the paler the less probable."
     : "Bars: the likeliest labels; rectangle: the leading group.";
   const own = /^(output[+-]|input)/.test(semantic) && follows;
   return `${semanticHelp(semantic, follows, numbers, answer !== null)} ${drawn}`
     + `${own ? ` y: the model\u2019s own prediction of the next ${numbers ? "number" : "word"}.` : ""}`;
+}
+
+/** What a faded rectangle means. @param {Pick<Grid, "scale" | "several" | "alone">} grid */
+export function paleness({ scale, several, alone }) {
+  if (scale) return "the state tells less";
+  return several ? "less probable" : alone ? "less sure of its label" : "groups mixed";
 }
 
 /** How what really came is introduced. @param {string} semantic @param {Column} column */

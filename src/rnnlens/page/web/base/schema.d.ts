@@ -392,6 +392,8 @@ export interface Grid {
   scale: Scale | null;
   /** whether each label holds or not by itself */
   several: boolean;
+  /** whether every label is a group of its own */
+  alone: boolean;
   words: Word[];
   /** words of the text beyond the most that are drawn */
   left_out: Count;

@@ -56,13 +56,13 @@ export class Encoder {
     if (!sum.every(Number.isFinite)) throw refusal("too_large");
     this.measure(x, labels);
     const tops = this.largest(x, lanes, labels, Math.min(BARS, labels));
-    const shares = answers.scale ? [] : this.shares(x, lanes, labels, palette);
+    const shares = answers.scale || palette.alone ? [] : this.shares(x, lanes, labels, palette);
     return tops.map((top, lane) => {
       const probabilities = top.map(([value]) => Math.exp(value - most[lane]) / sum[lane]);
       const nats = Math.log(sum[lane]) - weighed[lane] / sum[lane];
       const entropy = Math.max(nats / Math.LN2, 0);
       const rectangle = answers.scale ? this.onAxis(lane, labels, sum[lane], entropy, palette, answers.scale)
-        : { ...shares[lane], numbers: null };
+        : { ...(shares[lane] ?? { group: palette.groupOf[top[0][1]], share: probabilities[0] }), numbers: null };
       return { labels: top.map(([, label]) => label), probabilities, highest: most[lane], entropy, ...rectangle };
     });
   }
@@ -135,6 +135,7 @@ export class Encoder {
    */
   shares(x, lanes, labels, palette) {
     const { floats, kernels } = this.machine, top = Math.max(1, Math.floor(SHARE * labels + 0.5));
+    if (top === 1) return Array.from({ length: lanes }, (_, lane) => this.shareOfAll(lane, labels, palette));
     const doubtful = Array.from({ length: lanes }, (_, lane) => {
       const bin = this.binOf(lane, top);
       return /** @type {[number, number]} */ ([this.edge(lane, bin - 1), this.edge(lane, bin + 2)]);
@@ -149,9 +150,15 @@ export class Encoder {
       for (const [, label] of some.slice(0, top - floats[this.counts + lane])) {
         sums[palette.groupOf[label]] += floats[this.e + label * 4 + lane];
       }
-      const dominant = Math.max(...sums), all = sums.reduce((sum, one) => sum + one, 0);
-      return { group: sums.indexOf(dominant), share: dominant / all };
+      return largestOf(sums);
     });
+  }
+
+  /** Few labels all take part. @param {number} lane @param {number} labels @param {Palette} palette */
+  shareOfAll(lane, labels, palette) {
+    const sums = palette.groups.map(() => 0);
+    for (let label = 0; label < labels; label++) sums[palette.groupOf[label]] += this.machine.floats[this.e + label * 4 + lane];
+    return largestOf(sums);
   }
 
   /**
@@ -207,6 +214,12 @@ export class Encoder {
     }
     return found;
   }
+}
+
+/** The group with the largest sum, and its part of all. @param {number[]} sums */
+function largestOf(sums) {
+  const dominant = Math.max(...sums), all = sums.reduce((sum, one) => sum + one, 0);
+  return { group: sums.indexOf(dominant), share: dominant / all };
 }
 
 /** @param {number} x */

@@ -60,6 +60,7 @@ function headOf({ text, shown, lines, areTwo, edits, dropped, readings }) {
     numbers: subject.text.labels.scale !== null,
     scale: scale && { edges: scale.edges, names: scale.names },
     several,
+    alone: palette.alone,
     words: lines.map(({ number, row }) => (row === null ? NO_WORD : words[number][row])),
     left_out: reading.leftOut,
     edits,

@@ -6,6 +6,7 @@ export class Palette {
     this.groups = json.groups;
     this.colours = json.colours;
     this.groupOf = machine.tensors.numbers(json.group_of);
+    this.alone = new Set(this.groupOf).size === this.groupOf.length; // whether every label is a group of its own
     this.channels = json.colours.map((colour) => [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16)));
     this.at = machine.room.take(this.groupOf.length); // four times each label's group, for the kernels
     machine.whenStarted(() => machine.kernels.integers.set(Array.from(this.groupOf, (group) => 4 * group), this.at));

@@ -1,6 +1,6 @@
 // The controls of a view: semantic, density, kinds, names or symbols, bars, palette, theme.
 
-import { groupName, lastLayer, layerName, semanticHelp, semanticName, visible } from "../base/format.js";
+import { groupName, lastLayer, layerName, paleness, semanticHelp, semanticName, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
 import { amount, drawRamp } from "../grid/scale.js";
 import { shownColumns } from "../grid/layout.js";
@@ -76,7 +76,10 @@ export class Controls {
       this.semantics.append(control("semantic", choices, grid.semantic, choose));
     }
     if (this.can.semantic && grid.palettes.length > 1) {
-      const named = grid.palettes.map((value) => ({ value, text: visible(value) }));
+      const named = grid.palettes.map((value) => {
+        const [text, title] = PALETTES.get(value) ?? [visible(value), ""];
+        return { value, text, title };
+      });
       const control = segments("colours", named, grid.palette, (palette) => this.onView({ palette }));
       this.palettes.append(field("colours", control));
     }
@@ -124,6 +127,20 @@ function field(name, control) {
 
 const RAMP = 144;
 const BY = new Map([["frequency", "by how frequent a label is:"], ["labels", "a colour for each label:"]]);
+// The groupings that runs have by themselves, in words, and what is in them.
+/** @type {Map<string, [name: string, about: string]>} */
+const PALETTES = new Map([
+  ["classes", ["word classes", "nouns with names and pronouns, verbs with auxiliaries, adjectives, adverbs, function words, punctuation, and others: numbers, symbols, interjections"]],
+  ["coarse", ["the paper’s five", "nouns, verbs, adjectives, adverbs, and all that is left"]],
+  ["universal", ["parts of speech", "those of Universal Dependencies"]],
+]);
+/** @type {Map<string, [name: string, about: string]>} */
+const MEMBERS = new Map([
+  ["NOUN", ["noun", "nouns, names and pronouns; UNK, any rare word, where most rare words are names"]],
+  ["VERB", ["verb", "verbs and auxiliaries"]],
+  ["FUNCTION", ["function word", "determiners, prepositions, conjunctions, particles: the, of, and, to"]],
+  ["OTHER", ["other", "numbers, symbols, interjections, marks"]],
+]);
 
 /** What the colours mean. @param {Held} grid */
 export function legend(grid) {
@@ -132,16 +149,17 @@ export function legend(grid) {
   const items = [...grid.groups].map(([group, colour]) => {
     const patch = shape("rect", { width: 12, height: 12, rx: 3, fill: colour });
     const drawn = shape("svg", { width: 12, height: 12, "aria-hidden": "true" }, patch);
-    return html("li", {}, toDom(drawn), groupName(group));
+    const [name, about] = (grid.palette === "classes" && MEMBERS.get(group)) || [groupName(group), ""];
+    return html("li", about ? { title: about } : {}, toDom(drawn), name);
   });
-  return [...how, ...items, html("li", { class: "soft" }, grid.several ? "faded = less probable" : "faded = groups mixed")];
+  return [...how, ...items, html("li", { class: "soft" }, `faded = ${paleness(grid)}`)];
 }
 
 /** What the colours of numbers mean. @param {Held} grid @param {import("../base/schema.d.ts").Scale} scale */
 function scaleLegend(grid, scale) {
   const ramp = toDom(shape("svg", { width: RAMP, height: 12, "aria-hidden": "true" }, ...drawRamp(grid, scale, RAMP)));
   const ends = [scale.edges[0], scale.edges[scale.edges.length - 1]].map(amount);
-  return [html("li", {}, `${ends[0]}\u2002`, ramp, `\u2002${ends[1]}`), html("li", { class: "soft" }, "faded = the state tells less")];
+  return [html("li", {}, `${ends[0]}\u2002`, ramp, `\u2002${ends[1]}`), html("li", { class: "soft" }, `faded = ${paleness(grid)}`)];
 }
 
 /** The theme chosen earlier, where the browser remembers. */

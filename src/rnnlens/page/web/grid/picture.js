@@ -1,7 +1,7 @@
 // A whole grid as one drawing, with heading and legend: what is saved as SVG and PNG.
 
 import { followTitle } from "../base/follow.js";
-import { groupName, semanticName, visible } from "../base/format.js";
+import { groupName, paleness, semanticName, visible } from "../base/format.js";
 import { shape } from "../base/markup.js";
 import { fitted } from "../base/text.js";
 import { label, SOFT } from "./bars.js";
@@ -18,7 +18,7 @@ function legend(grid, y, measure) {
     const [least, most] = [grid.scale.edges[0], grid.scale.edges[grid.scale.edges.length - 1]].map(amount);
     const start = x + measure(least, 10.5) + 6;
     return [label(x, y, least), shape("g", { transform: `translate(${start} ${y - 10})` }, ...drawRamp(grid, grid.scale, RAMP)),
-      label(start + RAMP + 6, y, most), label(start + RAMP + 20 + measure(most, 10.5), y, "faded = the state tells less", { fill: SOFT })];
+      label(start + RAMP + 6, y, most), label(start + RAMP + 20 + measure(most, 10.5), y, `faded = ${paleness(grid)}`, { fill: SOFT })];
   }
   /** @type {Shape[]} */ const parts = [];
   for (const [group, colour] of grid.groups) {
@@ -26,7 +26,7 @@ function legend(grid, y, measure) {
     parts.push(shape("rect", { x, y: y - 9, width: 11, height: 11, rx: 2, fill: colour }), label(x + 16, y, name));
     x += 30 + measure(name, 10.5);
   }
-  parts.push(label(x, y, grid.several ? "faded = less probable" : "faded = groups mixed", { fill: SOFT }));
+  parts.push(label(x, y, `faded = ${paleness(grid)}`, { fill: SOFT }));
   return parts;
 }
 

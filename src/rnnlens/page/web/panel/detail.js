@@ -86,7 +86,7 @@ function facts(grid, columns, column, state) {
   }
   list.append(...fact("entropy", `${state.entropy.toFixed(1)} bits`), ...(state.number
     ? fact("median", `${visible(state.group)}; tells ${percent(state.share)}`)
-    : fact(grid.several ? "likeliest" : "dominant group", `${groupName(state.group)}, ${percent(state.share)}`)));
+    : fact(grid.several || grid.alone ? "likeliest" : "dominant group", `${groupName(state.group)}, ${percent(state.share)}`)));
   if (column.perplexity !== null) {
     // The model itself is asked about the next word: only there are the two comparable.
     const beside = grid.semantic === "output" && own && own !== column ? own.perplexity : null;
@@ -129,7 +129,7 @@ export function drawHint(grid) {
     + "group that leads, and fades where groups are mixed.";
   const step = grid?.words[0]?.value != null ? "number" : "word";
   const read = `Each row is a ${step} the network reads, each column a part of the network. `
-    + (grid && (grid.scale || grid.several) ? readHelp(grid) : plain);
+    + (grid && (grid.scale || grid.several || grid.alone) ? readHelp(grid) : plain);
   const list = html("dl", { class: "keys" });
   for (const [key, does] of keys) list.append(html("dt", {}, html("kbd", {}, key)), html("dd", {}, does));
   const look = "Point at a state to see what feeds it and what it feeds. Click to pin it, and compare it with others. "

@@ -146,10 +146,12 @@ def encode(
     highest = np.take_along_axis(x, labels[:, :1], 1)[:, 0]
     with np.errstate(invalid="ignore"):  # of what is impossible
         nats = highest - np.log(values[:, 0]) - np.vecdot(p.numpy(), x)
+    group, share = _dominant(logits, p, palette, labels[:, 0], values[:, 0])
     made = Encodings(
         labels,
         values,
-        *_dominant(logits, p, palette, labels[:, 0], values[:, 0]),
+        group,
+        share,
         np.maximum(nats / np.log(2), 0),
         *_nothing(len(x)),
     )

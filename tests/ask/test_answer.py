@@ -109,6 +109,8 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "find": [{"question": "word = dog"}, {"question": "count by tag"}, {"question": "l2 expcts"}],
     "table": [{"question": "word = dog"}],
     "picture": [{"name": name} for name in ("disagreement", "turns", "surprise", "reach", "tags")],
+    "map": [{"kind": "l2"}, {"kind": "x"}],
+    "place": [STATE, {**STATE, "edits": ["c2@2=0"]}],
     "similar": [STATE, {**STATE, "by": "divergence"}],
 }  # fmt: skip
 

@@ -105,6 +105,15 @@ def test_answers_are_sorted_and_limited(index):
         ("word ~ dog", 5, "=, !=, in, like"),
         ('word = "dog', 7, "texts stand in quotes"),
         ("word is nuon", 8, "there is no such group"),
+        ("map l2 in 0..1", 14, "a comma and the second range belong here"),
+        ("map l2 in 0..1, 2", 16, "a range belongs here"),
+        ("map l2 in 0, 1", 10, "a range belongs here"),
+        ("map l2 in 1..-1, 0..1", 10, "it ends before it begins; turn it round: -1..1"),
+        ("map l2 in 0..1, 0..1e999", 16, "the number is too large"),
+        ("map l2 in 0..nan, 0..1", 10, "a range belongs here"),
+        ("map l2 0..1, 0..1", 7, "in belongs here"),
+        ("map y in 0..1, 0..1", 4, "y has no map; there is x"),
+        ("map l9 in 0..1, 0..1", 0, "no word of the grammar"),
         ("word = dog limit 0", 17, "a number from 1"),
         ("word = dog limit " + "9" * 5000, 17, "a number from 1 to 999,999,999"),
         ("l2 differs from l2@-" + "1" * 5000, 3, "the index compares l2 with"),
@@ -206,3 +215,26 @@ def test_ranges_in_one_another_are_bounded(index):
     with pytest.raises(QueryError, match="look at 4,000 rows, more than 2,000; give smaller") as e:
         parse("within 40 before within 50 word = dog", index.names)
     assert e.value.place == len("within 40 before within ")
+
+
+def test_a_corpus_without_tags_says_so(index):
+    names = replace(index.names, tagged=False)
+    for question in ('tag = "NOUN"', "count by tag", "within 2 tag in {NOUN}"):
+        with pytest.raises(QueryError, match="this corpus has no tags") as error:
+            parse(question, names)
+        assert error.value.place == question.index("tag")
+
+
+def test_an_index_without_a_map_says_how_to_get_one(index):
+    with pytest.raises(QueryError, match="this index has no map; make it anew: rnnlens index"):
+        parse("map l2 in 0..1, 0..1", replace(index.names, maps=()))
+
+
+def test_a_question_knows_whose_groups_it_asks_about(index):
+    def groups(question):
+        return set(parse(question, index.names).groups)
+
+    assert groups("l2 disagrees with s2 and y expects dog") == {"l2", "s2"}
+    assert groups("l2 disagrees with s2 on label or y expects noun > .4") == {"y"}
+    assert groups("map h2 in -1..1, -1..1 and l2 rank = 1") == {"h2"}
+    assert groups("l2 rank = 1 and y entropy > 1") == set()

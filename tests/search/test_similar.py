@@ -103,7 +103,7 @@ def test_eight_bits_are_nearly_as_good(tmp_path, corpus_file, state, corpus):
     assert [o.distance for o in near] == pytest.approx(exact, abs=0.02)
 
 
-def test_what_cannot_be_compared_is_said(indexed, state, tmp_path, corpus_file):
+def test_what_cannot_be_compared_is_said(indexed, state, tmp_path, corpus_file, monkeypatch):
     with pytest.raises(RnnlensError, match="cosine or divergence"):
         state.similar(by="colour")
     with pytest.raises(RnnlensError, match="count=0"):
@@ -112,8 +112,23 @@ def test_what_cannot_be_compared_is_said(indexed, state, tmp_path, corpus_file):
         indexed(TEXT)["y"][0].similar()
     lens: Any = opened(Run(formula_run(tmp_path / "run")))
     build(lens, corpus_file)
-    with pytest.raises(RnnlensError, match="keeps the states of no kind, not of l2"):
+    monkeypatch.setattr(similar_module, "MOST_TRACED", 100)
+    with pytest.raises(RnnlensError, match="keeps the states of no kind, not of l2, and its"):
         lens(TEXT)["l2"][0].similar()
+
+
+@pytest.mark.parametrize("by", ["cosine", "divergence"])
+def test_a_small_index_without_states_has_the_same_neighbours(tmp_path, corpus_file, indexed, by):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file)
+    for kind in ("x", "l2"):
+        exact, kept = (one(TEXT)[kind][3].similar(8, by=by) for one in (lens, indexed))
+        assert [o.distance for o in exact] == pytest.approx([o.distance for o in kept], abs=2e-3)
+    with pytest.raises(RnnlensError, match="took more than 0 seconds"):
+        similar_module.similar_to(
+            lens.subject, index_of(lens.subject), "h2", torch.ones(4), np.ones(1), 3, by,
+            semantic="output", deadline=Deadline(0),
+        )  # fmt: skip
 
 
 def test_a_cut_file_of_states_is_refused(tmp_path, corpus_file):
@@ -202,11 +217,11 @@ def test_the_clock_is_looked_at_between_blocks_of_states(indexed, fresh):
 
 
 def test_the_states_of_a_few_kinds_are_held_in_few_bytes(indexed, fresh):
-    stack = indexed.subject.probes.stacks["output"]
-    widths = dict(zip(stack.kinds, stack.widths, strict=True))
+    subject = fresh.subject
+    stack = subject.probes.stacks["output"]
     for kind in ("l1", "l2", "h2", "l2"):
-        stored = similar_module._stored(index_of(fresh.subject), kind, widths[kind])
-    assert list(similar_module._held[index_of(fresh.subject)]) == ["h2", "l2"]
+        stored = similar_module._stored(subject, stack, index_of(subject), kind, None)
+    assert list(similar_module._held[index_of(subject)]) == ["h2", "l2"]
     labels, shares = stored.tops()
     assert (labels.dtype.itemsize, shares.dtype.itemsize) == (2, 4)
     assert stored.tops()[0] is labels

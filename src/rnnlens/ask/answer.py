@@ -65,6 +65,8 @@ TABLE: Table = MappingProxyType(
         "picture": Entry(
             corpus.PictureQuestion, found.Picture, corpus.corpus_picture, of_corpus=True
         ),
+        "map": Entry(corpus.MapQuestion, found.Map, corpus.corpus_map, of_corpus=True),
+        "place": Entry(corpus.PlaceQuestion, found.MapPlace, corpus.map_place, of_corpus=True),
         "similar": Entry(
             corpus.SimilarQuestion, found.Similar, corpus.similar_states, of_corpus=True
         ),

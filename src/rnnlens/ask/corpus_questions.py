@@ -5,10 +5,21 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, StrictStr
 from pydantic.dataclasses import dataclass
 
-from rnnlens.ask.questions import STRICT, Limit, OfRun, OfState, Row, Subjects, given, readable
+from rnnlens.ask.questions import (
+    STRICT,
+    Limit,
+    Name,
+    OfRun,
+    OfState,
+    Row,
+    Subjects,
+    given,
+    readable,
+)
 from rnnlens.search import answers
 from rnnlens.search.find import CorpusPage
 from rnnlens.search.language import LONGEST
+from rnnlens.search.map_answers import place_of, state_map
 from rnnlens.search.pictures import picture
 from rnnlens.search.similar import similar
 from rnnlens.search.store import Deadline
@@ -52,6 +63,18 @@ class SimilarQuestion(OfState):
     by: Literal["cosine", "divergence"] = given("cosine", "of states, or predictions")
 
 
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class MapQuestion(OfRun):
+    """The map of a kind's states, as numbers."""
+
+    kind: Name
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class PlaceQuestion(OfState):
+    """Where a state of a text is on the map of its kind."""
+
+
 def corpus(subjects: Subjects, question: CorpusQuestion) -> answers.Corpus:
     """What is known of a run's corpus."""
     return CorpusPage(subjects.asked(question)).about()
@@ -81,3 +104,14 @@ def similar_states(subjects: Subjects, question: SimilarQuestion) -> answers.Sim
         reading, column, row, question.count, question.by, deadline=Deadline.of_page(),
         run=reading.subject.name,
     )  # fmt: skip
+
+
+def corpus_map(subjects: Subjects, question: MapQuestion) -> answers.Map:
+    """The map of a kind's states, as numbers."""
+    return state_map(subjects.asked(question), question.kind)
+
+
+def map_place(subjects: Subjects, question: PlaceQuestion) -> answers.MapPlace:
+    """Where a state of a text is on the map of its kind."""
+    reading, row = subjects.read(question).state(question.row)
+    return place_of(reading, reading.column(question.column, row), row)

@@ -21,7 +21,7 @@ Without --corpus it is the corpus that the run was trained on, its test sentence
 names others. A corpus that the run has not seen is indexed as a whole.
 
 With --states the states themselves are kept too, for `similar`: int8 takes a byte for each number
-of a state, fp16 two.
+of a state, fp16 two. Up to 50,000 words need none: their states are computed anew when asked for.
 
 examples:
   rnnlens index runs/news
@@ -42,6 +42,8 @@ def add_to(verbs: Any) -> None:
     parser.add_argument("--split", metavar="NAMES",
                         help="parts of the run's corpus: test, valid, train (default: test)"
                         )  # fmt: skip
+    parser.add_argument("--words", dest="most_words", type=int, metavar="N",
+                        help="only the first sentences, up to so many words")  # fmt: skip
     parser.add_argument("--semantic", metavar="NAME",
                         help="what states are asked for (default: the first that is fitted)"
                         )  # fmt: skip
@@ -69,6 +71,7 @@ def run_index(args: argparse.Namespace) -> int:
         states=args.states,
         state_kinds=tuple(filter(None, args.state_kinds.split(","))),
         split=args.split,
+        words=args.most_words,
         semantic=args.semantic,
         valid=args.valid,
         test=args.test,

@@ -42,6 +42,10 @@ class Corpus:
     groups: dict[str, str] = sent("and their colours")
     examples: tuple[Example, ...] = sent()
     grammar: str = sent("of questions")
+    maps: tuple[str, ...] = sent("the kinds whose states are on a map")
+    tagged: bool = sent("whether its words have parts of speech")
+    follows: bool = sent("whether it tells which label came")
+    pairs: tuple[tuple[str, str], ...] = sent("kinds that `differs from` compares")
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,7 @@ class FoundSlice:
     total: Count = sent("words that it is about", default=0)
     more: bool = sent("whether there are further answers", default=False)
     kinds: tuple[str, ...] = sent("that it names", default=())
+    groups: tuple[str, ...] = sent("of these, whose dominant group it asks about", default=())
     hits: tuple[Hit, ...] = ()
     counts: Counts | None = sent("of a question that counts, which has no hits", default=None)
     wrong: Wrong | None = sent("null: it is a question", default=None)
@@ -288,3 +293,31 @@ class Picture:
     surprise: Density | None = None
     reach: Reach | None = None
     tags: Tags | None = None
+
+
+MapCell = tuple[Count, Count, Count, str, Share]
+
+
+@dataclass(frozen=True)
+class Map:
+    """A kind's states by their first two principal components, as counts in small rectangles."""
+
+    kind: str
+    missing: str = sent("why there is none; empty: there is", default="")
+    shares: tuple[Share, Share] = sent("of the variance, along each component", default=(0.0, 0.0))
+    corner: tuple[float, float] = sent("the lower left one", default=(0.0, 0.0))
+    sides: tuple[float, float] = sent("of a rectangle", default=(1.0, 1.0))
+    columns: Count = sent("and as many rows", default=0)
+    cells: tuple[MapCell, ...] = sent(
+        "column, row from below, states, the group that most of them expect and its share",
+        default=(),
+    )
+
+
+@dataclass(frozen=True)
+class MapPlace:
+    """Where a state is on its kind's map."""
+
+    kind: str
+    x: float = sent("along the first component")
+    y: float = sent("along the second")

@@ -30,6 +30,7 @@ from rnnlens.search.corpus_pass import Text, Texts, labels_after, traced
 from rnnlens.search.index_files import (
     FORMAT,
     LABELS,
+    MAP,
     TOP,
     UNFINISHED,
     Contents,
@@ -38,10 +39,12 @@ from rnnlens.search.index_files import (
     arrow,
     groups_hash,
     label_column,
+    map_columns,
     packed,
     pairs_of,
     probability_column,
 )
+from rnnlens.search.state_map import WORDS, Axes, axes_of, packed_axes, read_axes
 from rnnlens.search.state_predictions import Predictions, Predictor
 from rnnlens.version import __version__
 
@@ -51,11 +54,12 @@ if TYPE_CHECKING:
 PRECISIONS = ("int8", "fp16")
 _ANEW = "give --anew to make it anew"
 _FILES = re.compile(
-    r"part-\d{5,6}\.(json|parquet)|states-\d{5,6}\.safetensors|labels\.parquet", re.ASCII
+    r"part-\d{5,6}\.(json|parquet)|(states-\d{5,6}|map)\.safetensors|labels\.parquet", re.ASCII
 )
 _AHEAD = 4  # lists of words that are traced while others are measured
 _MANTISSA = 23  # bits of a float32 after its leading one
 _SIGNIFICANT = 6  # of them, in a rounded probability
+_CPU = torch.device("cpu")
 STEPS = {"share": 256, "entropy": 32, "differs": 256, "surprisal": 64}  # to 1, of rounded numbers
 
 
@@ -139,6 +143,7 @@ class Plan:
             states=self.states,
             state_kinds=(self.state_kinds or self.kinds[:-1]) if self.states else (),
             follows=self.side.follows,
+            map_kinds=self.kinds[:-1],
         )
 
 
@@ -170,8 +175,8 @@ class Builder:
         plain = json.dumps(asdict(self.contents), sort_keys=True)
         self.identity = hashlib.sha256(plain.encode()).hexdigest()
 
-    def begin(self, *, anew: bool) -> bool:
-        """Make the folder ready; False where the index is there already.
+    def begin(self, *, anew: bool, device: torch.device = _CPU) -> bool:
+        """Make the folder ready, with the axes of the maps; False where the index is there already.
 
         To be called by one process alone, before any other writes.
         """
@@ -199,6 +204,8 @@ class Builder:
                 f"cannot make the folder {self.folder}: {error.strerror}; mend that"
             ) from error
         write_json(noted, {"identity": self.identity})
+        arrow()
+        self._lay_out(device)
         return True
 
     def make(self, device: torch.device, advance: Callable[[int], object] = int) -> None:
@@ -208,6 +215,7 @@ class Builder:
         """
         arrow()
         maker = _PartMaker(self.folder, self.plan, self.contents, self.identity, device)
+        maker.axes = self._axes()
         writing: Future[Part] | None = None
         for number in range(self.group.rank, self.texts.part_count, self.group.count):
             if self.part(number) is None:
@@ -218,6 +226,19 @@ class Builder:
             advance(self.texts.part_words(number))
         if writing:
             writing.result()
+
+    def _axes(self) -> dict[str, Axes]:
+        """The axes of the map, which an index that is begun has."""
+        path, kinds = self.folder / MAP, self.contents.map_kinds
+        return read_axes(path, sha256(path), kinds, _ANEW) if kinds else {}
+
+    def _lay_out(self, device: torch.device) -> None:
+        """Find the axes of the map, unless an index that was stopped has them."""
+        kinds, path, side = self.contents.map_kinds, self.folder / MAP, self.plan.side
+        if kinds and not is_present(path):
+            ids = [text.ids for text in self.texts.spread(WORDS)]
+            chunks = traced(self.plan.subject.model, side, ids, device, kinds)
+            write_bytes(path, packed_axes(axes_of((one.states for one in chunks), kinds)))
 
     def part(self, number: int) -> Part | None:
         """A part that is there and whole; None where it is still to be made."""
@@ -250,6 +271,7 @@ class Builder:
         manifest = Manifest(
             FORMAT, __version__, self.contents, hashlib.sha256(labels).hexdigest(),
             sum(part.rows for part in whole), whole,
+            sha256(self.folder / MAP) if self.contents.map_kinds else None,
         )  # fmt: skip
         write_json(self.folder / INDEX_MANIFEST, asdict(manifest))
         for number in range(len(parts)):
@@ -300,38 +322,49 @@ class _PartMaker:
         self.folder, self.plan, self.contents, self.identity = folder, plan, contents, identity
         subject = plan.subject
         self.model, self.side = subject.model, plan.side
+        self.axes: dict[str, Axes] = {}
         self.predictor = Predictor(
             subject.model, subject.probes, plan.semantic, plan.palette, contents.pairs, device
         )
 
     def make(self, number: int, texts: Sequence[Text]) -> "Future[Part]":
         """Compute what is written of the texts; writing goes on while the next part is made."""
-        rows, predictions, states = [], [], []
-        for some, computed, stored in self._computed([text.ids for text in texts]):
+        rows, predictions, states, places = [], [], [], []
+        for some, computed, stored, mapped in self._computed([text.ids for text in texts]):
             rows.append(some)
             predictions.append(computed)
             states.append(stored)
+            places.append(mapped)
         order = torch.from_numpy(np.argsort(np.concatenate(rows), kind="stable"))
-        every = {name: torch.cat([one[name] for one in states])[order] for name in states[0]}
+        every, on_map = (
+            {name: torch.cat([one[name] for one in some])[order] for name in some[0]}
+            for some in (states, places)
+        )
         joined = Predictions.join(predictions, rows)
-        return pool().submit(self._write, number, texts, joined, every)
+        return pool().submit(self._write, number, texts, joined, every, on_map)
 
     def _computed(
         self, sentences: Sequence[Sequence[int]]
-    ) -> Iterator[tuple[Integers, Predictions, dict[str, Tensor]]]:
-        """Lists of words with what their states predict: traced here, computed on several
-        threads.
+    ) -> Iterator[tuple[Integers, Predictions, dict[str, Tensor], dict[str, Tensor]]]:
+        """Lists of words with what their states predict, the states that are kept and where each is
+        on its map: traced here, computed on several threads.
         """
         device = self.predictor.device
-        waiting: list[tuple[Integers, Future[Predictions], dict[str, Tensor]]] = []
+        waiting: list[
+            tuple[Integers, Future[Predictions], dict[str, Tensor], dict[str, Tensor]]
+        ] = []
         for some in traced(self.model, self.side, sentences, device):
             work = pool().submit(self._predictions, some.states, some.sentences)
-            waiting.append((some.rows, work, self._stored(some.states)))
+            waiting.append((some.rows, work, self._stored(some.states), self._places(some.states)))
             if len(waiting) > _AHEAD or device.type == "cuda":
-                rows, done, stored = waiting.pop(0)
-                yield rows, done.result(), stored
-        for rows, done, stored in waiting:
-            yield rows, done.result(), stored
+                rows, done, stored, places = waiting.pop(0)
+                yield rows, done.result(), stored, places
+        for rows, done, stored, places in waiting:
+            yield rows, done.result(), stored, places
+
+    def _places(self, states: States) -> dict[str, Tensor]:
+        """Where states are on the maps of their kinds, on the CPU."""
+        return {kind: axes.places(states[kind]).cpu() for kind, axes in self.axes.items()}
 
     def _predictions(self, states: States, sentences: Sequence[Sequence[int]]) -> Predictions:
         lengths = np.array([len(ids) for ids in sentences])
@@ -359,6 +392,7 @@ class _PartMaker:
         texts: Sequence[Text],
         predictions: Predictions,
         states: dict[str, Tensor],
+        places: dict[str, Tensor],
     ) -> Part:
         """Write the rows, the states beside them, and last a note that both are there."""
         following = labels_after(self.side, [text.ids for text in texts], 1)
@@ -366,6 +400,9 @@ class _PartMaker:
             texts, predictions, following, self.side.vocabulary.labels, self.plan.palette,
             self.side.vocabulary.unknown,
         )  # fmt: skip
+        for kind, some in places.items():
+            for name, along in zip(map_columns(kind), some.T.contiguous().numpy(), strict=True):
+                table = table.append_column(name, arrow().array(along))
         data, rows = packed(table), len(table)
         part = Part(number, rows, len(data), hashlib.sha256(data).hexdigest())
         write_bytes(self.folder / part.file, data)

@@ -53,10 +53,18 @@ class Texts:
 
     def divide(self, part_words: int) -> None:
         """Lay down where parts end."""
+        self.part_size = part_words
         words = np.cumsum(np.diff(self.starts)[self.pieces])
         parts = (words - 1) // part_words
         self.ends = np.append(np.flatnonzero(np.diff(parts)) + 1, len(words))
         self.words = int(words[-1])
+
+    def keep(self, words: int) -> None:
+        """Leave all out but the first sentences, with at most so many words; one at least."""
+        ends = np.cumsum(np.diff(self.starts)[self.pieces])
+        count = max(1, int(np.searchsorted(ends, words, "right")))
+        self.pieces, self.split_of = self.pieces[:count], self.split_of[:count]
+        self.divide(self.part_size)
 
     def _is_of(self, split: str) -> NDArray[np.bool_]:
         if split == ALL:
@@ -81,6 +89,14 @@ class Texts:
         """The sentences of a part."""
         some = self._range(number)
         return [text for k in range(some.start, some.stop) if (text := self._text(k)).ids]
+
+    def spread(self, words: int) -> list[Text]:
+        """Sentences spread evenly over all, with about so many words together; all where there are
+        no more.
+        """
+        count = max(1, min(len(self), round(len(self) * words / self.words)))
+        chosen = np.unique(np.linspace(0, len(self) - 1, count).round().astype(int))
+        return [text for k in chosen if (text := self._text(int(k))).ids]
 
     def _range(self, number: int) -> slice:
         return slice(int(self.ends[number - 1]) if number else 0, int(self.ends[number]))

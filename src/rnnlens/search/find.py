@@ -63,6 +63,8 @@ class Found:
         self.deadline = deadline
         self.query = replace(query, limit=limit) if query.limit is None else query
         self.kinds, self.is_count = query.kinds, query.count
+        for kind in query.maps:
+            index.extent(kind, deadline)  # which refuses a map with states that are nowhere
         self._compiler = sql.Compiler(index.contents.top)
         self.sql = (
             self._compiler.counts(query)
@@ -185,7 +187,7 @@ class CorpusPage:
         """What the page begins with."""
         index, palette, contents = self.index, self.palette, self.index.contents
         kinds = self.subject.model.kinds
-        examples = language.examples(index.names, kinds, tagged=index.has_tags)
+        examples = language.examples(index.names, kinds)
         return Corpus(
             run=self.subject.name,
             source=Path(contents.source).name,
@@ -197,6 +199,10 @@ class CorpusPage:
             groups=dict(zip(palette.groups, palette.colours, strict=True)),
             examples=tuple(Example(question, means) for question, means in examples),
             grammar=language.GRAMMAR,
+            maps=contents.map_kinds,
+            tagged=index.has_tags,
+            follows=contents.follows,
+            pairs=tuple((pair.kind, pair.other) for pair in contents.pairs if not pair.back),
         )
 
     def find(self, question: str, first: int, limit: int) -> FoundSlice:
@@ -217,7 +223,10 @@ class CorpusPage:
                 answer, total=found.count(), more=more, counts=self._counts(found, limit)
             )
         hits = self._coloured(list(found)[:limit], found.deadline)
-        return replace(answer, total=found.total, more=more, kinds=found.kinds, hits=hits)
+        groups = tuple(kind for kind in found.kinds if kind in query.groups)
+        return replace(
+            answer, total=found.total, more=more, kinds=found.kinds, groups=groups, hits=hits
+        )
 
     def _counts(self, found: Found, limit: int) -> Counts:
         """How many words there are of each sort."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 LABELS = "labels.parquet"
+MAP = "map.safetensors"  # the axes of its maps
 UNFINISHED = "making.json"  # is there while an index is made
 TOP = 5  # labels kept of each state, the most probable ones
 _MOST_PARTS = 1_000_000
@@ -78,6 +79,11 @@ def probability_column(kind: str, place: int) -> str:
     return f"{kind}_p{place}"
 
 
+def map_columns(kind: str) -> tuple[str, str]:
+    """Where a state is along the first and the second component of its kind."""
+    return f"{kind}_map1", f"{kind}_map2"
+
+
 def kind_columns(kind: str, top: int) -> list[str]:
     """The columns of a kind, but for its divergences."""
     places = range(1, top + 1)
@@ -99,6 +105,8 @@ def column_types(contents: "Contents") -> dict[str, str]:
         whole = {*names[: contents.top], f"{kind}_rank"}
         types |= {name: "int32" if name in whole else "float" for name in names}
         types[f"{kind}_group"] = "string"
+    for kind in contents.map_kinds:
+        types |= dict.fromkeys(map_columns(kind), "float")
     return types | {pair.column: "float" for pair in contents.pairs}
 
 
@@ -166,6 +174,7 @@ class Contents(Strict):
     states: Name  # int8, fp16, or empty: none are kept
     state_kinds: Annotated[tuple[Name, ...], MaxLen(5000)]
     follows: bool = True  # whether labels are the words that follow, so that the corpus tells them
+    map_kinds: Annotated[tuple[Name, ...], MaxLen(5000)] = ()  # whose states are on a map
 
 
 @dataclass(frozen=True)
@@ -178,6 +187,7 @@ class Manifest(Strict):
     labels: Sha  # of labels.parquet
     rows: Count
     parts: Annotated[tuple[Part, ...], Len(1, _MOST_PARTS)]
+    map: Sha | None = None  # of map.safetensors; older indexes have none
 
     def __post_init__(self) -> None:
         numbers = [part.number for part in self.parts]

@@ -21,6 +21,7 @@ condition  condition and condition, condition or condition, not condition, (cond
   KIND agrees with KIND, ... [on label]      the same dominant group, or most probable label
   KIND disagrees with KIND, ... [on label]
   KIND differs from KIND [SIGN BITS]         Jensen-Shannon, 0 to 1; without BITS, > .5
+  map KIND in X..X, Y..Y          its state is in that rectangle of the kind's map
   NUMBER SIGN NUMBER
   FIELD = TEXT, FIELD != TEXT, FIELD in {TEXT, ...}, FIELD like "PATTERN"
   word is GROUP, next is GROUP, word is unknown
@@ -72,6 +73,8 @@ class Names:
     labels: Mapping[str, int]  # and their numbers
     pairs: frozenset[Pair]
     follows: bool = True  # whether the corpus tells which label came
+    tagged: bool = True  # whether any word has a part of speech
+    maps: tuple[str, ...] = ()  # the kinds whose states are on a map
 
 
 # The tree of a question: conditions on a row, and what is wanted of the rows.
@@ -166,7 +169,19 @@ class Compare:
     right: Quantity | float
 
 
-Node = Joined | Not | Near | OneOf | Like | InGroup | Unknown | Expects | Agree | Compare
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class OnMap:
+    """A state is in a rectangle of its kind's map, its edges included."""
+
+    kind: str
+    across: Range
+    up: Range
+
+
+Node = Joined | Not | Near | OneOf | Like | InGroup | Unknown | Expects | Agree | OnMap | Compare
 
 
 @dataclass(frozen=True)
@@ -195,22 +210,27 @@ class Query:
     limit: int | None = None
     offset: int = 0  # answers that are left out before the first
     kinds: tuple[str, ...] = ()  # that it names, in their order
+    groups: frozenset[str] = frozenset()  # those of them whose dominant group it asks about
+    maps: tuple[str, ...] = ()  # the kinds on whose map it looks
     written: str = ""  # its condition, as it was given
 
 
 # The tokens of a question.
 
-NUMBER, STRING, NAME, KIND, SIGN, STEP, END = (
-    "number", "string", "name", "kind", "sign", "step", "end"
+NUMBER, RANGE, STRING, NAME, KIND, SIGN, STEP, END = (
+    "number", "range", "string", "name", "kind", "sign", "step", "end"
 )  # fmt: skip
 _NO_UTF8 = re.compile("[\ud800-\udfff]")  # what Python makes of bytes that are no text
 _SPACE = re.compile(r"\s+")
-_NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?%?(?=[\s(){},=<>!]|\Z)")
+_PLAIN = r"-?(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = re.compile(rf"{_PLAIN}%?(?=[\s(){{}},=<>!]|\Z)")
+_RANGE = re.compile(rf"({_PLAIN})\.\.({_PLAIN})(?=[\s(){{}},=<>!]|\Z)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
 _QUOTED_KIND = re.compile(r"`([^`]*)`")
 _SIGN = re.compile(r"<=|>=|!=|[(){},=<>]")
 _STEP = re.compile(r"@([-+]\d+)")
 _NAME = re.compile(r"[^\s(){},=<>!\"`@]+")
+_PATTERNS = {RANGE: _RANGE, NUMBER: _NUMBER, SIGN: _SIGN, STEP: _STEP, NAME: _NAME}
 _AFTER_KIND = re.compile(r"[\s(){},=<>!@]|\Z")
 
 
@@ -256,7 +276,7 @@ def _token(query: str, at: int, kinds: Sequence[str]) -> Token | None:
         return Token(STRING, re.sub(r"\\(.)", r"\1", inner), at, match[0])
     if match := _QUOTED_KIND.match(query, at):
         return Token(KIND, match[1], at, match[0])
-    for sort, pattern in ((NUMBER, _NUMBER), (SIGN, _SIGN), (STEP, _STEP), (NAME, _NAME)):
+    for sort, pattern in _PATTERNS.items():
         if match := pattern.match(query, at):
             return Token(sort, match[1] if sort == STEP else match[0], at, match[0])
     return None
@@ -285,6 +305,8 @@ class _Parser:
         self.query, self.names, self.tokens = query, names, list(tokens(query, plain))
         self.at = self.depth = 0
         self.kinds: dict[str, None] = {}  # that are named
+        self.groups: set[str] = set()  # the kinds whose groups are asked about
+        self.maps: dict[str, None] = {}  # the kinds on whose maps it looks
         self.around = 1  # rows that are looked at, of the condition at hand
 
     @property
@@ -324,6 +346,8 @@ class _Parser:
         token = self.next()
         if token.value.lower() in _OF_WHAT_CAME:
             self.need_following(token)
+        if token.value.lower() == "tag" and not self.names.tagged:
+            raise self.wrong("this corpus has no tags", token)
         return token.value.lower()
 
     def need(self, *words: str) -> str:
@@ -404,7 +428,9 @@ class _Parser:
             query = self.clause(query)
         if query.sort and query.count:
             raise self.wrong("counts are sorted by themselves; leave sort by out", self.tokens[-1])
-        return replace(query, kinds=tuple(self.kinds))
+        return replace(
+            query, kinds=tuple(self.kinds), groups=frozenset(self.groups), maps=tuple(self.maps)
+        )
 
     def clause(self, query: Query) -> Query:
         token, word = self.here, self.word(*_CLAUSES)
@@ -446,7 +472,7 @@ class _Parser:
             conditions.append(operand())
         return conditions[0] if len(conditions) == 1 else Joined(word, tuple(conditions))
 
-    def single(self) -> Node:
+    def single(self) -> Node:  # noqa: PLR0911 - one for each sort of beginning
         if self.word("not"):
             return Not(self.nested())
         if self.sign("("):
@@ -456,6 +482,8 @@ class _Parser:
             return condition
         if self.is_word("before", "after", "within"):
             return self.near()
+        if self.here.value.lower() == "map" and self.following.sort == KIND:
+            return self.on_map()
         if self.here.sort == NAME and self.here.value.lower() in FIELDS:
             return self.field(self.word(*FIELDS))
         if self.here.sort == KIND:
@@ -463,7 +491,7 @@ class _Parser:
         if self.is_word(*WORD_NUMBERS):
             return self.comparison(Quantity(self.word(*WORD_NUMBERS)))
         if self.here.sort == NAME:
-            close = suggestion(self.here.value, [*self.names.kinds, *_STARTS])
+            close = suggestion(self.here.value, [*self.names.kinds, *_STARTS, "map"])
             raise self.wrong(f"it is no kind and no word of the grammar; {close}")
         raise self.wrong("a condition belongs here, such as: l2 expects verb")
 
@@ -523,15 +551,47 @@ class _Parser:
                 kinds.append(self.kind())
             on_label = bool(self.word("on")) and self.need("label", "group") == "label"
             agree = Agree(tuple(kinds), on_label)
+            self.groups |= set() if on_label else {*kinds}
             return agree if verb == "agrees" else Not(agree)
         if verb == "differs":
             left = Quantity("differs", kind, self.pair(kind, token))
             is_alone = not (self.here.sort == SIGN and self.here.value in _SIGNS)
             return Compare(left, ">", 0.5) if is_alone else self.comparison(left)
         if verb:
+            self.groups |= {kind} if verb == "share" else set()
             return self.comparison(Quantity(verb, kind))
         verbs = ["expects", "agrees", "disagrees", "differs", *KIND_NUMBERS]
         raise self.wrong(f"after a kind: {suggestion(token.value, verbs)}", token)
+
+    def on_map(self) -> OnMap:
+        self.next()
+        token, kind = self.here, self.kind()
+        if not self.names.maps:
+            raise self.wrong("this index has no map; make it anew: rnnlens index RUN --anew", token)
+        if kind not in self.names.maps:
+            raise self.wrong(f"{kind} has no map; {suggestion(kind, self.names.maps)}", token)
+        self.need("in")
+        across = self.range()
+        if not self.sign(","):
+            raise self.wrong("a comma and the second range belong here, as in 0..1, -2..2")
+        self.maps[kind] = None
+        self.groups.add(kind)
+        return OnMap(kind, across, self.range())
+
+    def range(self) -> Range:
+        """Take a range, from its lower end to its upper."""
+        token = self.next()
+        ends = _RANGE.fullmatch(token.value) if token.sort == RANGE else None
+        if ends is None:
+            raise self.wrong("a range belongs here, such as -1.5..2", token)
+        low, high = float(ends[1]), float(ends[2])
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise self.wrong("the number is too large; give a smaller one", token)
+        if low > high:
+            raise self.wrong(
+                f"it ends before it begins; turn it round: {ends[2]}..{ends[1]}", token
+            )
+        return low, high
 
     def expects(self, kind: str) -> Expects:
         token, group, labels = self.here, "", tuple[int, ...]()
@@ -546,6 +606,7 @@ class _Parser:
             labels = () if group else (self.label(token, or_group=token.sort != STRING),)
         else:
             raise self.wrong('a group, a "label" or {several} belongs here')
+        self.groups |= {kind} if group else set()
         if sign := self.sign(*_SIGNS):
             return Expects(kind, group, labels, sign, self.number())
         return Expects(kind, group, labels)
@@ -614,7 +675,6 @@ class _Parser:
 
 # Questions written for people: as the language wants them, and good ones to begin with.
 
-_TAG = re.compile(r"\btag\b")
 _BARE_GROUP = re.compile(r"[^\W\d]\w*")
 _BARE_KIND = re.compile(r"[\w.]+<?")
 
@@ -679,10 +739,8 @@ def _equals(key: Key, value: str | int | None) -> str:
     return f"{as_kind(key.kind)} expects {thing}"
 
 
-def examples(names: Names, kinds: Sequence[Kind], *, tagged: bool) -> list[tuple[str, str]]:
-    """Questions that say something about this network and corpus, and what they mean; `tagged`:
-    whether the corpus has parts of speech.
-    """
+def examples(names: Names, kinds: Sequence[Kind]) -> list[tuple[str, str]]:
+    """Questions that say something about this network and corpus, and what they mean."""
     y, memory = PREDICTION, memories(names, kinds)
     outputs = [Pair(kind, kind, back) for kind in names.kinds for back in (1, -1)]
     outputs = [pair for pair in outputs if pair in names.pairs]
@@ -710,8 +768,6 @@ def examples(names: Names, kinds: Sequence[Kind], *, tagged: bool) -> list[tuple
         (f"count by {y} label", "what the model says, how often"),
         (f"{y} entropy > 1 sort by {y} entropy desc", "where the model hesitates most"),
     ]
-    if not tagged:
-        some = [(question, means) for question, means in some if not _TAG.search(question)]
     return [(question, means) for question, means in some if possible(question, names)]
 
 

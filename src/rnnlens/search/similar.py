@@ -1,4 +1,8 @@
-"""States like this one: the nearest of the same kind among those that an index keeps, exactly."""
+"""States like this one: the nearest of the same kind among those of an index, exactly.
+
+They are those that the index keeps. Of a small corpus they are computed anew from its words
+instead, which takes a second or two, so that a small index need not keep any.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,10 +25,13 @@ from rnnlens.reading.reading import Reading
 from rnnlens.reading.subject import Column, Subject
 from rnnlens.search import sql
 from rnnlens.search.answers import Near, Nearness, Similar
+from rnnlens.search.corpus_pass import traced
 from rnnlens.search.index_files import Part, label_column, probability_column
 from rnnlens.search.store import Deadline, Index, index_of
 
 WAYS = get_args(Nearness)
+MOST_TRACED = 50_000  # words that are read anew, where an index keeps no states
+_WORDS = 2048  # of them, that are read together
 _KINDS = 2  # whose states are held at once: of each, memory grows with the corpus
 _MARGIN = 0.02  # bits by which rounding may move a bound
 _AT_ONCE = 512  # states whose distributions are computed together
@@ -34,24 +41,23 @@ Floats = NDArray[np.float64]
 Tops = tuple[NDArray[Any], NDArray[np.float32]]
 
 
-class StoredStates:
-    """The states of one kind that an index keeps, in the order of its rows."""
+_Part = tuple[Tensor, Tensor | None]  # the states of a part, and what each is to be multiplied by
 
-    def __init__(self, index: Index, kind: str, width: int) -> None:
-        contents = index.contents
-        if kind not in contents.state_kinds:
-            there = ", ".join(contents.state_kinds) or "no kind"
-            raise RnnlensError(
-                f"the index in {index.folder} keeps the states of {there}, not of {kind}; make it "
-                "anew with --states int8 --anew"
-            )
+
+class StoredStates:
+    """The states of one kind of an index, standardised, in the order of its rows."""
+
+    def __init__(
+        self, index: Index, kind: str, width: int, parts: list[_Part] | None = None
+    ) -> None:
+        """`parts`: the states, where the index does not keep them."""
         self.index, self.kind, self.width = index, kind, width
-        self.parts = list(pool().map(self._opened, index.manifest.parts))
+        self.parts = parts or list(pool().map(self._opened, index.manifest.parts))
         self.ends = np.cumsum([part.rows for part in index.manifest.parts])
         self._tops: Tops | None = None
         self._lengths: list[Tensor] = []  # of the states, as they are stored
 
-    def _opened(self, part: Part) -> tuple[Tensor, Tensor | None]:
+    def _opened(self, part: Part) -> _Part:
         """A part's states, which stay on the disk until they are used, and their scales."""
         path = self.index.folder / part.states_file
         remedy = self.index.remedy
@@ -78,7 +84,7 @@ class StoredStates:
     def _each(self, work: Callable[[Tensor], Tensor], deadline: Deadline | None) -> list[Tensor]:
         """What `work` makes of the states of each part, a few thousand at a time."""
 
-        def done(part: tuple[Tensor, Tensor | None]) -> Tensor:
+        def done(part: _Part) -> Tensor:
             if deadline:
                 deadline.left()
             with one_thread(), torch.inference_mode():
@@ -229,7 +235,7 @@ def similar_to(
             f"{of_index}; read the text with semantic={of_index!r}, or compare by cosine"
         )
     stack = subject.probes.stacks[of_index]
-    stored = _stored(index, kind, stack.widths[stack.kinds.index(kind)])
+    stored = _stored(subject, stack, index, kind, deadline)
     if by == "divergence":
         numbers, distances = by_divergence(stored, stack, p, count, deadline)
     else:
@@ -266,14 +272,42 @@ def similar(
 _held: WeakKeyDictionary[Index, dict[str, StoredStates]] = WeakKeyDictionary()
 
 
-def _stored(index: Index, kind: str, width: int) -> StoredStates:
+def _stored(
+    subject: Subject, stack: Stack, index: Index, kind: str, deadline: Deadline | None
+) -> StoredStates:
     """The states of a kind; those of the kinds that were asked for last are held."""
     held = _held.setdefault(index, {})
-    stored = held.pop(kind, None) or StoredStates(index, kind, width)
+    stored = held.pop(kind, None) or _new(subject, stack, index, kind, deadline)
     for other in list(held)[: -(_KINDS - 1)]:
         held.pop(other, None)
     held[kind] = stored
     return stored
+
+
+def _new(
+    subject: Subject, stack: Stack, index: Index, kind: str, deadline: Deadline | None
+) -> StoredStates:
+    """The states of a kind: as they are kept, or of a small corpus computed anew."""
+    k, kept = stack.kinds.index(kind), index.contents.state_kinds
+    if kind in kept:
+        return StoredStates(index, kind, stack.widths[k])
+    if index.manifest.rows > MOST_TRACED:
+        raise RnnlensError(
+            f"the index in {index.folder} keeps the states of {', '.join(kept) or 'no kind'}, not "
+            f"of {kind}, and its {index.manifest.rows:,} words are too many to read anew; make it "
+            "anew with --states int8 --anew"
+        )
+    side, parts = subject.session.text, list[_Part]()
+    for part, sentences in zip(index.manifest.parts, index.words(deadline), strict=True):
+        ids = [side.vocabulary.encode(words) for words in sentences]
+        states = torch.zeros(part.rows, stack.widths[k])
+        for some in traced(subject.model, side, ids, subject.model.device, (kind,), _WORDS):
+            if deadline:
+                deadline.left()
+            z = stack.prepare(k, some.states[kind].cpu())
+            states[torch.from_numpy(some.rows)] = z[:, : stack.widths[k]].float()
+        parts.append((states, None))
+    return StoredStates(index, kind, stack.widths[k], parts)
 
 
 def _described(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.search import language as tree
-from rnnlens.search.index_files import arrow, label_column, probability_column
+from rnnlens.search.index_files import arrow, label_column, map_columns, probability_column
 
 if TYPE_CHECKING:
     import duckdb
@@ -104,6 +104,12 @@ class Compiler:
                 names = [label_column(k, 1) if on_label else f"{k}_group" for k in kinds]
                 same = (f"{column(names[0])} = {column(name)}" for name in names[1:])
                 return "(" + " AND ".join(same) + ")"
+            case tree.OnMap(kind, across, up):
+                within = (
+                    f"{column(name)} BETWEEN {low!r} AND {high!r}"
+                    for name, (low, high) in zip(map_columns(kind), (across, up), strict=True)
+                )
+                return _is("(" + " AND ".join(within) + ")")
             case tree.Compare(left, operator, right):
                 other = repr(right) if isinstance(right, float) else self.quantity(right)
                 return _is(f"{self.quantity(left)} {_OPERATOR[operator]} {other}")
@@ -203,6 +209,30 @@ def density(width: float, rows: int) -> str:
         f"SELECT floor({entropy} / {width})::INT AS x, "
         f"least(floor(surprisal / {width})::INT, {rows - 1}) AS y, count(*) AS words "
         "FROM words WHERE surprisal IS NOT NULL GROUP BY x, y ORDER BY x, y"
+    )
+
+
+def extent(names: Sequence[str], farthest: float) -> str:
+    """From where to where two columns of a map go, and how many rows have no place on it."""
+    x, y = map(column, names)
+    good = " AND ".join(f"coalesce(abs({name}) <= {farthest!r}, false)" for name in (x, y))
+    return (
+        f'SELECT min({x}) AS "left", max({x}) AS "right", min({y}) AS low, max({y}) AS high, '
+        f"count(*) FILTER (WHERE NOT ({good})) AS nowhere FROM words"
+    )
+
+
+def map_density(kind: str, corner: Sequence[float], sides: Sequence[float], most: int) -> str:
+    """How many states of a kind there are in each rectangle of its map and each dominant group;
+    rectangles are counted from a corner, `most` of them at most either way.
+    """
+    x, y = (
+        f"least(floor(({column(name)} - ({low!r})) / {side!r}), {most - 1})::INT"
+        for name, low, side in zip(map_columns(kind), corner, sides, strict=True)
+    )
+    return (
+        f'SELECT {x} AS x, {y} AS y, {column(f"{kind}_group")} AS "group", count(*) AS words '
+        "FROM words GROUP BY ALL ORDER BY ALL"
     )
 
 

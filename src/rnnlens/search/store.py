@@ -23,6 +23,7 @@ from rnnlens.run.folder import INDEX_MANIFEST, Run
 from rnnlens.search import sql
 from rnnlens.search.index_files import (
     LABELS,
+    MAP,
     UNFINISHED,
     Contents,
     Manifest,
@@ -30,15 +31,19 @@ from rnnlens.search.index_files import (
     arrow,
     column_types,
     groups_hash,
+    map_columns,
 )
 from rnnlens.search.language import Names
+from rnnlens.search.state_map import Axes, read_axes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Extent = tuple[tuple[float, float], tuple[float, float]]  # along each component
 Sentence = tuple[tuple[str, ...], str]  # its words, and its text as a subject reads it
 MOST_KINDS = 40  # side by side
 SECONDS = 20.0  # after which a question of the page is given up
+_FARTHEST = 1e30  # from the middle of a map: what is beyond is no number of a state
 _HASHED = 2 * 2**30  # bytes of parts that are compared with their hashes when an index is opened
 
 
@@ -78,6 +83,7 @@ class Index:
     link_semantic: str = ""  # that links to a subject have to name, as it is not the run's first
     run: Run | None = None  # whose it is
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+    _extents: dict[str, Extent] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, run: Run, elsewhere: Path | None = None) -> "Index":
@@ -122,6 +128,14 @@ class Index:
         """The kinds that are drawn side by side: all, or those nearest to the prediction."""
         return self.contents.kinds[-MOST_KINDS:]
 
+    def _check_maps(self) -> None:
+        """Refuse maps of kinds that there are not, or without axes."""
+        maps = {*self.contents.map_kinds}
+        if not maps <= {*self.contents.kinds} or bool(maps) != bool(self.manifest.map):
+            raise damaged(
+                self.folder / INDEX_MANIFEST, "its map is not of kinds that it has", self.remedy
+            )
+
     def check_files(self) -> None:
         """Refuse files that are missing, cut or changed, or have other rows and columns."""
         columns = column_types(self.contents)
@@ -129,6 +143,7 @@ class Index:
             raise damaged(
                 self.folder / INDEX_MANIFEST, "two columns have the same name", self.remedy
             )
+        self._check_maps()
         parts = self.manifest.parts
         hashed = sum(part.bytes for part in parts) <= _HASHED
 
@@ -168,7 +183,27 @@ class Index:
         for number, label in enumerate(self.labels):
             numbers.setdefault(label, number)
         contents = self.contents
-        return Names(contents.kinds, groups, numbers, frozenset(contents.pairs), contents.follows)
+        return Names(
+            contents.kinds, groups, numbers, frozenset(contents.pairs), contents.follows,
+            self.has_tags, contents.map_kinds,
+        )  # fmt: skip
+
+    @cached_property
+    def axes(self) -> dict[str, Axes]:
+        """The axes of the maps, by kind."""
+        contents, sha = self.contents, self.manifest.map
+        if not contents.map_kinds or sha is None:
+            return {}
+        return read_axes(self.folder / MAP, sha, contents.map_kinds, self.remedy)
+
+    def extent(self, kind: str, deadline: Deadline | None = None) -> Extent:
+        """From where to where a kind's map goes; an error where a state is nowhere on it."""
+        if kind not in self._extents:
+            row = self.ask(sql.extent(map_columns(kind), _FARTHEST), deadline).to_pylist()[0]
+            if row["nowhere"]:
+                raise self.out_of_range(f"a place on the map of {kind}")
+            self._extents[kind] = (row["left"], row["right"]), (row["low"], row["high"])
+        return self._extents[kind]
 
     @cached_property
     def _labels(self) -> "pa.Table":
@@ -224,6 +259,19 @@ class Index:
     def _inputs(self) -> frozenset[str]:
         """The words that the model reads."""
         return frozenset(self.run.vocabulary().inputs if self.run else ())
+
+    def words(self, deadline: Deadline | None = None) -> Iterator[list[list[str]]]:
+        """The words of every sentence, in the order of the rows, part by part."""
+        for table in self.scan(("position", "word"), deadline):
+            sentences: list[list[str]] = []
+            rows = zip(table["position"].to_pylist(), table["word"].to_pylist(), strict=True)
+            for position, word in rows:
+                if position == 0:
+                    sentences.append([])
+                if not sentences or not isinstance(word, str):
+                    raise self.out_of_range("a sentence")
+                sentences[-1].append(word)
+            yield sentences
 
     def scan(
         self, columns: Sequence[str], deadline: Deadline | None = None

@@ -37,6 +37,7 @@ def index(
     states: str | None = None,
     state_kinds: Sequence[str] = (),
     split: str | None = None,
+    words: int | None = None,
     semantic: str | None = None,
     valid: str | None = None,
     test: str | None = None,
@@ -47,10 +48,11 @@ def index(
     """Write down what every state says after every word of a corpus, and give the index's folder.
 
     `lens` is one of a run, or a run folder. Without `corpus` it is the one that the run was trained
-    on, its test sentences unless `split` names others, such as "test,train". The index is written
-    to `folder`, or beside the run, where `lens.find` looks for it. With `states`, "int8" or "fp16",
-    the states themselves are kept too, all or those of `state_kinds`. The same call continues an
-    index that was stopped; `anew` drops what is there.
+    on, its test sentences unless `split` names others, such as "test,train"; with `words` the first
+    of them alone, up to so many words. The index is written to `folder`, or beside the run, where
+    `lens.find` looks for it. With `states`, "int8" or "fp16", the states themselves are kept too,
+    all or those of `state_kinds`. The same call continues an index that was stopped; `anew` drops
+    what is there.
     """
     arrow()
     elsewhere = None if folder is None else Path(folder)
@@ -63,7 +65,11 @@ def index(
     plan = Plan(lens.subject, semantic or (lens.semantics or ("output",))[0], states or "", kinds)
     plan.check()
     moved = Moved(None if corpus is None else str(corpus), valid, test)
+    if words is not None and words < 1:
+        raise RnnlensError(f"--words {words}: give a number from 1 up")
     texts, there = _texts(run, moved, split, plan), run.index_folder(elsewhere)
+    if words is not None:
+        texts.keep(words)
     with processes(place) as group, ExitStack() as lock:
         observer, builder = (
             among(observer or Observer(), group),
@@ -71,7 +77,7 @@ def index(
         )
         if group.first:
             lock.enter_context(_alone(there) if elsewhere else run.writing())
-            if not builder.begin(anew=anew):
+            if not builder.begin(anew=anew, device=place):
                 observer.say(f"{there} is there already")
         group.any(False)  # no process writes before the folder is ready
         with Progress(

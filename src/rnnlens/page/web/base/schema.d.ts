@@ -167,6 +167,14 @@ export interface Corpus {
   examples: Example[];
   /** of questions */
   grammar: string;
+  /** the kinds whose states are on a map */
+  maps: string[];
+  /** whether its words have parts of speech */
+  tagged: boolean;
+  /** whether it tells which label came */
+  follows: boolean;
+  /** kinds that `differs from` compares */
+  pairs: [string, string][];
 }
 
 /** What is known of a run's corpus. */
@@ -358,6 +366,8 @@ export interface FoundSlice {
   more: boolean;
   /** that it names */
   kinds: string[];
+  /** of these, whose dominant group it asks about */
+  groups: string[];
   hits: Hit[];
   /** of a question that counts, which has no hits */
   counts: Counts | null;
@@ -528,6 +538,40 @@ export interface Line {
   then: string | null;
 }
 
+/** A kind's states by their first two principal components, as counts in small rectangles. */
+export interface Map {
+  kind: string;
+  /** why there is none; empty: there is */
+  missing: string;
+  /** of the variance, along each component */
+  shares: [number, number];
+  /** the lower left one */
+  corner: [number, number];
+  /** of a rectangle */
+  sides: [number, number];
+  /** and as many rows; 0 to 4.61168602e+18 */
+  columns: number;
+  /** column, row from below, states, the group that most of them expect and its share */
+  cells: [number, number, number, string, number][];
+}
+
+/** Where a state is on its kind's map. */
+export interface MapPlace {
+  kind: string;
+  /** along the first component */
+  x: number;
+  /** along the second */
+  y: number;
+}
+
+/** The map of a kind's states, as numbers. */
+export interface MapQuestion {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** at most 200 characters */
+  kind: string;
+}
+
 /** A state of the corpus that is like another. */
 export interface Near {
   /** its number in the index; 0 to 4.61168602e+18 */
@@ -606,6 +650,28 @@ export interface Pin {
 export interface Place {
   column: string;
   row: Count;
+}
+
+/** Where a state of a text is on the map of its kind. */
+export interface PlaceQuestion {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
+  edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** at most 200 characters */
+  column: string;
+  /** 0 to 1,000,000 */
+  row: number;
 }
 
 /** What is wrong and what to do, in one line. */
@@ -1023,5 +1089,7 @@ export interface Posts {
   "api/find": { asked: FindQuestion; answer: FoundSlice };
   "api/table": { asked: TableQuestion; answer: Table };
   "api/picture": { asked: PictureQuestion; answer: Picture };
+  "api/map": { asked: MapQuestion; answer: Map };
+  "api/place": { asked: PlaceQuestion; answer: MapPlace };
   "api/similar": { asked: SimilarQuestion; answer: Similar };
 }

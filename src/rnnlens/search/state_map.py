@@ -1,0 +1,129 @@
+"""A map of a kind's states: their first two principal components, found before an index is made,
+so that each state is put in its place on the way.
+
+Components are found from sentences spread evenly over the corpus, in one pass whose memory does not
+grow with it. What they explain is the share of the variance among those.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.files import damaged
+from rnnlens.base.tensors import Layouts, packed, read_tensors
+from rnnlens.model.cell import States
+
+WORDS = 8_192  # about how many the components are found from
+_STEPS = 64  # of places on a map to the deviation along the first component
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The two components of a kind's states."""
+
+    mean: Tensor  # (H,)
+    directions: Tensor  # (2, H), each of length 1; zeros where there is no variance left
+    shares: tuple[float, float]  # of the variance
+    step: float  # places are whole numbers of these, so that they pack well
+
+    def places(self, states: Tensor) -> Tensor:
+        """Where states (N, H) are on the map, (N, 2)."""
+        mean, directions = self.mean.to(states.device), self.directions.to(states.device)
+        exact = (states.float() - mean) @ directions.T
+        return (exact / self.step).round_().mul_(self.step)
+
+
+class Sums:
+    """Sums over the states of one kind and over the products of their numbers, in float64 and
+    about the first chunk's mean, so that large numbers that differ little keep their digits.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, states: Tensor) -> None:
+        """Add states (N, H)."""
+        if not self.count:
+            self.about = states.double().mean(0)
+            self.sums = torch.zeros_like(self.about)
+            self.products = self.sums.new_zeros(len(self.sums), len(self.sums))
+        near = states.double() - self.about
+        self.count += len(near)
+        self.sums += near.sum(0)
+        self.products += near.T @ near
+
+    def axes(self) -> Axes:
+        """The components, in a direction that is always the same: their largest number is above
+        zero.
+        """
+        off = self.sums / self.count
+        covariance = self.products / self.count - torch.outer(off, off)
+        if not bool(torch.isfinite(covariance).all()):
+            raise RnnlensError("the network's numbers are too large to index; train it anew")
+        values, vectors = torch.linalg.eigh(covariance.cpu())
+        values, vectors = values.flip(0).clamp_min(0), vectors.flip(1).T
+        total = float(values.sum())
+        directions = torch.zeros(2, vectors.shape[1], dtype=torch.float64)
+        shares = [0.0, 0.0]
+        for k in range(min(2, len(values))):
+            if float(values[k]) > 1e-12 * total:
+                largest = vectors[k][vectors[k].abs().argmax()]
+                directions[k] = vectors[k] * largest.sign()
+                shares[k] = float(values[k]) / total
+        deviation = float(values[0].sqrt()) if shares[0] else 1.0
+        step = 2.0 ** np.floor(np.log2(max(deviation, 1e-30) / _STEPS))
+        mean = (self.about + off).float().cpu()
+        return Axes(mean, directions.float(), (shares[0], shares[1]), float(step))
+
+
+def axes_of(chunks: Iterable[States], kinds: Sequence[str]) -> dict[str, Axes]:
+    """The components of each kind, from states chunk by chunk."""
+    sums = {kind: Sums() for kind in kinds}
+    for states in chunks:
+        for kind in kinds:
+            sums[kind].add(states[kind])
+    return {kind: one.axes() for kind, one in sums.items()}
+
+
+def packed_axes(axes: Mapping[str, Axes]) -> bytes:
+    """The bytes of a file of axes."""
+    tensors: dict[str, Tensor] = {}
+    for kind, one in axes.items():
+        tensors[f"{kind}/mean"], tensors[f"{kind}/directions"] = one.mean, one.directions
+        tensors[f"{kind}/scale"] = torch.tensor([*one.shares, one.step], dtype=torch.float64)
+    return packed(tensors)
+
+
+def read_axes(path: Path, sha: str, kinds: Sequence[str], remedy: str) -> dict[str, Axes]:
+    """The axes of a file; refused where they are damaged, or of other kinds."""
+
+    def fits(layouts: Layouts) -> None:
+        wanted = {f"{kind}/{name}" for kind in kinds for name in ("mean", "directions", "scale")}
+        if wanted != layouts.keys():
+            raise ValueError("it is of other kinds than the index has on its map")
+        for kind in kinds:
+            shapes = [layouts[f"{kind}/{name}"].shape for name in ("mean", "directions", "scale")]
+            if len(shapes[0]) != 1 or shapes[1:] != [(2, *shapes[0]), (3,)]:
+                raise ValueError(f"the axes of {kind} have shapes that do not belong together")
+
+    tensors, axes = read_tensors(path, sha, fits, remedy), {}
+    for kind in kinds:
+        mean, directions, scale = (
+            tensors[f"{kind}/{name}"] for name in ("mean", "directions", "scale")
+        )
+        first, second, step = scale.double().tolist()
+        shares = first, second
+        if not (
+            all(bool(torch.isfinite(one).all()) for one in (mean, directions, scale))
+            and min(shares) >= 0
+            and sum(shares) <= 1 + 1e-6
+            and step > 0
+        ):
+            raise damaged(path, f"the axes of {kind} hold numbers that none can have", remedy)
+        axes[kind] = Axes(mean.float(), directions.float(), shares, step)
+    return axes

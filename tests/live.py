@@ -49,17 +49,17 @@ def expect_words(view: Locator, words: list[str]) -> None:
 
 
 def check_grid(page: Page, view: Locator, run: Path) -> None:
-    """Hover, pins with their exact divergence, keys, density, kinds."""
+    """A selected state, pins with their exact divergence, keys, density, kinds."""
     grid = rnnlens.load(run)(TEXT)
     expect_words(view, TEXT.split())
     box = view.bounding_box()
     assert box
     assert 300 < box["height"] < 800
-    mark(view, 2, "output state, layer 1").hover()
-    expect(view.locator(".detail .name")).to_have_text("Output state, layer 1, after old")
-    expect(view.locator(".detail")).to_contain_text("entropy")
     mark(view, 2, "output state, layer 1").click()
-    mark(view, 4, "cell state, layer 2").hover()
+    expect(view.locator(".panel h2")).to_have_text("output state 1, after “old”")
+    expect(view.locator(".detail")).to_contain_text("entropy")
+    page.keyboard.press("p")
+    mark(view, 4, "cell state, layer 2").click()
     bits = grid["h1"][2].divergence(grid["c2"][4])
     expect(view.locator(".held .distance")).to_have_text(re.compile(rf"^{bits:.2f} bits"))
     view.locator(".scroller").focus()
@@ -67,6 +67,8 @@ def check_grid(page: Page, view: Locator, run: Path) -> None:
         page.keyboard.press(key)
     expect(view.locator(".held")).to_have_count(2)
     page.keyboard.press("Escape")
+    expect(view.locator(".ring.focus")).to_have_count(0)
+    view.get_by_role("button", name="clear").click()
     expect(view.locator(".held")).to_have_count(0)
     view.get_by_text("compact", exact=True).click()
     expect(view.locator(".scroller")).to_have_attribute("data-density", "compact")

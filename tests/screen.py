@@ -53,13 +53,19 @@ class Screen:
         assert box
         self.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
-    def pin(self, row: int, column: str) -> None:
+    def select(self, row: int, column: str) -> None:
+        """Click a state."""
         self.point(row, column)
         self.page.mouse.down()
         self.page.mouse.up()
 
+    def pin(self, row: int, column: str) -> None:
+        """Select a state and pin it, or take its pin away."""
+        self.select(row, column)
+        self.page.keyboard.press("p")
+
     def apart(self, pin: int, which: str = "the first") -> Locator:
-        """How far a pinned state is from the first, or from the state in view."""
+        """How far a pinned state is from the first, or from the selected state."""
         line = self.find(f".comparison tfoot tr:has(th:text-is('from {which}'))")
         return line.locator("td").nth(pin)
 

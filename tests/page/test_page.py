@@ -30,7 +30,11 @@ def test_at_first_sight_a_sentence_is_drawn_and_explained(look):
         ]
     )
     expect(screen.find(".read")).to_contain_text("What does each state say about")
-    expect(screen.find("#text")).to_be_focused()
+    expect(screen.find("body")).to_be_focused()  # and a letter goes into the text all the same
+    screen.page.keyboard.press("x")
+    expect(screen.find("#text")).to_have_value(f"{text}x")
+    screen.page.keyboard.press("Backspace")
+    screen.drawn(len(text.split()))
     assert screen.page.url.endswith("/")
 
 
@@ -105,9 +109,9 @@ def test_another_semantic_is_another_grid_but_the_prediction_stays(look):
     expect(screen.find(".row .state").nth(8)).not_to_have_attribute("aria-label", before[8])
     after = screen.states()
     assert after[11::12] == before[11::12]  # y
-    screen.point(1, "cell state, layer 2")
+    screen.select(1, "cell state, layer 2")
     expect(screen.find(".detail dt").first).to_have_text("really was read")
-    expect(screen.find(".detail dd").first).to_have_text("dog")
+    expect(screen.find(".detail dd").first).to_have_text("“dog”")
 
 
 def test_kinds_are_chosen_one_by_one_and_by_presets(look):
@@ -196,7 +200,7 @@ def test_another_run_keeps_the_text_and_the_pins_which_say_where_they_are_from(l
     expect(screen.find(".held .origin")).to_have_text(first)
     said = screen.find(".held svg").text_content()
     assert screen.rings("pin") == []
-    screen.point(0, "prediction")
+    screen.select(0, "prediction")
     expect(screen.find(".held .distance")).to_have_count(0)  # of other labels
     screen.page.wait_for_timeout(350)  # the address follows
     other = look(screen.page.url.removeprefix(screen.address))

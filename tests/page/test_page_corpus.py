@@ -43,7 +43,7 @@ def test_a_walk_through_the_corpus(look, lens):
     expect(screen.find("#text")).to_have_value(hit.text)
     screen.drawn(len(hit.words))
     assert page.url.endswith(f"at=l2:{hit.position + 1}")
-    expect(screen.find(".detail .name")).to_contain_text(f"after {hit.word}")
+    expect(screen.find(".panel h2")).to_contain_text(f"after “{hit.word}”")
     page.go_back()
     expect(page.locator(".question")).to_have_value(question)
     expect(screen.find(".hits")).to_be_visible()
@@ -121,7 +121,7 @@ def test_states_alike_are_listed_and_opened(look, lens):
     screen.page.goto(f"{screen.address}#text={TEXT.replace(' ', '+')}&at=l2:3")
     expect(screen.find(".scroller")).to_have_attribute("aria-rowcount", "7", timeout=30_000)
     screen.drawn(6)
-    screen.page.click(".asks button:has-text('alike')")
+    screen.page.get_by_role("button", name="Find alike").click()
     expect(screen.find(".likeness li")).to_have_count(12)
     state = lens(TEXT)["l2"][2]
     words = screen.find(".likeness li b").all_text_contents()

@@ -39,7 +39,8 @@ def expected(grid, followed):
 def test_a_clicked_label_is_followed_through_every_state(look, grid):
     screen = look(VIEW)
     screen.drawn(6)
-    name = screen.state(1, "output state, layer 2").locator("[data-label]").first
+    screen.select(1, "output state, layer 2")
+    name = screen.find(".detail [data-label]").first
     label = name.get_attribute("data-label")
     name.click()
     expect(screen.find(".number")).to_have_count(6 * 12 - EMPTY)
@@ -74,7 +75,7 @@ def test_a_set_is_typed_against_a_set(look, grid):
 def test_labels_of_the_panel_are_followed_too(look):
     screen = look(VIEW)
     screen.drawn(6)
-    screen.point(2, "cell state, layer 1")
+    screen.select(2, "cell state, layer 1")
     screen.find(".detail [data-label]").nth(4).click()
     expect(screen.find(".number")).to_have_count(6 * 12 - EMPTY)
 
@@ -157,18 +158,18 @@ def test_turns_are_marked_ranked_and_jumped_to(look, grid):
     expect(first.locator("b")).to_have_text(f"{turns[0].bits:.2f}")
     expect(first).to_contain_text(turns[0].word)
     assert "turns=1" in screen.page.url
-    screen.find(".scroller").focus()
+    screen.select(0, "embedding")
     columns = {column["id"]: column["name"] for column in grid.json["columns"]}
     for turn in turns[:2]:
         screen.page.keyboard.press("t")
-        expect(screen.find(".detail .name")).to_contain_text(f"after {turn.word}")
-        expect(screen.find(".detail .name")).to_contain_text(
+        expect(screen.find(".panel h2")).to_contain_text(f"after “{turn.word}”")
+        expect(screen.find(".panel h2")).to_contain_text(
             re.compile(columns[turn.target], re.IGNORECASE)
         )
     other = screen.find(".turning li").nth(3)
     other.locator("button").click()
     word = other.locator(".soft").text_content()
-    expect(screen.find(".detail .name")).to_contain_text(f"after {word}")
+    expect(screen.find(".panel h2")).to_contain_text(f"after “{word}”")
 
 
 @pytest.mark.release
@@ -191,9 +192,10 @@ def test_the_key_t_shows_turns_and_is_a_letter_where_somebody_types(look):
     screen.page.keyboard.type(" t")
     screen.drawn(7)
     assert "turns" not in screen.page.url
-    screen.find(".scroller").focus()
+    screen.select(0, "embedding")
+    before = screen.find(".panel h2").text_content()
     screen.page.keyboard.press("t")
-    expect(screen.find(".detail .name")).to_be_visible()
+    expect(screen.find(".panel h2")).not_to_have_text(before)
     assert "turns=1" in screen.page.url
 
 

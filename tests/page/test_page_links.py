@@ -11,7 +11,7 @@ from tests.held import held_to
 from rnnlens.page.saved_page import SavedPage
 
 TEXT = "`` the old dog sees <b> & \"a\" bird , '' she said ."
-VIEW = "the state in view"
+VIEW = "the selected state"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -35,7 +35,7 @@ def test_a_link_reproduces_the_whole_view(look):
     screen.page.keyboard.press("Escape")
     screen.pin(2, "cell state, layer 1")
     screen.pin(3, "output state, layer 2")
-    screen.point(4, "long-term memory, layer 1")
+    screen.select(4, "long-term memory, layer 1")
     expect(screen.apart(1)).to_contain_text("bits")
     other = look(settle(screen).removeprefix(screen.address))
     expect(other.apart(1)).to_contain_text("bits")
@@ -212,11 +212,12 @@ def test_a_saved_page_works_from_a_file_without_a_server(screen, look, tmp_path)
     expect(other.find(".sentence")).to_have_text(TEXT)
     assert other.states() == screen.states()
     expect(other.apart(1)).to_contain_text(exact)
-    screen.point(4, "long-term memory, layer 1")
-    other.point(4, "long-term memory, layer 1")
+    screen.select(4, "long-term memory, layer 1")
+    other.select(4, "long-term memory, layer 1")
     for kind in ("focus", "feeds", "fed", "pin"):
         assert other.rings(kind) == screen.rings(kind)
-    assert other.find(".detail").inner_text() == screen.find(".detail").inner_text()
+    for part in (".saying", ".tabsheet"):
+        assert other.find(part).inner_text() == screen.find(part).inner_text()
     expect(screen.apart(0, VIEW)).to_contain_text("bits")
     expect(other.apart(0, VIEW)).to_contain_text(re.compile(r"at least [\d.]+ bits"))
     truth, bound = (float(found(r"([\d.]+) bits", one.apart(0, VIEW))) for one in (screen, other))
@@ -227,5 +228,6 @@ def test_a_saved_page_works_from_a_file_without_a_server(screen, look, tmp_path)
     other.page.keyboard.press("Home")
     assert other.rings("focus")[0][1] == 0
     other.page.keyboard.press("Escape")
-    expect(other.find(".held")).to_have_count(0)
+    expect(other.find(".ring.focus")).to_have_count(0)
+    expect(other.find(".held")).to_have_count(2)
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []

@@ -33,10 +33,12 @@ def test_a_minimal_pair_is_typed_looked_at_and_left_again(look):
     bits = grid["changes"][5][-1]["bits"]
     apart = f"{bits:.2f} bits from" if bits >= 0.0005 else "as in"
     assert f"{apart} the first text, which says" in told
-    screen.point(6, "output state, layer 2")  # the first `a`, which follows the first text alone
+    screen.select(6, "output state, layer 2")  # the first `a`, which follows the first text alone
     detail = screen.find(".detail")
-    expect(detail).to_contain_text("after a")
+    expect(screen.find(".panel h2")).to_contain_text("after “a” in the first text")
+    screen.page.get_by_role("tab", name="changed").click()
     expect(detail).to_contain_text("the second text, which says")
+    expect(detail.locator("table.before thead")).to_contain_text("the second text")
     assert {row for row, _ in screen.rings("feeds")} <= {6, 4}
     screen.pin(7, "output state, layer 2")
     expect(screen.page).to_have_url(re.compile(r"pin=h2:5/+the\+old\+dog\+saw\+a\+bird"))
@@ -53,7 +55,7 @@ def test_a_minimal_pair_is_typed_looked_at_and_left_again(look):
 @pytest.mark.release
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_link_shows_two_texts_and_axe_finds_nothing_serious(look, scheme):
-    screen = look(f"{LINK}&at=h2:6", color_scheme=scheme)
+    screen = look(f"{LINK}&at=h2:6&tab=changed", color_scheme=scheme)
     screen.drawn(12)
     expect(screen.find(".detail")).to_contain_text("the first text, which says")
     assert findings(screen) == []
@@ -66,7 +68,7 @@ def test_a_link_shows_two_texts_and_axe_finds_nothing_serious(look, scheme):
     lines = screen.find(".row[aria-rowindex='4'] .state").last.locator("polyline")
     expect(lines).to_have_count(1)  # from `dog` in the first text, the other is of the second
     expect(screen.find(".row[aria-rowindex='3'] .state").last.locator("polyline")).to_have_count(2)
-    screen.find(".asks").get_by_role("button", name="what if").click()
+    screen.page.get_by_role("button", name="Change").click()
     screen.find(".sheet.whatif").get_by_role("button", name="zero", exact=True).click()
     expect(screen.find(".editline li")).to_have_text(re.compile("h2 after .* of the second: zero"))
     expect(screen.page).to_have_url(re.compile(r"edit=h2@2:\d+=0"))

@@ -6,7 +6,7 @@ from tests.sampling import sampled
 
 TEXT = "the old dog sees a bird ."
 WORDS = TEXT.split()
-VIEW = "the state in view"
+VIEW = "the selected state"
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_divergence_is_told_in_plain_words(screen, bits, words):
 def test_pinned_states_are_compared_by_their_divergence(screen):
     screen.pin(3, "long-term memory, layer 2")
     screen.pin(3, "short-term memory, layer 2")
-    screen.point(3, "cell state, layer 2")
+    screen.select(3, "cell state, layer 2")
     expect(screen.find(".held")).to_have_count(2)
     pairs = [("l2", "c2"), ("s2", "c2"), ("l2", "s2")]
     ends = [{"a": {"column": a, "row": 3}, "b": {"column": b, "row": 3}} for a, b in pairs]
@@ -142,7 +142,7 @@ def test_pins_that_there_are_not_are_said_and_dropped_and_the_others_compared(lo
     expect(screen.find(".held")).to_have_count(2)
     expect(screen.find(".held").nth(0)).to_contain_text("after hello")
     expect(screen.apart(1)).to_contain_text("bits")
-    screen.point(1, "cell state, layer 2")
+    screen.select(1, "cell state, layer 2")
     expect(screen.apart(0, VIEW)).to_contain_text("bits")
     expect(screen.find(".note.pins")).to_be_hidden()
     screen.page.wait_for_timeout(350)  # the address follows
@@ -169,12 +169,12 @@ def test_what_keeps_pins_from_being_compared_is_said(look):
         (lambda route: route.fulfill(status=503, json={"error": "too much"}), "too much"),
     ]:
         screen.page.route("**/api/divergence", fail)
-        screen.point(3, "cell state, layer 2")
+        screen.select(3, "cell state, layer 2")
         expect(told).to_have_text(f"pins could not be compared: {reason}")
         screen.page.unroute("**/api/divergence")
-        screen.point(4, "cell state, layer 2")
+        screen.select(4, "cell state, layer 2")
         expect(told).to_be_hidden()
-        expect(screen.find(".held .distance")).to_contain_text("bits from the state in view")
+        expect(screen.find(".held .distance")).to_contain_text("bits from the selected state")
 
 
 @pytest.mark.release

@@ -35,8 +35,8 @@ def test_the_prediction_stays_in_sight_where_columns_are_many(look):
         for box in (mark, head):
             assert window["x"] < box["x"]
             assert box["x"] + box["width"] <= window["x"] + window["width"]
-        screen.page.mouse.move(mark["x"] + 4, mark["y"] + 4)
-        expect(screen.find(".detail .name")).to_have_text("Prediction, after dog")
+        screen.page.mouse.click(mark["x"] + 4, mark["y"] + 4)
+        expect(screen.find(".panel h2")).to_have_text("prediction, after “dog”")
         ring = screen.find(".ring.focus").bounding_box()
         assert ring["x"] < mark["x"] < ring["x"] + ring["width"]
     screen.page.focus(".scroller")

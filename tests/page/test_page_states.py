@@ -36,7 +36,7 @@ def served(screen, **asked):
 
 def test_hover_lights_up_what_feeds_a_state_and_what_it_feeds(screen):
     screen.point(3, "cell state, layer 2")
-    assert screen.rings("focus") == [at(3, "cell state, layer 2")]
+    assert screen.rings("hover") == [at(3, "cell state, layer 2")]
     memories = [at(3, "long-term memory, layer 2"), at(3, "short-term memory, layer 2")]
     assert screen.rings("feeds") == memories
     later = at(4, "previous cell, layer 2")
@@ -70,36 +70,51 @@ def test_states_on_their_way_are_not_taken_for_those_that_are_here(look):
 
 @pytest.mark.release
 def test_the_flow_goes_through_hidden_gates_and_up_a_row(screen):
-    screen.point(3, "short-term memory, layer 2")
+    screen.select(3, "short-term memory, layer 2")
     assert screen.rings("feeds") == [at(2, "output state, layer 2"), at(3, "output state, layer 1")]
-    screen.point(0, "short-term memory, layer 2")
+    screen.select(0, "short-term memory, layer 2")
     assert screen.rings("feeds") == [at(0, "output state, layer 1")]
     screen.page.click("text=kinds")
     screen.page.click(".presets >> text=all")
     screen.page.set_viewport_size({"width": 1900, "height": 900})  # so that y covers no column
     expect(screen.find(".row").first.locator(".state")).to_have_count(20)
-    screen.point(3, "short-term memory, layer 2")
+    screen.select(3, "short-term memory, layer 2")
     assert len(screen.rings("feeds")) == 2
     assert {row for row, _ in screen.rings("feeds")} == {3}  # the gates i and g
 
 
 @pytest.mark.release
-def test_leaving_the_grid_brings_the_others_back_and_keeps_the_panel(screen):
-    screen.point(3, "cell state, layer 2")
+def test_pointing_previews_in_a_card_that_covers_nothing_and_moves_nothing(screen):
+    screen.select(2, "long-term memory, layer 2")
+    panel = screen.find(".panel").inner_text()
+    for row, column in ((0, "embedding"), (3, "cell state, layer 2"), (6, "prediction")):
+        screen.point(row, column)
+        card, cell = screen.find(".hovercard"), screen.state(row, column)
+        expect(card).to_contain_text(f"{column.split(',')[0].capitalize()}", ignore_case=True)
+        expect(card).to_contain_text(f"after “{WORDS[row]}”")
+        expect(card.locator("li")).to_have_count(4)
+        first, second = card.bounding_box(), cell.bounding_box()
+        assert (
+            first["x"] >= second["x"] + second["width"]
+            or first["x"] + first["width"] <= second["x"]
+            or first["y"] >= second["y"] + second["height"]
+            or first["y"] + first["height"] <= second["y"]
+        )
+        assert screen.find(".panel").inner_text() == panel
+        assert screen.rings("focus") == [at(2, "long-term memory, layer 2")]
     screen.page.mouse.move(600, 20)
     expect(screen.find(".body")).to_have_class("body")
-    expect(screen.find(".detail .symbol")).to_be_visible()
+    expect(screen.find(".hovercard")).to_be_hidden()
 
 
 def test_the_panel_tells_everything_about_a_state(screen):
     grid = served(screen)
     index = next(k for k, column in enumerate(grid["columns"]) if column["id"] == "c2")
     state, column = grid["rows"][2][index], grid["columns"][index]
-    screen.point(2, "cell state, layer 2")
+    screen.select(2, "cell state, layer 2")
     panel = screen.find(".detail")
-    expect(panel.locator(".symbol")).to_have_text("c23")  # layer 2, timestep 3
-    expect(panel.locator(".name")).to_have_text("Cell state, layer 2, after dog")
-    expect(panel.locator(".equation")).to_have_text("c = l + s")
+    expect(screen.find(".panel h2")).to_have_text("cell state 2, after “dog”")
+    expect(screen.find(".panel .equation")).to_have_text("c = l + s")
     labels = panel.locator("svg .said").all_text_contents()
     assert labels == [label for label, _ in state["top"]]
     assert len(labels) == 20
@@ -110,29 +125,31 @@ def test_the_panel_tells_everything_about_a_state(screen):
             strict=True,
         )
     )
-    assert told["really came next"] == "sees"
-    assert told["probability, rank"].split(", ")[1].startswith(str(state["wanted"][2]))
+    assert told["really came next"] == "“sees”"
+    assert told["its probability"].split(", ")[1].startswith(str(state["wanted"][2]))
     assert told["entropy"] == f"{state['entropy']:.1f} bits"
-    assert told["dominant group"].startswith(state["group"].lower())
-    assert told["kind's perplexity"].startswith(f"{column['perplexity']:.0f} (model ")
+    assert told["leading group"].startswith(state["group"].lower())
+    assert told["perplexity"].startswith(f"{column['perplexity']:.0f} (model ")
+    for term in ("perplexity", "used", "its probability", "entropy", "leading group"):
+        assert panel.locator("dt", has_text=term).get_attribute("title"), "what it means"
 
 
 @pytest.mark.release
 def test_the_last_word_has_nothing_after_it(screen):
-    screen.point(len(WORDS) - 1, "prediction")
+    screen.select(len(WORDS) - 1, "prediction")
     expect(screen.find(".detail dd").first).to_have_text("nothing yet")
 
 
 @pytest.mark.release
 def test_a_previous_cell_is_the_cell_one_row_up(screen):
-    screen.point(2, "previous cell, layer 1")
-    expect(screen.find(".detail .name")).to_contain_text("after old")
-    before = screen.find(".detail svg").get_attribute("aria-label")
-    screen.point(1, "cell state, layer 1")
-    expect(screen.find(".detail .name")).to_contain_text("after old")
-    assert screen.find(".detail svg").get_attribute("aria-label") == before
-    screen.point(0, "previous cell, layer 1")
-    expect(screen.find(".detail .name")).to_contain_text("after the start")
+    screen.select(2, "previous cell, layer 1")
+    expect(screen.find(".panel h2")).to_contain_text("after “old”")
+    before = screen.find(".detail svg").first.get_attribute("aria-label")
+    screen.select(1, "cell state, layer 1")
+    expect(screen.find(".panel h2")).to_contain_text("after “old”")
+    assert screen.find(".detail svg").first.get_attribute("aria-label") == before
+    screen.select(0, "previous cell, layer 1")
+    expect(screen.find(".panel h2")).to_contain_text("before the first word")
     expect(screen.find(".detail")).to_contain_text("No word was read into this state yet")
     assert screen.find(".detail svg").count() == 0
 
@@ -164,9 +181,15 @@ def test_keys_move_pin_and_clear(screen):
     press("Enter")
     screen.page.focus("#text")  # wherever the keyboard is
     press("Escape")
-    expect(screen.find(".held, .ring")).to_have_count(0)
+    expect(screen.find(".ring.focus")).to_have_count(0)
+    expect(screen.find(".held")).to_have_count(1)  # pins stay
     expect(screen.find(".panel")).to_contain_text("How to read it")
     expect(screen.find("#text")).to_be_focused()
+    screen.page.focus(".scroller")
+    press("?")
+    expect(screen.page.get_by_role("dialog", name="keys")).to_contain_text("explain it")
+    press("Escape")
+    expect(screen.page.get_by_role("dialog", name="keys")).to_be_hidden()
 
 
 def test_keys_bring_what_they_reach_into_view(look):
@@ -207,12 +230,13 @@ def test_a_grid_is_told_to_those_who_listen(screen):
     assert said.count("%") == 4
 
 
-def test_a_tap_looks_and_a_second_pins(look):
+def test_a_tap_selects_without_a_card(look):
     screen = look(f"#text={TEXT.replace(' ', '+')}", has_touch=True)
     screen.drawn(len(WORDS))
     box = screen.state(2, "cell state, layer 1").locator(".mark").bounding_box()
     screen.page.touchscreen.tap(box["x"] + 5, box["y"] + 5)
     assert screen.rings("focus") == [at(2, "cell state, layer 1")]
+    screen.page.touchscreen.tap(box["x"] + 5, box["y"] + 5)  # and stays selected
+    assert screen.rings("focus") == [at(2, "cell state, layer 1")]
     expect(screen.find(".held")).to_have_count(0)
-    screen.page.touchscreen.tap(box["x"] + 5, box["y"] + 5)
-    expect(screen.find(".held")).to_have_count(1)
+    expect(screen.find(".hovercard")).to_be_hidden()

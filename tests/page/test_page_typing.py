@@ -179,8 +179,8 @@ def test_odd_words_are_words(look):
         screen.page.fill("#text", text)
         screen.settled()
         row = next(k for k, said in enumerate(screen.words()) if word in said)
-        screen.point(row, "output state, layer 2")
-        expect(screen.find(".detail .name")).to_contain_text(word)
+        screen.select(row, "output state, layer 2")
+        expect(screen.find(".panel h2")).to_contain_text(word)
         drawn = screen.find(".row .word text[font-weight]").nth(row)
         assert drawn.get_attribute("unicode-bidi") == "isolate"
 

@@ -85,7 +85,7 @@ def test_edits_go_on_with_what_is_typed_and_what_is_dropped_is_said(look, probed
 def test_a_state_is_swapped_with_a_pinned_one_and_pushed_towards_a_label(look, probed_run):
     screen = look(f"{VIEW}&pin=c2:5&pin=c2:2//the+dog+sees&pin=l2:2")
     screen.drawn(6)
-    screen.point(1, CELL)
+    screen.select(1, CELL)
     screen.page.mouse.down(button="right")
     screen.page.mouse.up(button="right")
     expect(screen.find(".sheet.whatif")).to_contain_text("swap with that of word 2 of “the dog")
@@ -94,10 +94,9 @@ def test_a_state_is_swapped_with_a_pinned_one_and_pushed_towards_a_label(look, p
     lens = rnnlens.load(probed_run)
     swapped = lens(TEXT, edits=["c2@2=@5"])
     pinned = swapped["c2"][4].divergence(swapped["c2"][1])
-    expect(screen.apart(0, "the state in view")).to_contain_text(f"{pinned:.2f} bits")
-    screen.page.keyboard.press("Escape")
-    screen.point(2, CELL)
-    screen.find(".asks").get_by_role("button", name="what if").click()
+    expect(screen.apart(0, "the selected state")).to_contain_text(f"{pinned:.2f} bits")
+    screen.select(2, CELL)
+    screen.page.get_by_role("button", name="Change").click()
     screen.find(".push input").fill("birds")
     choose(screen, "towards")
     expect(screen.find(".editline li")).to_have_count(2)
@@ -120,6 +119,11 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     screen.page.keyboard.press("w")
     state = rnnlens.load(probed_run)(TEXT)["y"][5]
     written = state.written_by()
+    without = [signed(value) for value in written.without]
+    expect(section.locator("tbody tr td:last-child")).to_have_text(without)  # the causal one first
+    expect(section.locator("tfoot")).to_have_count(0)
+    expect(section.locator(".ahead")).to_contain_text(f"by {abs(written.difference):.2f} logits")
+    section.get_by_role("radio", name="path").click()
     expect(section.locator("tfoot")).to_contain_text(signed(written.difference))
     assert written.path is not None
     path = [signed(value) for value in written.path]
@@ -128,20 +132,21 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     heads = [f"{word}, path {part}" for word, part in zip(written.words, path, strict=True)]
     assert screen.words() == heads
     assert screen.find(".word .part").count() == 6
-    section.get_by_label("reading").select_option("without this word")
-    expect(section.locator("tfoot")).to_have_count(0)
-    without = [signed(value) for value in written.without]
-    assert section.locator("tbody tr td:last-child").all_text_contents() == without
-    first = section.locator("tbody tr").first.get_attribute("title")
+    first = section.locator("tbody tr").nth(1).get_attribute("title")
     assert [line.rpartition(" ")[0] for line in first.splitlines()] == [
-        "stored", "path", "without this word", "through gates",
+        "without this word", "path", "stored", "through gates",
     ]  # fmt: skip
-    section.locator("input").fill("see / sees")
+    section.get_by_label("labels", exact=True).fill("see")
+    section.get_by_label("labels they stand against").fill("sees")
     other = state.written_by("see", against="sees")
-    expect(section).to_contain_text(f"see against sees: {signed(other.difference)}")
+    expect(section.locator("tfoot")).to_contain_text(signed(other.difference))
     assert findings(screen) == []
-    screen.point(2, "short-term memory, layer 2")
-    expect(section).to_be_hidden()
+    screen.page.reload()  # all of it is in the link
+    expect(section.locator("tfoot")).to_contain_text(signed(other.difference))
+    expect(section.get_by_role("radio", name="path")).to_have_attribute("aria-checked", "true")
+    screen.select(2, "short-term memory, layer 2")
+    expect(section).to_contain_text("Only memories, outputs and the prediction")
+    expect(screen.page.get_by_role("button", name="Explain")).to_be_disabled()
     assert screen.find(".word .part").count() == 0
 
 
@@ -156,9 +161,8 @@ def test_what_is_read_stands_beside_what_is_used(look, probed_run):
     screen.drawn(6)
     grid = screen.ask("api/grid", {"text": TEXT})
     used = {column["id"]: column["used"] for column in grid["columns"]}
-    expect(screen.find(".detail .used")).to_have_text(
-        re.compile(rf"^Readable here, [a-z ]+: {used['f2']:.2f}$")
-    )
+    told = screen.find(".detail dt:has-text('used') + dd")
+    expect(told).to_have_text(re.compile(rf"^{used['f2']:.2f}, [a-z ]+$"))
     screen.page.click("text=accuracy")
     scores = rnnlens.load(probed_run).subject.scores.to_json()["semantics"]["output"]
     cells = screen.find(".accuracy tbody tr td:nth-last-child(2)").all_text_contents()

@@ -105,6 +105,11 @@ def _view(grid: Grid, look: Look) -> dict[str, Any]:
         "edits": list(grid.get("edits", ())),
         "page": "grid",
         "find": None,
+        "tab": "says",
+        "reading": "without",
+        "contrast": None,
+        "alike": "cosine",
+        "folded": False,
     }
 
 
@@ -147,12 +152,21 @@ class View(TypedDict):
     naming: Literal["both", "names", "symbols"]
     bars: Annotated[int, Field(ge=1, le=5)]
     pins: list[Pin]
-    focus: Place | None
+    focus: Annotated[Place | None, about("the state that is selected")]
     follow: Follow | None
     turns: Annotated[bool, about("whether it is shown where predictions turn")]
     edits: Annotated[list[str], about("what is changed while the text is read, such as l2@4=0")]
     page: Literal["grid", "accuracy", "corpus"]
     find: Annotated[str | None, about("what the corpus is asked; null: the first example")]
+    tab: Annotated[
+        Literal["says", "changed", "written", "alike"], about("what the panel tells of the state")
+    ]
+    reading: Annotated[
+        Literal["stored", "path", "without", "gates"], about("how it is told which words wrote it")
+    ]
+    contrast: Annotated[Follow | None, about("labels that this is told of; null: the likeliest")]
+    alike: Annotated[Literal["cosine", "divergence"], about("what makes states similar")]
+    folded: Annotated[bool, about("whether the panel is folded away")]
 
 
 @whole

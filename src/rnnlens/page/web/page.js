@@ -8,6 +8,7 @@ import { write } from "./base/markup.js";
 import { CorpusPage } from "./corpus/corpuspage.js";
 import { Controls, legend } from "./frame/controls.js";
 import { FigureMode } from "./frame/figure.js";
+import { Keys } from "./frame/keys.js";
 import { Lens } from "./frame/lens.js";
 import { action, menu } from "./frame/menus.js";
 import { Pages } from "./frame/pages.js";
@@ -28,7 +29,8 @@ import { comparison, keep, lives, pairsOf, pinKey } from "./panel/pins.js";
  */
 
 const STEPS = new Set(["run", "beside", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
-  "follow", "turns", "edits"]);
+  "follow", "turns", "edits", "pins", "tab", "reading", "contrast", "alike", "folded"]);
+const BESIDE = new Set(["focus", "pins", "page", "find", "tab", "reading", "contrast", "alike", "folded"]); // which the grid does not show
 
 export class Page {
   /** @param {HTMLElement} root @param {import("./net/source.js").Source} source @param {Start | null} start null: what the address says */
@@ -55,7 +57,11 @@ export class Page {
       ...(can("api/follow") ? { read: source.ask } : {}),
       ...(can("api/similar") ? { similar: this.similar() } : {}),
       onUnread: (error) => this.say("unread", error === null ? "" : reason(error)),
-    }, root);
+    });
+    this.keys = new Keys(root, { isOn: () => this.view.page === "grid", isSelected: () => this.lens.subject() !== null,
+      move: (event) => (!gridView.picking || event.composedPath().includes(gridView.scroller)) && gridView.move(event),
+      act: (act) => this.lens.act(act), turn: () => this.lens.overlay.turn(), escape: () => this.escape(),
+      type: () => this.type(), undo: () => {}, redo: () => {}, text: place.text });
     const { gridView } = this.lens, { measure } = gridView;
     this.client = !can("api/grid") ? null : new Client({
       onGrid: (grid) => this.arrived(grid),
@@ -84,7 +90,7 @@ export class Page {
     root.addEventListener("keydown", (event) => this.figure?.escape(event), true);
     this.pages = start ? null : new Pages(root, place, { turn: (page) => this.change({ page }), measure,
       accuracy: (run) => source.ask("api/accuracy", { run }), corpus: can("api/corpus") ? this.corpus() : null });
-    place.controls.append(...(this.figure ? [this.figure.button] : []), ...(this.pages?.buttons ?? []));
+    place.controls.append(...(this.figure ? [this.figure.button] : []), ...(this.pages?.buttons ?? []), this.keys.button);
     this.typing = false; // whether the text is being typed, at its end
     /** @type {number | null} */ this.edited = null; // the row of an edit, until it is drawn
     this.text = growing(place.text, (text) => {
@@ -106,7 +112,6 @@ export class Page {
     const { runs } = await patiently(() => this.source.ask("api/runs", {}), (told) => this.say("server", told));
     this.runs = runs;
     this.follow();
-    if (window.parent === window) this.text.focus(); // a page around this one keeps its own
     return undefined;
   }
 
@@ -206,7 +211,7 @@ export class Page {
     if (!this.start && ("run" in change || "beside" in change)) this.offer();
     const asks = ["run", "text", "beside", "semantic", "palette", "edits"].some((key) => key in change);
     if (asks || this.client?.has(neededColumns(this.grid, this.view)) === false) this.wish();
-    if (!asks && this.grid && !["focus", "pins", "page", "find"].some((key) => key in change)) this.draw(this.grid);
+    if (!asks && this.grid && !Object.keys(change).every((key) => BESIDE.has(key))) this.draw(this.grid);
     if ("page" in change || "run" in change || (before.page === "accuracy" && "semantic" in change)) this.turn();
     this.write([...Object.keys(change)].some((key) => STEPS.has(key)));
   }
@@ -297,6 +302,22 @@ export class Page {
     // Browsers refuse an address that changes with every key.
     if (step) now();
     else this.writing = setTimeout(now, 250);
+  }
+
+  /** Give the keys to the text, at its end; whether there is one. */
+  type() {
+    const { text } = this.place;
+    if (!text.isConnected) return false;
+    text.focus({ preventScroll: true });
+    text.setSelectionRange(text.value.length, text.value.length);
+    return true;
+  }
+
+  /** Close one thing: a menu, or what the lens opened last. */
+  escape() {
+    const menu = this.root.querySelector("details[open]");
+    if (menu instanceof HTMLDetailsElement) menu.open = false;
+    else this.lens.escape();
   }
 
   /** Turn to the page the view is on. */

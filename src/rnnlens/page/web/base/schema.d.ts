@@ -989,6 +989,7 @@ export interface View {
   /** 1 to 5 */
   bars: number;
   pins: Pin[];
+  /** the state that is selected */
   focus: Place | null;
   follow: Follow | null;
   /** whether it is shown where predictions turn */
@@ -998,6 +999,16 @@ export interface View {
   page: "grid" | "accuracy" | "corpus";
   /** what the corpus is asked; null: the first example */
   find: string | null;
+  /** what the panel tells of the state */
+  tab: "says" | "changed" | "written" | "alike";
+  /** how it is told which words wrote it */
+  reading: "stored" | "path" | "without" | "gates";
+  /** labels that this is told of; null: the likeliest */
+  contrast: Follow | null;
+  /** what makes states similar */
+  alike: "cosine" | "divergence";
+  /** whether the panel is folded away */
+  folded: boolean;
 }
 
 /** A word of the text and what the network takes it for. */

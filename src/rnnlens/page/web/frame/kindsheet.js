@@ -36,8 +36,11 @@ export class KindSheet {
     this.kinds = view.kinds;
   }
 
+  /** @returns {boolean} whether it was open */
   close() {
+    const { hidden } = this.sheet;
     this.sheet.hidden = true;
+    return !hidden;
   }
 
   /** @param {Column} column @param {DOMRect} at */

@@ -1,39 +1,39 @@
-// A grid with its panel: hover, pins and their divergence. The page, the exported file and a
-// notebook use it alike; it knows nobody who answers.
+// A grid with its panel: a state is selected, others are pointed at, some are pinned and compared. The page, the
+// exported file and a notebook use it alike; it knows nobody who answers.
 
-import { isGap } from "../base/lines.js";
 import { html, write } from "../base/markup.js";
 import { flow, neighbours } from "../grid/flow.js";
 import { GridView } from "../grid/gridview.js";
 import { shownColumns } from "../grid/layout.js";
 import { drawComparison } from "../panel/compare.js";
-import { drawDetail, drawHint } from "../panel/detail.js";
 import { carried, drawPin, grouped, keep, knownBits, lives, pairKey, pinKey, pinOf, placeOf, toggled } from "../panel/pins.js";
+import { subjectOf, whyNot } from "../panel/subject.js";
+import { HoverCard } from "./hovercard.js";
 import { KindSheet } from "./kindsheet.js";
-import { Likeness } from "./likeness.js";
 import { Overlay } from "./overlay.js";
+import { Panel } from "./panel.js";
 import { Sides } from "./sides.js";
 import { WhatIf } from "./whatif.js";
-import { WrittenBy } from "./writtenby.js";
 
 /**
  * `lookUp` gives null for a state that there is not; its pin is dropped. `onProblem` is given what
  * went wrong with comparing pins, or null once nothing does. `strip` is where the marks are explained and labels are
  * chosen to be followed; `read` answers for these and for turns, where there is somebody who can; `onText` takes another
- * text or run, where there is somebody to read it; `similar` knows states of a corpus.
+ * text or run, where there is somebody to read it; `similar` knows states of a corpus; `unigram` the perplexity of
+ * guessing by frequency alone, where that is known.
  * @typedef {{onView: (change: Partial<View>) => void,
  *   divergence: (pairs: [Pin, Pin][]) => Promise<(Divergence | null)[]>,
  *   lookUp: (pin: Pin) => Promise<Kept | null>,
  *   onProblem?: (error: unknown) => void, strip?: HTMLElement,
  *   onText?: (change: Partial<View>) => void,
- *   read?: import("../net/readings.js").Reader, similar?: import("./likeness.js").SimilarReader, onUnread?: (error: unknown) => void}} LensCallbacks
+ *   read?: import("../net/readings.js").Reader, similar?: import("./likeness.js").SimilarReader, unigram?: (grid: Held) => number | null, onUnread?: (error: unknown) => void}} LensCallbacks
  */
 
-const SETTLED = 70; // ms a state is in view before its divergence is asked for
+const SETTLED = 70; // ms a state is selected before its divergence is asked for
 
 export class Lens {
-  /** @param {HTMLElement} root @param {LensCallbacks} callbacks @param {HTMLElement} keys where Escape is heard */
-  constructor(root, callbacks, keys = root) {
+  /** @param {HTMLElement} root @param {LensCallbacks} callbacks */
+  constructor(root, callbacks) {
     this.callbacks = callbacks;
     /** @type {Held | null} */ this.grid = null;
     /** @type {View | null} */ this.view = null;
@@ -42,46 +42,33 @@ export class Lens {
     /** @type {Set<string>} */ this.fetching = new Set(); // pins that are looked up
     this.asking = 0;
     this.asked = 0; // how often divergences were asked for
-    this.wide = 0; // of the panel, kept for the same reason as the grid's
-    this.hinted = ""; // the run whose hint is shown
-    this.bright = false; // whether the flow stands out and the rest steps back
+    /** @type {("tab" | "follow")[]} */ this.opened = []; // what Escape closes, the last one first
     const place = html("div", { class: "gridplace" });
-    this.detail = html("div", { class: "detail", tabindex: 0, role: "region", "aria-label": "what it says" }, ...drawHint(null)); // to be read while the grid is on its way
-    this.pinned = html("div", { class: "pinned" });
-    this.panel = html("aside", { class: "panel", "aria-label": "the state in view" }, foldButton(root), this.detail, this.pinned);
     this.shown = html("p", { class: "shown", role: "status", hidden: true });
     this.comparison = html("div", { class: "comparison", tabindex: 0, role: "region", hidden: true,
       "aria-label": "comparison" });
     const drawn = html("div", { class: "drawn" }, this.shown, place, this.comparison);
-    root.append(drawn, this.panel);
+    root.append(drawn);
     this.gridView = new GridView(place, {
-      onFocus: (at, how) => this.focus(at, how !== "key" || this.bright),
-      onLeave: () => { this.bright = false; },
-      onPin: (at) => this.pin(at),
-      ...(callbacks.read ? { onLabel: (name) => this.overlay.follow(name), onRange: () => this.overlay.moved() } : {}),
+      onHover: () => this.mark(),
+      onSelect: (at) => this.select(at),
+      ...(callbacks.read ? { onRange: () => this.overlay.moved() } : {}),
     });
-    this.overlay = new Overlay(this.gridView, callbacks, { set: (change) => this.set(change),
-      focus: (at) => this.focus(at, true) });
-    this.kindSheet = new KindSheet(place, this.gridView.head, (change) => this.set(change));
-    this.whatIf = new WhatIf(place, this.gridView, callbacks.read ? { edits: (edits) => this.change({ edits }),
-      focus: (at) => this.focus(at, false), read: callbacks.read } : null);
+    const { read, similar } = callbacks, set = (/** @type {Partial<View>} */ change) => this.set(change);
+    this.panel = new Panel(this.gridView, { act: (act) => this.act(act), set: (change) => this.change(change), before: (pin) => callbacks.lookUp(pin),
+      unigram: callbacks.unigram ?? (() => null), ...(read ? { read } : {}), ...(similar ? { similar } : {}) });
+    root.append(this.panel.root);
+    this.card = new HoverCard(place, this.gridView);
+    this.overlay = new Overlay(this.gridView, callbacks, { set, focus: (at) => this.select(at) });
+    this.kindSheet = new KindSheet(place, this.gridView.head, set);
+    this.whatIf = new WhatIf(place, this.gridView, read ? { edits: (edits) => this.change({ edits }), focus: (at) => this.select(at), read } : null);
     this.sides = new Sides(callbacks.onText ?? null);
     drawn.insertBefore(this.sides.root, place);
     drawn.insertBefore(this.whatIf.line, place);
-    this.asks = new Asks(this.gridView, callbacks, this.whatIf.button);
-    this.pinned.before(...this.asks.places);
-    for (const part of [this.overlay.list, this.overlay.decision]) this.panel.insertBefore(part, this.pinned);
-    for (const beside of [this.panel, this.comparison]) beside.addEventListener("click", (event) => this.overlay.click(event));
+    for (const beside of [this.panel.root, this.comparison]) beside.addEventListener("click", (event) => this.overlay.click(event));
     new ResizeObserver(() => {
-      if (this.wide === this.panel.clientWidth) return;
-      this.wide = this.panel.clientWidth;
-      this.hinted = "";
-      this.refresh();
-    }).observe(this.panel);
-    keys.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") this.clear();
-      else this.overlay.key(event);
-    });
+      if (this.panel.hasOtherWidth()) this.refresh();
+    }).observe(this.panel.root);
   }
 
   /** Show a grid as a view asks for it. @param {Held} grid @param {View} view */
@@ -116,7 +103,7 @@ export class Lens {
   differ(told) {
     write(this.shown, told);
     this.shown.hidden = !told;
-    this.panel.parentElement?.classList.toggle("differs", told !== "");
+    this.panel.root.parentElement?.classList.toggle("differs", told !== "");
   }
 
   /** What a pin showed under the text before. @param {Pin} pin @param {View} view @param {Pin[]} pins */
@@ -157,25 +144,38 @@ export class Lens {
     if (this.view?.pins.every((pin) => this.there(pin))) this.callbacks.onProblem?.(null);
   }
 
-  /** @param {Place} place @param {boolean} bright */
-  focus(place, bright) {
-    this.bright = bright;
+  /** @param {Place} place */
+  select(place) {
     this.change({ focus: place });
   }
 
-  /** @param {Place} place */
-  pin(place) {
-    if (!this.grid || !this.view || isGap(this.grid, place.row)) return;
-    this.change({ focus: place, pins: toggled(this.view.pins, pinOf(this.grid, place)) });
+  /** The state that every key and button is about. */
+  subject() {
+    return this.grid && this.view ? subjectOf(this.grid, this.view) : null;
   }
 
-  clear() {
-    if (this.view?.follow) {
-      this.set({ follow: null });
-      return;
-    }
-    this.bright = false;
-    this.change({ focus: null, pins: [] });
+  /** Do something with the selected state. @param {import("../panel/subject.js").Act} act */
+  act(act) {
+    this.overlay.afterJump(() => this.actNow(act));
+  }
+
+  /** @param {import("../panel/subject.js").Act} act */
+  actNow(act) {
+    const { grid, view } = this, subject = this.subject(), indexed = this.callbacks.similar?.has(grid?.run ?? "") ?? false;
+    if (!grid || !view || !subject || !this.panel.can(act) || whyNot(act, grid, subject, indexed)) return;
+    if (act === "change") this.whatIf.open(subject.place, this.panel.acts.get("change") ?? this.gridView.scroller);
+    else if (act === "follow") this.overlay.followAndType(subject.state.top[0][0]);
+    else if (act === "pin") this.change({ pins: toggled(view.pins, pinOf(grid, subject.place)) });
+    else this.change({ tab: act === "explain" ? "written" : "alike", folded: false });
+  }
+
+  /** Close one thing, the last that was opened; pins stay. */
+  escape() {
+    if (this.whatIf.close() || this.kindSheet.close() || !this.view) return;
+    const last = this.opened[this.opened.length - 1];
+    if (last === "tab") this.change({ tab: "says" });
+    else if (last === "follow") this.set({ follow: null });
+    else if (this.view.focus) this.change({ focus: null });
   }
 
   /** Change what is drawn over the states. @param {Partial<View>} change */
@@ -196,50 +196,49 @@ export class Lens {
     this.refresh();
   }
 
-  /** The pin that the state in view would be. @returns {Pin | null} */
-  inView() {
-    const { grid, view } = this;
-    const focus = view?.focus;
-    return grid && focus && grid.rows[focus.row] && !isGap(grid, focus.row) ? pinOf(grid, focus) : null;
+  /** The pin that the selected state would be. @returns {Pin | null} */
+  selected() {
+    const subject = this.subject();
+    return this.grid && subject ? pinOf(this.grid, subject.place) : null;
   }
 
-  /** Draw what depends on focus and pins. */
+  /** Draw what depends on what is selected, pinned and opened. */
   refresh() {
-    const { grid, view, joined } = this;
-    if (!grid || !view || !joined) return;
-    const shown = new Set(shownColumns(grid, view.kinds).map((column) => column.id));
-    const focus = view.focus && shown.has(view.focus.column) && grid.rows[view.focus.row] ? view.focus : null;
-    const around = focus ? flow(joined, shown, grid, focus) : { feeds: [], fed: [] };
-    const pins = view.pins.flatMap((pin) => placeOf(pin, grid) ?? []);
-    this.gridView.setMarks({ focus, ...around, pins }, this.bright);
-    const width = this.width(), { measure } = this.gridView;
-    if (focus) this.detail.replaceChildren(...drawDetail(grid, focus, width, measure));
-    else if (this.hinted !== grid.run + grid.semantic) this.detail.replaceChildren(...drawHint(grid));
-    this.hinted = focus ? "" : grid.run + grid.semantic;
-    this.whatIf.offer(grid, view);
-    this.asks.show(grid, view);
+    const { grid, view, overlay } = this;
+    if (!grid || !view) return;
+    const open = /** @type {("tab" | "follow")[]} */ ([...(view.focus && view.tab !== "says" ? ["tab"] : []), ...(view.follow ? ["follow"] : [])]);
+    this.opened = [...this.opened.filter((one) => open.includes(one)), ...open.filter((one) => !this.opened.includes(one))];
+    this.mark();
+    this.panel.show(grid, view, [overlay.list, overlay.decision]);
     this.refreshPins();
     this.ask();
   }
 
-  width() {
-    this.wide ||= this.panel.clientWidth;
-    return Math.min(340, Math.max(180, this.wide - 34));
+  /** Ring the selected state and the pinned ones, and light up the flow of the one that is pointed at, or else of the selected one. */
+  mark() {
+    const { grid, view, joined, gridView } = this;
+    if (!grid || !view || !joined) return;
+    const shown = new Set(shownColumns(grid, view.kinds).map((column) => column.id));
+    const drawn = (/** @type {Place | null} */ place) => (place && shown.has(place.column) && grid.rows[place.row] ? place : null);
+    const focus = drawn(view.focus), hover = drawn(gridView.hovered), at = hover ?? focus;
+    const around = at ? flow(joined, shown, grid, at) : { feeds: [], fed: [] };
+    gridView.setMarks({ focus, hover, ...around, pins: view.pins.flatMap((pin) => placeOf(pin, grid) ?? []) });
+    this.card.show(grid, hover);
   }
 
   /** One pin stands in the panel, several are compared under the grid. */
   refreshPins() {
     const { grid, view } = this;
     if (!grid || !view) return;
-    const { pins } = view, focus = this.inView(), { measure } = this.gridView;
+    const { pins } = view, focus = this.selected(), { measure } = this.gridView;
     const kept = (/** @type {Pin} */ pin) => this.kept.get(pinKey(pin)) ?? null;
-    const how = { width: this.width(), room: this.gridView.room.width, measure,
+    const how = { width: this.panel.width(), room: this.gridView.room.width, measure,
       onRemove: (/** @type {Pin} */ pin) => this.change({ pins: toggled(this.view?.pins ?? [], pin) }),
       onClear: () => this.change({ pins: [] }) };
     const single = pins.length === 1 ? drawPin(grid, pins[0], kept(pins[0]), focus ? this.distance(pins[0], focus) : undefined, how) : [];
     const table = pins.length < 2 ? [] : drawComparison(grid, pins.map((pin) => ({ pin, kept: kept(pin) })),
       (a, b) => this.distance(a, b), focus, how);
-    this.pinned.replaceChildren(...single);
+    this.panel.pinned.replaceChildren(...single);
     const opened = this.comparison.hidden && table.length > 0;
     this.comparison.hidden = !table.length;
     this.comparison.replaceChildren(...table);
@@ -255,7 +254,7 @@ export class Lens {
   /** Ask for the divergences that are not known yet, once the view has settled. */
   ask() {
     clearTimeout(this.asking);
-    const pins = (this.view?.pins ?? []).filter((pin) => this.there(pin)), focus = this.inView();
+    const pins = (this.view?.pins ?? []).filter((pin) => this.there(pin)), focus = this.selected();
     /** @type {[Pin, Pin][]} */ const wanted = [];
     pins.forEach((pin, k) => {
       if (focus && this.distance(pin, focus) === null) wanted.push([pin, focus]);
@@ -289,33 +288,5 @@ export class Lens {
   /** The divergences known between states that are drawn, as a file holds them. */
   knownBits() {
     return this.grid ? knownBits(this.grid, this.view?.pins ?? [], this.between) : [];
-  }
-}
-
-/** @param {HTMLElement} root what is folded */
-function foldButton(root) {
-  const button = html("button", { type: "button", class: "plain fold", "aria-expanded": "true",
-    "aria-label": "fold the panel", title: "fold the panel", click: () => {
-      const folded = root.classList.toggle("folded");
-      button.setAttribute("aria-expanded", String(!folded));
-      button.title = folded ? "unfold the panel" : "fold the panel";
-      button.setAttribute("aria-label", button.title);
-      button.textContent = folded ? "‹" : "›";
-    } }, "›");
-  return button;
-}
-
-/** What can be asked about the state in view. */
-class Asks {
-  /** @param {GridView} gridView @param {LensCallbacks} callbacks @param {HTMLElement} whatIf its button */
-  constructor(gridView, { read, similar }, whatIf) {
-    const asked = [...(read ? [new WrittenBy(gridView, read)] : []), ...(similar ? [new Likeness(similar)] : [])];
-    this.asked = asked;
-    this.places = [html("div", { class: "asks" }, whatIf, ...asked.map(({ button }) => button)), ...asked.map(({ root }) => root)];
-  }
-
-  /** @param {Held} grid @param {View} view */
-  show(grid, view) {
-    for (const one of this.asked) one.show(grid, view);
   }
 }

@@ -1,11 +1,13 @@
-// States like this: the nearest of the same kind in the corpus that a run has an index of.
+// Similar states: the nearest of the same kind in the corpus that a run has an index of.
 
 import { editsOf } from "../base/edits.js";
 import { visible } from "../base/format.js";
 import { readingAt } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
+import { whyNot } from "../panel/subject.js";
 import { segments, take } from "./menus.js";
-import { subjectOf } from "./whatif.js";
+
+/** @typedef {import("../panel/subject.js").Subject} Subject */
 
 /**
  * Who knows a corpus: whether a run has one, its nearest states, and who opens them.
@@ -13,91 +15,54 @@ import { subjectOf } from "./whatif.js";
  *   find: (asked: SimilarQuestion, signal: AbortSignal) => Promise<import("../base/schema.d.ts").Similar>}} SimilarReader
  */
 
-const SETTLED = 250; // ms a state is in view before it is asked about
+const SETTLED = 250; // ms a state is selected before it is asked about
 const COUNT = 12;
 const AROUND = 5; // words before the one that is meant
-const EDITED = "States are looked for as the text has them without edits: undo them to ask.";
 
 export class Likeness {
-  /** @param {SimilarReader} similar */
-  constructor(similar) {
+  /** @param {SimilarReader} similar @param {(change: Partial<View>) => void} set */
+  constructor(similar, set) {
     this.similar = similar;
-    this.isOpen = false;
-    /** @type {"cosine" | "divergence"} */ this.by = "cosine";
-    /** @type {Held | null} */ this.grid = null;
-    /** @type {Place | null} */ this.place = null;
+    this.set = set;
     /** @type {AbortController | null} */ this.flight = null;
     this.question = ""; // that was asked last
     this.timer = 0;
-    this.button = html("button", { type: "button", class: "plain", "aria-expanded": "false", hidden: true,
-      title: "states like this one, in the corpus", click: () => this.toggle() }, "alike \u2026");
     this.choice = segments("compared by", [{ value: "cosine", text: "state", title: "by the cosine of standardised states" },
-      { value: "divergence", text: "prediction", title: "by the divergence of what they say, in bits" }], this.by, (by) => {
-      this.by = /** @type {"cosine" | "divergence"} */ (by);
-      take(this.choice, by);
-      this.ask();
-    });
+      { value: "divergence", text: "prediction", title: "by the divergence of what they say, in bits" }], "cosine", (alike) => set({ alike }));
     this.told = html("div", { class: "told", role: "status" });
-    this.root = html("section", { class: "likeness", "aria-label": "states like this", hidden: true }, this.choice, this.told);
-    this.root.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || !this.isOpen) return;
-      event.stopPropagation();
-      this.toggle();
-      this.button.focus();
-    });
+    this.root = html("section", { class: "likeness", "aria-label": "similar states" }, this.choice, this.told);
   }
 
-  toggle() {
-    this.isOpen = !this.isOpen;
-    this.button.setAttribute("aria-expanded", String(this.isOpen));
-    this.root.hidden = !this.isOpen;
-    if (this.isOpen) this.ask();
-    else this.forget();
-  }
-
-  /** Ask about another state, where it is another. @param {Held} grid @param {View} view */
-  show(grid, view) {
-    const place = subjectOf(grid, view, ({ column, row }) => {
-      const found = grid.columns.find((one) => one.id === column);
-      return found !== undefined && found.letter !== "y" && (readingAt(grid, row).row ?? -1) >= found.back;
-    });
-    this.grid = grid;
-    this.place = place;
-    this.button.hidden = !place || !this.similar.has(grid.run);
-    this.root.hidden = this.button.hidden || !this.isOpen;
-    if (this.root.hidden || JSON.stringify(this.asked()) === this.question) return;
+  /** Ask about another state, where it is another; null: about none. @param {Held} grid @param {View} view @param {Subject | null} subject */
+  show(grid, view, subject) {
+    const asked = subject && this.asked(grid, view, subject), question = JSON.stringify(asked);
+    if (question === this.question) return;
     this.forget();
-    this.timer = setTimeout(() => this.ask(), SETTLED);
+    this.question = question;
+    if (!subject || !asked) return;
+    take(this.choice, view.alike);
+    const wrong = whyNot("alike", grid, subject, this.similar.has(grid.run));
+    this.choice.hidden = wrong !== "";
+    if (wrong) this.say(`${wrong}.`);
+    else if (asked.edited) this.say("The text is read with changes. Similar states are looked for as the text is without them: undo the changes first.");
+    else this.timer = setTimeout(() => this.ask(asked.asked), SETTLED);
   }
 
-  /** @returns {SimilarQuestion | null} */
-  asked() {
-    const { grid, place } = this;
-    if (!grid || !place) return null;
-    const { run, text, row } = readingAt(grid, place.row);
-    return { run, text, semantic: grid.semantic, column: place.column, row: row ?? 0, count: COUNT, by: this.by };
-  }
-
-  /** Whether the text of the state is edited. */
-  isEdited() {
-    const { grid, place } = this;
-    return grid !== null && place !== null && editsOf(grid, grid.lines[place.row]?.side ?? "first").length > 0;
+  /** @param {Held} grid @param {View} view @param {Subject} subject @returns {{asked: SimilarQuestion, edited: boolean}} */
+  asked(grid, view, { place, column }) {
+    const { run, text, row } = readingAt(grid, place.row), edited = editsOf(grid, grid.lines[place.row]?.side ?? "first").length > 0;
+    return { asked: { run, text, semantic: grid.semantic, column: column.id, row: row ?? 0, count: COUNT, by: view.alike }, edited };
   }
 
   forget() {
     clearTimeout(this.timer);
     this.flight?.abort();
-    this.question = "";
     this.told.replaceChildren(html("p", { class: "soft" }, "…"));
   }
 
-  async ask() {
-    const asked = this.asked();
-    if (!asked || !this.isOpen) return;
-    this.forget();
-    if (this.isEdited()) return this.say(EDITED);
+  /** @param {SimilarQuestion} asked */
+  async ask(asked) {
     const flight = this.flight = new AbortController();
-    this.question = JSON.stringify(asked);
     try {
       const { near } = await this.similar.find(asked, flight.signal);
       if (flight === this.flight) this.told.replaceChildren(this.draw(near, asked));
@@ -112,7 +77,7 @@ export class Likeness {
   }
 
   /** @param {Near[]} near @param {SimilarQuestion} asked */
-  draw(near, { column, semantic }) {
+  draw(near, { column, semantic, by }) {
     const lines = near.map((one) => {
       const before = one.words.slice(Math.max(0, one.position - AROUND), one.position).map(visible).join(" ");
       const open = (/** @type {MouseEvent} */ event) => {
@@ -120,12 +85,12 @@ export class Likeness {
         event.preventDefault();
         this.similar.open({ text: one.text, semantic: semantic ?? null, focus: { column, row: one.position } });
       };
-      const distance = this.by === "cosine" ? (1 - one.distance).toFixed(2) : one.distance.toFixed(2);
+      const distance = by === "cosine" ? (1 - one.distance).toFixed(2) : one.distance.toFixed(2);
       return html("li", {}, html("a", { href: one.link, click: open, title: one.words.map(visible).join(" ") },
         html("span", { class: "context" }, html("bdi", {}, before)), html("b", {}, bdi(visible(one.words[one.position]))),
         html("span", { class: "came soft" }, one.next === null ? "" : bdi(visible(one.next))), html("span", { class: "distance" }, distance)));
     });
-    const help = this.by === "cosine" ? "cosine, 1: the same" : "bits apart, 0: the same";
+    const help = by === "cosine" ? "cosine, 1: the same" : "bits apart, 0: the same";
     return html("div", {}, html("p", { class: "soft" }, `The word read, the one that came; ${help}.`), html("ol", {}, ...lines));
   }
 }

@@ -36,12 +36,17 @@ export class Overlay {
     this.seen = ""; // what the scale and the drawn rows were made of
     this.rank = -1; // of the turn last jumped to
     this.jumping = false; // whether the largest turn is to be shown once it is known
+    /** @type {(() => void) | null} */ this.then = null; // what is done after that
     this.text = "";
   }
 
   /** Take in a grid and a view, before they are drawn. @param {Held} grid @param {View} view */
   show(grid, view) {
-    if (grid.text !== this.text || !view.turns) this.rank = -1;
+    if (grid.text !== this.text || !view.turns) {
+      this.rank = -1;
+      this.jumping &&= view.turns;
+      this.then = null;
+    }
     this.text = grid.text;
     this.grid = grid;
     this.view = view;
@@ -133,13 +138,25 @@ export class Overlay {
     if (label !== null && this.readings) this.follow(label);
   }
 
-  /** The key t goes to the largest turn, and then to the next ones. @param {KeyboardEvent} event */
-  key(event) {
-    const plain = !event.ctrlKey && !event.altKey && !event.metaKey;
-    if (event.key !== "t" || !plain || isTyping(event) || !this.readings || !this.view) return;
-    this.jumping = !this.view.turns;
-    if (this.jumping) this.lens.set({ turns: true });
-    else this.next();
+  /** Follow a label, and have another one typed if that is wished. @param {string} label */
+  followAndType(label) {
+    this.follow(label);
+    this.strip?.field.focus();
+    this.strip?.field.select();
+  }
+
+  /** Go to the largest turn, and then to the next ones; where they are not known yet, once they are. */
+  turn() {
+    if (!this.readings || !this.view) return;
+    this.jumping = !this.view.turns || !this.turns().length;
+    if (!this.view.turns) this.lens.set({ turns: true });
+    else if (!this.jumping) this.next();
+  }
+
+  /** Do something with the state that is selected once the jump to a turn is over. @param {() => void} does */
+  afterJump(does) {
+    if (this.jumping) this.then = does;
+    else does();
   }
 
   next() {
@@ -148,6 +165,9 @@ export class Overlay {
     if (!turns.length) return;
     this.rank = (this.rank + 1) % turns.length;
     this.go({ column: turns[this.rank].target, row: turns[this.rank].row });
+    const { then } = this;
+    this.then = null;
+    then?.();
   }
 
   /** @param {Place} place */
@@ -155,10 +175,4 @@ export class Overlay {
     this.gridView.reveal(place);
     this.lens.focus(place);
   }
-}
-
-/** Whether a key is a letter of some text. @param {Event} event */
-function isTyping(event) {
-  const at = event.composedPath()[0];
-  return at instanceof HTMLElement && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
 }

@@ -1,12 +1,13 @@
 // What if a state were another: a menu on the states, the edits above the grid, and a way back.
 
 import { editsAt, editWords, push, targetOf, ways, withEdit } from "../base/edits.js";
-import { columnName, lastLayer, wordAfter } from "../base/format.js";
+import { columnsAt } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
-import { placeOf } from "../panel/pins.js";
+import { momentName, partName } from "../panel/subject.js";
 import { GoesOn } from "./goeson.js";
 
 /**
+ * `focus` selects a state.
  * @typedef {{edits: (edits: string[]) => void, focus: (place: Place) => void,
  *   read: import("../net/readings.js").Reader}} OnEdit
  */
@@ -23,11 +24,8 @@ export class WhatIf {
     /** @type {Held | null} */ this.grid = null;
     /** @type {View | null} */ this.view = null;
     /** @type {HTMLElement | null} */ this.opener = null; // whatever had the keys before the menu
-    /** @type {Place | null} */ this.subject = null; // of the button
-    this.button = html("button", { type: "button", class: "plain", "aria-haspopup": "dialog", hidden: true,
-      click: () => this.subject && this.open(this.subject, this.button) }, "what if \u2026");
     this.line = html("div", { class: "editline", role: "group", "aria-label": "edits", hidden: true });
-    this.sheet = html("div", { class: "sheet whatif", role: "dialog", "aria-label": "what if", hidden: true });
+    this.sheet = html("div", { class: "sheet whatif", role: "dialog", "aria-label": "change a state", hidden: true });
     this.goesOn = on && new GoesOn(on.read);
     place.append(this.sheet);
     if (on) this.listen();
@@ -40,10 +38,6 @@ export class WhatIf {
       const at = pointed ?? this.gridView.marks.focus;
       if (!at || this.gridView.picking || !this.open(at, scroller)) return;
       event.preventDefault();
-    });
-    scroller.addEventListener("keydown", (event) => {
-      const { focus } = this.gridView.marks, plain = !event.ctrlKey && !event.altKey && !event.metaKey;
-      if (event.key === "e" && plain && focus && !this.gridView.picking && this.open(focus, scroller)) event.preventDefault();
     });
     this.place.getRootNode().addEventListener("pointerdown", (event) => {
       if (!event.composedPath().includes(this.sheet)) this.sheet.hidden = true;
@@ -72,13 +66,6 @@ export class WhatIf {
       click: () => this.on?.edits((this.view?.edits ?? []).filter((other) => other !== text)) }, "×")];
   }
 
-  /** Offer to change the last pinned state, or else the one in view. @param {Held} grid @param {View} view */
-  offer(grid, view) {
-    this.view = view; // which may be newer than what is drawn
-    this.subject = subjectOf(grid, view, (place) => targetOf(grid, place) !== null);
-    this.button.hidden = !this.subject || !this.on;
-  }
-
   /** @param {Place} place @param {string} what */
   make(place, what) {
     const target = this.grid && targetOf(this.grid, place);
@@ -88,10 +75,12 @@ export class WhatIf {
     this.on.edits(withEdit(this.view.edits, { kind: target.kind, units: "", side: target.side, row: target.row, what }));
   }
 
+  /** Close the menu, if it is open. @returns {boolean} whether it was */
   close() {
-    if (this.sheet.hidden) return;
+    if (this.sheet.hidden) return false;
     this.sheet.hidden = true;
     (this.opener?.isConnected ? this.opener : this.gridView.scroller).focus();
+    return true;
   }
 
   /** Open the menu of a state, if it can be changed. @param {Place} place @param {HTMLElement} opener */
@@ -102,8 +91,7 @@ export class WhatIf {
     this.on?.focus(place);
     this.sheet.replaceChildren(...this.inside(grid, place));
     this.sheet.hidden = false;
-    const slot = gridView.layout?.slots.findIndex((one) => one.column.id === place.column) ?? -1;
-    const at = gridView.body.querySelector(`[id="${gridView.id(place.row, slot)}"]`)?.getBoundingClientRect();
+    const at = gridView.boxOf(place);
     const box = this.place.getBoundingClientRect(), { offsetWidth: wide, offsetHeight: tall } = this.sheet;
     const left = (at ? at.left - box.left : box.width), under = at ? at.bottom - box.top + 4 : 40;
     const top = at && under + tall > box.height ? Math.max(4, at.top - box.top - tall - 4) : under;
@@ -133,7 +121,7 @@ export class WhatIf {
       if (event.key === "Enter") pushed(true)();
     });
     return [
-      html("h3", {}, `What if ${columnName(target.column, lastLayer(grid.columns))}, after `, bdi(wordAfter(grid, target.column, place.row)), ", were"),
+      html("h3", {}, `What if ${partName(target.column, columnsAt(grid, place.row))}, ${momentName(grid, place, target.column)}, were`),
       ...choices,
       html("div", { class: "push" }, html("span", {}, "push"), html("button", { type: "button", class: "toggle", click: pushed(true) }, "towards"),
         html("button", { type: "button", class: "toggle", click: pushed(false) }, "away from"), label),
@@ -144,7 +132,7 @@ export class WhatIf {
   /** Arrows go through the menu, Escape leaves it. @param {KeyboardEvent} event */
   key(event) {
     event.stopPropagation();
-    if (event.key === "Escape") return this.close();
+    if (event.key === "Escape") return void this.close();
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (!step) return undefined;
     event.preventDefault();
@@ -153,16 +141,6 @@ export class WhatIf {
     if (next instanceof HTMLElement) next.focus();
     return undefined;
   }
-}
-
-/**
- * The state that the panel's questions are about: the last one pinned, or else the one in view.
- * @param {Held} grid @param {View} view @param {(place: Place) => boolean} can whether a state can be asked
- * @returns {Place | null}
- */
-export function subjectOf(grid, view, can) {
-  const pins = view.pins.flatMap((pin) => placeOf(pin, grid) ?? []).reverse();
-  return [...pins, ...(view.focus ? [view.focus] : [])].find((place) => grid.rows[place.row] && can(place)) ?? null;
 }
 
 /** Whether something inside has the keys. @param {HTMLElement} root */

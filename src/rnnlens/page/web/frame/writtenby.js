@@ -1,138 +1,147 @@
-// Who wrote this: asked for one state, shown in the panel and shaded beside the words.
+// Which words wrote a state: asked for the selected one, told in its tab and shaded beside the words.
 
-import { editsOf } from "../base/edits.js";
+import { editsOf, editWords } from "../base/edits.js";
 import { parseFollow } from "../base/follow.js";
-import { columnName, lastLayer, visible, wordAfter } from "../base/format.js";
+import { visible } from "../base/format.js";
 import { readingAt, rowShowing } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
-import { canAsk, drawWaterfall, logits, READINGS, readingsOf, shades } from "../panel/written.js";
-import { list } from "./menus.js";
-import { subjectOf } from "./whatif.js";
+import { whyNot } from "../panel/subject.js";
+import { drawWaterfall, helpOf, logits, LOGITS, READINGS, readingsOf, shades } from "../panel/written.js";
+import { segments, take } from "./menus.js";
 
-/** @typedef {import("../panel/written.js").Reading} Reading */
+/** @typedef {import("../panel/subject.js").Subject} Subject */
 
-const SETTLED = 150; // ms a state is in view before it is asked about
-const TYPED = 400; // ms after the last key of other labels
-const EDITED = "Told of a text without edits: undo them to ask.";
+const SETTLED = 150; // ms a state is selected before it is asked about
+const TYPED = 500; // ms after the last key of other labels
 
 export class WrittenBy {
-  /** @param {GridView} gridView @param {import("../net/readings.js").Reader} read */
-  constructor(gridView, read) {
+  /** @param {GridView} gridView @param {import("../net/readings.js").Reader} read @param {(change: Partial<View>) => void} set */
+  constructor(gridView, read, set) {
     this.gridView = gridView;
     this.read = read;
-    this.isOpen = false;
-    /** @type {Reading} */ this.reading = "path";
+    this.set = set;
     /** @type {Held | null} */ this.grid = null;
-    /** @type {Place | null} */ this.place = null;
+    /** @type {View | null} */ this.view = null;
+    /** @type {Subject | null} */ this.subject = null;
     /** @type {Written | null} */ this.written = null;
     this.question = ""; // that was asked last
-    this.timer = this.turn = 0;
-    this.button = html("button", { type: "button", class: "plain", "aria-expanded": "false", hidden: true, click: () => this.toggle() }, "written by \u2026");
-    this.about = html("span", { class: "soft" });
-    this.labels = html("input", { type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off",
-      "aria-label": "two labels to tell apart, such as have / has", title: "a label, or labels / those they stand against" });
-    this.labels.addEventListener("input", () => this.later(TYPED));
-    this.choice = html("div", { class: "place" });
+    this.drawn = ""; // what is told
+    this.timer = this.typed = this.turn = 0;
+    this.labels = this.field("labels", "what it says: a label, or several");
+    this.against = this.field("labels they stand against", "rather than: a label, or several");
+    this.choice = segments("reading", READINGS.map(([value, text, title]) => ({ value, text, title })), "without", (reading) => set({ reading }));
     this.told = html("div", { class: "told", role: "status" });
-    this.root = html("section", { class: "writtenby", "aria-label": "written by", hidden: true },
-      this.about, html("div", { class: "contrast" }, this.labels, this.choice), this.told);
-    this.root.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || !this.isOpen) return;
-      event.stopPropagation();
-      this.toggle();
-      this.button.focus();
-    });
-    gridView.scroller.addEventListener("keydown", (event) => {
-      if (event.key !== "w" || event.ctrlKey || event.altKey || event.metaKey || this.button.hidden) return;
-      event.preventDefault();
-      this.toggle();
-    });
+    this.root = html("section", { class: "writtenby", "aria-label": "written by" },
+      html("div", { class: "contrast" }, html("label", {}, "says ", this.labels), html("label", {}, "against ", this.against)), this.choice, this.told);
   }
 
-  toggle() {
-    this.isOpen = !this.isOpen;
-    this.button.setAttribute("aria-expanded", String(this.isOpen));
-    this.root.hidden = !this.isOpen;
-    if (this.isOpen) this.later(0);
-    else this.forget();
+  /** @param {string} name @param {string} title */
+  field(name, title) {
+    return html("input", { type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-label": name, title,
+      input: () => {
+        clearTimeout(this.typed);
+        this.typed = setTimeout(() => this.take(), TYPED);
+      },
+      keydown: (/** @type {KeyboardEvent} */ event) => {
+        if (event.key === "Enter") this.take();
+      } });
   }
 
-  /** Ask about another state, where it is another. @param {Held} grid @param {View} view */
-  show(grid, view) {
-    const place = subjectOf(grid, view, ({ column, row }) => {
-      const found = grid.columns.find((one) => one.id === column);
-      return found !== undefined && canAsk(found) && (readingAt(grid, row).row ?? -1) >= found.back;
-    });
-    const other = place?.column !== this.place?.column || place?.row !== this.place?.row
-      || grid.text !== this.grid?.text || grid.semantic !== this.grid?.semantic || grid.run !== this.grid?.run || grid.edits.join() !== this.grid?.edits.join();
+  /** Ask about the labels that were typed. */
+  take() {
+    clearTimeout(this.typed);
+    this.typed = 0;
+    const isLabel = (/** @type {string} */ label) => this.grid?.labels.has(label) ?? false;
+    const ours = parseFollow(this.labels.value, isLabel), theirs = parseFollow(this.against.value, isLabel);
+    const labels = ours?.labels ?? (theirs ? this.written?.labels ?? [] : []), against = ours?.against.length ? ours.against : theirs?.labels ?? [];
+    this.set({ contrast: labels.length ? { labels: [...labels], against } : null });
+  }
+
+  /** Tell of another state, where it is another; null: of none. @param {Held} grid @param {View} view @param {Subject | null} subject */
+  show(grid, view, subject) {
+    const wasShown = this.subject !== null;
     this.grid = grid;
-    this.place = place;
-    this.button.hidden = !place;
-    this.root.hidden = !place || !this.isOpen;
-    if (!other) return;
-    this.labels.value = "";
+    this.view = view;
+    this.subject = subject;
+    if (!subject) {
+      if (wasShown) this.forget();
+      return;
+    }
+    take(this.choice, view.reading);
+    if (!this.typed) {
+      this.labels.value = view.contrast?.labels.map(visible).join(" ") ?? "";
+      this.against.value = view.contrast?.against.map(visible).join(" ") ?? "";
+    }
+    const asked = this.asked(grid, view, subject), question = JSON.stringify(asked);
+    if (question === this.question) return this.draw();
     this.forget();
-    if (place && this.isOpen) this.later(SETTLED);
+    this.question = question;
+    const wrong = whyNot("explain", grid, subject, false);
+    if (wrong) return this.say(html("p", {}, `${wrong}.`));
+    if (!asked) return this.sayEdited(grid, subject);
+    this.say(html("p", { class: "soft" }, "…"));
+    this.timer = setTimeout(() => this.ask(asked), wasShown ? SETTLED : 0);
+    return undefined;
+  }
+
+  /** What is asked; null: of a text with edits nothing can be. @param {Held} grid @param {View} view @param {Subject} subject */
+  asked(grid, { contrast }, { place, column }) {
+    if (editsOf(grid, grid.lines[place.row]?.side ?? "first").length) return null;
+    const { run, text, row } = readingAt(grid, place.row);
+    return { run, text, semantic: grid.semantic, column: column.id, row: row ?? 0, labels: contrast?.labels ?? [], against: contrast?.against ?? [] };
   }
 
   forget() {
     clearTimeout(this.timer);
     this.turn++;
     this.written = null;
-    this.question = "";
+    this.question = this.drawn = "";
     if (this.gridView.parts.size) this.gridView.setParts(new Map());
-    this.draw("");
   }
 
-  /** @param {number} pause */
-  later(pause) {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.ask(), pause);
-  }
-
-  async ask() {
-    const { grid, place } = this;
-    if (!grid || !place || !this.isOpen) return;
-    if (editsOf(grid, grid.lines[place.row]?.side ?? "first").length) return this.draw(EDITED);
-    const contrast = parseFollow(this.labels.value) ?? { labels: [], against: [] };
-    const { run, text, row } = readingAt(grid, place.row);
-    const asked = { run, text, semantic: grid.semantic, column: place.column, row: row ?? 0, ...contrast };
-    const question = JSON.stringify(asked), turn = ++this.turn;
-    if (question === this.question) return;
-    this.question = question;
+  /** @param {import("../base/schema.d.ts").WrittenQuestion} asked */
+  async ask(asked) {
+    const turn = ++this.turn;
     try {
       const written = await this.read("api/written", asked, new AbortController().signal);
       if (turn !== this.turn) return;
       this.written = written;
-      this.draw("");
+      this.draw();
     } catch (error) {
-      if (turn === this.turn) this.draw(error instanceof Error ? error.message : String(error));
+      if (turn === this.turn) this.say(html("p", { class: "wrong" }, error instanceof Error ? error.message : String(error)));
     }
   }
 
-  /** @param {string} problem */
-  draw(problem) {
-    const { grid, place, written } = this, column = grid?.columns.find((one) => one.id === place?.column);
-    if (!grid || !place || !column || !this.isOpen) return;
-    const name = columnName(column, lastLayer(grid.columns));
-    this.about.replaceChildren(`${name}, after `, html("b", {}, bdi(wordAfter(grid, column, place.row))));
-    if (problem) this.told.replaceChildren(html("p", { class: "wrong" }, problem));
-    else if (!written) this.told.replaceChildren(html("p", { class: "soft" }, "…"));
-    if (problem || !written) return;
-    const there = readingsOf(written), reading = there.some(([key]) => key === this.reading) ? this.reading : "without";
-    const sides = [written.labels, written.against].map((labels) => labels.map(visible).join(" "));
-    this.labels.placeholder = sides.join(" / ");
-    this.choice.replaceChildren(list("reading", there.map(([value, text]) => ({ value, text })), reading, (value) => {
-      this.reading = /** @type {Reading} */ (value);
-      this.draw("");
-      this.choice.querySelector("select")?.focus();
-    }));
-    const ahead = html("p", {}, html("b", {}, bdi(sides[0])), " against ", html("b", {}, bdi(sides[1])), `: ${logits(written.difference)}`);
-    const side = readingAt(grid, place.row), shown = (written.without ?? []).map((_, row) => rowShowing(grid, { ...side, row }));
+  /** @param {Node[]} told */
+  say(...told) {
+    this.told.replaceChildren(...told);
+    this.choice.hidden = !this.written;
+  }
+
+  /** @param {Held} grid @param {Subject} subject */
+  sayEdited(grid, { place }) {
+    const edits = grid.edits.map((edit) => editWords(grid, edit)).join("; ");
+    const side = grid.lines[place.row]?.side === "second" ? "second" : "first";
+    this.say(html("p", {}, `The text is read with changes (${edits}). Which words wrote a state can be told only of a text as it is.`),
+      html("button", { type: "button", class: "toggle", "aria-label": `undo the changes of the ${side} text and explain`, click: () => this.set({ edits: [] }) }, "Undo the changes"));
+  }
+
+  draw() {
+    const { grid, view, subject, written } = this;
+    if (!grid || !view || !subject || !written) return;
+    const there = readingsOf(written), reading = there.some(([key]) => key === view.reading) ? view.reading : "without";
+    const drawn = `${this.question} ${reading} ${grid.text}`;
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    take(this.choice, reading);
+    for (const button of this.choice.querySelectorAll("button")) button.disabled = !there.some(([key]) => key === button.dataset.value);
+    const [ours, theirs] = [written.labels, written.against].map((labels) => labels.map((label) => `“${visible(label)}”`).join(" "));
+    [this.labels.placeholder, this.against.placeholder] = [written.labels, written.against].map((labels) => labels.map(visible).join(" "));
+    const ahead = html("p", { class: "ahead", title: LOGITS }, html("b", {}, bdi(ours)), written.difference < 0 ? " is behind " : " is ahead of ", html("b", {}, bdi(theirs)),
+      ` by ${logits(Math.abs(written.difference)).replace("+", "")} logits.`);
+    const side = readingAt(grid, subject.place.row), shown = (written.without ?? []).map((_, row) => rowShowing(grid, { ...side, row }));
     const words = shown.map((row) => grid.words[row ?? -1]?.text ?? "");
-    const help = READINGS.find(([key]) => key === reading)?.[2] ?? "";
-    this.told.replaceChildren(ahead, ...(written.note ? [html("p", { class: "soft" }, written.note)] : []),
-      html("p", { class: "soft" }, help), ...drawWaterfall(written, reading, words));
+    this.say(ahead, html("p", { class: "soft" }, helpOf(reading, written)), ...(written.note ? [html("p", { class: "soft" }, written.note)] : []), ...drawWaterfall(written, reading, words));
     this.gridView.setParts(new Map(shades(written, reading).map((part, row) => [shown[row] ?? -1, part])));
   }
 }

@@ -9,12 +9,11 @@ import { seriesAt } from "./scale.js";
 import { layOut, overhang, placeAt, rowsBetween, rowsFrom } from "./layout.js";
 import { mark, noMarks, unmark } from "./marks.js";
 import { moved, reveal } from "./movement.js";
-import { labelAt } from "./over.js";
 
 /** @typedef {import("./marks.js").Marks} Marks */
 /**
- * @typedef {{onFocus: (place: Place, how: "pointer" | "key" | "touch") => void, onLeave: () => void,
- *   onPin: (place: Place) => void, onLabel?: (label: string) => void, onRange?: () => void}} Callbacks
+ * Pointing at states is a preview; a click, a tap or a key selects.
+ * @typedef {{onHover: (place: Place | null) => void, onSelect: (place: Place) => void, onRange?: () => void}} Callbacks
  * @typedef {{element: HTMLElement, word: Element, states: Element, shape: Shape, drawn: unknown, text: string, over: number}} Row
  */
 
@@ -32,6 +31,7 @@ export class GridView {
     /** @type {{version: number, of: (row: number) => Over | null}} */ this.over = { version: 0, of: () => null };
     /** @type {Map<number, import("./draw.js").Part>} */ this.parts = new Map(); // of words, in what a state says
     this.marks = noMarks();
+    /** @type {Place | null} */ this.hovered = null;
     /** @type {Element[]} */ this.marked = [];
     this.waiting = 0;
     /** Called once everything has another place. @type {() => void} */ this.onLayout = () => {};
@@ -55,14 +55,13 @@ export class GridView {
       this.later();
     }, { passive: true });
     body.addEventListener("pointermove", (event) => {
-      if (event.pointerType !== "touch" && !this.picking) this.point(event, "pointer");
+      if (event.pointerType !== "touch" && !this.picking) this.hover(this.at(event));
     });
-    body.addEventListener("pointerleave", () => {
-      this.dim(false);
-      this.callbacks.onLeave();
+    body.addEventListener("pointerleave", () => this.hover(null));
+    body.addEventListener("click", (event) => {
+      const place = this.picking ? null : this.at(event);
+      if (place) this.callbacks.onSelect(place);
     });
-    body.addEventListener("click", (event) => this.click(event));
-    scroller.addEventListener("keydown", (event) => this.key(event));
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(scroller);
   }
@@ -204,16 +203,11 @@ export class GridView {
     return `${this.uid}-${row}-${slot}`;
   }
 
-  /** Make states stand out. @param {Marks} marks @param {boolean} dim whether the others step back */
-  setMarks(marks, dim) {
+  /** Make states stand out; while one is pointed at, the others step back. @param {Marks} marks */
+  setMarks(marks) {
     this.marks = marks;
     this.mark();
-    this.dim(dim && marks.focus !== null);
-  }
-
-  /** @param {boolean} on */
-  dim(on) {
-    this.body.classList.toggle("dim", on);
+    this.body.classList.toggle("dim", marks.hover !== null);
   }
 
   mark() {
@@ -240,45 +234,33 @@ export class GridView {
     return hidden ? null : placeAt(layout, event.clientX - box.left, event.clientY - box.top - 3, grid.rows.length, this.overhang);
   }
 
-  /** @param {MouseEvent} event @param {"pointer" | "touch"} how */
-  point(event, how) {
-    const place = this.at(event);
-    if (!place) return;
-    const { focus } = this.marks;
-    if (focus && focus.column === place.column && focus.row === place.row) this.dim(true);
-    else this.callbacks.onFocus(place, how);
+  /** @param {Place | null} place under the pointer */
+  hover(place) {
+    const { hovered } = this;
+    if (place?.column === hovered?.column && place?.row === hovered?.row) return;
+    this.hovered = place;
+    this.callbacks.onHover(place);
   }
 
-  /** @param {MouseEvent} event */
-  click(event) {
-    const place = this.at(event), name = labelAt(event);
-    if (!place || this.picking) return;
-    if (name !== null && this.callbacks.onLabel) return this.callbacks.onLabel(name);
-    const { focus } = this.marks;
-    const same = focus !== null && focus.column === place.column && focus.row === place.row;
-    // A first tap only looks; a tap on what is in view, or a click, pins.
-    if (/** @type {PointerEvent} */ (event).pointerType === "touch" && !same) this.point(event, "touch");
-    else this.callbacks.onPin(place);
+  /** Where a state stands on the screen, in view or not. @param {Place} place */
+  boxOf(place) {
+    const slot = this.layout?.slots.findIndex((one) => one.column.id === place.column) ?? -1;
+    return this.body.querySelector(`[id="${this.id(place.row, slot)}"]`)?.getBoundingClientRect() ?? null;
   }
 
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    const { grid, layout, marks } = this;
-    if (!grid || !layout || !layout.slots.length || !grid.rows.length || event.altKey || event.metaKey) return;
-    if ((event.key === "Enter" || event.key === " ") && marks.focus && !event.ctrlKey && !this.picking) {
-      event.preventDefault();
-      this.callbacks.onPin(marks.focus);
-      return;
-    }
+  /** Select another state by a key that moves. @param {KeyboardEvent} event @returns {boolean} whether it is one */
+  move(event) {
+    const { grid, layout, marks: { focus } } = this;
+    if (!grid || !layout || !layout.slots.length || !grid.rows.length || event.altKey || event.metaKey) return false;
     const page = Math.max(1, Math.floor((this.scroller.clientHeight - layout.header) / layout.row) - 1);
-    const slot = marks.focus ? layout.slots.findIndex((one) => one.column.id === marks.focus?.column) : -1;
-    const from = marks.focus && slot >= 0 ? { slot, row: marks.focus.row } : null;
+    const slot = focus ? layout.slots.findIndex((one) => one.column.id === focus.column) : -1;
+    const from = focus && slot >= 0 ? { slot, row: focus.row } : null;
     const to = moved(event.key, event.ctrlKey, from, layout.slots.length, grid.rows.length, page);
-    if (!to) return;
-    event.preventDefault();
+    if (!to) return false;
     const place = { column: layout.slots[to.slot].column.id, row: to.row };
     this.reveal(place);
-    this.callbacks.onFocus(place, "key");
+    this.callbacks.onSelect(place);
+    return true;
   }
 
   /** Scroll so that a state can be seen. @param {Place} place */

@@ -1,13 +1,13 @@
-// Which states stand out: the one in view, what feeds it, what it feeds, and the pinned ones.
+// Which states stand out: the selected one, the one pointed at, what feeds it, what it feeds, and the pinned ones.
 
 import { toDom } from "../base/markup.js";
 import { drawRing } from "./draw.js";
 
-/** @typedef {{focus: Place | null, feeds: Place[], fed: Place[], pins: Place[]}} Marks */
+/** What feeds and is fed belongs to the state pointed at, or else to the selected one. @typedef {{focus: Place | null, hover: Place | null, feeds: Place[], fed: Place[], pins: Place[]}} Marks */
 
 /** @returns {Marks} */
 export function noMarks() {
-  return { focus: null, feeds: [], fed: [], pins: [] };
+  return { focus: null, hover: null, feeds: [], fed: [], pins: [] };
 }
 
 /** Take rings away and let their states be like the others again. @param {Element[]} marked */
@@ -46,6 +46,7 @@ export function mark(marks, layout, rowOf) {
   ring(marks.feeds, "feeds");
   ring(marks.fed, "fed");
   ring(marks.pins, "pin");
+  if (marks.hover) ring([marks.hover], "hover");
   if (marks.focus) ring([marks.focus], "focus");
   return marked;
 }

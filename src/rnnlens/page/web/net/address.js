@@ -8,6 +8,7 @@ export function plainView() {
   return {
     run: null, text: null, beside: null, semantic: null, palette: null, density: "bars", kinds: null,
     naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null,
+    tab: "says", reading: "without", contrast: null, alike: "cosine", folded: false,
   };
 }
 
@@ -70,7 +71,7 @@ function pinned(pin, view) {
 export function encode(view, usual = {}) {
   /** @type {string[]} */ const parts = [];
   const plain = { ...plainView(), ...usual };
-  /** @param {"run" | "beside" | "semantic" | "palette" | "density" | "naming" | "page"} key */
+  /** @param {"run" | "beside" | "semantic" | "palette" | "density" | "naming" | "page" | "tab" | "reading" | "alike"} key */
   const add = (key) => {
     const value = view[key];
     if (value !== null && value !== plain[key]) parts.push(`${key}=${quoted(value)}`);
@@ -93,6 +94,12 @@ export function encode(view, usual = {}) {
   if (view.follow) parts.push(`follow=${view.follow.labels.map(item).join(",")}`);
   if (view.follow?.against.length) parts.push(`against=${view.follow.against.map(item).join(",")}`);
   if (view.turns) parts.push("turns=1");
+  add("tab");
+  add("reading");
+  if (view.contrast?.labels.length) parts.push(`explain=${view.contrast.labels.map(item).join(",")}`);
+  if (view.contrast?.against.length) parts.push(`than=${view.contrast.against.map(item).join(",")}`);
+  add("alike");
+  if (view.folded) parts.push("folded=1");
   return parts.join("&");
 }
 
@@ -144,6 +151,7 @@ export function decode(hash) {
     problems.push(`the link says ${quote(`${key}=${unquoted(raw)}`)}, which means nothing here`);
   }
   if (!view.follow?.labels.length) view.follow = null;
+  if (!view.contrast?.labels.length) view.contrast = null;
   return { view, problems };
 }
 
@@ -183,19 +191,32 @@ function take(view, key, raw) {
       if (found) view.pins.push(found);
       return found !== null;
     }
-    case "follow": case "against": {
-      const given = raw.split(",").filter(Boolean).map(unquoted), { labels = [], against = [] } = view.follow ?? {};
-      view.follow = key === "follow" ? { labels: given, against } : { labels, against: given };
+    case "follow": case "against": case "explain": case "than": {
+      const given = raw.split(",").filter(Boolean).map(unquoted), field = key === "follow" || key === "against" ? "follow" : "contrast";
+      const { labels = [], against = [] } = view[field] ?? {};
+      view[field] = key === "follow" || key === "explain" ? { labels: given, against } : { labels, against: given };
       return given.length > 0;
     }
+    case "tab":
+      if (value !== "says" && value !== "changed" && value !== "written" && value !== "alike") return false;
+      view.tab = value;
+      return true;
+    case "reading":
+      if (value !== "stored" && value !== "path" && value !== "without" && value !== "gates") return false;
+      view.reading = value;
+      return true;
+    case "alike":
+      if (value !== "cosine" && value !== "divergence") return false;
+      view.alike = value;
+      return true;
     case "edit": {
       const edit = value.replace(/(@(?:[12]:)?\d+) /, "$1+"); // where a push begins, + is no space
       if (editParts(edit)) view.edits.push(edit);
       return editParts(edit) !== null;
     }
-    case "turns":
-      view.turns = value === "1";
-      return view.turns;
+    case "turns": case "folded":
+      view[key] = value === "1";
+      return view[key];
     case "at":
       view.focus = place(raw);
       return view.focus !== null;

@@ -81,7 +81,7 @@ function distances(from, told) {
  * @param {Held} grid
  * @param {Compared[]} compared two or more
  * @param {(a: Pin, b: Pin) => Divergence | null | undefined} between undefined: the same, or not comparable
- * @param {Pin | null} focus the state in view
+ * @param {Pin | null} focus the selected state
  * @param {How} how
  * @returns {Node[]}
  */
@@ -95,7 +95,7 @@ export function drawComparison(grid, compared, between, focus, how) {
     ...compared.map((one) => cell(one, name, width))));
   const first = compared[0].pin;
   const foot = [distances("from the first", compared.map(({ pin }) => between(first, pin)))];
-  if (focus) foot.push(distances("from the state in view", compared.map(({ pin }) => between(pin, focus))));
+  if (focus) foot.push(distances("from the selected state", compared.map(({ pin }) => between(pin, focus))));
   const clear = html("button", { type: "button", class: "plain", click: how.onClear }, "clear");
   const corner = html("th", { class: "corner" }, `${compared.length} pinned states `, clear,
     html("p", {}, "what differs most"));

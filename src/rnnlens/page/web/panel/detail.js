@@ -1,22 +1,30 @@
-// The panel's account of one state.
+// The panel's account of one state: what it says, what came, and how far to trust it.
 
 import {
-  columnName, groupName, semanticHelp, lastLayer, ordinal, percent, perplexity, probability, readHelp, usedWords, visible,
-  wantedName, wordAfter,
+  groupName, semanticHelp, ordinal, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
 } from "../base/format.js";
-import { columnsAt, isGap, readingAt } from "../base/lines.js";
+import { columnsAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { tail } from "../base/text.js";
-import { changeOf } from "../grid/changed.js";
 import { colourOf, drawLabel } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { amountOn, drawAxis, numberWords } from "../grid/scale.js";
 
+/** @typedef {import("./subject.js").Subject} Subject */
+/** How a panel is drawn: its width, and the perplexity of guessing by frequency alone, where it is known. @typedef {{width: number, measure: Measure, unigram: number | null}} PanelLook */
+
 const ROOMY = 250; // a panel whose labels can be larger
+const FIRST = 5; // labels that are said at once; the tab goes on with the others
 const UNREAD = "No word was read into this state yet: it is what the network starts from. What a probe makes of it means "
   + "nothing, so nothing is drawn.";
 const GAP = "No word here", GAPS = "The other text has a word in this line, and this one has none that stands beside it.";
-const USED = "how much the model's own prediction moves along what the kind's probe reads, over the most that a push of equal size can do";
+const PERPLEXITY = "Perplexity of this part\u2019s probe on test sentences: among how many equally likely labels it is left to choose. Lower is better; "
+  + "\u201cmodel\u201d is the network\u2019s own, \u201cunigram\u201d that of guessing by frequency alone.";
+const USED = "How much the model\u2019s own prediction moves along what this part\u2019s probe reads, as a share of the most that a push of equal size can do: "
+  + "0 is not at all, 1 is as much as can be. What is read may be there without being used.";
+const CAME = "Its probability in this state, and its place when all labels are ordered by probability.";
+const ENTROPY = "How undecided the state is, in bits: 0 is sure of one label, each bit more doubles how many are as likely.";
+const GROUP = "The group that leads among the most probable tenth of all labels, and its share of their probability.";
 const PATH = 14; // the size of a path that stands for a symbol
 
 /**
@@ -49,92 +57,117 @@ export function remover(column, pin, how) {
 
 /**
  * The most probable labels with their probabilities.
- * @param {Held} grid @param {State} state @param {number} width @param {Measure} measure
+ * @param {Held} grid @param {State} state @param {number} width @param {Measure} measure @param {[number, number]} [which] of them: from one on, up to another
  */
-export function drawTop(grid, state, width, measure) {
+export function drawTop(grid, state, width, measure, which = [0, Infinity]) {
   if (grid.scale) {
     const { shapes, height } = drawAxis(grid, grid.scale, state, width, measure);
     return shape("svg", { width, height, role: "img", "aria-label": numberWords(state, grid.scale), ...textStyle() }, ...shapes);
   }
-  const size = width < ROOMY ? 12 : 13, pitch = Math.round(size * 1.42);
+  const size = width < ROOMY ? 12 : 13, pitch = Math.round(size * 1.42), top = state.top.slice(...which);
   const look = { width, size, pitch, values: true, measure };
-  const rows = state.top.flatMap(([name, p], k) =>
+  const rows = top.flatMap(([name, p], k) =>
     drawLabel(name, p, colourOf(grid, name), k * pitch, look, state.wanted?.[0] === name ? 700 : 400));
-  const said = state.top.map(([name, p]) => `${visible(name)} ${percent(p)}`).join(", ");
-  const height = state.top.length * pitch + 4;
-  return shape("svg", { width, height, role: "img", "aria-label": said, ...textStyle() }, ...rows);
+  const said = top.map(([name, p]) => `${visible(name)} ${percent(p)}`).join(", ");
+  return shape("svg", { width, height: top.length * pitch + 4, role: "img", "aria-label": said, ...textStyle() }, ...rows);
 }
 
-/** @param {string} term @param {(Node | string)[]} told */
-function fact(term, ...told) {
-  return [html("dt", {}, term), html("dd", {}, ...told)];
+/** @param {string} term @param {string} title what it means, with its unit @param {(Node | string)[]} told */
+function fact(term, title, ...told) {
+  const help = title ? { title } : {};
+  return [html("dt", help, term), html("dd", help, ...told)];
 }
 
-/** @param {Held} grid @param {Column[]} columns of its run @param {Column} column @param {State} state */
-function facts(grid, columns, column, state) {
-  const own = columns.find((one) => one.letter === "y");
-  const list = html("dl", {});
+/** What really came. @param {Held} grid @param {Subject} subject @returns {Node[]} */
+function came(grid, { column, state }) {
+  const term = wantedName(grid.semantic, column);
   if (state.wanted) {
     const [name, p, rank] = state.wanted;
-    list.append(...fact(wantedName(grid.semantic, column), bdi(visible(name))),
-      ...fact("probability, rank", `${probability(p)}, ${ordinal(rank)}`));
-  } else if (grid.follows && /^(in|out)put/.test(grid.semantic)) list.append(...fact(wantedName(grid.semantic, column), html("span", { class: "soft" }, "nothing yet")));
-  const { scale } = grid;
-  if (state.number && scale) {
-    const [mean, low, high] = state.number.map((value) => amountOn(value, scale));
-    list.append(...fact("mean", mean), ...fact("80% between", `${low} and ${high}`));
+    return [...fact(term, "", "\u201c", bdi(visible(name)), "\u201d"), ...fact("its probability", CAME, `${percent(p)}, ${ordinal(rank)}`)];
   }
-  list.append(...fact("entropy", `${state.entropy.toFixed(1)} bits`), ...(state.number
-    ? fact("median", `${visible(state.group)}; tells ${percent(state.share)}`)
-    : fact(grid.several || grid.alone ? "likeliest" : "dominant group", `${groupName(state.group)}, ${percent(state.share)}`)));
-  if (column.perplexity !== null) {
-    // The model itself is asked about the next word: only there are the two comparable.
-    const beside = grid.semantic === "output" && own && own !== column ? own.perplexity : null;
-    const told = beside === null ? "" : ` (model ${perplexity(beside)})`;
-    list.append(...fact("kind's perplexity", perplexity(column.perplexity) + told));
-  }
-  return list;
+  return grid.follows && /^(in|out)put/.test(grid.semantic) ? fact(term, "", html("span", { class: "soft" }, "nothing yet")) : [];
 }
 
-/**
- * Everything about the state in view.
- * @param {Held} grid @param {Place} place @param {number} width @param {Measure} measure
- * @returns {Node[]}
- */
-export function drawDetail(grid, place, width, measure) {
-  const index = grid.columns.findIndex((column) => column.id === place.column);
-  const columns = columnsAt(grid, place.row), column = columns[index], state = grid.rows[place.row]?.[index];
-  if (!column || !state) return [];
-  const last = lastLayer(grid.columns);
-  const name = columnName(column, last), changed = changeOf(grid, place.row, { column, index }).said;
-  if (isGap(grid, place.row)) return [html("h2", {}, GAP), html("p", {}, GAPS)];
-  const told = state.unread ? [html("p", {}, UNREAD)]
-    : [toDom(drawTop(grid, state, width, measure)), facts(grid, columns, column, state),
-      ...(column.used === null ? [] : [html("p", { class: "used", title: USED }, `Readable here, ${usedWords(column.used)}: ${column.used.toFixed(2)}`)])];
+/** How far to trust what it says. @param {Held} grid @param {Subject} subject @param {number | null} unigram @returns {Node[]} */
+function trust(grid, { place, column }, unigram) {
+  const own = columnsAt(grid, place.row).find((one) => one.letter === "y");
+  // The model itself is asked about the next word: only there are the two comparable.
+  const model = grid.semantic === "output" && own && own !== column ? own.perplexity : null;
+  const beside = [...(model === null ? [] : [`model ${perplexity(model)}`]), ...(unigram === null ? [] : [`unigram ${perplexity(unigram)}`])];
   return [
-    html("h2", {}, symbol(column, readingAt(grid, place.row).row ?? 0, last, width, measure)),
-    html("p", { class: "name" }, `${column.letter ? name[0].toUpperCase() + name.slice(1) : name}, after `,
-      html("b", {}, bdi(wordAfter(grid, column, place.row)))),
-    html("p", { class: "equation" }, visible(column.equation)),
-    ...(changed ? [html("p", { class: "change" }, changed[0].toUpperCase() + changed.slice(1))] : []),
-    ...told,
+    ...(column.perplexity === null ? [] : fact("perplexity", PERPLEXITY, perplexity(column.perplexity),
+      ...(beside.length ? [html("span", { class: "soft" }, ` (${beside.join(", ")})`)] : []))),
+    ...(column.used === null ? [] : fact("used", USED, column.used.toFixed(2), html("span", { class: "soft" }, `, ${usedWords(column.used)}`))),
   ];
 }
 
-/** What the panel says before a state is pointed at. @param {Held | null} grid */
+/** What stands above the tabs. @param {Held} grid @param {Subject} subject @param {PanelLook} look @returns {Node[]} */
+export function drawDetail(grid, subject, { width, measure, unigram }) {
+  const { state } = subject;
+  if (state.unread) return [html("p", {}, UNREAD)];
+  const facts = [...came(grid, subject), ...trust(grid, subject, unigram)];
+  return [toDom(drawTop(grid, state, width, measure, [0, FIRST])), ...(facts.length ? [html("dl", {}, ...facts)] : [])];
+}
+
+/** Of a row that one of two texts has no word for. @returns {Node[]} */
+export function drawGap() {
+  return [html("h2", {}, GAP), html("p", {}, GAPS)];
+}
+
+/** The tab that goes on with what it says. @param {Held} grid @param {Subject} subject @param {PanelLook} look @returns {Node[]} */
+export function drawSays(grid, { state }, { width, measure }) {
+  if (state.unread) return [];
+  const facts = html("dl", {}), { scale } = grid;
+  if (state.number && scale) {
+    const [mean, low, high] = state.number.map((value) => amountOn(value, scale));
+    facts.append(...fact("mean", "", mean), ...fact("80% between", "The middle 80% of the probability lies between these.", `${low} and ${high}`),
+      ...fact("median", "", `${visible(state.group)}; tells ${percent(state.share)}`));
+  } else facts.append(...fact(grid.several || grid.alone ? "likeliest" : "leading group", grid.several || grid.alone ? "" : GROUP, `${groupName(state.group)}, ${percent(state.share)}`));
+  facts.append(...fact("entropy", ENTROPY, `${state.entropy.toFixed(1)} bits`));
+  if (scale) return [facts];
+  const held = state.top.reduce((sum, [, p]) => sum + p, 0), more = thousands(state.top.length);
+  const rest = state.top.length > FIRST ? [html("p", { class: "soft" }, "And then:"), toDom(drawTop(grid, state, width, measure, [FIRST, Infinity]))] : [];
+  return [...rest, ...(grid.several || grid.alone ? [] : [...drawGroups(grid, state, width),
+    html("p", { class: "soft" }, `The ${more} labels together: ${percent(held)} of the probability.`)]), facts];
+}
+
+/** How the labels that are listed share their probability out among groups. @param {Held} grid @param {State} state @param {number} width @returns {Node[]} */
+function drawGroups(grid, { top }, width) {
+  /** @type {Map<string, number>} */ const sums = new Map();
+  for (const [name, p] of top) sums.set(grid.labels.get(name) ?? "", (sums.get(grid.labels.get(name) ?? "") ?? 0) + p);
+  const whole = [...sums.values()].reduce((sum, p) => sum + p, 0), shares = [...sums].filter(([group]) => group).sort((a, b) => b[1] - a[1]);
+  if (shares.length < 2 || !whole) return [];
+  let at = 0;
+  const parts = shares.map(([group, p]) => {
+    const x = at, wide = (p / whole) * width;
+    at += wide;
+    return shape("rect", { x: Math.round(x * 10) / 10, width: Math.max(0, Math.round((wide - 1) * 10) / 10), height: 8, rx: 1.5, fill: grid.groups.get(group) ?? "" });
+  });
+  const said = shares.map(([group, p]) => `${groupName(group)} ${percent(p / whole)}`).join(" \u00b7 ");
+  return [html("p", { class: "groups", title: "The listed labels by group, as shares of their probability." },
+    toDom(shape("svg", { width, height: 8, "aria-hidden": "true" }, ...parts)), said)];
+}
+
+/** The keys, and what they do. */
+export const KEYS = /** @type {const} */ ([
+  ["arrows", "move the selection"], ["Enter or p", "pin it, or take the pin away"], ["e", "change it: what if it were another"],
+  ["w", "explain it: which words wrote it"], ["a", "find similar states in a corpus"], ["f", "follow what it says through every state"],
+  ["t", "go to the largest turn, then to the next"], ["Escape", "close what was opened last"],
+  ["Ctrl Z", "undo; with Shift, redo"], ["?", "this list"],
+]);
+
+/** What the panel says while nothing is selected. @param {Held | null} grid */
 export function drawHint(grid) {
-  const keys = [["arrows", "move"], ["Enter", "pins"], ["t", "goes to the largest turn"], ["e", "edits: what if it were another"], ["w", "who wrote it"], ["Escape", "clears"]];
   const asked = grid ? semanticHelp(grid.semantic, grid.follows, grid.numbers, grid.answer !== null) : semanticHelp("output");
   const plain = `${asked} The bars are its answer, the longer the more probable; the rectangle takes the colour of the `
     + "group that leads, and fades where groups are mixed.";
   const step = grid?.words[0]?.value != null ? "number" : "word";
   const read = `Each row is a ${step} the network reads, each column a part of the network. `
     + (grid && (grid.scale || grid.several || grid.alone) ? readHelp(grid) : plain);
-  const list = html("dl", { class: "keys" });
-  for (const [key, does] of keys) list.append(html("dt", {}, html("kbd", {}, key)), html("dd", {}, does));
-  const look = "Point at a state to see what feeds it and what it feeds. Click to pin it, and compare it with others. "
-    + "Click a label to follow it through every state. Write {is|are} into the text to hold two side by side.";
+  const look = "Click a state to select it: then it can be changed, explained, followed and pinned here. Point at one to see what feeds it and what it feeds. "
+    + "Write {is|are} into the text to hold two side by side.";
+  const typed = ["While nothing is selected, a letter you type goes into the text. While a state is, letters are keys: ", html("kbd", {}, "?"), " lists them."];
   const bare = "This run has no probes, so only the model's own prediction is drawn. To see every state: ";
   const only = grid && !grid.semantics.length ? [html("p", {}, bare, html("code", {}, "rnnlens fit"))] : [];
-  return [html("h2", {}, "How to read it"), html("p", {}, read), html("p", {}, look), ...only, list];
+  return [html("h2", {}, "How to read it"), html("p", {}, read), html("p", {}, look), html("p", {}, ...typed), ...only];
 }

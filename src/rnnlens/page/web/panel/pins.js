@@ -171,9 +171,9 @@ export function comparison(pairs, grid = null) {
 }
 
 /**
- * A single pinned state, and how far it is from the one in view.
+ * A single pinned state, and how far it is from the selected one.
  * @param {Held} grid @param {Pin} pin @param {Kept | null} kept
- * @param {Divergence | null | undefined} distance undefined: it is the one in view, or none is
+ * @param {Divergence | null | undefined} distance undefined: it is the selected one, or none is
  * @param {{width: number, measure: Measure, onRemove: (pin: Pin) => void}} how
  * @returns {Node[]}
  */
@@ -188,7 +188,7 @@ export function drawPin(grid, pin, kept, distance, how) {
   if (pin.semantic !== grid.semantic) card.append(html("p", { class: "origin" }, semanticName(pin.semantic ?? "", kept.follows)));
   const text = visible(pin.text ?? "");
   if (pin.text !== grid.text) card.append(html("p", { class: "origin", title: text }, bdi(text)));
-  // A state of the grid shows its bars there; here they would take the panel from the state in view.
+  // A state of the grid shows its bars there; here they would take the panel from the selected state.
   const look = { width: how.width, size: LABEL, pitch: PITCH, values: true, measure: how.measure };
   const bars = shape("svg", { width: how.width, height: 4 * PITCH, ...textStyle() },
     ...drawBars(kept, kept.state, 4, look));
@@ -196,7 +196,7 @@ export function drawPin(grid, pin, kept, distance, how) {
   else if (!lives(pin, grid)) card.append(toDom(bars));
   if (distance !== undefined) {
     const words = distance?.exact ? `, ${inWords(distance.bits)}` : "";
-    const told = distance ? `${apart(distance)} from the state in view${words}` : "…";
+    const told = distance ? `${apart(distance)} from the selected state${words}` : "…";
     card.append(html("p", { class: "distance" }, told));
   }
   return [card];

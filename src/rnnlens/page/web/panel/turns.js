@@ -13,7 +13,7 @@ const LISTED = 8;
  */
 export function drawTurnList(grid, turnsOf, shown, onChoose) {
   const all = ranked(grid, turnsOf, shown), known = grid.words.filter((_, row) => turnsOf(row)).length;
-  const whole = known === grid.words.length ? "" : ` of ${known} words`;
+  const whole = !known || known === grid.words.length ? "" : ` of ${known} words`;
   const items = all.slice(0, LISTED).map(({ source, target, row, bits }) => {
     const edge = html("span", { class: "edge", title: edgeName(grid, source, target) },
       `${sourceName(source)} \u2192 ${visible(target)}`);

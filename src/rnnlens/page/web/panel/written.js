@@ -7,13 +7,26 @@ import { round } from "../grid/bars.js";
 /** @typedef {"stored" | "path" | "without" | "gates"} Reading */
 /** A line of the waterfall; `row` is null for what belongs to no single word. @typedef {{name: string, row: number | null, value: number, from: number}} Fall */
 
-/** What each reading is, and what it is not. @type {[Reading, string, string][]} */
+/** What each reading is, the causal one first; in one word, and in a sentence. @type {[Reading, string, string][]} */
 export const READINGS = [
-  ["stored", "stored", "The exact split of the memory over the words that wrote it. Not a cause: gates decide what is kept."],
-  ["path", "path", "Down to the words, with gates held. Not what happens when gates move."],
-  ["without", "without this word", "The text read again without the word: the truth. Not a sum."],
-  ["gates", "through gates", "What of “without this word” runs through gates: that less the path."],
+  ["without", "without", "Without this word: the text is read again without it."],
+  ["path", "path", "Path: what the word’s own input comes to along all ways through the network, with gates held."],
+  ["stored", "stored", "Stored: what stands in the memory since the word was read."],
+  ["gates", "gates", "Through gates: what of “without” runs through gates, which is “without” less “path”."],
 ];
+/** The unit of every part. */
+export const LOGITS = "In logits: natural logarithms of odds. +1 makes the labels about 2.7 times as likely against the others, −1 as many times less likely.";
+
+/** What a reading shows and what it does not, of an answer. @param {Reading} reading @param {Written} written */
+export function helpOf(reading, { instead }) {
+  const again = instead ? `with “${visible(instead)}” in its place` : "with the word left out";
+  return {
+    without: `How many logits go without the word: the text is read again ${again}. This is what the word really does. The parts do not add up.`,
+    path: "What each word’s own input comes to with gates held. The parts add up; what happens when gates move is not in them.",
+    stored: "What stands in the memory since each word was read. The parts add up; they are no causes, since gates decide what is kept.",
+    gates: "What of “without” runs through gates: “without” less “path”.",
+  }[reading];
+}
 const MOST = 14; // words in the list; of more, those with the smallest parts stand together
 const ASKED = "lchkjy"; // memories, outputs, the prediction
 const BAR = 74, HIGH = 11;
@@ -66,14 +79,14 @@ export function shades(written, reading) {
 
 /** @param {Reading} reading */
 function named(reading) {
-  return READINGS.find(([key]) => key === reading)?.[1] ?? reading;
+  return reading === "without" ? "without this word" : reading === "gates" ? "through gates" : reading;
 }
 
 /** All readings of a word in words. @param {Written} written @param {number} row */
 function every(written, row) {
-  return readingsOf(written).map(([key, name]) => {
+  return readingsOf(written).map(([key]) => {
     const value = written[key]?.[row] ?? null;
-    return `${name} ${value === null ? "—" : logits(value)}`;
+    return `${named(key)} ${value === null ? "—" : logits(value)}`;
   }).join("\n");
 }
 
@@ -100,6 +113,7 @@ export function drawWaterfall(written, reading, words) {
   const line = (fall) => html("tr", { ...(fall.row === null ? { class: "soft" } : { title: every(written, fall.row) }) },
     html("th", { scope: "row" }, bdi(visible(fall.name))), html("td", {}, bar(fall, low, high)), html("td", {}, logits(fall.value)));
   const total = { name: "together", row: null, value: written.difference, from: 0 };
-  return [html("table", { "aria-label": `${named(reading)}, in logits` }, html("tbody", {}, ...falls.map(line)),
+  const head = html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "word"), html("td", {}), html("th", { scope: "col", title: LOGITS }, "logits")));
+  return [html("table", { "aria-label": `${named(reading)}, in logits` }, head, html("tbody", {}, ...falls.map(line)),
     ...(adds ? [html("tfoot", {}, line(total))] : []))];
 }

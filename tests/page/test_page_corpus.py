@@ -132,7 +132,7 @@ def test_states_alike_are_listed_and_opened(look, lens):
     expect(screen.find(".likeness li .distance").nth(1)).to_have_text(f"{near.distance:.2f}")
     screen.find(".likeness li a").nth(1).click()
     expect(screen.find("#text")).to_have_value(near.text)
-    assert screen.page.url.endswith(f"at=l2:{near.position + 1}")
+    assert screen.page.url.endswith(f"at=l2:{near.position + 1}&tab=alike&alike=divergence")
 
 
 def test_a_run_without_an_index_says_how_to_make_one(look):

@@ -33,14 +33,14 @@ export function grid(text = "we said so") {
     groups: { NOUN: "#009e73", VERB: "#cc79a7", OTHER: "#f0e442" }, columns, edges: [],
     words: words.map((word) => ({ text: word, label: word, unknown: false, group: "NOUN", value: null })),
     left_out: 0, labels: { said: "VERB", we: "NOUN", so: "OTHER" }, from: 0,
-    edits: [], dropped: [], changes: [], sides: [], lines: [], notes: [],
+    edits: [], dropped: [], changes: [], then: [], sides: [], lines: [], notes: [],
     rows: words.map((_, row) => columns.map((_, k) => state([["said", 0.5], ["we", 0.25], ["so", (row * 11 + k) / 1000]]))),
   };
 }
 
 /** Two texts side by side: "we {said|ran} so {|now}", which differ from the second word on. */
 export function pair() {
-  const lines = [["first", 0, "said"], ["second", 0, "ran"], ["first", 1], ["second", 1], ["first", 2], ["second", 2], ["first", null], ["second", 3]]
+  const lines = [["first", 0, ["said", "ran"]], ["second", 0, ["said", "ran"]], ["first", 1], ["second", 1], ["first", 2], ["second", 2], ["first", null], ["second", 3]]
     .map(([side, row, then = null]) => ({ side, row, then }));
   lines.splice(0, 0, { side: "both", row: 0, then: null }); // "oh", which both begin with
   for (const line of lines.slice(1)) if (line.row !== null) line.row += 1;
@@ -51,5 +51,6 @@ export function pair() {
   return { ...single, text: "oh we {said|ran} so {|now}", sides, lines,
     words: words.map((text) => ({ text, label: text, unknown: false, group: "NOUN" })),
     rows: lines.map(({ row }, k) => columns.map(() => (row === null ? gap : state([["said", 0.5], ["we", k / 100]])))),
+    then: lines.map(({ then }) => (then ? columns.map(({ back }) => (back ? null : [0.25, null])) : [])),
     changes: lines.map(({ side }, k) => (side === "second" && k < 8 ? columns.map(() => ({ bits: k / 10, before: ["said", 0.5], now: 0.25 })) : [])) };
 }

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from pydantic.dataclasses import dataclass
 
 from rnnlens.ask import json_types as answers
@@ -118,6 +119,7 @@ def joined(several: Iterator[dict[str, Any]]) -> dict[str, Any]:
         whole["rows"] = whole["rows"] + part["rows"]
         if "changes" in part:
             whole["changes"] = whole["changes"] + part["changes"]
+            whole["then"] = whole["then"] + part["then"]
             whole["labels"] = whole["labels"] | part["labels"]
     return whole
 
@@ -173,7 +175,7 @@ def head(lines: Lines) -> dict[str, Any]:
             if lines.are_two
         ],
         "lines": [
-            {"side": line.side, "row": line.row, "then": line.then}
+            {"side": line.side, "row": line.row, "then": line.then and [*line.then]}
             for line in lines.lines
             if lines.are_two
         ],
@@ -255,7 +257,7 @@ def _words(reading: Reading) -> list[answers.Word]:
 def _rows(lines: Lines, first: int, last: int) -> dict[str, Any]:
     """The lines first..last-1, the groups of the labels they name, and what has changed."""
     if first >= last:
-        return {"labels": {}, "changes": [], "rows": []}
+        return {"labels": {}, "changes": [], "then": [], "rows": []}
     block, columns = lines.block(first, last), lines.common.columns
     states, labels = list[dict[Place, answers.State]](), dict[str, str]()
     for number, some in reversed(list(enumerate(block.shown))):
@@ -271,12 +273,17 @@ def _rows(lines: Lines, first: int, last: int) -> dict[str, Any]:
         for line in shown
     ]
     if len(lines.readings) == 1:
-        return {"labels": labels, "changes": [], "rows": rows}
+        return {"labels": labels, "changes": [], "then": [], "rows": rows}
     changes = _changes(block.apart, lines.common.answers.names) if block.apart else []
     by_row = [changes[k : k + len(columns)] for k in range(0, len(changes), len(columns))]
     at = dict(zip(block.pairs, by_row, strict=True))
     changed = [at.get(line.rows, []) if line.side == "second" else [] for line in shown]
-    return {"labels": labels, "changes": changed, "rows": rows}
+    then = [[pair and _rounded(pair) for pair in line] for line in block.then]
+    return {"labels": labels, "changes": changed, "then": then, "rows": rows}
+
+
+def _rounded(pair: Sequence[float | None]) -> list[float | None]:
+    return [p if p is None else significant(np.array([p]))[0] for p in pair]
 
 
 def _states(

@@ -172,8 +172,8 @@ class Line(TypedDict):
     side: Annotated[Literal["both", "first", "second"], about("whose; both: all is the same")]
     row: Annotated[Count | None, about("of its text; null: no word stands here")]
     then: Annotated[
-        str | None,
-        about("the word that came next, where nothing else is another; empty: the end"),
+        tuple[str, str] | None,
+        about("where two texts part: the word that comes next in each; empty: the end"),
     ]
 
 
@@ -222,6 +222,14 @@ class Grid(From):
         about(
             "where there are edits, what they change in each state of the rows; of two "
             "readings, how far each state of the second's lines lies from the first's; else none"
+        ),
+    ]
+    then: Annotated[
+        list[list[tuple[Probability | None, Probability | None] | None]],
+        about(
+            "of two readings, in rows where texts part: how probable each state finds the next "
+            "word of the first and of the second; null: there is none or it is unknown, or the "
+            "state is not asked about the next word"
         ),
     ]
     sides: Annotated[list[Side], about("the two readings that are compared; else none")]

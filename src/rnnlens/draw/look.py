@@ -117,7 +117,9 @@ def chosen_rows(grid: Grid, rows: str, followed: Grid | None = None) -> tuple[Gr
         followed = {**followed, "rows": chosen(followed)}
     changes = chosen(grid, "changes") if grid.get("changes") else []
     lines = [grid["lines"][row] for row in numbers] if grid.get("lines") else []
-    part = {"words": words, "count": len(grid["words"]), "lines": lines, "changes": changes}
+    then = chosen(grid, "then") if grid.get("then") else []
+    part = {"words": words, "count": len(grid["words"]), "lines": lines, "changes": changes,
+            "then": then}  # fmt: skip
     return {**grid, **part, "rows": chosen(grid)}, followed
 
 
@@ -166,7 +168,7 @@ def bracketed(grid: Grid) -> Grid:
     words = [
         {
             **word,
-            "text": _BRACKETS[line["side"]] + _word_of_line(word, line),
+            "text": _BRACKETS[line["side"]] + (_GAP if line["row"] is None else word["text"]),
             "number": "" if line["row"] is None else line["row"] + 1,
         }
         for word, line in zip(grid["words"], grid["lines"], strict=True)
@@ -174,11 +176,15 @@ def bracketed(grid: Grid) -> Grid:
     return {**grid, "words": words}
 
 
-def _word_of_line(word: Mapping[str, Any], line: Mapping[str, Any]) -> str:
-    """The word of one of two readings; where only what came next differs, that too."""
-    if line["row"] is None:
-        return _GAP
-    return f"{word['text']}" + (f" →{line['then']}" if line["then"] else "")
+def partings(grid: Grid) -> Iterator[tuple[int, list[tuple[str, float | None]]]]:
+    """The rows after which two texts part: the next word of each, and how probable the model finds
+    it, None where it is unknown.
+    """
+    own = next((k for k, c in enumerate(grid["columns"]) if c["letter"] == PREDICTION), None)
+    for row, (line, pairs) in enumerate(zip(grid["lines"], grid.get("then", ()), strict=False)):
+        if pairs and own is not None:
+            words = zip(line["then"], pairs[own], strict=True)
+            yield row, [(word, p) for word, p in words if word]
 
 
 def bits_at(grid: Grid, row: int, column: int) -> float:

@@ -14,7 +14,8 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import message, number
 from rnnlens.base.threads import one_thread
 from rnnlens.labels.sets import NUM, UNK, LabelSet
-from rnnlens.probe.semantics import offset
+from rnnlens.model.kinds import PREDICTION
+from rnnlens.probe.semantics import label_at
 from rnnlens.reading.changes import TextEdits
 from rnnlens.reading.divergence import Difference, Floats, bits_between
 from rnnlens.reading.edits import Edit, Side, parsed
@@ -23,7 +24,6 @@ from rnnlens.reading.reading import (
     LONGEST,
     Edits,
     Reading,
-    first_new,
     first_other,
     too_many,
 )
@@ -52,7 +52,8 @@ class Line(NamedTuple):
 
     side: Side
     rows: Beside  # that stand side by side, one of each reading
-    then: str | None = None  # the word that came next, where nothing else is another
+    #: The word that comes next in each text, where these part: both have read the same word here.
+    then: tuple[str, str] | None = None
 
     @property
     def number(self) -> int:
@@ -65,12 +66,18 @@ class Line(NamedTuple):
         return self.rows[self.number]
 
 
+#: How probable a state finds the next word of the first text and of the second, None where a text
+#: ends or its word is unknown; None: the state is not asked about the next word.
+Parting = tuple[float | None, float | None] | None
+
+
 class Block(NamedTuple):
     """Some lines: the states of each reading that they show, and how far apart states are."""
 
     shown: list[Encoded | None]  # by reading
     pairs: list[Beside]  # rows whose states are compared
     apart: Difference | None  # row by row and column by column
+    then: "list[list[Parting]]"  # of each line, none where no texts part
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,14 +229,36 @@ class Lines:
         from the one beside it.
         """
         if len(self.readings) == 1:
-            return Block([encoded(self.readings[0], first, last)], [], None)
+            return Block([encoded(self.readings[0], first, last)], [], None, [])
         if not self.are_two:
             return self._edited_block(first, last)
         lines = self.lines[first:last]
         pairs = [line.rows for line in lines if line.side == "second" and None not in line.rows]
         sides = [_Said.of(reading, lines, k) for k, reading in enumerate(self.readings)]
         shown = [side.encoded if side else None for side in sides]
-        return Block(shown, pairs, self._apart(sides, pairs))
+        then = [self._parting(line, sides[line.number]) for line in lines]
+        return Block(shown, pairs, self._apart(sides, pairs), then)
+
+    def _parting(self, line: Line, said: "_Said | None") -> list[Parting]:
+        """What the states of a line where texts part say of the next word of each, exactly."""
+        if line.then is None or line.row is None or said is None:
+            return []
+        side = self.readings[0].subject.session.text
+        labels = [
+            label_at(one.came, row + 1)
+            for one, row in zip(self.readings, line.rows, strict=True)
+            if row is not None
+        ]
+        known = [label >= 0 and not side.is_unknown(label) for label in labels]
+        p = said.logits[said.numbers(self.columns, [line.row])].double().softmax(1)
+        found = [[float(one) for one in p[:, label]] for label in labels]
+        nexts = self.readings[0].semantic == "output"
+        return [
+            (found[0][k] if known[0] else None, found[1][k] if known[1] else None)
+            if column.kind.id == PREDICTION or (nexts and not column.back)
+            else None
+            for k, column in enumerate(self.columns)
+        ]
 
     def _edited_block(self, first: int, last: int) -> Block:
         """Rows of a text with edits, whose places are those of the text without them."""
@@ -238,7 +267,7 @@ class Lines:
         at = {place: k for k, place in enumerate(shown.places)}
         chosen = [at[c.kind.id, row - c.back] for row in range(first, last) for c in self.columns]
         pairs: list[Beside] = [(row, row) for row in range(first, last)]
-        return Block([None, shown], pairs, apart.of_states(chosen))
+        return Block([None, shown], pairs, apart.of_states(chosen), [])
 
     @torch.inference_mode()
     def differences(self, first: int, last: int) -> Difference | None:
@@ -353,18 +382,15 @@ def _edited(
 
 
 def _lines(beside: Sequence[Beside], readings: Sequence[Reading]) -> list[Line]:
-    """A line for rows that are the same, else one for each reading."""
-    states, all_of_it = _same_until(readings)
+    """A line for rows that have the same states, else one for each reading."""
+    same = _same_until(readings)
     lines: list[Line] = []
     for rows in beside:
-        row = rows[0] if rows[0] == rows[1] else None
-        if row is not None and row < all_of_it and _is_one_word(readings, row):
-            lines.append(Line("both", rows))
-        elif row is not None and all_of_it <= row < states:
-            then = (next(iter(one.words[row + 1 :]), "") for one in readings)
-            lines += [Line("first", rows, next(then)), Line("second", rows, next(then))]
+        row, then = rows[0] if rows[0] == rows[1] else None, _then(rows, readings)
+        if row is not None and row < same and _is_one_word(readings, row):
+            lines.append(Line("both", rows, then))
         else:
-            lines += [Line("first", rows), Line("second", rows)]
+            lines += [Line("first", rows, then), Line("second", rows, then)]
     return lines
 
 
@@ -373,17 +399,36 @@ def _is_one_word(readings: Sequence[Reading], row: int) -> bool:
     return len({one.words[row].casefold() for one in readings}) == 1
 
 
-def _same_until(readings: Sequence[Reading]) -> tuple[int, int]:
-    """How many rows have the same states in both readings, and how many the same labels, too."""
+def _then(rows: Beside, readings: Sequence[Reading]) -> tuple[str, str] | None:
+    """The word that comes next in each of two texts, empty at its end, where the texts part; None
+    elsewhere, and where the labels are no words that follow.
+    """
+    side, (i, j) = readings[0].subject.session.text, rows
+    if i is None or j is None or not side.follows or len({one.subject for one in readings}) > 1:
+        return None
+    (read, following), others = (
+        [label_at(one.came, row + k) for k in (0, 1)]
+        for one, row in zip(readings, (i, j), strict=True)
+    )
+    if read != others[0] or following == others[1]:
+        return None
+    later = 1 if side.mark is None else 0  # a state may stand beside the word that it predicts
+    first, second = (
+        next(iter(one.words[row + later : row + later + 1]), "")
+        for one, row in zip(readings, (i, j), strict=True)
+    )
+    return first, second
+
+
+def _same_until(readings: Sequence[Reading]) -> int:
+    """How many rows have the same states in both readings."""
     first, second = readings
     if first.subject is not second.subject or not first.subject.model.causal:
-        return 0, 0
-    other = first_other(first.made_edits, second.made_edits)
+        return 0
     pairs = enumerate(zip(first.ids, second.ids, strict=False))
     least = min(len(first.ids), len(second.ids))
-    states = next((k for k, (a, b) in pairs if a != b), least)
-    labels = first_new(first.ids, second.ids, offset(first.semantic))
-    return min(states, other), min(labels, other)
+    words = next((k for k, (a, b) in pairs if a != b), least)
+    return min(words, first_other(first.made_edits, second.made_edits))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rowSentence } from "../../../src/rnnlens/page/web/base/format.js";
 import { hold, isUnfinished } from "../../../src/rnnlens/page/web/base/held.js";
-import { besideOf, columnsAt, isGap, otherName, readingAt, rowBeside, rowShowing, rowsAfter } from "../../../src/rnnlens/page/web/base/lines.js";
+import { besideOf, columnsAt, halfTyped, isGap, otherName, readingAt, rowBeside, rowShowing, rowsAfter } from "../../../src/rnnlens/page/web/base/lines.js";
 import { swapped } from "../../../src/rnnlens/page/web/frame/sides.js";
 import { carried, keep, lives, pinOf, placeOf } from "../../../src/rnnlens/page/web/panel/pins.js";
 import { grid, pair } from "../sample.js";
@@ -57,4 +57,10 @@ test("a word that is being typed is unfinished in both texts", () => {
 
 test("alternatives change places", () => {
   assert.equal(swapped("the {key|keys} here {is|}"), "the {keys|key} here {|is}");
+});
+
+test("braces are half typed while one is open, or the caret stands between them", () => {
+  const half = (typed) => halfTyped(typed.replace("^", ""), typed.indexOf("^"));
+  for (const typed of ["the {^", "the {is^", "the {is|ar^", "the {is^}", "{^}", "the {is^ on", "is|are}^", "{a|b} {c^"]) assert.ok(half(typed), typed);
+  for (const typed of ["the^", "the {is|are}^", "the {is}^", "\\{^", "{a|b} c^"]) assert.ok(!half(typed), typed);
 });

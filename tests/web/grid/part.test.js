@@ -25,8 +25,8 @@ test("kinds are typed as on the command line", () => {
 
 test("a box for each run of rows and of columns", () => {
   const slots = columns.map((column, k) => ({ column, index: k, x: 50 * k, width: 50 }));
-  const layout = /** @type {any} */ ({ slots, words: 100, row: 20 });
+  const layout = /** @type {any} */ ({ slots, words: 100, row: 20, splits: [2], split: 7 });
   const found = boxes(layout, [0, 1, 4], new Set(["l1", "h1", "y"]));
   assert.deepEqual(found.map((box) => [box.left, box.width]), [[145, 100], [345, 50], [145, 100], [345, 50]]);
-  assert.deepEqual(found.map((box) => [box.top, box.height]), [[-1, 39], [-1, 39], [79, 19], [79, 19]]);
+  assert.deepEqual(found.map((box) => [box.top, box.height]), [[-1, 39], [-1, 39], [86, 19], [86, 19]]);
 });

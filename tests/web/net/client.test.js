@@ -293,3 +293,23 @@ test("rows at hand are told with the edits they were read with", async () => {
   await answer(2, { from: 1 });
   assert.deepEqual(told.grids[2].changes, []);
 });
+
+test("a text that is half typed waits in silence, over a grid that stays, until it is left", async () => {
+  let typing = true;
+  /** @type {unknown[]} */ const differs = [];
+  const client = made({ waits: (text) => typing && text.endsWith("{"), onDiffer: (wish) => differs.push(wish) });
+  client.want(wish("we {"));
+  await answer(0, {}, 422);
+  assert.deepEqual(told.problems, ["one line"], "there is nothing that could stay");
+  client.want(wish("we"));
+  await answer(1);
+  client.want(wish("we {"));
+  await answer(2, {}, 422);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.deepEqual(told.problems, ["one line"]);
+  assert.ok(differs.slice(-2).every((one) => one === null));
+  typing = false;
+  client.speak();
+  assert.deepEqual(told.problems, ["one line", "one line"]);
+  assert.equal(differs[differs.length - 1], client.wished);
+});

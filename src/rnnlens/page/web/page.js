@@ -3,7 +3,7 @@
 import { lowerBound } from "./base/divergence.js";
 import { leftOut, readHelp, semanticName, stillShown, thousands, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
-import { besideOf } from "./base/lines.js";
+import { besideOf, halfTyped } from "./base/lines.js";
 import { write } from "./base/markup.js";
 import { CorpusPage } from "./corpus/corpuspage.js";
 import { Controls, legend } from "./frame/controls.js";
@@ -73,6 +73,7 @@ export class Page {
       onDiffer: (wish) => this.lens.differ(wish && this.grid ? stillShown(this.grid, wish) : ""),
       onBusy: (busy) => gridView.scroller.setAttribute("aria-busy", String(busy)),
       inView: (row) => gridView.rowsInView(row),
+      waits: (text) => place.text.matches(":focus") && halfTyped(text, place.text.selectionEnd ?? 0),
     }, source.ask);
     this.runControls = start ? null : new RunControls(place.title, {
       switchTo: (id) => this.switchTo(id, exampleFor(this.view.text, this.run(), this.runs.find((one) => one.id === id))),
@@ -101,6 +102,7 @@ export class Page {
     }, start?.until);
     place.text.addEventListener("blur", () => {
       if (this.typing && this.grid) this.draw({ ...this.grid, typing: this.typing = false });
+      this.client?.speak();
     });
     if (start) return;
     window.addEventListener("popstate", () => this.follow());

@@ -233,8 +233,22 @@ export function rowSentence(grid, row) {
   const state = grid.rows[row]?.[grid.columns.findIndex((column) => column.letter === "y")];
   if (!state?.top.length) return `${begin}.`;
   const [[name, p]] = state.top, says = grid.follows ? `expects ${visible(name)} next` : `says ${visible(name)}`;
-  const came = state.wanted ? `; ${grid.follows ? "then came" : "it is"} ${visible(state.wanted[0])}` : "";
+  const came = line?.then ? `; ${nextWords(grid, row)}` : state.wanted ? `; ${grid.follows ? "then came" : "it is"} ${visible(state.wanted[0])}` : "";
   return `${begin}: the model ${says}, ${percent(p)}${came}.`;
+}
+
+/**
+ * Where two texts part, how probable the model finds the next word of each.
+ * @param {Held} grid @param {number} row
+ */
+export function nextWords(grid, row) {
+  const pair = grid.then[row]?.[grid.columns.findIndex((column) => column.letter === "y")] ?? [];
+  return `then ${(grid.lines[row].then ?? []).map((word, k) => nextWord(word, pair[k] ?? null)).join(" or ")}`;
+}
+
+/** The next word of a text with its probability; none of an unknown word or of the end. @param {string} word @param {number | null} p */
+export function nextWord(word, p) {
+  return word ? `${visible(word)} ${p === null ? "(unknown)" : percent(p)}` : "the end";
 }
 
 /** @param {string} group */

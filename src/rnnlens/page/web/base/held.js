@@ -32,7 +32,8 @@ export function hold(given, before) {
   const compared = given.sides.length > 0, alike = (before?.sides.length ?? 0) > 0 === compared;
   const changes = !given.edits.length && !compared ? [] : rows.map((states, row) =>
     given.changes[row - from] ?? (alike ? before?.changes[row] : null) ?? (compared ? [] : states.map(unchanged)));
-  return { ...rest, rows, changes, labels: known, groups: new Map(Object.entries(groups)) };
+  const then = rows.map((_, row) => given.then?.[row - from] ?? (alike ? before?.then[row] : null) ?? []);
+  return { ...rest, rows, changes, then: compared ? then : [], labels: known, groups: new Map(Object.entries(groups)) };
 }
 
 /** A state that no edit has changed. @param {State | null} state */

@@ -80,3 +80,13 @@ export function otherName(grid, row) {
   const other = 1 - sideNumber(grid.lines[row]);
   return besideOf(grid) === null ? `the ${["first", "second"][other]} text` : grid.sides[other].run;
 }
+
+/**
+ * Whether a text that is being typed has braces that are not finished: one is open, or the caret stands inside.
+ * @param {string} text @param {number} caret
+ */
+export function halfTyped(text, caret) {
+  const bare = text.replace(/\\[{}]/g, "  "), before = bare.slice(0, caret);
+  if (before.lastIndexOf("{") > before.lastIndexOf("}")) return true;
+  return /[{}]/.test(bare.replace(/\{[^{}]*\}/g, ""));
+}

@@ -417,6 +417,8 @@ export interface Grid {
   dropped: string[];
   /** where there are edits, what they change in each state of the rows; of two readings, how far each state of the second's lines lies from the first's; else none */
   changes: Change[][];
+  /** of two readings, in rows where texts part: how probable each state finds the next word of the first and of the second; null: there is none or it is unknown, or the state is not asked about the next word */
+  then: (([Probability | null, Probability | null] | null)[])[];
   /** the two readings that are compared; else none */
   sides: Side[];
   /** what each of the words is, where two are compared */
@@ -534,8 +536,8 @@ export interface Line {
   side: "both" | "first" | "second";
   /** of its text; null: no word stands here */
   row: Count | null;
-  /** the word that came next, where nothing else is another; empty: the end */
-  then: string | null;
+  /** where two texts part: the word that comes next in each; empty: the end */
+  then: [string, string] | null;
 }
 
 /** A kind's states by their first two principal components, as counts in small rectangles. */

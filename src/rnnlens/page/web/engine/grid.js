@@ -3,9 +3,10 @@
 import { COLOURS, COUNTS, TEXTS } from "../base/rules.js";
 import { significant } from "./encoding.js";
 import { Lines, spanOf } from "./lines.js";
+import { PREDICTION } from "./network.js";
 import { tooMany } from "./reading.js";
 
-/** @typedef {Pick<Grid, "labels" | "changes" | "rows">} Part */
+/** @typedef {Pick<Grid, "labels" | "changes" | "then" | "rows">} Part */
 /** What every state of some rows says of every label, by kind and timestep. @typedef {Map<string, Float32Array>} Said */
 
 const STEP = 24; // rows that are encoded at once
@@ -27,11 +28,12 @@ export async function grid(subject, question, pause) {
   let from = Math.min(have, count);
   if (from) from = Math.min(from, lines.firstNewSince(subject, { text: previous, semantic, palette, edits }));
   const end = Math.min(count, from + (limit ?? count)), step = lines.readings.length > 1 ? FEW : STEP;
-  /** @type {Part} */ const all = { labels: {}, changes: [], rows: [] };
+  /** @type {Part} */ const all = { labels: {}, changes: [], then: [], rows: [] };
   for (let start = from; start < end; start += step) {
-    const { labels, changes, rows } = await partOf(lines, start, Math.min(start + step, end), pause);
+    const { labels, changes, then, rows } = await partOf(lines, start, Math.min(start + step, end), pause);
     Object.assign(all.labels, labels);
     all.changes.push(...changes);
+    all.then.push(...then);
     all.rows.push(...rows);
   }
   return { ...headOf(lines), from, ...all };
@@ -89,8 +91,8 @@ function wordsJson({ subject, semantic, palette, words, ids }) {
  * beside it, or from what it is without edits.
  * @param {Lines} all @param {number} from @param {number} to @param {Pause} pause @returns {Promise<Part>}
  */
-async function partOf({ readings, lines: every, columns }, from, to, pause) {
-  const lines = every.slice(from, to), compared = lines.some((line) => line.isCompared), { answers } = readings[0];
+async function partOf({ readings, lines: every, columns, areTwo }, from, to, pause) {
+  const lines = every.slice(from, to), compared = lines.some((line) => line.isCompared || line.then), { answers } = readings[0];
   /** @type {Map<number, (State | null)[]>[]} */ const rows = [];
   /** @type {Record<string, string>[]} */ const labels = [];
   /** @type {Said[]} */ const said = readings.map(() => new Map());
@@ -109,8 +111,27 @@ async function partOf({ readings, lines: every, columns }, from, to, pause) {
   for (const { rows: [a, b], isCompared } of readings.length > 1 ? lines : []) {
     changes.push(isCompared ? await comparison.changes(logitsAt(1, b ?? 0), logitsAt(0, a ?? 0), answers, pause) : []);
   }
-  return { labels: Object.assign({}, ...labels), changes,
+  const then = areTwo ? lines.map((line) => partings(line, readings, (row) => logitsAt(line.number, row))) : [];
+  return { labels: Object.assign({}, ...labels), changes, then,
     rows: lines.map(({ number, row }) => (row === null ? columns.map(() => NO_STATE) : rows[number].get(row) ?? [])) };
+}
+
+/**
+ * What the states of a line where texts part say of the next word of each, exactly; null where a text ends or its word is
+ * unknown, and of states that are not asked about the next word.
+ * @param {import("./lines.js").Line} line @param {Reading[]} readings @param {(row: number) => Float32Array[]} logitsAt @returns {Grid["then"][number]}
+ */
+function partings({ then, rows, row }, readings, logitsAt) {
+  const [{ subject: { text }, semantic, columns }] = readings;
+  if (!then || row === null) return [];
+  const labels = readings.map(({ came }, k) => came[(rows[k] ?? 0) + 1] ?? -1);
+  return logitsAt(row).map((logits, k) => {
+    if (columns[k].kind !== PREDICTION && (semantic !== "output" || columns[k].back)) return null;
+    const highest = logits.reduce((a, b) => Math.max(a, b), -Infinity);
+    const sum = logits.reduce((all, x) => all + Math.exp(x - highest), 0);
+    const [first, second] = labels.map((label) => (label < 0 || text.isUnknown(label) ? null : significant(Math.exp(logits[label] - highest) / sum)));
+    return [first, second];
+  });
 }
 
 /**

@@ -7,7 +7,7 @@ import { Refusal } from "../base/refusal.js";
 import { COUNTS } from "../base/rules.js";
 import { aligned } from "./alignment.js";
 import { twoTexts } from "./notation.js";
-import { firstNew, firstOther, Reading, sameUntil, tooMany } from "./reading.js";
+import { firstOther, Reading, sameUntil, tooMany } from "./reading.js";
 import { refusal } from "./refusals.js";
 import { Edit } from "./why/edit.js";
 
@@ -19,7 +19,7 @@ const SIDES = /** @type {const} */ (["first", "second"]);
 
 /** A line that is drawn: of the first reading, of the second, or of both where all is the same. */
 export class Line {
-  /** @param {LineJson["side"]} side @param {Beside} rows that stand side by side @param {string | null} then the word that came next, where nothing else is another */
+  /** @param {LineJson["side"]} side @param {Beside} rows that stand side by side @param {[string, string] | null} then the word that comes next in each text, where these part */
   constructor(side, rows, then = null) {
     this.side = side;
     this.rows = rows;
@@ -114,8 +114,8 @@ export class Lines {
       if (leftOut) throw tooMany(words.length + leftOut, "words", COUNTS.text_words);
       if (!words.length) throw refusal("empty_text");
     }
-    const [a, b] = readings.map(({ words }) => words.map(folded)), until = equalUntil(readings);
-    const lines = aligned(a, b).flatMap((rows) => linesOf(rows, readings, until));
+    const [a, b] = readings.map(({ words }) => words.map(folded)), same = equalUntil(readings);
+    const lines = aligned(a, b).flatMap((rows) => linesOf(rows, readings, same));
     return new Lines(text, readings, lines, true, dropped, edits);
   }
 
@@ -192,12 +192,11 @@ function edited(readings, edits, dropped) {
   return [readings.map((reading, k) => (made[k].length ? reading.edited(made[k]) : reading)), all];
 }
 
-/** A line for rows that are the same, else one for each reading. @param {Beside} rows @param {Reading[]} readings @param {{states: number, all: number}} until */
-function linesOf(rows, readings, { states, all }) {
-  const row = rows[0] === rows[1] ? rows[0] : null;
-  if (row !== null && row < all && isOneWord(readings, row)) return [new Line("both", rows)];
-  const then = readings.map(({ words }) => (row !== null && row >= all && row < states ? words[row + 1] ?? "" : null));
-  return SIDES.map((side, k) => new Line(side, rows, then[k]));
+/** A line for rows that have the same states, else one for each reading. @param {Beside} rows @param {Reading[]} readings @param {number} same */
+function linesOf(rows, readings, same) {
+  const row = rows[0] === rows[1] ? rows[0] : null, then = thenOf(rows, readings);
+  if (row !== null && row < same && isOneWord(readings, row)) return [new Line("both", rows, then)];
+  return SIDES.map((side) => new Line(side, rows, then));
 }
 
 /** Whether a row has the same word in both texts; two unknown words may be read as one. @param {Reading[]} readings @param {number} row */
@@ -205,11 +204,21 @@ function isOneWord([a, b], row) {
   return folded(a.words[row]) === folded(b.words[row]);
 }
 
-/** How many rows have the same states in both readings, and how many the same labels, too. @param {Reading[]} readings */
+/**
+ * The word that comes next in each of two texts, empty at its end, where the texts part; null elsewhere, and where the
+ * labels are no words that follow.
+ * @param {Beside} rows @param {Reading[]} readings @returns {[string, string] | null}
+ */
+function thenOf([i, j], [a, b]) {
+  const { follows, mark } = a.subject.text, later = mark === null ? 1 : 0; // a state may stand beside the word that it predicts
+  if (i === null || j === null || !follows) return null;
+  if (a.came[i] !== b.came[j] || a.came[i + 1] === b.came[j + 1]) return null;
+  return [a.words[i + later] ?? "", b.words[j + later] ?? ""];
+}
+
+/** How many rows have the same states in both readings. @param {Reading[]} readings */
 function equalUntil([a, b]) {
-  if (!a.subject.network.causal) return { states: 0, all: 0 };
-  const other = firstOther(a.madeEdits, b.madeEdits), labels = firstNew(a.ids, b.ids, a.subject.offset(a.semantic));
-  return { states: Math.min(sameUntil(a.ids, b.ids), other), all: Math.min(labels, other) };
+  return a.subject.network.causal ? Math.min(sameUntil(a.ids, b.ids), firstOther(a.madeEdits, b.madeEdits)) : 0;
 }
 
 /** @param {Line} line */

@@ -63,7 +63,7 @@ export class Lens {
     this.kindSheet = new KindSheet(place, this.gridView.head, set);
     this.whatIf = new WhatIf(place, this.gridView, read ? { edits: (edits) => this.change({ edits }), focus: (at) => this.select(at), read } : null);
     this.sides = new Sides(callbacks.onText ?? null);
-    drawn.insertBefore(this.sides.root, place);
+    place.after(this.sides.root); // below, so that the grid does not move when a second text is typed
     drawn.insertBefore(this.whatIf.line, place);
     for (const beside of [this.panel.root, this.comparison]) beside.addEventListener("click", (event) => this.overlay.click(event));
     new ResizeObserver(() => {

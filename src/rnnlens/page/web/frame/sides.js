@@ -2,11 +2,11 @@
 
 import { editsOf, withOtherSide } from "../base/edits.js";
 import { visible } from "../base/format.js";
+import { laneNames } from "../base/lanes.js";
 import { besideOf } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
-import { TEXTS } from "../base/rules.js";
 
-const SIDES = /** @type {const} */ (["first", "second"]), MARKS = [TEXTS.first_mark, TEXTS.second_mark]; // as before their lines
+const SIDES = /** @type {const} */ (["first", "second"]);
 
 export class Sides {
   /** @param {((change: Partial<View>) => void) | null} onView null: there is nobody who could read another text */
@@ -18,13 +18,13 @@ export class Sides {
 
   /** @param {Held} grid */
   show(grid) {
-    const shown = JSON.stringify([grid.sides, grid.notes, grid.edits]);
+    const names = grid.sides.length ? laneNames(grid) : ["", ""], shown = JSON.stringify([grid.sides, names, grid.notes, grid.edits]);
     if (shown === this.shown) return;
     this.shown = shown;
     this.root.hidden = !grid.sides.length;
     if (!grid.sides.length) return;
     const runs = besideOf(grid) !== null;
-    const items = grid.sides.map((side, k) => html("li", {}, html("span", { class: "soft", "aria-hidden": "true" }, MARKS[k]),
+    const items = grid.sides.map((side, k) => html("li", {}, html("b", { class: `lane ${SIDES[k]}` }, bdi(visible(names[k]))),
       html("span", { class: "side" }, bdi(visible(runs ? side.title : side.text))), ...this.alone(grid, side, SIDES[k])));
     const notes = grid.notes.length ? [html("span", { class: "soft" }, grid.notes.map(visible).join(" · "))] : [];
     this.root.replaceChildren(html("b", {}, runs ? "Two runs" : "Two texts"), html("ul", {}, ...items), ...this.swap(grid, runs), ...notes);

@@ -8,11 +8,12 @@ import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted, tail } from "../base/text.js";
 import { changeOf, drawChanged } from "./changed.js";
 import { drawBars, INK, label, LABEL, NONE, round, SOFT } from "./bars.js";
+import { drawLanes, drawNextPair, drawNextWords, LANES, thenHeight } from "./lanes.js";
+import { topOf } from "./layout.js";
 import { drawFollowed, drawSurprisal, drawTurns, followedFill } from "./over.js";
 import { drawSeries, drawStrip, numberWords } from "./scale.js";
 
 const RULE = "#d9d9d3";
-const BRACKET = 10; // the room that joins two lines
 
 /**
  * A state: its rectangle and, where there is room for them, its bars.
@@ -73,6 +74,7 @@ function wasFollowed({ scale, here, unedited }, index) {
 export function drawRow(grid, row, layout, id, over = null) {
   const states = grid.rows[row];
   const last = lastLayer(grid.columns), between = layout.state - layout.row;
+  const lower = over && { ...over, after: over.after.map((one) => ({ ...one, below: (topOf(layout, row + one.below) - topOf(layout, row)) / layout.row })) };
   const drawn = !states ? [] : layout.slots.flatMap((slot, k) => {
     const { column } = slot, state = states[slot.index];
     if (!state) return []; // on its way
@@ -81,11 +83,11 @@ export function drawRow(grid, row, layout, id, over = null) {
     const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}${wasFollowed(over, slot.index)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
       describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state, grid.scale)) + told + (changed.said && `; ${changed.said}`) } : {};
-    const made = drawState(grid, state, slot, layout, said, over, drawChanged(changed, layout));
-    return [slot !== layout.own ? made
-      : inSight(layout, layout.row + between / 2, between / 2, made, ...drawSurprisal(grid, row, layout))];
+    const made = drawState(grid, state, slot, layout, said, lower, drawChanged(changed, layout)), then = drawNextPair(grid, row, slot, layout);
+    return slot !== layout.own ? [made, ...then]
+      : [inSight(layout, layout.row + thenHeight(layout, row) + between / 2, between / 2, made, ...then, ...drawSurprisal(grid, row, layout))];
   });
-  return shape("g", {}, ...rules(layout, layout.row, between), ...drawn);
+  return shape("g", {}, ...rules(layout, layout.row + thenHeight(layout, row), between), ...drawn);
 }
 
 /**
@@ -100,11 +102,11 @@ export function drawWord(grid, row, layout) {
   const sign = isUnfinished(grid, row) ? "…" : word.unknown ? "?" : "";
   const mark = sign ? layout.measure(sign, size) + (sign === "?" ? 3 : 0) : 0;
   const room = right - (layout.numbers ? layout.numbers + 6 : 0) - mark - (layout.series ? layout.series.width + 12 : 0)
-    - (grid.lines.length ? BRACKET : 0);
+    - (grid.lines.length ? LANES : 0);
   const said = fitted(visible(word.text), room, size, layout.measure, weight);
   const width = round(layout.measure(said, size, weight));
   const colour = grid.groups.get(word.group) ?? NONE;
-  /** @type {Shape[]} */ const parts = drawBracket(grid, row, layout);
+  /** @type {Shape[]} */ const parts = [...drawLanes(grid, row, layout), ...drawNextWords(grid, row, layout)];
   const { row: number } = readingAt(grid, row), small = compact ? 8.5 : round(11 * layout.scale);
   if (number === null) return shape("g", {}, ...parts);
   // Where rows are low, every fifth has its number.
@@ -121,21 +123,7 @@ export function drawWord(grid, row, layout) {
   const line = compact ? { x: right + 3, y: 0.5, width: 3, height: layout.state - 1 }
     : { x: round(right - mark - width), y: round(baseline + size * 0.3), width, height: round(size * 0.2), rx: 1 };
   parts.push(shape("rect", { ...line, fill: colour }));
-  const then = grid.lines[row]?.then, below = round(baseline + size * 0.5 + small);
-  if (then && !compact && below < layout.state + 4) {
-    const told = fitted(`then ${visible(then)}`, room, small, layout.measure);
-    parts.push(label(right, below, told, { class: "soft", fill: SOFT, "font-size": small, "text-anchor": "end" }));
-  }
   return shape("g", {}, ...drawSeries(grid, row, layout), ...parts);
-}
-
-/** What joins two lines that stand side by side. @param {Held} grid @param {number} row @param {Layout} layout @returns {Shape[]} */
-function drawBracket(grid, row, layout) {
-  const line = grid.lines[row];
-  if (!line || line.side === "both") return [];
-  const x = round(layout.numbers ? layout.numbers + 5 : 2), middle = round(layout.state / 2), gap = layout.row - layout.state;
-  const d = line.side === "first" ? `M${x + 5} ${middle}h-5V${layout.state + gap / 2}` : `M${x + 5} ${middle}h-5V${-gap / 2}`;
-  return [shape("path", { class: "bracket", d, fill: "none", stroke: SOFT })];
 }
 
 /**
@@ -151,7 +139,7 @@ export function drawRowHead(grid, row, layout, part = null) {
   const shade = !part ? [] : [shape("rect", { class: `part ${part.share < 0 ? "against" : "for"}`, width: layout.words - 6,
     height: layout.state, rx: 4, "fill-opacity": round(0.35 * Math.abs(part.share)) })];
   const told = part ? `, ${part.said}` : "";
-  return drawing(layout.words, layout.row, { class: "word", role: "rowheader", "aria-label": said + told },
+  return drawing(layout.words, layout.row + thenHeight(layout, row), { class: "word", role: "rowheader", "aria-label": said + told },
     shape("title", {}, title + told), ...shade, drawWord(grid, row, layout));
 }
 

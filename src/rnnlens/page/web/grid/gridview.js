@@ -6,7 +6,7 @@ import { html, redraw, shape, toDom } from "../base/markup.js";
 import { measurer } from "../base/text.js";
 import { drawHeader, drawing, drawRow, drawRowHead } from "./draw.js";
 import { seriesAt } from "./scale.js";
-import { layOut, overhang, placeAt, rowsBetween, rowsFrom } from "./layout.js";
+import { layOut, overhang, placeAt, rowsBetween, rowsFrom, topOf } from "./layout.js";
 import { mark, noMarks, unmark } from "./marks.js";
 import { moved, reveal } from "./movement.js";
 
@@ -95,7 +95,7 @@ export class GridView {
       scroller.dataset.density = layout.density;
       this.onLayout();
     }
-    this.body.style.height = `${grid.words.length * layout.row + 6}px`;
+    this.body.style.height = `${topOf(layout, grid.words.length) + 6}px`;
     this.keepInSight();
     scroller.setAttribute("aria-rowcount", String(grid.words.length + 1));
     scroller.setAttribute("aria-colcount", String(layout.slots.length + 1));
@@ -163,7 +163,7 @@ export class GridView {
     if (fresh || held.text !== text) {
       held.text = text;
       const nearer = grid.lines[row]?.side === "second" ? (layout.row - layout.state) / 3 : 0; // to the line beside
-      held.element.style.top = `${Math.round(row * layout.row + 3 - nearer)}px`;
+      held.element.style.top = `${Math.round(topOf(layout, row) + 3 - nearer)}px`;
       held.element.classList.toggle("unfinished", half);
       const drawn = toDom(drawRowHead(grid, row, layout, part));
       held.word.replaceWith(drawn);

@@ -2,11 +2,13 @@
 
 import { lastLayer, layerName, semanticName, visible } from "../base/format.js";
 import { LABEL, PITCH, round } from "./bars.js";
+import { LANES } from "./lanes.js";
 
 /** @typedef {{column: Column, index: number, x: number, width: number}} Slot */
 /**
- * `own` is the prediction's column, where it stands last.
- * @typedef {{slots: Slot[], own: Slot | null, groups: {name: string, x: number, width: number}[], density: string,
+ * `own` is the prediction's column, where it stands last; `splits` are the rows after which texts part, with a line of their
+ * own, `split` high, below them.
+ * @typedef {{slots: Slot[], own: Slot | null, groups: {name: string, x: number, width: number}[], density: string, splits: number[], split: number,
  *   naming: string, bars: number, row: number, state: number, mark: number, pitch: number,
  *   scale: number, label: number, values: boolean, header: number, slanted: boolean, words: number, numbers: number, wordSize: number,
  *   width: number, surprisal: {x: number, width: number} | null, measure: Measure,
@@ -95,7 +97,7 @@ function wordColumn(grid, { compact, size, scale }, room, measure, now) {
   }, 0);
   const most = room > NARROW ? size * (compact ? 11 : 9) : room * 0.27;
   // In steps, so that the columns stand still while a word is typed; lines of two texts are joined at the left.
-  const width = between(Math.ceil((longest + 14 + (grid.lines.length ? 10 : 0)) / 16) * 16, 48, most);
+  const width = between(Math.ceil((longest + 14 + (grid.lines.length ? LANES : 0)) / 16) * 16, 48, most);
   const series = seriesIn(grid, numbers + 8, room);
   const needed = Math.round(width + (numbers ? numbers + 8 : 4) + (series ? series.width + 14 : 0));
   return { width: needed <= now && now <= needed + SLACK ? now : needed, size, numbers, series };
@@ -180,8 +182,20 @@ export function layOut(grid, view, room, measure) {
     label: type, values: width - beside - 12 * scale >= VALUES * type,
     row: compact ? state + 1 : state + Math.round(BETWEEN * scale), state,
     mark: compact ? width - (width > 20 ? 2 : 1) : Math.round(beside),
+    splits: grid.lines.flatMap(({ then }, row) => (then ? [row] : [])), split: Math.round((compact ? 13 : 16 * scale)),
     header, slanted, words: word.width, numbers: word.numbers, series: word.series, wordSize: round(word.size), measure,
   };
+}
+
+/** Where a row begins. @param {Layout} layout @param {number} at */
+export function topOf({ row, splits, split }, at) {
+  return at * row + split * splits.filter((one) => one < at).length;
+}
+
+/** The row at a height; the line in which texts part belongs to the row above it. @param {Layout} layout @param {number} y */
+export function rowAt({ row, splits, split }, y) {
+  const above = splits.filter((one, k) => y >= (one + 1) * row + k * split), past = above.filter((one, k) => y >= (one + 1) * row + (k + 1) * split);
+  return above.length > past.length ? above[above.length - 1] : Math.floor((y - past.length * split) / row);
 }
 
 const SPARE = 4; // rows drawn beyond what is in view
@@ -192,8 +206,8 @@ const SPARE = 4; // rows drawn beyond what is in view
  */
 export function rowsBetween(layout, words, top, height) {
   // Where something covers the end of the grid, the last rows are scrolled up to above it.
-  const most = Math.max(0, words * layout.row + layout.header - layout.row);
-  const first = Math.floor(Math.min(top, most) / layout.row) - SPARE;
+  const most = Math.max(0, topOf(layout, words) + layout.header - layout.row);
+  const first = rowAt(layout, Math.min(top, most)) - SPARE;
   const count = Math.ceil(height / layout.row) + 2 * SPARE;
   return [Math.max(0, first), Math.min(words, first + count)];
 }
@@ -210,8 +224,8 @@ export function overhang({ own, words, width }, room, scrolled) {
  * How many rows are in view from one on, and the one before it; a windowful where it is not in view.
  * @param {Layout} layout @param {number} from @param {number} top @param {number} height
  */
-export function rowsFrom({ row, header }, from, top, height) {
-  const first = Math.floor(top / row), count = Math.ceil((height - header) / row) + 1;
+export function rowsFrom(layout, from, top, height) {
+  const { row, header } = layout, first = rowAt(layout, top), count = Math.ceil((height - header) / row) + 1;
   return from < first ? count : Math.min(count, first + count - from + 1);
 }
 
@@ -221,7 +235,7 @@ export function rowsFrom({ row, header }, from, top, height) {
  * @param {number} over how far the prediction's column is moved to the left, to stay in sight
  */
 export function placeAt(layout, x, y, rows, over = 0) {
-  const row = Math.floor((y + (layout.row - layout.state) / 2) / layout.row), right = x - layout.words, { own } = layout;
+  const row = rowAt(layout, y + (layout.row - layout.state) / 2), right = x - layout.words, { own } = layout;
   if (own && over && right > own.x - over - 7 && row >= 0 && row < rows) return { column: own.column.id, row };
   if (!layout.slots.length || right < 0 || right > layout.width + 8 || row < 0 || row >= rows) return null;
   const slot = layout.slots.find((one) => right < one.x + one.width) ?? layout.slots[layout.slots.length - 1];

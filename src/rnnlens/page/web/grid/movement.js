@@ -1,5 +1,7 @@
 // Where a key leads in a grid of slots and rows, and scrolling so that something in it can be seen.
 
+import { topOf } from "./layout.js";
+
 /**
  * @typedef {{slot: number, row: number}} Spot
  * @param {string} key
@@ -35,7 +37,7 @@ function limited(value, count) {
 export function revealRow(view, row, height = view.height) {
   const { layout, scroller } = view;
   if (!layout) return;
-  const top = row * layout.row, bottom = top + layout.row + layout.header + 6; // as far as the last row can be scrolled
+  const top = topOf(layout, row), bottom = topOf(layout, row + 1) + layout.header + 6; // as far as the last row can be scrolled
   if (view.top > top) view.top = scroller.scrollTop = top;
   else if (view.top + height < bottom) {
     scroller.scrollTop = bottom - height;

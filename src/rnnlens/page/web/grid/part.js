@@ -1,6 +1,7 @@
 // A part of a grid: rows and kinds as they are typed, as the command line takes them, and where they lie.
 
 import { lastLayer } from "../base/format.js";
+import { topOf } from "./layout.js";
 
 /** Rows from 0 as people count and type them: 7-8. @param {number} first @param {number} last */
 export function spanText(first, last) {
@@ -56,7 +57,7 @@ export function boxes(layout, rows, ids) {
   const slots = layout.slots.flatMap((slot, k) => (ids.has(slot.column.id) ? [k] : []));
   return runs(rows).flatMap(([top, bottom]) => runs(slots).map(([first, last]) => {
     const left = layout.words + layout.slots[first].x - 5, end = layout.slots[last];
-    return { left, top: top * layout.row - 1, width: layout.words + end.x + end.width - 5 - left,
-      height: (bottom - top + 1) * layout.row - 1 };
+    return { left, top: topOf(layout, top) - 1, width: layout.words + end.x + end.width - 5 - left,
+      height: topOf(layout, bottom + 1) - topOf(layout, top) - 1 };
   }));
 }

@@ -1,6 +1,7 @@
 // Choosing a part of the grid: dragging over states, words or heads, or Shift with the keys that move.
 
 import { html } from "../base/markup.js";
+import { rowAt } from "./layout.js";
 import { moved, revealRow } from "./movement.js";
 import { boxes } from "./part.js";
 
@@ -54,7 +55,7 @@ export class Picker {
     const inHead = event.clientY - outer.top < layout.header, inWords = event.clientX - outer.left < layout.words;
     const found = layout.slots.findIndex((slot) => x < slot.x + slot.width);
     const slot = found < 0 ? layout.slots.length - 1 : found;
-    const row = Math.max(0, Math.min(grid.rows.length - 1, Math.floor(y / layout.row)));
+    const row = Math.max(0, Math.min(grid.rows.length - 1, rowAt(layout, y)));
     if (!this.dragging || !this.from) return { row: inHead ? null : row, slot: inWords ? null : slot };
     return { row: this.from.row === null ? null : row, slot: this.from.slot === null ? null : slot };
   }

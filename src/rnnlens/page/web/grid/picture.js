@@ -6,7 +6,7 @@ import { shape } from "../base/markup.js";
 import { fitted } from "../base/text.js";
 import { label, SOFT } from "./bars.js";
 import { drawHeader, drawRow, drawWord, textStyle } from "./draw.js";
-import { layOut } from "./layout.js";
+import { layOut, topOf } from "./layout.js";
 import { amount, drawRamp } from "./scale.js";
 
 const EDGE = 20, RAMP = 144;
@@ -39,9 +39,9 @@ export function drawSheet(grid, view, measure, over = () => null) {
   const most = view.density === "compact" ? 26 : 104;
   const layout = layOut(grid, view, { width: Infinity, height: 0, most }, measure);
   const width = Math.max(420, Math.ceil(layout.words + layout.width + 2 * EDGE));
-  const top = 84, height = top + layout.header + 6 + grid.words.length * layout.row + EDGE;
+  const top = 84, height = top + layout.header + 6 + topOf(layout, grid.words.length) + EDGE;
   const rows = grid.words.map((_, row) => {
-    const y = top + layout.header + 6 + row * layout.row;
+    const y = top + layout.header + 6 + topOf(layout, row);
     return shape("g", { transform: `translate(${EDGE} ${y})` }, drawWord(grid, row, layout),
       shape("g", { transform: `translate(${layout.words} 0)` }, drawRow(grid, row, layout, () => "", over(row))));
   });

@@ -12,7 +12,7 @@ import { keep } from "../panel/pins.js";
  * @typedef {{onGrid: (grid: Held) => void, onProblem: (told: string) => void,
  *   onServer: (there: boolean) => void, onBusy: (busy: boolean) => void,
  *   onDiffer: (wish: Wish | null) => void,
- *   inView: (row: number) => number}} ClientCallbacks
+ *   inView: (row: number) => number, waits?: (text: string) => boolean}} ClientCallbacks `waits`: whether a text is only half typed
  */
 
 const BLOCK = 100; // rows in one answer while more is loaded
@@ -109,9 +109,20 @@ export class Client {
    */
   compare(now) {
     clearTimeout(this.fading);
-    if (this.answered()) this.callbacks.onDiffer(null);
+    if (this.answered() || this.waits()) this.callbacks.onDiffer(null);
     else if (now) this.callbacks.onDiffer(this.held && this.wished);
     else this.fading = setTimeout(() => this.compare(true), UNSEEN);
+  }
+
+  /** Whether the newest wish is for a text that is only half typed, over a grid that can stay meanwhile. */
+  waits() {
+    return this.held !== null && this.wished !== null && this.callbacks.waits?.(this.wished.text) === true;
+  }
+
+  /** Say why the newest wish has no answer, once its text is not merely half typed. */
+  speak() {
+    if (this.refused && !this.waits()) this.callbacks.onProblem(this.refused);
+    this.compare(true);
   }
 
   /** Whether the newest wish has these columns. @param {Wish["columns"]} columns */
@@ -186,8 +197,7 @@ export class Client {
       // A newer wish is not refused with it.
       if (wish === this.wished) {
         this.refused = error.message;
-        this.callbacks.onProblem(error.message);
-        this.compare(true);
+        this.speak();
       }
       return 0;
     }

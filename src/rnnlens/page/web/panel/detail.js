@@ -72,15 +72,20 @@ export function drawTop(grid, state, width, measure, which = [0, Infinity]) {
   return shape("svg", { width, height: top.length * pitch + 4, role: "img", "aria-label": said, ...textStyle() }, ...rows);
 }
 
+const NEXT = "how probable this state finds the next word of each text, over all labels; an unknown word has no probability of its own";
+
 /** @param {string} term @param {string} title what it means, with its unit @param {(Node | string)[]} told */
 function fact(term, title, ...told) {
   const help = title ? { title } : {};
   return [html("dt", help, term), html("dd", help, ...told)];
 }
 
-/** What really came. @param {Held} grid @param {Subject} subject @returns {Node[]} */
-function came(grid, { column, state }) {
-  const term = wantedName(grid.semantic, column);
+/** What really came, or, where two texts part, what came in each. @param {Held} grid @param {Subject} subject @returns {Node[]} */
+function came(grid, { place, column, index, state }) {
+  const term = wantedName(grid.semantic, column), then = grid.lines[place.row]?.then, pair = grid.then[place.row]?.[index];
+  if (then && pair) {
+    return then.flatMap((word, k) => fact(`P(${visible(word) || "end"})`, NEXT, pair[k] !== null ? percent(pair[k]) : word ? "unknown word" : "\u2013"));
+  }
   if (state.wanted) {
     const [name, p, rank] = state.wanted;
     return [...fact(term, "", "\u201c", bdi(visible(name)), "\u201d"), ...fact("its probability", CAME, `${percent(p)}, ${ordinal(rank)}`)];

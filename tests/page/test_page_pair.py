@@ -80,6 +80,7 @@ def test_a_link_shows_two_texts_and_axe_finds_nothing_serious(look, scheme):
     lines = screen.find(".row[aria-rowindex='5'] .state").last.locator("polyline")
     expect(lines).to_have_count(1)  # from `sees` in the first text, the other is of the second
     expect(screen.find(".row[aria-rowindex='4'] .state").last.locator("polyline")).to_have_count(2)
+    screen.find(".follow").blur()  # which closes the list of labels
     screen.page.get_by_role("button", name="Change").click()
     screen.find(".sheet.whatif").get_by_role("button", name="zero", exact=True).click()
     expect(screen.find(".editline li")).to_have_text(re.compile("h2 after .* of the second: zero"))

@@ -20,11 +20,16 @@ Weights are kept in a byte each with a scale a row, and what all labels go throu
 With --precision fp16 everything is in two, so that no top label is another than here, and the file
 is almost twice as large.
 
+With --story the file is a live article: the prose of a Markdown file with the lens beside it. A
+link such as [what it keeps](#text=we+stand&at=l2:2) is a view, copied from the page's address bar;
+scrolling to its paragraph, or a click, sets the lens to it.
+
 examples:
   rnnlens publish runs/news -o lens.html
   rnnlens publish runs/news -o lens.html --text "we stand in solidarity" --semantic output
   rnnlens publish english-news -o lens.html --title "What an LSTM expects" --note "Of our paper."
-  rnnlens publish runs/news -o lens.html --precision fp16"""
+  rnnlens publish runs/news -o lens.html --precision fp16
+  rnnlens publish runs/news -o article.html --story story.md"""
 
 
 def add_to(verbs: Any) -> None:
@@ -47,6 +52,8 @@ def add_to(verbs: Any) -> None:
     page.add_argument("--note", default="", metavar="TEXT", help="a paragraph above the text")
     page.add_argument("--text", metavar="TEXT",
                       help="what is read first (default: the run's first example)")  # fmt: skip
+    page.add_argument("--story", type=Path, metavar="FILE",
+                      help="prose in Markdown beside the lens; its links set it")  # fmt: skip
     add_trust_flags(parser.add_argument_group("runs of modules"))
     parser.set_defaults(run=run_publish)
 
@@ -58,7 +65,7 @@ def run_publish(args: argparse.Namespace) -> int:
     lens = opened(args.at, args.colours)
     semantics = [name for part in args.semantic.split(",") if (name := part.strip())]
     text = None if args.text is None else sentence(args.text)
-    words = live_page.Words(args.title, args.note, text)
+    words = live_page.Words(args.title, args.note, text, args.story)
     page = live_page.published(lens.subject, semantics, args.precision, words)
     print(f"{args.output}: {page}", flush=True)
     page.write(args.output)

@@ -191,15 +191,17 @@ class Lens:
         title: str = "",
         note: str = "",
         text: str | None = None,
+        story: str | Path | None = None,
     ) -> Path:
         """Write the live page as one file that reads whatever is typed, with no server.
 
         It has the probes for `semantics`, one or several, or all. `title` and `note` are
-        yours, as plain text; `text` is what is read first.
+        yours, as plain text; `text` is what is read first. `story` is the name of a Markdown file:
+        its prose stands beside the lens, and its links, such as `#text=we+stand&at=l2:2`, set it.
         """
         place = Path(path)
         live_page.check(place)
-        words = live_page.Words(title, note, text)
+        words = live_page.Words(title, note, text, None if story is None else Path(story))
         chosen = names(semantics)
         live_page.published(self.subject, chosen, precision, words).write(place)
         return place

@@ -110,6 +110,7 @@ def _view(grid: Grid, look: Look) -> dict[str, Any]:
         "contrast": None,
         "alike": "cosine",
         "folded": False,
+        "view": "full",
     }
 
 
@@ -167,6 +168,7 @@ class View(TypedDict):
     contrast: Annotated[Follow | None, about("labels that this is told of; null: the likeliest")]
     alike: Annotated[Literal["cosine", "divergence"], about("what makes states similar")]
     folded: Annotated[bool, about("whether the panel is folded away")]
+    view: Annotated[Literal["full", "bare"], about("bare: the text and its grid alone")]
 
 
 @whole

@@ -147,6 +147,41 @@ def test_it_works_in_a_frame_that_may_do_nothing_but_run_scripts(files, open_fil
     expect(frame.locator(".scroller")).to_have_attribute("aria-busy", "false")
 
 
+SILENT = "window.Worker = class { postMessage() {} };"
+CHROME = """() => {
+  const top = document.querySelector(".scroller").getBoundingClientRect();
+  return innerHeight - top.height;
+}"""
+
+
+def test_it_says_that_it_is_loading_and_of_what_until_the_engine_is_there(files, open_file):
+    screen = open_file(files["first"], "#text=she+said+now", script=SILENT)
+    expect(screen.find(".waiting")).to_contain_text("loading …")
+    assert screen.find(".waiting li").all_inner_texts() == ["she", "said", "now"]
+    held = open_file(files["first"], script=SILENT)
+    held.drawn(7)  # what the file was written with needs no engine
+    expect(held.find(".waiting")).to_have_count(0)
+    expect(held.find("button").filter(has_text="figure")).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [720, 360])
+def test_a_bare_frame_is_the_text_and_the_grid(files, open_file, tmp_path, width):
+    (tmp_path / "lens.html").write_bytes(files["first"].read_bytes())
+    host = tmp_path / "host.html"
+    view = "#view=bare&text=the+old+dogs+see&pin=h2:1&pin=h2:2&edit=l2@2=0&at=l2:2"
+    host.write_text(f'<iframe src="lens.html{view}" width={width} height=520></iframe>')
+    frame = open_file(host, complaints=True).page.frames[1]
+    expect(frame.locator(".scroller")).to_have_attribute("aria-rowcount", "5")
+    assert frame.evaluate(CHROME) <= 0.1 * 520
+    expect(frame.locator("#text")).to_have_value("the old dogs see")
+    frame.locator("#text").fill("she said")
+    expect(frame.locator(".scroller")).to_have_attribute("aria-rowcount", "3")
+    expect(frame.locator(".full")).to_have_attribute("href", re.compile(r"text=she\+said"))
+    assert "view=bare" in frame.url
+    link = frame.get_by_role("link", name="open in full").get_attribute("href")
+    assert "bare" not in link
+
+
 def test_an_old_browser_shows_the_first_grid_and_says_what_is_missing(files, open_file):
     screen = open_file(files["first"], script=OLD)
     screen.drawn(7)

@@ -4,6 +4,8 @@ import { Refusal } from "../../../src/rnnlens/page/web/base/refusal.js";
 import { answerTo, engineSource, Remote } from "../../../src/rnnlens/page/web/net/engine.js";
 
 const GRID = { text: "a b", semantic: "output", palette: "coarse", rows: [[]] };
+const RUN = { id: "r", semantics: ["output", "input"], palettes: ["coarse", "fine"] };
+const HEAD = { run: RUN, grid: GRID, note: "", first: { palette: null, edits: [] } };
 
 /** An engine whose answers are given by hand. */
 function byHand() {
@@ -13,8 +15,8 @@ function byHand() {
 }
 
 test("what the file was written with is answered at once, and again as it was", async () => {
-  const { ask, can } = engineSource({ run: { id: "r" }, grid: GRID, note: "" }, new Promise(() => {}));
-  assert.deepEqual(await ask("api/runs", {}), { runs: [{ id: "r" }] });
+  const { ask, can } = engineSource(HEAD, new Promise(() => {}));
+  assert.deepEqual(await ask("api/runs", {}), { runs: [RUN] });
   const asked = { run: "r", text: "a b", semantic: null, palette: null, have: 0, edits: [], beside: null };
   const first = await ask("api/grid", asked);
   first.rows.pop();
@@ -24,7 +26,7 @@ test("what the file was written with is answered at once, and again as it was", 
 
 test("whatever else is asked waits for the engine", async () => {
   const { asked, engine } = byHand();
-  const { ask } = engineSource({ run: { id: "r" }, grid: GRID, note: "" }, Promise.resolve(engine));
+  const { ask } = engineSource(HEAD, Promise.resolve(engine));
   const question = { run: "r", text: "a b", semantic: null, palette: null, have: 0, edits: [], beside: null };
   for (const more of [{ text: "a" }, { semantic: "input" }, { palette: "fine" }, { have: 1 }, { edits: ["h@1=0"] }, { beside: "s" }]) {
     ask("api/grid", { ...question, ...more });
@@ -34,8 +36,18 @@ test("whatever else is asked waits for the engine", async () => {
   assert.deepEqual(asked.map((one) => one.path), [...Array(6).fill("api/grid"), "api/accuracy"]);
 });
 
+test("a story's first view is answered at once, with its semantic and its edits", async () => {
+  const { asked, engine } = byHand(), grid = { ...GRID, semantic: "input" };
+  const { ask } = engineSource({ ...HEAD, grid, first: { palette: null, edits: ["l2@1=0"] } }, Promise.resolve(engine));
+  const question = { run: "r", text: "a b", semantic: "input", palette: null, have: 0, edits: ["l2@1=0"], beside: null };
+  assert.deepEqual(await ask("api/grid", question), grid);
+  for (const more of [{ semantic: null }, { edits: [] }]) ask("api/grid", { ...question, ...more });
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.equal(asked.length, 2);
+});
+
 test("an engine that never comes refuses whatever is asked", async () => {
-  const { ask } = engineSource({ run: { id: "r" }, grid: GRID, note: "" }, Promise.reject(new Refusal("damaged")));
+  const { ask } = engineSource(HEAD, Promise.reject(new Refusal("damaged")));
   await assert.rejects(ask("api/turns", {}), (error) => error instanceof Refusal && error.message === "damaged");
 });
 

@@ -22,6 +22,7 @@ from rnnlens.base.files import write_bytes
 from rnnlens.page.bundle import embeddable, inline, small_script, source_hash
 from rnnlens.page.publish.pack import Packed, packed
 from rnnlens.page.publish.quantised import Precision
+from rnnlens.page.publish.story import Story
 from rnnlens.page.saved_page import check_place
 from rnnlens.reading.lines import Lines
 from rnnlens.reading.subject import Subject
@@ -46,10 +47,10 @@ _SHELL = """\
 </head>
 <body>
 <noscript>rnnlens draws with JavaScript, which this browser does not run.</noscript>
-<p id="opening">A lens of rnnlens is about to be drawn. If this line stays, the file is damaged or \
-cut short, or the browser is older than 2023: get the file again, or open it in another browser.</p>
+<p id="opening">loading the lens … If this line stays, the file is damaged or cut short, or the \
+browser is older than 2023: get the file again, or open it in another browser.</p>
 <style>{style}</style>
-<script type="application/json" id="head">{head}</script>
+{story}<script type="application/json" id="head">{head}</script>
 <script>{script}</script>
 <script type="text/plain" id="engine">{engine}</script>
 <script type="text/plain" id="manifest">{manifest}</script>
@@ -69,6 +70,7 @@ class Words:
     title: str = ""  #: In place of the run's name.
     note: str = ""  #: A paragraph above the text.
     text: str | None = None  #: What is read first; the run's first example without it.
+    story: Path | None = None  #: Markdown whose links are views; the first is shown first.
 
 
 @question_class(frozen=True, kw_only=True, config=STRICT)
@@ -118,16 +120,28 @@ def published(
     """The live page of a subject, with its probes for some semantics or for all."""
     words = _checked(words or Words())
     chosen = list(dict.fromkeys(semantics)) or list(subject.semantics)
-    parts = _titled(packed(subject, chosen, precision), words.title)
-    examples = subject.examples()
-    text = examples[0] if words.text is None else words.text
-    run = {**parts.manifest["run"], "examples": list(dict.fromkeys([text, *examples]))}
-    lines = Lines.of(subject, text, chosen[0] if chosen else None)
+    story = None if words.story is None else Story.read(words.story)
+    examples, first = subject.examples(), story.first if story else {}
+    usual = words.text if words.text is not None else first.get("text")
+    usual = examples[0] if usual is None else usual
+    if story:
+        story.check(subject, chosen, usual)
+    parts = packed(subject, chosen, precision)
+    parts = _titled(parts, words.title or (story.title if story else ""))
+    run = {**parts.manifest["run"], "examples": list(dict.fromkeys([usual, *examples]))}
+    text, edits = first.get("text"), first.get("edits", [])
+    lines = Lines.of(
+        subject, usual if text is None else text,
+        first.get("semantic") or (chosen[0] if chosen else None), first.get("palette"), edits,
+    )  # fmt: skip
     grid = joined(part for part, _ in grid_parts(lines, limit=_AT_ONCE))
     grid |= {"title": parts.manifest["title"], "semantics": chosen}
-    page = live_page(parts, {"run": run, "grid": grid, "note": words.note})
+    asked = {"palette": first.get("palette"), "edits": edits}
+    head = {"run": run, "grid": grid, "note": words.note, "first": asked}
+    page = live_page(parts, head, story.html if story else "")
     more = {"words": parts.manifest, "first rows": grid}
     sizes = parts.sizes | {name: len(embeddable(value).encode()) for name, value in more.items()}
+    sizes |= {"story": len(story.html.encode())} if story else {}
     return Published(page, sizes | {"page": code_size()})
 
 
@@ -146,7 +160,7 @@ def _checked(words: Words) -> Words:
                 f"a {name} of {len(text):,} characters is too long; give at most {most:,}"
             )
         said[name] = text.strip()
-    return replace(words, **said)
+    return replace(words, title=said["title"], note=said["note"])
 
 
 def _titled(parts: Packed, title: str) -> Packed:
@@ -164,8 +178,10 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
 
 
-def live_page(packed: Packed, head: dict[str, Any]) -> bytes:
-    """The whole file; `head` is shown before the engine is ready."""
+def live_page(packed: Packed, head: dict[str, Any], story: str = "") -> bytes:
+    """The whole file; `head` is shown before the engine is ready, beside a story where it has one,
+    which is HTML.
+    """
     style = _styles()
     script, engine = (small_script(entry) for entry in ("published.js", "worker.js"))
     policy = (
@@ -179,6 +195,7 @@ def live_page(packed: Packed, head: dict[str, Any]) -> bytes:
         policy=policy,
         title=escape(f"rnnlens · {head['run']['title']}"),
         style=style,
+        story=f'<article id="story" class="story">\n{story}\n</article>\n' if story else "",
         head=embeddable({**head, "sizes": sizes}),
         script=script,
         engine=engine,

@@ -14,6 +14,7 @@ import { action, menu } from "./frame/menus.js";
 import { Pages } from "./frame/pages.js";
 import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
+import { Waiting } from "./frame/waiting.js";
 import { neededColumns, shownColumns } from "./grid/layout.js";
 import { revealRow } from "./grid/movement.js";
 import { addressOf, decode, fitGrid, fitRun, plainView, visit } from "./net/address.js";
@@ -63,6 +64,7 @@ export class Page {
       act: (act) => this.lens.act(act), turn: () => this.lens.overlay.turn(), escape: () => this.escape(),
       type: () => this.type(), undo: () => {}, redo: () => {}, text: place.text });
     const { gridView } = this.lens, { measure } = gridView;
+    this.waiting = start ? null : new Waiting(place.stage);
     this.client = !can("api/grid") ? null : new Client({
       onGrid: (grid) => this.arrived(grid),
       onProblem: (told) => {
@@ -86,7 +88,8 @@ export class Page {
       ...(this.client ? [action("PNG, a picture", () => this.save("png"))] : []),
       ...(can("api/publish") ? [action("HTML, a page of its own", () => this.save("html")),
         action("HTML, a live page in one file", () => this.save("live"))] : [])));
-    this.figure = start?.hosted ? null : new FigureMode(place.stage, gridView,
+    const prints = can("api/figure") || (start && !start.hosted); // a saved page tells the command that does
+    this.figure = !prints ? null : new FigureMode(place.stage, gridView,
       can("api/figure") ? (asked, signal) => source.ask("api/figure", asked, signal) : null);
     root.addEventListener("keydown", (event) => this.figure?.escape(event), true);
     this.pages = start ? null : new Pages(root, place, { turn: (page) => this.change({ page }), measure,
@@ -109,11 +112,12 @@ export class Page {
     window.addEventListener("hashchange", () => this.follow());
   }
 
-  async begin() {
+  /** @param {string} address what to show where the page's own address says nothing */
+  async begin(address = "") {
     if (this.start) return this.beginWith(this.start);
     const { runs } = await patiently(() => this.source.ask("api/runs", {}), (told) => this.say("server", told));
     this.runs = runs;
-    this.follow();
+    this.follow(address);
     return undefined;
   }
 
@@ -149,11 +153,24 @@ export class Page {
     return this.runs.find((run) => run.id === this.view.run) ?? this.runs[0];
   }
 
-  /** Show what the address asks for. */
-  follow() {
+  /** Show what the address asks for. @param {string} usual where it says nothing */
+  follow(usual = "") {
     if (this.written === location.hash) return;
     this.written = location.hash;
-    const { view, problems } = decode(location.hash);
+    this.showAt(location.hash.length > 1 ? location.hash : usual);
+  }
+
+  /** Go to an address; `step`: so that going back leads here again. @param {string} address @param {boolean} step */
+  goTo(address, step) {
+    clearTimeout(this.writing);
+    visit(address, step);
+    this.written = address;
+    this.showAt(address);
+  }
+
+  /** Show what an address asks for. @param {string} address */
+  showAt(address) {
+    const { view, problems } = decode(address);
     const run = this.runs.find((one) => one.id === view.run) ?? this.runs[0];
     const fitted = fitRun(view, { runs: this.runs, semantics: run.semantics, palettes: run.palettes });
     this.view = fitted.view;
@@ -163,6 +180,8 @@ export class Page {
     this.say("edits", "");
     this.view.text ??= run.examples[0] ?? "";
     this.text.set(this.view.text);
+    this.waiting?.show(this.view.text);
+    this.frame();
     this.offer();
     this.wish();
     this.turn();
@@ -260,6 +279,7 @@ export class Page {
 
   /** @param {Held} grid */
   draw(grid) {
+    this.waiting?.end();
     const colours = JSON.stringify([...grid.groups]);
     if (colours !== this.colours) this.place.legend.replaceChildren(...legend(grid));
     this.colours = colours;
@@ -269,10 +289,17 @@ export class Page {
     this.lens.show(grid, this.view);
     this.controls.show(grid, this.view);
     this.figure?.show(grid, this.view);
-    this.root.classList.toggle("compact", this.view.density === "compact");
+    this.frame();
     if (!grid.words.length) this.say("empty", "type a sentence, or take one of the examples");
     else if (!this.lens.gridView.layout?.slots.length) this.say("empty", "no kind is chosen; take some from the menu");
     else this.say("empty", "");
+  }
+
+  /** What stands around the grid: nothing but the text in a bare view, which links to the whole page. */
+  frame() {
+    this.root.classList.toggle("compact", this.view.density === "compact");
+    this.root.classList.toggle("bare", this.view.view === "bare");
+    if (!this.start) this.place.full.href = addressOf({ ...this.view, view: "full" }, this.run(), this.runs[0].id, this.grid?.semantic ?? null) || "#";
   }
 
   /**

@@ -4,6 +4,7 @@ import { visible } from "./base/format.js";
 import { html } from "./base/markup.js";
 import { engineOf, engineSource } from "./net/engine.js";
 import { Page } from "./page.js";
+import { Story } from "./story.js";
 
 /** What an element of the file holds; it is let go, as it may be large. @param {string} id */
 function taken(id) {
@@ -23,16 +24,30 @@ function told(error) {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The lens's place beside a story. @param {HTMLElement} article */
+function besides(article) {
+  const lens = html("section", { id: "lens", "aria-label": "the lens", tabindex: -1 });
+  document.body.classList.add("telling");
+  article.prepend(html("a", { class: "skip", href: "#lens", click: (/** @type {Event} */ event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    lens.focus({ preventScroll: true });
+  } }, "To the lens"));
+  article.after(lens);
+  return lens;
+}
+
 function begin() {
   const line = document.getElementById("opening");
   try {
     /** @type {import("./net/engine.js").Head} */ const head = JSON.parse(taken("head"));
     const engine = arrived().then(() => engineOf(taken("engine"), { manifest: taken("manifest"),
       weights: taken("weights"), sizes: head.sizes }));
-    const page = new Page(document.body, engineSource(head, engine));
+    const article = document.getElementById("story"), root = article ? besides(article) : document.body;
+    const page = new Page(root, engineSource(head, engine));
     if (head.note) page.place.title.closest("header")?.after(html("p", { class: "about", dir: "auto" }, head.note.split("\n").map(visible).join("\n")));
     engine.catch((error) => page.say("problem", told(error)));
-    page.begin();
+    page.begin(article ? new Story(article, root, page).begin() : "");
     line?.remove();
   } catch (error) {
     line?.append(" ", told(error));

@@ -3,4 +3,6 @@
 import { server } from "./net/source.js";
 import { Page } from "./page.js";
 
-new Page(document.body, server).begin();
+const page = new Page(document.body, server);
+document.getElementById("opening")?.remove();
+page.begin();

@@ -1011,6 +1011,8 @@ export interface View {
   alike: "cosine" | "divergence";
   /** whether the panel is folded away */
   folded: boolean;
+  /** bare: the text and its grid alone */
+  view: "full" | "bare";
 }
 
 /** A word of the text and what the network takes it for. */

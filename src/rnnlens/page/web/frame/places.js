@@ -14,12 +14,14 @@ export function skeleton(root) {
   const controls = html("nav", { class: "controls", "aria-label": "view" });
   const text = html("textarea", { id: "text", rows: 1, spellcheck: "false", autocomplete: "off",
     autocapitalize: "off", dir: "auto", "aria-label": "a sentence", placeholder: "type a sentence" });
+  const full = html("a", { class: "full", target: "_blank", rel: "noopener", title: "open in full, in a tab of its own",
+    "aria-label": "open in full" }, "⤢");
   const examples = html("div", { class: "place" });
   const key = html("ul", { class: "legend", "aria-label": "colours" });
   const read = html("p", { class: "read" }, readHelp({ semantic: "output", follows: true }));
   const stage = html("div", { class: "stage" });
   const strip = html("div", { class: "strip" });
-  const entry = html("div", { class: "entry" }, html("div", { class: "typing" }, text, examples),
+  const entry = html("div", { class: "entry" }, html("div", { class: "typing" }, text, examples, full),
     html("div", { class: "reading" }, key, read));
   const said = html("div", { class: "notes" }, notes.problem, notes.server, notes.link, notes.pins, notes.cut,
     notes.unread, notes.edits, notes.loading);
@@ -28,7 +30,7 @@ export function skeleton(root) {
   const corpus = html("main", { class: "corpus", hidden: true });
   root.classList.add("rnnlens");
   root.append(html("header", { class: "top" }, html("strong", {}, "rnnlens"), title, controls), said, work, accuracy, corpus);
-  return { title, controls, text, examples, legend: key, read, notes, work, accuracy, corpus, strip, stage };
+  return { title, controls, text, examples, full, legend: key, read, notes, work, accuracy, corpus, strip, stage };
 }
 
 /**

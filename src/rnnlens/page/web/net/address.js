@@ -9,6 +9,7 @@ export function plainView() {
     run: null, text: null, beside: null, semantic: null, palette: null, density: "bars", kinds: null,
     naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null,
     tab: "says", reading: "without", contrast: null, alike: "cosine", folded: false,
+    view: "full",
   };
 }
 
@@ -71,11 +72,12 @@ function pinned(pin, view) {
 export function encode(view, usual = {}) {
   /** @type {string[]} */ const parts = [];
   const plain = { ...plainView(), ...usual };
-  /** @param {"run" | "beside" | "semantic" | "palette" | "density" | "naming" | "page" | "tab" | "reading" | "alike"} key */
+  /** @param {"run" | "beside" | "semantic" | "palette" | "density" | "naming" | "page" | "tab" | "reading" | "alike" | "view"} key */
   const add = (key) => {
     const value = view[key];
     if (value !== null && value !== plain[key]) parts.push(`${key}=${quoted(value)}`);
   };
+  add("view");
   add("run");
   add("beside");
   add("page");
@@ -177,6 +179,10 @@ function take(view, key, raw) {
     case "page":
       if (value !== "grid" && value !== "accuracy" && value !== "corpus") return false;
       view.page = value;
+      return true;
+    case "view":
+      if (value !== "full" && value !== "bare") return false;
+      view.view = value;
       return true;
     case "bars":
       if (!/^[1-5]$/.test(value)) return false;

@@ -5,7 +5,7 @@ import { ANSWERS, Engine } from "../engine/engine.js";
 import { unzipped, unzippedJson } from "./unzip.js";
 
 /** @typedef {{manifest: number, weights: number}} Sizes bytes that each comes to */
-/** @typedef {{run: RunSummary, grid: Grid, note: string, sizes: Sizes}} Head what is shown before the engine is there */
+/** @typedef {{run: RunSummary, grid: Grid, note: string, first: {palette: string | null, edits: string[]}, sizes: Sizes}} Head what is shown before the engine is there; `first`: what its grid was asked with */
 /** @typedef {{manifest: string, weights: string, sizes: Sizes}} Parcel the lens, as its file holds it */
 /** @typedef {{answer: (path: string, asked: any, signal?: AbortSignal) => Promise<any>}} Answerer */
 /** @typedef {{postMessage: (message: any) => void, onmessage: ((event: MessageEvent) => void) | null}} Port */
@@ -113,11 +113,11 @@ export async function engineOf(script, parcel) {
  * A source that answers at once what the file was written with, and the rest once the engine is there.
  * @param {Head} head @param {Promise<Answerer>} engine @returns {import("./source.js").Source}
  */
-export function engineSource({ run, grid }, engine) {
+export function engineSource({ run, grid, first }, engine) {
   return {
     ask: async (path, asked, signal) => {
       if (path === "api/runs") return { runs: [run] };
-      if (path === "api/grid" && isOf(grid, asked)) return structuredClone(grid);
+      if (path === "api/grid" && isOf({ run, grid, first }, asked)) return structuredClone(grid);
       const answerer = await engine;
       signal?.throwIfAborted();
       return answerer.answer(path, asked, signal);
@@ -127,8 +127,8 @@ export function engineSource({ run, grid }, engine) {
   };
 }
 
-/** Whether a grid is what is asked for. @param {Grid} grid @param {any} asked a GridQuestion */
-function isOf(grid, { text, semantic, palette, have, edits, beside }) {
-  return text === grid.text && !have && !edits?.length && !beside
-    && [null, undefined, grid.semantic].includes(semantic) && [null, undefined, grid.palette].includes(palette);
+/** Whether the grid of a file is what is asked for. @param {Pick<Head, "run" | "grid" | "first">} head @param {any} asked a GridQuestion */
+function isOf({ run, grid, first }, { text, semantic, palette, have, edits, beside }) {
+  return text === grid.text && !have && !beside && (edits ?? []).join("\n") === first.edits.join("\n")
+    && (semantic ?? run.semantics[0] ?? grid.semantic) === grid.semantic && [first.palette, grid.palette].includes(palette ?? null);
 }

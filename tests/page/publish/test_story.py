@@ -15,6 +15,7 @@ LINKS = [
     "#text=we+stand&at=l2:3", "text=100%25+%2B+a%26b", "#kinds=all", "#kinds=l2,c1@-1,odd%2Cid",
     "#density=compact&naming=symbols&bars=5&page=accuracy&turns=1&view=bare", "#text=",
     "#pin=l2:1&pin=c1:2@runs%2Fx/input/other+text+/+more&pin=h1:3//a", "#find=a&run=x&beside=y",
+    "#tab=written&reading=path&explain=have,a%2Cb&than=has&alike=divergence&folded=1",
     "#follow=are,were&against=is", "#edit=l2@4=0&edit=l2@5+said&edit=l2@5%2B1:said",
     "#semantic=output%2B1&palette=my+own", "#text=%E4%B8%AD%zz", "#", "", "#at=a:b:12",
 ]  # fmt: skip

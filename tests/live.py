@@ -72,7 +72,7 @@ def check_grid(page: Page, view: Locator, run: Path) -> None:
     expect(view.locator(".held")).to_have_count(0)
     view.get_by_text("compact", exact=True).click()
     expect(view.locator(".scroller")).to_have_attribute("data-density", "compact")
-    view.get_by_text("kinds", exact=True).click()
+    view.get_by_text("parts", exact=True).click()
     view.get_by_text("outputs only").click()
     expect(view.locator(".head g[role=columnheader]")).to_have_count(4)
 

@@ -110,7 +110,7 @@ def test_another_semantic_is_another_grid_but_the_prediction_stays(look):
     after = screen.states()
     assert after[11::12] == before[11::12]  # y
     screen.select(1, "cell state, layer 2")
-    expect(screen.find(".detail dt").first).to_have_text("really was read")
+    expect(screen.find(".detail dt").first).to_have_text("the word read")
     expect(screen.find(".detail dd").first).to_have_text("“dog”")
 
 
@@ -120,17 +120,17 @@ def test_kinds_are_chosen_one_by_one_and_by_presets(look):
     with screen.page.expect_request("**/api/grid") as sent:  # gates are not asked for
         screen.write("the dog sees")
     assert len(sent.value.post_data_json["columns"]) == 12
-    screen.page.click("text=kinds")
+    screen.page.click(".choose summary")
     screen.page.click(".kinds label:has-text('embedding')")
     expect(screen.find(".row").first.locator(".state")).to_have_count(11)
     screen.page.click("text=outputs only")
     expect(screen.find(".row").first.locator(".state")).to_have_count(4)
-    screen.page.click("text=kinds")
+    screen.page.click(".choose summary")
     screen.page.click(".presets >> text=all")
     expect(screen.find(".row .state")).to_have_count(3 * 20)
     assert screen.page.url.endswith("kinds=all")
-    screen.page.click("text=kinds")
-    screen.page.click("text=the usual")
+    screen.page.click(".choose summary")
+    screen.page.click(".presets >> text=default")
     expect(screen.find(".row").first.locator(".state")).to_have_count(12)
 
 
@@ -144,7 +144,7 @@ def test_headings_bars_and_colours_are_choices(look):
     screen = look("#text=the+dog")
     screen.drawn(2)
     expect(screen.find(".head")).to_contain_text("embedding")
-    screen.page.click("text=look")
+    screen.page.click(".look summary")
     screen.page.click(".look >> text=symbols")
     expect(screen.find(".head")).not_to_contain_text("embedding")
     screen.page.click(".look [aria-label='number of bars'] [data-value='5']")
@@ -161,6 +161,9 @@ def test_the_accuracy_page_shows_every_kind_and_both_lines(look):
     expect(screen.find(".score")).to_have_count(17)
     expect(screen.find(".limit")).to_have_count(2)
     expect(screen.find(".accuracy tbody tr")).to_have_count(17)
+    expect(screen.find(".accuracy thead th:not([title])")).to_have_text(
+        ["part"]
+    )  # others say what they are
     found = screen.page.request.get(f"{screen.address}api/accuracy?run=grammar").json()
     first = found["semantics"]["output"][0]
     expect(screen.find(".accuracy tbody tr").first).to_contain_text(f"{first['accuracy']:.1%}")
@@ -171,7 +174,9 @@ def test_the_accuracy_page_shows_every_kind_and_both_lines(look):
     screen.page.click("text=current word")
     expect(screen.find(".accuracy h2")).to_contain_text("current word")
     # The model itself predicts another word.
-    expect(screen.find(".accuracy caption")).to_have_text("Perplexity of the unigram baseline 742")
+    expect(screen.find(".accuracy caption")).to_have_text(
+        "Perplexity of guessing by frequency (unigram) 742"
+    )
     expect(screen.find(".limit")).to_have_count(1)
     screen.page.click("text=back to the grid")
     expect(screen.find(".row").first).to_be_visible()
@@ -263,7 +268,7 @@ def test_both_themes_can_be_read(look, scheme):
 @pytest.mark.release
 def test_a_chosen_theme_wins_and_is_remembered(look):
     screen = look(color_scheme="light")
-    screen.page.click("text=look")
+    screen.page.click(".look summary")
     screen.page.click(".look >> text=dark")
     ground = "() => getComputedStyle(document.body).backgroundColor"
     assert screen.page.evaluate(ground) == "rgb(24, 24, 27)"
@@ -287,7 +292,7 @@ def check_narrow(screen, width):
     assert grid["width"] > width / 2
     if width < 700:
         assert panel["y"] >= grid["y"] + grid["height"]
-    for name in ("kinds", "look", "save"):
+    for name in ("parts", "display", "save"):
         screen.page.click(f".menu summary:has-text('{name}')")
         sheet = screen.find(".menu[open] .sheet").bounding_box()
         assert sheet["x"] >= 0

@@ -32,7 +32,7 @@ def drawn(screen):
 
 
 def fields(screen):
-    return [screen.page.get_by_label(name, exact=True).input_value() for name in ("rows", "kinds")]
+    return [screen.page.get_by_label(name, exact=True).input_value() for name in ("rows", "parts")]
 
 
 def middle(screen, row, column):
@@ -92,7 +92,7 @@ def test_keys_choose_as_the_pointer_does(figure):
     assert fields(screen) == ["2-3", "c1@-1,l1"]
     expect(screen.find(".held")).to_have_count(1)
     screen.page.get_by_label("rows", exact=True).fill("1,6-")
-    screen.page.get_by_label("kinds", exact=True).fill("layer2")
+    screen.page.get_by_label("parts", exact=True).fill("layer2")
     expect(screen.find(".picked > div")).to_have_count(2)
     screen.page.get_by_label("rows", exact=True).fill("6-99")
     expect(screen.find(".figure .wrong")).to_contain_text("give numbers from 1 to 7")
@@ -109,7 +109,7 @@ def test_the_preview_is_what_is_saved_and_what_the_command_writes(
     screen = figure()
     page = screen.page
     page.get_by_label("rows", exact=True).fill("3-4")
-    page.get_by_label("kinds", exact=True).fill("layer2")
+    page.get_by_label("parts", exact=True).fill("layer2")
     page.get_by_role("radio", name="double").click()
     drawn(screen)
     expect(screen.find(".figure .size")).to_have_text(re.compile(r"^6\.9 × \d\.\d in .*pt"))

@@ -45,7 +45,7 @@ def test_a_clicked_label_is_followed_through_every_state(look, grid):
     name.click()
     expect(screen.find(".number")).to_have_count(6 * 12 - EMPTY)
     assert numbers(screen) == expected(grid, grid.follow(label))
-    expect(screen.find(".following .said")).to_contain_text(f"probability of {label}, full width")
+    expect(screen.find(".following .said")).to_contain_text(f"probability of “{label}”, full width")
     expect(screen.find("input.follow")).to_have_value(label)
     assert f"follow={label}" in screen.page.url
     assert screen.find(".ring.pin").count() == 0
@@ -108,12 +108,12 @@ def test_what_is_half_typed_keeps_the_grid_and_is_completed(look, grid):
     place = screen.find(".gridplace").bounding_box()
     field.press_sequentially("bird")
     expect(options).to_have_text(["bird", "birds"])
-    expect(said).to_contain_text("probability of bird,")  # which is a label
+    expect(said).to_contain_text("probability of “bird”,")  # which is a label
     screen.page.keyboard.press("ArrowDown")
     expect(field).to_have_attribute("aria-activedescendant", options.first.get_attribute("id"))
     screen.page.keyboard.press("ArrowDown")
     screen.page.keyboard.press("Enter")
-    expect(said).to_contain_text("probability of birds,")
+    expect(said).to_contain_text("probability of “birds”,")
     expect(options.first).to_be_hidden()
     expect(screen.find(".number")).to_have_count(6 * 12 - EMPTY)
     followed = numbers(screen)
@@ -134,7 +134,7 @@ def test_what_is_half_typed_keeps_the_grid_and_is_completed(look, grid):
     expect(field).to_have_value("dgos")
     assert screen.find(".gridplace").bounding_box() == place
     options.first.click()
-    expect(said).to_contain_text("probability of dogs,")
+    expect(said).to_contain_text("probability of “dogs”,")
     expect(quiet).to_have_text("")
 
 
@@ -179,7 +179,7 @@ def test_the_surprisal_of_what_came_stands_beside_the_prediction(look, grid):
     bits = screen.find(".surprisal text").all_text_contents()
     assert bits == [f"{value:.1f}" for value in grid.turns().surprisal[:-1]]
     expect(screen.find(".surprisal title").first).to_have_text(
-        f"dogs came: {bits[0]} bits of surprisal"
+        re.compile(f"^“dogs” came: {bits[0]} bits of surprisal")
     )
 
 
@@ -224,7 +224,7 @@ def test_what_is_typed_to_follow_stays_while_turns_arrive(look):
         route.continue_()
     expect(screen.find(".turns").first).to_be_attached()
     expect(screen.find("input.follow")).to_have_value("see / sees")
-    expect(screen.find(".following .said")).to_contain_text("see against sees")
+    expect(screen.find(".following .said")).to_contain_text("“see” against “sees”")
 
 
 @pytest.mark.release
@@ -237,4 +237,4 @@ def test_labels_of_a_comparison_are_followed_and_states_of_nothing_have_no_value
     expect(cells.nth(1)).to_have_text("—")
     name = label.get_attribute("data-label")
     label.click()
-    expect(screen.find(".following .said")).to_contain_text(f"probability of {name}, full width")
+    expect(screen.find(".following .said")).to_contain_text(f"probability of “{name}”, full width")

@@ -21,12 +21,12 @@ def test_a_head_tells_of_its_kind_and_hides_and_shows(look, probed_run):
     sheet = screen.find(".sheet.kind")
     expect(sheet).to_contain_text("output state, layer 2")
     expect(sheet).to_contain_text(columns["h2"]["equation"])
-    expect(sheet).to_contain_text("perplexity for the next word: ")
+    expect(sheet).to_contain_text("Perplexity for the next word: ")
     assert sheet.bounding_box()["x"] + sheet.bounding_box()["width"] <= 1280
     screen.page.keyboard.press("Escape")
     expect(sheet).to_be_hidden()
     screen.find("[data-column=h2]").click()
-    sheet.get_by_text("hide this kind").click()
+    sheet.get_by_text("hide this column").click()
     expect(screen.find("[data-column=h2]")).to_have_count(0)
     screen.find("[data-column=s2]").click()
     sheet.get_by_text("show forget gate").click()
@@ -39,17 +39,29 @@ def test_a_head_tells_of_its_kind_and_hides_and_shows(look, probed_run):
     expect(sheet).to_be_visible()
     screen.page.mouse.click(640, 700)
     expect(sheet).to_be_hidden()
+    screen.find("[data-layer='2']").click()  # a layer alone, and again all
+    expect(screen.find("[data-column]")).to_have_count(5)
+    assert {name.rsplit(", ")[-1] for name in heads(screen)} == {"layer 2"}
+    screen.find("[data-layer='2']").click()
+    expect(screen.find("[data-column]")).to_have_count(12)
+    screen.page.go_back()
+    expect(screen.find("[data-column]")).to_have_count(5)
 
 
 @pytest.mark.release
 def test_the_key_says_what_is_drawn(look):
     screen = look(VIEW)
     screen.drawn(3)
-    usual = ["feeds the state in view", "is fed by it", "word’s own group", "?unknown word"]
+    usual = [
+        "feeds the selected state",
+        "is fed by it",
+        "group of the word itself",
+        "?word the model does not know",
+    ]
     expect(screen.find(".key li")).to_have_text(usual)
     screen.page.click(".toggle")
     expect(screen.find(".key li")).to_have_text(
-        [*usual, "far from what feeds it", "from the row above"]
+        [*usual, "differs from what feeds it", "differs from the row above"]
     )
     screen.write("the dog")
     expect(screen.find(".key li")).to_have_count(5)

@@ -121,7 +121,7 @@ def test_two_runs_and_the_checkpoints_of_a_training(look, probed_run, tmp_path, 
         expect(slider).to_be_focused()
         assert findings(screen) == []
         screen.page.get_by_role("button", name="accuracy").click()
-        expect(screen.find(".accuracy h2").last).to_have_text("When each kind learns")
+        expect(screen.find(".accuracy h2").last).to_have_text("When each part learns")
         assert findings(screen) == []
         gone = look("#text=the+old+dog&beside=nowhere", at=address)
         expect(gone.find(".note.link")).to_contain_text("names run nowhere, which is not served")

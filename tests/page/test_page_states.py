@@ -74,7 +74,7 @@ def test_the_flow_goes_through_hidden_gates_and_up_a_row(screen):
     assert screen.rings("feeds") == [at(2, "output state, layer 2"), at(3, "output state, layer 1")]
     screen.select(0, "short-term memory, layer 2")
     assert screen.rings("feeds") == [at(0, "output state, layer 1")]
-    screen.page.click("text=kinds")
+    screen.page.click(".choose summary")
     screen.page.click(".presets >> text=all")
     screen.page.set_viewport_size({"width": 1900, "height": 900})  # so that y covers no column
     expect(screen.find(".row").first.locator(".state")).to_have_count(20)
@@ -125,7 +125,7 @@ def test_the_panel_tells_everything_about_a_state(screen):
             strict=True,
         )
     )
-    assert told["really came next"] == "“sees”"
+    assert told["what came next"] == "“sees”"
     assert told["its probability"].split(", ")[1].startswith(str(state["wanted"][2]))
     assert told["entropy"] == f"{state['entropy']:.1f} bits"
     assert told["leading group"].startswith(state["group"].lower())

@@ -21,8 +21,8 @@ for (const typed of ["are", "are were / is was", "\u2423 / a", "/ / ,"]) {
 }
 
 test("what is followed is told in words", () => {
-  assert.equal(followTitle({ labels: ["are", "were"], against: [] }), "probability of are + were");
-  assert.equal(followTitle({ labels: ["are"], against: ["is", "was"] }), "odds of are against is + was");
+  assert.equal(followTitle({ labels: ["are", "were"], against: [] }), "probability of “are” + “were”");
+  assert.equal(followTitle({ labels: ["are"], against: ["is", "was"] }), "odds of “are” against “is” + “was”");
 });
 
 // The same as tests/ask/test_follow.py has.

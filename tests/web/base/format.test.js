@@ -31,15 +31,16 @@ test("a state has read the word of its own timestep", () => {
   assert.equal(format.wordAfter({ words, lines }, previous, 0), "the start");
 });
 
-test("what really came is introduced by what was asked, and the prediction is always asked about the next word", () => {
+test("the right answer is called by what was asked, and the prediction is always asked about the next word", () => {
   const { columns } = grid(), own = columns.at(-1);
   assert.equal(format.semanticName("output", false), "label");
   assert.equal(format.semanticName("output+2", false), "label 2 words later");
   assert.match(format.semanticHelp("output", false), /the label of its word/);
   assert.match(format.semanticHelp("output-1", false), /the label 1 before its own/);
-  assert.equal(format.wantedName("input", columns[0]), "really was read");
-  assert.equal(format.wantedName("input", own), "really came next");
-  assert.equal(format.wantedName("output+2", columns[0]), "really came 2 words later");
+  assert.equal(format.wantedName("input", columns[0]), "the word read");
+  assert.equal(format.wantedName("input", own), "what came next");
+  assert.equal(format.wantedName("output", own, false), "the right label");
+  assert.equal(format.wantedName("output+2", columns[0]), "what came 2 words later");
 });
 
 test("a state is told in words", () => {
@@ -49,4 +50,19 @@ test("a state is told in words", () => {
 
 test("how much is used is said in words", () => {
   assert.deepEqual([-0.1, 0.05, 0.3, 0.6, 0.95].map(format.usedWords), ["hardly used", "hardly used", "little used", "partly used", "used"]);
+});
+
+test("of numbers what came is the number itself, where the text has it", () => {
+  const scale = { edges: [-1, 0, 0.8, 1.01, 2], names: ["below 0.0", "0.0 to 0.8", "0.80 to 1.01", "1.01 or more"] };
+  const made = { ...grid(), lines: [], scale, follows: true, semantic: "output", words: [0.2, 1.003, 1.4].map((value) => ({ value })) };
+  const [column] = made.columns, own = { ...column, letter: "y" }, wanted = (name) => ({ wanted: [name, 0.5, 1] });
+  const came = (semantic, row, name, of = column) => format.cameNumber({ ...made, semantic }, row, of, wanted(name));
+  assert.equal(came("output", 0, "0.80 to 1.01"), 1.003);
+  assert.equal(came("output", 1, "1.01 or more"), 1.4);
+  assert.equal(came("input", 1, "0.80 to 1.01"), 1.003);
+  assert.equal(came("input", 1, "1.01 or more", own), 1.4);
+  assert.equal(came("output+1", 0, "1.01 or more"), 1.4);
+  assert.equal(came("output", 2, "1.01 or more"), null); // nothing came yet
+  assert.equal(came("output", 0, "below 0.0"), null); // it is not that number that was asked about
+  assert.equal(format.cameNumber({ ...made, scale: null }, 0, column, wanted("x")), null);
 });

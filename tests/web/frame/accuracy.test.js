@@ -26,8 +26,8 @@ test("each semantic has its own baseline, and the model itself is compared on th
   assert.deepEqual(baselines(found, "input"), [["unigram", 741.6]]);
   assert.deepEqual(baselines(found, "constructor"), [["unigram", 676.1]]);
   assert.deepEqual(baselines({ own: 97, unigram: null, unigrams: {} }, "output"), [["the model itself", 97]]);
-  assert.equal(lead(baselines(found, "output")), "Perplexity of the model itself 97, of the unigram baseline 676");
-  assert.equal(lead(baselines(found, "input")), "Perplexity of the unigram baseline 742");
+  assert.equal(lead(baselines(found, "output")), "Perplexity of the model itself 97, of guessing by frequency (unigram) 676");
+  assert.equal(lead(baselines(found, "input")), "Perplexity of guessing by frequency (unigram) 742");
 });
 
 test("a baseline far beyond every bar is said to be beyond", () => {
@@ -71,7 +71,7 @@ test("what is used stands beside what is read, where it was measured", () => {
   assert.equal(all(draw(plain), "rect", "use").length, 0);
   const drawn = draw(measured), bars = all(drawn, "rect", "use").map((one) => one.attributes.width);
   assert.deepEqual(bars, [0.81 * 120, 1].map((value) => Math.round(value * 100) / 100));
-  assert.ok(["0.81", "-0.02", "used, of the most possible"].every((said) => texts(drawn).includes(said)));
+  assert.ok(["0.81", "-0.02", "used: 0 not at all, 1 fully"].every((said) => texts(drawn).includes(said)));
   const ends = all(drawn, "rect", "score").map(({ attributes: { x, width } }) => x + width);
   assert.ok(Math.max(...ends) < all(drawn, "rect", "use")[0].attributes.x - 24, "they do not run into each other");
 });

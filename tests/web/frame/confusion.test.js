@@ -12,7 +12,7 @@ test("a square for each answer that was given, the darker the larger its share o
   assert.notEqual(squares[0].fill, squares[1].fill);
   assert.equal(squares[0].fill, squares[2].fill);
   assert.ok(["75", "25", "100"].every((share) => texts(drawn).includes(share)));
-  assert.ok(all(drawn, "title").some((one) => one.children[0] === "pos taken for neg: 1 of 4, 25%"));
+  assert.ok(all(drawn, "title").some((one) => one.children[0] === "\u201cpos\u201d taken for \u201cneg\u201d: 1 of 4, 25%"));
 });
 
 test("many labels have squares without names", () => {

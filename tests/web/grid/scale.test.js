@@ -33,7 +33,7 @@ test("on the axis areas are probabilities", () => {
   const bars = shapes.filter(({ attributes }) => attributes.class === "bar").map(({ attributes }) => attributes);
   const areas = bars.map(({ width, height }) => (Number(width) + 0.5) * Number(height));
   assert.ok(Math.abs(areas[2] / areas[1] - 0.2 / 0.5) < 0.02 && Math.abs(areas[0] / areas[1] - 0.3 / 0.5) < 0.02);
-  assert.ok(JSON.stringify(shapes).includes("really came: 2 or more"));
+  assert.ok(JSON.stringify(shapes).includes("what came: 2 or more"));
 });
 
 test("the series is one line from row to row", () => {

@@ -37,7 +37,7 @@ export function followText(follow) {
 
 /** What is followed, in words. @param {Follow} follow */
 export function followTitle({ labels, against }) {
-  const ours = labels.map(visible).join(" + "), theirs = against.map(visible).join(" + ");
+  const [ours, theirs] = [labels, against].map((some) => some.map((label) => `\u201c${visible(label)}\u201d`).join(" + "));
   return against.length ? `odds of ${ours} against ${theirs}` : `probability of ${ours}`;
 }
 

@@ -48,12 +48,12 @@ export function allowed(text) {
  */
 export function leftOut({ words, left_out: more }, text) {
   const drawn = words.length, { length } = text.length > LONGEST_TEXT ? [...text] : text;
-  const most = "which is the most that can be";
+  const most = "the most that can be";
   if (length > LONGEST_TEXT) {
     const part = `${thousands(LONGEST_TEXT)} of ${thousands(length)} characters`;
-    return `the first ${part} are taken, and ${thousands(drawn)} words of them are drawn, ${most}`;
+    return `the first ${part} are read, and ${thousands(drawn)} words of them are drawn: ${most}`;
   }
-  return more ? `the first ${thousands(drawn)} of ${thousands(drawn + more)} words are drawn, ${most}` : "";
+  return more ? `the first ${thousands(drawn)} of ${thousands(drawn + more)} words are drawn: ${most}` : "";
 }
 
 /**
@@ -159,10 +159,10 @@ export function semanticHelp(semantic, follows = true, numbers = false, whole = 
  * @param {{semantic: string, follows: boolean, numbers?: boolean, several?: boolean, alone?: boolean, scale?: object | null, answer?: string | null}} grid
  */
 export function readHelp({ semantic, follows, numbers = false, several = false, alone = false, scale = null, answer = null }) {
-  const drawn = scale ? "Number and bars: the mean, and how probable each part of the axis is; rectangle: the median, the paler the less the state tells."
-    : several ? "Bars: how probable each label is by itself; rectangle: the likeliest, the paler the less probable."
-    : alone ? "Bars: the likeliest labels; rectangle: the likeliest, the paler the less probable."
-    : "Bars: the likeliest labels; rectangle: the leading group.";
+  const drawn = scale ? "Number: the mean. Bars: how probable each part of the axis is. Rectangle: the median, paler where the state tells less."
+    : several ? "Bars: how probable each label is by itself. Rectangle: the likeliest, paler where it is less probable."
+    : alone ? "Bars: the most probable labels. Rectangle: the likeliest, paler where it is less probable."
+    : "Bars: the most probable labels. Rectangle: the group that leads among them.";
   const own = /^(output[+-]|input)/.test(semantic) && follows;
   return `${semanticHelp(semantic, follows, numbers, answer !== null)} ${drawn}`
     + `${own ? ` y: the model\u2019s own prediction of the next ${numbers ? "number" : "word"}.` : ""}`;
@@ -174,11 +174,24 @@ export function paleness({ scale, several, alone }) {
   return several ? "less probable" : alone ? "less sure of its label" : "groups mixed";
 }
 
-/** How what really came is introduced. @param {string} semantic @param {Column} column */
-export function wantedName(semantic, column) {
+/**
+ * The number that came, where a text is numbers and states are asked about them; null: that is known only by its part of the axis.
+ * @param {Pick<Held, "semantic" | "scale" | "follows" | "words" | "lines">} grid @param {number} row @param {Column} column @param {State} state
+ */
+export function cameNumber(grid, row, column, { wanted }) {
+  const { scale } = grid, asked = column.letter === "y" ? "output" : grid.semantic, shifted = SHIFTED.exec(asked);
+  if (!scale || !wanted || !grid.follows || !(asked === "input" || asked === "output" || shifted?.[1] === "output")) return null;
+  const step = asked === "input" ? 0 : 1 + (shifted ? Number(`${shifted[2]}${shifted[3]}`) : 0);
+  const value = grid.words[rowsAfter(grid, row, step - column.back)[0]]?.value ?? null, part = scale.names.indexOf(wanted[0]);
+  const low = part > 0 ? scale.edges[part] : -Infinity, high = part < scale.names.length - 1 ? scale.edges[part + 1] : Infinity;
+  return value !== null && part >= 0 && value >= low && value < high ? value : null;
+}
+
+/** What the right answer is called. @param {string} semantic @param {Column} column @param {boolean} [follows] */
+export function wantedName(semantic, column, follows = true) {
   const asked = column.letter === "y" ? "output" : semantic;
-  if (asked === "output") return "really came next";
-  return asked === "input" ? "really was read" : `really came ${semanticName(asked)}`;
+  if (asked === "output") return follows ? "what came next" : "the right label";
+  return asked === "input" ? "the word read" : `what came ${semanticName(asked)}`;
 }
 
 /** @param {number} layer @param {number} last */

@@ -2,20 +2,25 @@
 
 import { lastLayer, layerName, perplexity, semanticHelp, semanticName, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
+import { METRICS, meaning } from "../base/metrics.js";
 import { fitted, tail } from "../base/text.js";
 import { INK, label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { drawConfusion } from "./confusion.js";
-import { overTraining } from "./overtraining.js";
+import { overTraining, partName } from "./overtraining.js";
 
+/** @typedef {import("../base/metrics.js").Metric} Metric */
 /** @typedef {(kind: string) => {name: string, symbol: string, layer: string}} Naming */
 
-/** @type {["error" | "precision", string][]} */
+/** @type {["error" | "precision", "mean absolute error" | "average precision"][]} */
 const MORE = [["error", "mean absolute error"], ["precision", "average precision"]];
 const PITCH = 22, NAMES = 190, VALUES = 64, TOP = 30, USED = 190; // the last: of the bars that say what is used
 const SLIVER = 8; // times that the baseline may be longer than the longest bar
-const READ_USED = "What can be read in a state need not be used: beside it stands how far the model\u2019s own prediction moves when a "
-  + "state is pushed along what its probe reads, over the most that a push of that size can do. Swapped: the correlation of both changes.";
+const READ_USED = "What can be read in a state need not be used by the model. The right-hand bars show how much of it is: how far the model\u2019s own "
+  + "prediction moves when a state is pushed along what its probe reads, over a push of equal size along the gradient.";
+const BETTER = "Some probes predict better than the model itself (below 1 in the column \u201c× the model\u2019s\u201d): their parts hold what the model\u2019s "
+  + "output layer does not yet make use of, which is usual of small or little-trained networks.";
+const BELOW = 0.98; // of the model's perplexity: nearer it is no better
 const BAR = "#7d8ba1", RULE = "#e4e4df";
 
 /**
@@ -76,10 +81,11 @@ export function drawAccuracy(scores, lines, naming, width, measure) {
   const limits = lines.flatMap(([name, value], k) => [
     shape("line", { class: "limit", "data-name": name, x1: at(value), x2: at(value), y1: 18, y2: bottom, stroke: INK,
       "stroke-dasharray": name === "unigram" ? "3 3" : "none" }),
-    label(middles[k], 14, said[k], { "font-size": 11, "text-anchor": "middle" }),
+    shape("g", {}, shape("title", {}, name === "unigram" ? METRICS.unigram : METRICS.perplexity),
+      label(middles[k], 14, said[k], { "font-size": 11, "text-anchor": "middle" })),
   ]);
   return shape("svg", { width, height, role: "img", ...textStyle(),
-    "aria-label": "perplexity per kind; the table below says the same" }, ...axis, ...bars, ...limits,
+    "aria-label": "perplexity of each part; the table below says the same" }, ...axis, ...bars, ...limits,
     ...(uses ? drawUsed(scores, left + 24, USED - 70, bottom) : []));
 }
 
@@ -122,7 +128,7 @@ function drawUsed(scores, x, room, bottom) {
     shape("rect", { class: "use", x, y: TOP + k * PITCH + 4, width: round(Math.max(1, at(used.used) - x)), height: PITCH - 8, rx: 2, fill: BAR }),
     label(at(used.used) + 6, TOP + k * PITCH + 15, used.used.toFixed(2), { "font-size": 12 }),
   ]));
-  return [label(x, 14, "used, of the most possible", { "font-size": 11 }), ...axis, ...bars];
+  return [shape("g", {}, shape("title", {}, METRICS.used), label(x, 14, "used: 0 not at all, 1 fully", { "font-size": 11 })), ...axis, ...bars];
 }
 
 /**
@@ -149,18 +155,17 @@ export function namesOf(columns) {
 function table(scores, caption, naming) {
   const uses = scores.some((score) => score.used);
   const more = MORE.filter(([key]) => scores.some((score) => score[key]));
-  const heads = ["kind", "", "perplexity", "× the model's", "accuracy", "KL from the model, bits",
-    "calibration error", ...(uses ? ["used", "swapped"] : []), ...more.map(([, name]) => name)];
-  const head = html("tr", {}, ...heads.map((name) => html("th", { scope: "col" }, name)));
+  /** @type {Metric[]} */ const heads = ["perplexity", "× the model’s", "accuracy", "from the model", "calibration error",
+    ...(uses ? /** @type {const} */ (["used", "swapped"]) : []), ...more.map(([, name]) => name)];
+  const head = html("tr", {}, html("th", { scope: "col" }, "part"),
+    ...heads.map((name) => html("th", { scope: "col", ...meaning(name) }, name === "from the model" ? `${name}, bits` : name)));
   const rows = scores.map((score) => {
-    const named = naming(score.kind);
     const numbers = [perplexity(score.perplexity), score.ratio?.toFixed(2),
-      score.accuracy === null ? null : `${(score.accuracy * 100).toFixed(1)}%`, score.kl?.toFixed(2), score.calibration?.toFixed(3),
+      score.accuracy === null ? null : `${(score.accuracy * 100).toFixed(1)}%`, score.kl?.toFixed(2),
+      score.calibration === null ? null : `${(score.calibration * 100).toFixed(1)}%`,
       ...(uses ? [score.used?.used.toFixed(2), score.used?.swap?.toFixed(2)] : []),
       ...more.map(([key]) => score[key]?.probe.toPrecision(3))];
-    return html("tr", {}, html("th", { scope: "row" }, visible(score.kind)),
-      html("td", { class: "name" }, [named.name, named.layer].filter(Boolean).join(", ")),
-      ...numbers.map((value) => html("td", {}, value ?? "")));
+    return html("tr", {}, html("th", { scope: "row" }, partName(score.kind, naming)), ...numbers.map((value) => html("td", {}, value ?? "")));
   });
   return html("table", {}, html("caption", {}, caption), html("thead", {}, head), html("tbody", {}, ...rows));
 }
@@ -182,15 +187,20 @@ function also(scores) {
   const said = MORE.flatMap(([key, name]) => {
     const first = scores.find((score) => score[key])?.[key];
     if (!first) return [];
-    const own = first.model === null ? "" : `, the model itself ${first.model.toPrecision(3)}`;
-    return [` ${name[0].toUpperCase()}${name.slice(1)} in the table${own}, without any state ${first.constant.toPrecision(3)}.`];
+    const own = first.model === null ? "" : `, that of the model itself is ${first.model.toPrecision(3)}`;
+    return [` ${name[0].toUpperCase()}${name.slice(1)} is in the table${own}; without reading any state it is ${first.constant.toPrecision(3)}.`];
   });
   return said.join("");
 }
 
+/** Whether a probe predicts better than the model itself. @param {Score[]} scores */
+export function betters(scores) {
+  return scores.some(({ ratio }) => ratio !== null && ratio < BELOW);
+}
+
 /** @param {[string, number][]} lines */
 export function lead(lines) {
-  const said = lines.map(([name, value]) => `${name === "unigram" ? "the unigram baseline" : name} ${perplexity(value)}`);
+  const said = lines.map(([name, value]) => `${name === "unigram" ? "guessing by frequency (unigram)" : name} ${perplexity(value)}`);
   return said.length ? `Perplexity of ${said.join(", of ")}` : "Perplexity";
 }
 
@@ -202,9 +212,9 @@ export function lead(lines) {
 function answered({ accuracy, macro_f1: f1, confusion }, width, measure) {
   if (accuracy === null) return [];
   const said = html("p", {}, "The model itself is right in ", html("b", {}, `${(accuracy * 100).toFixed(1)}%`),
-    f1 === null ? "" : `; macro F1 is ${(f1 * 100).toFixed(1)}%.`);
+    ...(f1 === null ? ["."] : ["; ", html("span", meaning("macro F1"), "macro F1"), ` is ${(f1 * 100).toFixed(1)}%.`]));
   if (!confusion) return [said];
-  return [said, html("details", {}, html("summary", {}, "which labels it takes for which"), toDom(drawConfusion(confusion, width, measure)))];
+  return [said, html("details", {}, html("summary", {}, "Which labels it takes for which"), toDom(drawConfusion(confusion, width, measure)))];
 }
 
 /**
@@ -217,14 +227,15 @@ export function accuracyPage(found, semantic, columns, width, measure) {
   const measured = semantic !== null && Object.hasOwn(found.semantics, semantic);
   const asked = measured ? semantic : Object.keys(found.semantics)[0] ?? "output";
   const scores = Object.hasOwn(found.semantics, asked) ? found.semantics[asked] : [];
-  const heading = html("h2", {}, `How well each kind predicts the ${semanticName(asked, found.follows, found.numbers)}`);
+  const heading = html("h2", {}, `How well each part predicts the ${semanticName(asked, found.follows, found.numbers)}`);
   const help = html("p", { class: "soft" }, `${semanticHelp(asked, found.follows, found.numbers)} `,
-    `Perplexity of each kind's probe on the test split: shorter is better.${also(scores)}`,
-    scores.some((score) => score.used) ? ` ${READ_USED}` : "");
+    "The bars show the ", html("span", meaning("perplexity"), "perplexity"), ` of each part\u2019s probe on test sentences: shorter is better.${also(scores)}`,
+    scores.some((score) => score.used) ? ` ${READ_USED}` : "", betters(scores) ? ` ${BETTER}` : "");
   const lines = baselines(found, asked);
-  const todo = "No kind has been measured: fit probes with rnnlens fit, then run rnnlens eval.";
+  const todo = "No part has been measured yet: run rnnlens fit, then rnnlens eval.";
   const answers = answered(found, width, measure);
   if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`), ...answers];
-  return [heading, help, ...answers, toDom(drawAccuracy(scores, lines, naming, width, measure)), table(scores, lead(lines), naming),
-    ...overTraining(found.training, asked, naming, width)];
+  const training = overTraining(found.training, asked, naming, width), below = training.find((one) => one instanceof HTMLHeadingElement);
+  const down = below ? [html("p", {}, html("button", { type: "button", class: "plain", click: () => below.scrollIntoView({ block: "start" }) }, `${below.textContent} \u2193`))] : [];
+  return [heading, help, ...down, ...answers, toDom(drawAccuracy(scores, lines, naming, width, measure)), table(scores, lead(lines), naming), ...training];
 }

@@ -26,7 +26,7 @@ export function drawConfusion({ labels, counts }, width, measure) {
     return row.flatMap((count, x) => {
       const share = count / Math.max(1, all);
       if (!count) return [];
-      const told = `${visible(labels[y])} taken for ${visible(labels[x])}: ${count} of ${all}, ${percent(share)}`;
+      const told = `\u201c${visible(labels[y])}\u201d taken for \u201c${visible(labels[x])}\u201d: ${count} of ${all}, ${percent(share)}`;
       const at = { x: round(NAMES + x * side), y: round(NAMES + y * side) };
       const number = side >= NUMBERED && share >= 0.005 ? [label(round(at.x + side / 2), round(at.y + side / 2 + 3.5),
         (100 * share).toFixed(0), { "font-size": 10, "text-anchor": "middle" })] : [];
@@ -37,5 +37,5 @@ export function drawConfusion({ labels, counts }, width, measure) {
   });
   const frame = shape("rect", { class: "rule", x: NAMES, y: NAMES, width: round(end - NAMES), height: round(end - NAMES), fill: "none", stroke: SOFT });
   return shape("svg", { width: round(end + 4), height: round(end + 4), role: "img", ...textStyle(), fill: "currentColor",
-    "aria-label": "which labels, rows, are taken for which, columns" }, frame, ...names, ...squares);
+    "aria-label": "how often each label (rows) is taken for each other (columns)" }, frame, ...names, ...squares);
 }

@@ -3,7 +3,7 @@
 import { groupName, lastLayer, layerName, paleness, semanticHelp, semanticName, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
 import { amount, drawRamp } from "../grid/scale.js";
-import { shownColumns } from "../grid/layout.js";
+import { layerAlone, shownColumns } from "../grid/layout.js";
 import { action, list, menu, segments, take } from "./menus.js";
 
 /** @typedef {(change: Partial<View>) => void} OnView */
@@ -24,11 +24,12 @@ export class Controls {
     /** @type {HTMLElement} */ this.semantics = html("div", { class: "place" });
     /** @type {HTMLElement} */ this.palettes = html("div", { class: "place" });
     this.density = segments("density", [
-      { value: "bars", text: "bars", title: "rectangles with the most probable labels" },
-      { value: "compact", text: "compact", title: "rectangles only: many words at once" },
+      { value: "bars", text: "bars", title: "Bars: every state with its most probable labels" },
+      { value: "compact", text: "compact", title: "Compact: only the coloured rectangles, so that a long text fits the window" },
     ], "bars", (density) => onView({ density: /** @type {View["density"]} */ (density) }));
     this.naming = segments("headings", [
-      { value: "both", text: "both" }, { value: "names", text: "names" }, { value: "symbols", text: "symbols" },
+      { value: "both", text: "both", title: "names, and the symbols of the equations" },
+      { value: "names", text: "names", title: "long-term memory" }, { value: "symbols", text: "symbols", title: "l, as in the equations" },
     ], "both", (naming) => onView({ naming: /** @type {View["naming"]} */ (naming) }));
     this.bars = segments("number of bars", ["1", "2", "3", "4", "5"].map((value) => ({ value, text: value })), "3",
       (bars) => onView({ bars: Number(bars) }));
@@ -36,9 +37,12 @@ export class Controls {
       setTheme);
     this.kinds = html("div", { class: "kinds" });
     const themes = can.theme === false ? [] : [field("theme", this.theme)];
-    const look = menu("look", "look", field("headings", this.naming), field("bars", this.bars), this.palettes,
+    const display = menu("display", "look", field("column heads", this.naming), field("labels per state", this.bars), this.palettes,
       ...themes);
-    root.append(this.semantics, this.density, menu("kinds", "choose", this.kinds), look);
+    const parts = menu("parts", "choose", this.kinds);
+    titled(display, "How it is drawn: column heads, how many labels, colours, light or dark");
+    titled(parts, "Which parts of the network are columns of the grid");
+    root.append(this.semantics, this.density, parts, display);
     if (can.theme === false) return;
     setTheme(storedTheme());
     take(this.theme, storedTheme());
@@ -73,7 +77,8 @@ export class Controls {
     const choose = (/** @type {string} */ semantic) => this.onView({ semantic });
     if (this.can.semantic && choices.length > 1) {
       const control = choices.length > MANY ? list : segments;
-      this.semantics.append(control("semantic", choices, grid.semantic, choose));
+      this.semantics.append(control("ask about", choices, grid.semantic, choose),
+        html("span", { class: "soft asking", "aria-hidden": "true", title: "What every state is asked about: point at a choice to read the question" }, "ask about"));
     }
     if (this.can.semantic && grid.palettes.length > 1) {
       const named = grid.palettes.map((value) => {
@@ -83,14 +88,17 @@ export class Controls {
       const control = segments("colours", named, grid.palette, (palette) => this.onView({ palette }));
       this.palettes.append(field("colours", control));
     }
-    this.kinds.replaceChildren(this.presets(), html("div", {}, ...this.layers(grid)));
+    this.kinds.replaceChildren(this.presets(grid), html("div", {}, ...this.layers(grid)));
   }
 
-  presets() {
+  /** @param {Held} grid */
+  presets(grid) {
+    const last = lastLayer(grid.columns), inside = [...new Set(grid.columns.map((column) => column.layer))].filter((layer) => layer > 0 && layer < last);
+    const alone = inside.length < 2 ? [] : inside.map((layer) => action(`layer ${layer} only`, () => this.onView({ kinds: layerAlone(grid, layer) })));
     return html("div", { class: "presets" },
-      action("the usual", () => this.onView({ kinds: null })),
+      action("default", () => this.onView({ kinds: null })),
       action("all", () => this.onView({ kinds: "all" })),
-      action("outputs only", () => this.onView({ kinds: "outputs" })));
+      action("outputs only", () => this.onView({ kinds: "outputs" })), ...alone);
   }
 
   /** @param {Held} grid */
@@ -118,6 +126,11 @@ export class Controls {
     const all = taken.length === grid.columns.length;
     this.onView({ kinds: all ? "all" : taken.join() === usual.join() ? null : taken });
   }
+}
+
+/** Say what a menu is for. @param {HTMLElement} made @param {string} title */
+function titled(made, title) {
+  made.querySelector("summary")?.setAttribute("title", title);
 }
 
 /** @param {string} name @param {HTMLElement} control */

@@ -16,7 +16,7 @@ import { segments, take } from "./menus.js";
 const WIDTHS = [
   { value: "3.3", text: "single, 3.3 in", title: "a column of a journal with two" },
   { value: "6.9", text: "double, 6.9 in", title: "across both columns" },
-  { value: "", text: "as it comes", title: "as wide as its labels need, in the usual type" },
+  { value: "", text: "natural", title: "as wide as its labels need, in type of the usual size" },
 ];
 const INCH = 96; // pixels
 const SETTLED = 200; // ms without a change before the figure is drawn
@@ -73,15 +73,15 @@ export class FigureMode {
           html("label", {}, this.pins, " pins"), html("label", {}, this.key, " key")),
         this.problem, this.said, this.paper,
         html("div", { class: "field" }, html("span", {}, "save"), ...saves)]
-      : [html("p", {}, "This page is a file without rnnlens behind it, which draws figures: it cannot preview one, nor save "
-        + "a part, PDF or PNG. The menu \u201csave\u201d gives the whole grid as SVG, as it is on the screen.")];
+      : [html("p", {}, "This page is a file of its own, and figures are drawn by rnnlens. Run the command below, or take the whole grid as SVG from the menu "
+        + "\u201csave\u201d.")];
     return html("section", { id: "figure", class: "figure", "aria-label": "figure for print", hidden: true },
       html("header", {}, html("h2", {}, "Figure"), html("button", { type: "button", class: "plain fold", "aria-label": "close the figure",
         title: "close (Escape)", click: () => this.turn(false) }, "×")),
-      html("p", { class: "soft" }, "Drag over states; over words or heads for whole rows or columns. By key: arrows, Enter, then ",
-        html("kbd", {}, "Shift"), " with arrows."),
-      named("rows", this.rows), named("kinds", this.kinds), ...drawn,
-      html("div", { class: "command" }, html("p", { class: "soft" }, "The same by command: ", copy), this.command));
+      html("p", { class: "soft" }, "Drag over the states to print. Drag over words for whole rows, over heads for whole columns. With keys: arrows and Enter, then ",
+        html("kbd", {}, "Shift"), " and arrows."),
+      named("rows", this.rows), named("parts", this.kinds), ...drawn,
+      html("div", { class: "command" }, html("p", { class: "soft" }, "The command that makes the same figure: ", copy), this.command));
   }
 
   /** @param {boolean} on */
@@ -152,7 +152,7 @@ export class FigureMode {
   wrong(grid, view) {
     const { rows, columns } = this.part(grid, view), { length } = grid.words;
     if (!rows) return `rows ${quote(this.rows.value)}: give numbers from 1 to ${length}, such as ${spanText(Math.max(0, length - 2), length - 1)}`;
-    if (!columns) return `kinds ${quote(this.kinds.value)}: give some of ${visible(grid.columns.map((column) => column.id).join(", "))}, or layer1`;
+    if (!columns) return `parts ${quote(this.kinds.value)}: give some of ${visible(grid.columns.map((column) => column.id).join(", "))}, or layer1`;
     return rows.length && columns.length ? "" : "there is nothing to draw";
   }
 

@@ -1,8 +1,9 @@
-// What a column's head opens: the kind's name, equation and perplexity, and which kinds are shown.
+// What a column's head opens: the kind's name, equation and perplexity, and which columns are shown; a layer's name shows it alone.
 
-import { columnName, lastLayer, perplexity, semanticName, visible } from "../base/format.js";
+import { columnName, lastLayer, layerName, perplexity, semanticName, usedWords, visible } from "../base/format.js";
 import { html } from "../base/markup.js";
-import { shownColumns } from "../grid/layout.js";
+import { meaning } from "../base/metrics.js";
+import { layerAlone, shownColumns } from "../grid/layout.js";
 
 export class KindSheet {
   /** @param {HTMLElement} place where the grid stands @param {HTMLElement} heads @param {(change: Partial<View>) => void} onView */
@@ -11,12 +12,17 @@ export class KindSheet {
     this.place = place;
     /** @type {Held | null} */ this.grid = null;
     /** @type {View["kinds"]} */ this.kinds = null;
-    this.sheet = html("div", { class: "sheet kind", role: "dialog", "aria-label": "a kind", hidden: true });
+    this.sheet = html("div", { class: "sheet kind", role: "dialog", "aria-label": "a part of the network", hidden: true });
     place.append(this.sheet);
     heads.addEventListener("click", (event) => {
-      const head = event.target instanceof Element ? event.target.closest("[data-column]") : null;
-      const column = this.grid?.columns.find((one) => one.id === head?.getAttribute("data-column"));
-      if (head && column) this.open(column, head.getBoundingClientRect());
+      const { head, column, layer } = this.at(event);
+      if (layer !== null && this.grid) this.alone(this.grid, layer);
+      else if (head && column) this.open(column, head.getBoundingClientRect());
+    });
+    heads.addEventListener("pointerover", (event) => {
+      const { column, layer } = this.at(event), last = lastLayer(this.grid?.columns ?? []);
+      heads.title = layer !== null ? (this.isAlone(layer) ? "Click to show the other layers again" : `Click to show ${layerName(layer, last)} alone`)
+        : column ? `${columnName(column, last)}: click to read what it is and how well it predicts` : "";
     });
     place.getRootNode().addEventListener("pointerdown", (event) => {
       const path = event.composedPath();
@@ -34,6 +40,25 @@ export class KindSheet {
     if (grid.columns !== this.grid?.columns && grid.run !== this.grid?.run) this.close();
     this.grid = grid;
     this.kinds = view.kinds;
+  }
+
+  /** The head that something happened to: of a column or of a layer. @param {Event} event */
+  at(event) {
+    const target = event.target instanceof Element ? event.target : null, head = target?.closest("[data-column]") ?? null;
+    const layer = target?.closest("[data-layer]")?.getAttribute("data-layer") ?? null;
+    const column = this.grid?.columns.find((one) => one.id === head?.getAttribute("data-column")) ?? null;
+    return { head, column, layer: layer === null ? null : Number(layer) };
+  }
+
+  /** Whether nothing but a layer is shown. @param {number} layer */
+  isAlone(layer) {
+    return this.grid !== null && shownColumns(this.grid, this.kinds).every((column) => column.layer === layer);
+  }
+
+  /** Show a layer alone; where it is alone already, what is shown by default. @param {Held} grid @param {number} layer */
+  alone(grid, layer) {
+    this.close();
+    this.onView({ kinds: this.isAlone(layer) ? null : layerAlone(grid, layer) });
   }
 
   /** @returns {boolean} whether it was open */
@@ -60,7 +85,7 @@ export class KindSheet {
     const own = grid.columns.find((one) => one.letter === "y"), last = lastLayer(grid.columns);
     const asked = column === own ? semanticName("output", grid.follows, grid.numbers) : semanticName(grid.semantic, grid.follows, grid.numbers);
     const beside = own && own !== column && grid.semantic === "output" && own.perplexity !== null
-      ? `, the model ${perplexity(own.perplexity)}` : "";
+      ? `; the model’s own: ${perplexity(own.perplexity)}` : "";
     const shown = shownColumns(grid, this.kinds);
     const hidden = grid.columns.filter((one) => one.layer === column.layer && !shown.includes(one));
     /** @param {Column[]} columns */
@@ -74,9 +99,10 @@ export class KindSheet {
     return [
       html("h3", {}, columnName(column, last)),
       html("p", { class: "equation" }, visible(column.equation)),
-      html("p", { class: "soft" }, column.perplexity === null ? `${asked}: perplexity not measured`
-        : `perplexity for the ${asked}: ${perplexity(column.perplexity)}${beside}`),
-      ...(shown.length > 1 ? [button("hide this kind", shown.filter((one) => one !== column))] : []),
+      html("p", { class: "soft", ...meaning("perplexity") }, column.perplexity === null ? `Perplexity for the ${asked}: not measured.`
+        : `Perplexity for the ${asked}: ${perplexity(column.perplexity)}${beside}.`),
+      ...(column.used === null ? [] : [html("p", { class: "soft", ...meaning("used") }, `Used: ${column.used.toFixed(2)}, ${usedWords(column.used)}.`)]),
+      ...(shown.length > 1 ? [button("hide this column", shown.filter((one) => one !== column))] : []),
       ...hidden.map((one) => button(`show ${visible(one.name)}`, [...shown, one])),
     ];
   }

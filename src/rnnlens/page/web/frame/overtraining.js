@@ -2,6 +2,7 @@
 
 import { perplexity, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
+import { meaning } from "../base/metrics.js";
 import { INK, label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 
@@ -70,6 +71,12 @@ export function drawTraining(found, epochs, naming, width) {
     ...axis, ...lines, ...names(found, naming, y, width - RIGHT + 10, colour));
 }
 
+/** What a kind is called in a table: its name, its layer, and its id in brackets. @param {string} kind @param {Naming} naming */
+export function partName(kind, naming) {
+  const { name, layer } = naming(kind), id = visible(kind);
+  return [name, layer].filter(Boolean).join(", ") + (name === id ? "" : ` (${id})`);
+}
+
 /** Kinds at the ends of their lines, none over another. @param {Way[]} found @param {Naming} naming @param {(value: number) => number} y @param {number} left @param {(kind: string) => string} colour */
 function names(found, naming, y, left, colour) {
   const ends = found.flatMap(({ kind, values }) => {
@@ -92,17 +99,18 @@ function names(found, naming, y, left, colour) {
 export function overTraining(points, semantic, naming, width) {
   const measured = points.filter((point) => Object.hasOwn(point.semantics, semantic));
   if (points.length && measured.length < 2) {
-    return [html("p", { class: "soft" }, "Checkpoints were kept, but not measured: rnnlens fit, then rnnlens eval.")];
+    return [html("p", { class: "soft" }, "Checkpoints were kept, but are not measured yet: run rnnlens fit, then rnnlens eval.")];
   }
   if (measured.length < 2) return [];
   const epochs = measured.map(({ epoch }) => epoch), found = ways(measured, semantic);
-  const head = html("tr", {}, ...["kind", "learnt by", ...epochs.map((epoch) => `epoch ${epoch}`)].map((name) => html("th", { scope: "col" }, name)));
-  const rows = found.map((way) => html("tr", {}, html("th", { scope: "row" }, visible(way.kind)), html("td", {}, String(learntBy(way, epochs) ?? "–")),
+  const head = html("tr", {}, html("th", { scope: "col" }, "part"), html("th", { scope: "col", ...meaning("learnt by") }, "learnt by epoch"),
+    ...epochs.map((epoch) => html("th", { scope: "col", ...meaning("perplexity") }, `epoch ${epoch}`)));
+  const rows = found.map((way) => html("tr", {}, html("th", { scope: "row" }, partName(way.kind, naming)), html("td", {}, String(learntBy(way, epochs) ?? "–")),
     ...way.values.map((value) => html("td", {}, value === null ? "" : perplexity(value)))));
   return [
-    html("h2", {}, "When each kind learns"),
-    html("p", { class: "soft" }, "Test perplexity after the epochs whose weights were kept, both axes logarithmic; a colour for each layer, the model itself heavy. "
-      + "Learnt by: the first of these epochs with nine tenths of all that a kind gains from the first to its best."),
+    html("h2", {}, "When each part learns"),
+    html("p", { class: "soft" }, "Perplexity on test sentences after the epochs whose weights were kept; both axes are logarithmic. Each layer has a colour, the model itself the thick line. "
+      + "A part has learnt by the first of these epochs that has nine tenths of all it gains from the first epoch to its best."),
     toDom(drawTraining(found, epochs, naming, width)),
     html("table", {}, html("caption", {}, "Perplexity over training"), html("thead", {}, head), html("tbody", {}, ...rows)),
   ];

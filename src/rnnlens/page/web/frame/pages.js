@@ -22,10 +22,10 @@ export class Pages {
     this.place = place;
     this.callbacks = callbacks;
     /** @type {View["page"]} */ this.page = "grid";
-    const button = (/** @type {View["page"]} */ page, /** @type {string} */ kind) => html("button", { type: "button", class: `plain ${kind}`,
+    const button = (/** @type {View["page"]} */ page, /** @type {string} */ kind, /** @type {string} */ title) => html("button", { type: "button", class: `plain ${kind}`, title,
       click: () => callbacks.turn(this.page === page ? "grid" : page) }, page);
-    this.toAccuracy = button("accuracy", "page");
-    this.toCorpus = button("corpus", "tocorpus");
+    this.toAccuracy = button("accuracy", "page", "How well each part of the network predicts, and when in training it learnt to");
+    this.toCorpus = button("corpus", "tocorpus", "Find sentences of a corpus by what their states say");
     this.buttons = [this.toCorpus, this.toAccuracy];
   }
 
@@ -54,7 +54,7 @@ export class Pages {
       const width = Math.min(980, Math.max(420, accuracy.clientWidth - 56));
       accuracy.replaceChildren(...accuracyPage(found, view.semantic ?? semantic, columns, width, this.callbacks.measure));
     } catch (error) {
-      accuracy.replaceChildren(html("h2", {}, "How well each kind predicts"), html("p", {}, reason(error)));
+      accuracy.replaceChildren(html("h2", {}, "How well each part predicts"), html("p", {}, reason(error)));
     }
   }
 }

@@ -2,6 +2,7 @@
 
 import { perplexity, visible } from "../base/format.js";
 import { html } from "../base/markup.js";
+import { meaning } from "../base/metrics.js";
 import { list } from "./menus.js";
 
 /** @typedef {{switchTo: (id: string) => void, beside: (id: string | null) => void, slide: (id: string) => void}} OnRun */
@@ -29,7 +30,7 @@ export class RunControls {
     this.on = on;
     this.seen = ""; // what is offered, so that a slider is not taken away while it is moved
     /** @type {HTMLInputElement | null} */ this.field = null;
-    this.told = html("output", {});
+    this.told = html("output", meaning("perplexity"));
     /** @type {RunSummary[]} */ this.kept = [];
   }
 
@@ -51,7 +52,8 @@ export class RunControls {
     const shown = heads.find(({ id }) => id === run.training?.of) ?? run;
     const named = heads.map(({ id, title }) => ({ value: id, text: visible(title) }));
     const others = runs.filter(({ id }) => id !== run.id || this.kept.length);
-    this.field = this.kept.length < 2 ? null : html("input", { type: "range", min: 0, max: this.kept.length - 1, step: 1, "aria-label": "training" });
+    this.field = this.kept.length < 2 ? null : html("input", { type: "range", min: 0, max: this.kept.length - 1, step: 1, "aria-label": "training",
+      title: "How far the training had come: each step is a checkpoint that was kept" });
     this.field?.addEventListener("input", () => this.on.slide(this.kept[Number(this.field?.value)].id));
     this.root.replaceChildren(
       heads.length > 1 ? list("run", named, shown.id, this.on.switchTo) : visible(shown.title),
@@ -64,8 +66,9 @@ export class RunControls {
 function besideList(others, beside, on) {
   const choices = others.map(({ id, title, training }) => ({ value: id,
     text: training && training.of !== id ? `${visible(training.of)}, epoch ${training.epoch}` : visible(title) }));
-  const made = list("beside it", [{ value: "", text: "beside: none" }, ...choices], beside ?? "", (id) => on.beside(id || null));
+  const made = list("beside it", [{ value: "", text: "compare with \u2026" }, ...choices], beside ?? "", (id) => on.beside(id || null));
   made.classList.add("beside");
+  made.title = "Another run reads the same text, and both stand side by side";
   return made;
 }
 

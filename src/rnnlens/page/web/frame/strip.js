@@ -4,6 +4,7 @@ import { followText, followTitle, fullText, parseFollow } from "../base/follow.j
 import { visible } from "../base/format.js";
 import { besideOf } from "../base/lines.js";
 import { html, shape, toDom, write } from "../base/markup.js";
+import { METRICS } from "../base/metrics.js";
 import { Completion } from "./completion.js";
 
 /** @typedef {import("../net/readings.js").Reader} Reader */
@@ -98,6 +99,7 @@ export class Strip {
     this.end.hidden = !view.follow;
     this.said.textContent = view.follow && scale
       ? `${followTitle(view.follow)}, full width ${fullText(scale)}` : "";
+    this.said.title = !view.follow ? "" : view.follow.against.length ? METRICS.odds : METRICS.probability;
   }
 }
 
@@ -111,26 +113,26 @@ function markKey(grid, view) {
   const ring = (/** @type {string} */ kind) => shape("rect", { class: `sample ${kind}`, x: 1.5, y: 1.5, width: 13, height: 9,
     rx: 3, fill: "none" });
   const entries = [
-    entry("feeds", "feeds the state in view", ring("feeds")),
+    entry("feeds", "feeds the selected state", ring("feeds")),
     entry("fed", "is fed by it", ring("fed")),
-    entry("group", "word\u2019s own group", shape("rect", { x: 1, y: 8, width: 14, height: 3, rx: 1, class: "soft" })),
+    entry("group", grid.scale ? "where the number lies on the axis" : "group of the word itself", shape("rect", { x: 1, y: 8, width: 14, height: 3, rx: 1, class: "soft" })),
   ];
   if (grid.words.some((word) => word.unknown)) {
-    entries.push(entry("unknown-word", "unknown word", shape("text", { x: 4, y: 10.5, class: "soft", "font-style": "italic" }, "?")));
+    entries.push(entry("unknown-word", "word the model does not know", shape("text", { x: 4, y: 10.5, class: "soft", "font-style": "italic" }, "?")));
   }
   if (grid.lines.length) {
-    entries.unshift(entry("edit", besideOf(grid) === null ? "far from the first text" : "far from the first run", shape("rect", { x: 6, y: 1, width: 3, height: 10 })));
+    entries.unshift(entry("edit", besideOf(grid) === null ? "differs from the first text" : "differs from the first run", shape("rect", { x: 6, y: 1, width: 3, height: 10 })));
   }
   if (grid.edits.length) {
     entries.unshift(
-      entry("edit", "edited", shape("path", { d: "M1 1h8l-8 8z" }), shape("rect", { class: "sample", x: 1.5, y: 1.5, width: 13, height: 9, rx: 2, fill: "none", "stroke-width": 2 })),
-      entry("edit", "far from before", shape("rect", { x: 6, y: 1, width: 3, height: 10 })));
+      entry("edit", "changed by you", shape("path", { d: "M1 1h8l-8 8z" }), shape("rect", { class: "sample", x: 1.5, y: 1.5, width: 13, height: 9, rx: 2, fill: "none", "stroke-width": 2 })),
+      entry("edit", "differs from before the change", shape("rect", { x: 6, y: 1, width: 3, height: 10 })));
   }
   if (view.turns) {
     entries.push(
-      entry("turned", "far from what feeds it", shape("rect", { class: "turn", y: 5, width: 12, height: 2.6 }),
+      entry("turned", "differs from what feeds it", shape("rect", { class: "turn", y: 5, width: 12, height: 2.6 }),
         shape("rect", { class: "turn", y: 9, width: 5, height: 2.6 })),
-      entry("turned", "from the row above", shape("rect", { class: "turn above", width: 14, height: 2.2 })));
+      entry("turned", "differs from the row above", shape("rect", { class: "turn above", width: 14, height: 2.2 })));
   }
   return entries;
 }

@@ -173,10 +173,10 @@ function shortName(column, width, layout) {
  * @param {(slot: number) => Record<string, string | number>} more attributes of a column's heading
  */
 export function drawHeader(layout, more = () => ({})) {
-  const groups = layout.groups.flatMap(({ name, x, width }) => {
+  const groups = layout.groups.flatMap(({ name, layer, x, width }) => {
     const line = shape("line", { class: "rule", x1: x, x2: x + width - 4, y1: 20.5, y2: 20.5, stroke: RULE });
     const fits = layout.measure(name, 11) <= width + 6;
-    return fits ? [label(x, 14, name, { class: "soft", fill: SOFT, "font-size": 11 }), line] : [line];
+    return fits ? [shape("g", { "data-layer": layer }, label(x, 14, name, { class: "soft", fill: SOFT, "font-size": 11 })), line] : [line];
   });
   const small = layout.density === "compact", { scale } = layout;
   const named = { class: "soft", fill: SOFT, "font-size": layout.label };

@@ -286,5 +286,9 @@ function headCells(layout, columns) {
     const { x, width } = layout.slots[k]; // so that the whole head is clicked, not its letters alone
     head.prepend(toDom(shape("rect", { class: "reach", x, y: 22, width: width - 4, height: layout.header - 22, rx: 4 })));
   });
+  for (const head of heads.querySelectorAll("[data-layer]")) {
+    const group = layout.groups.find(({ layer }) => String(layer) === head.getAttribute("data-layer"));
+    if (group) head.prepend(toDom(shape("rect", { class: "reach", x: group.x - 4, y: 1, width: group.width, height: 18, rx: 4 })));
+  }
   return [corner, heads];
 }

@@ -8,7 +8,7 @@ import { LANES } from "./lanes.js";
 /**
  * `own` is the prediction's column, where it stands last; `splits` are the rows after which texts part, with a line of their
  * own, `split` high, below them.
- * @typedef {{slots: Slot[], own: Slot | null, groups: {name: string, x: number, width: number}[], density: string, splits: number[], split: number,
+ * @typedef {{slots: Slot[], own: Slot | null, groups: {name: string, layer: number, x: number, width: number}[], density: string, splits: number[], split: number,
  *   naming: string, bars: number, row: number, state: number, mark: number, pitch: number,
  *   scale: number, label: number, values: boolean, header: number, slanted: boolean, words: number, numbers: number, wordSize: number,
  *   width: number, surprisal: {x: number, width: number} | null, measure: Measure,
@@ -28,6 +28,12 @@ export function shownColumns(grid, kinds) {
     return kinds.includes(column.id);
   };
   return grid.columns.filter(chosen);
+}
+
+/** What a view shows of one layer alone: the columns of it that are shown by default. @param {Pick<Held, "columns">} grid @param {number} layer */
+export function layerAlone({ columns }, layer) {
+  const own = columns.filter((column) => column.layer === layer), shown = own.filter((column) => column.shown);
+  return (shown.length ? shown : own).map((column) => column.id);
 }
 
 /**
@@ -138,7 +144,7 @@ function placed(grid, columns, width, gap) {
       layer = column.layer;
       // The model itself is asked about the next word, whatever its states are asked about.
       const name = layer >= last && grid.semantic !== "output" && grid.follows ? semanticName("output", true, grid.numbers) : layerName(layer, last);
-      groups.push({ name, x, width: 0 });
+      groups.push({ name, layer, x, width: 0 });
     }
     slots.push({ column, index: grid.columns.indexOf(column), x, width });
     x += width;

@@ -3,6 +3,7 @@
 import { columnName, lastLayer, visible } from "../base/format.js";
 import { followed, followedChange, part } from "../base/follow.js";
 import { shape } from "../base/markup.js";
+import { METRICS } from "../base/metrics.js";
 import { COLOURS } from "../base/rules.js";
 import { INK, round, SOFT } from "./bars.js";
 
@@ -100,7 +101,7 @@ export function drawTurns(grid, turns, slot, layout) {
       width: round(Math.max(0.6, (bits ?? 0) * width)), height: round(pitch - 1.2) })));
   }
   if (!parts.length) return [];
-  return [shape("g", { class: "turns" }, shape("title", {}, said.join("\n")), ...parts)];
+  return [shape("g", { class: "turns" }, shape("title", {}, [...said, METRICS.turn].join("\n")), ...parts)];
 }
 
 /**
@@ -113,7 +114,7 @@ export function drawSurprisal(grid, row, layout) {
   const wanted = place && states ? states[states.length - 1]?.wanted : null;
   if (!place || !wanted) return [];
   const bits = -Math.log2(Math.max(wanted[1], Number.MIN_VALUE)), middle = layout.state / 2;
-  const said = `${visible(wanted[0])} came: ${bits.toFixed(1)} bits of surprisal`;
+  const said = `\u201c${visible(wanted[0])}\u201d came: ${bits.toFixed(1)} bits of surprisal.\n${METRICS.surprisal}`;
   const length = round(Math.min(1, bits / WIDEST) * place.width), thick = Math.min(4, layout.state - 2);
   const text = layout.state < layout.label + 1 ? [] : [shape("text", { y: round(middle + 1), "font-size": layout.label }, bits.toFixed(1))];
   return [shape("g", { class: "surprisal", transform: `translate(${place.x} 0)` }, shape("title", {}, said),

@@ -78,7 +78,7 @@ export function drawAxis(grid, scale, state, width, measure) {
   const shapes = [
     shape("line", { class: "rule", x1: 0, x2: width, y1: base + 0.5, y2: base + 0.5, stroke: SOFT }), ...bars,
     ...(came < 0 ? [] : [shape("rect", { x: at(edges[came]), y: 15, width: Math.max(2, at(edges[came + 1]) - at(edges[came])),
-      height: tall + 1, fill: "none", stroke: "currentColor", "stroke-dasharray": "3 2" }, shape("title", {}, `really came: ${names[came]}`))]),
+      height: tall + 1, fill: "none", stroke: "currentColor", "stroke-dasharray": "3 2" }, shape("title", {}, `what came: ${names[came]}`))]),
     shape("line", { x1: at(low), x2: at(high), y1: base + 8, y2: base + 8, stroke: "currentColor", "stroke-width": 3, "stroke-linecap": "round" }),
     shape("circle", { cx: at(mean), cy: base + 8, r: 5, fill: "currentColor" }),
     label(Math.max(half, Math.min(width - half, at(mean))), 11, said, { "font-size": 12, "font-weight": 600, "text-anchor": "middle" }),

@@ -149,7 +149,7 @@ def test_headings_bars_and_colours_are_choices(look):
     expect(screen.find(".head")).not_to_contain_text("embedding")
     screen.page.click(".look [aria-label='number of bars'] [data-value='5']")
     expect(screen.find(".row").first.locator(".state").first.locator(".bar")).to_have_count(5)
-    screen.page.click(".look >> text=universal")
+    screen.page.click(".look [data-value='universal']")
     expect(screen.find(".legend")).to_contain_text("punct")
     for part in ("naming=symbols", "bars=5", "palette=universal"):
         assert part in screen.page.url

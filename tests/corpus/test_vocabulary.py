@@ -125,3 +125,12 @@ def test_accents_may_stand_after_their_letters():
     assert whole.encode(["cafe\u0301", "CAF\u00c9", "CAFE\u0301", "cafe"]) == [0, 0, 0, 1]
     apart = Vocabulary(("cafe\u0301", "UNK"), (1, 1))  # as an older version has read it
     assert apart.encode(["cafe\u0301"]) == [0]
+
+
+def test_placeholders_are_named_only_where_they_stand_for_words():
+    assert VOCABULARY.placeholders == {"UNK": "rare word", "NUM": "number"}
+    own = Vocabulary.of_user(("NUM", "a", "<unk>"), (1, 1, 1), ("NUM", "a", "<unk>"))
+    assert own.placeholders == {"<unk>": "rare word"}  # its NUM is a word like others
+    tagger = replace(VOCABULARY, labels=("NOUN", "NUM"), counts=(1, 1), words=VOCABULARY.labels)
+    assert tagger.placeholders == {}  # there NUM is a part of speech
+    assert Vocabulary(("a", "b"), (1, 1), lowercase=False, numbers=False).placeholders == {}

@@ -1,6 +1,7 @@
 """The figure: all the grid is in it, each thing in its place, the same bytes each time."""
 
 import itertools
+import math
 import re
 import struct
 import xml.etree.ElementTree as ET
@@ -15,7 +16,7 @@ from tests.sampling import sampled
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw import figure
 from rnnlens.draw.look import Look
-from rnnlens.draw.pen import Pen, fonts
+from rnnlens.draw.pen import Pen, fonts, mixed
 
 GROUPS = {"NOUN": "#009e73", "VERB": "#cc79a7", "OTHER": "#f0e442"}
 KINDS = [
@@ -103,7 +104,7 @@ def test_symbols_are_mathematics_with_layer_and_time():
         said(svg(symbols=True))
     )
     both = said(svg())
-    assert {"$x$", "$c_{t{-}1}$", "previous", "long-term"} <= set(both)  # as much as fits
+    assert {"$x$", "$c_{t{-}1}$", "previous cell", "long-term"} <= set(both)  # as much as fits
 
 
 @pytest.mark.slow
@@ -236,7 +237,7 @@ def test_the_same_grid_gives_the_same_bytes(ending):
         assert mpl.rcParams["font.size"] == 20
 
 
-def test_bars_lie_under_their_labels_on_tracks_that_are_100_percent_long(monkeypatch):
+def test_bars_lie_behind_their_labels_on_tracks_that_are_100_percent_long(monkeypatch):
     boxes: list[tuple[float, float, float, str]] = []
     texts: dict[tuple[float, float], str] = {}
     place, write = Pen.box, Pen.text
@@ -258,6 +259,16 @@ def test_bars_lie_under_their_labels_on_tracks_that_are_100_percent_long(monkeyp
         pairs = [(a, b) for a, b in itertools.pairwise(boxes) if a[:2] == b[:2]]
         assert len({track[2] for track, _ in pairs}) == 1
         for p, (track, bar) in zip(top, pairs, strict=True):
-            assert bar[2] == pytest.approx(p * track[2])
-            assert bar[3] == GROUPS["VERB"]
-            assert any(x == bar[0] and 0 < bar[1] - y < 2 for x, y in texts)
+            assert bar[2] == pytest.approx(math.sqrt(p) * track[2])
+            assert bar[3] == mixed(GROUPS["VERB"], 0.42)
+            assert any(0 < x - bar[0] < 3 and 5 < y - bar[1] < 8 for x, y in texts)
+
+
+def test_signs_and_placeholders_are_called_by_name_where_that_fits():
+    found = grid(["we"], ("said", ",", "UNK", "NUM")) | {"placeholders": {"UNK": "rare word"}}
+    spelled = said(svg(found, bars=4))
+    assert {"said", "comma", "rare word", "NUM", "50", "25", "12", "6"} <= set(spelled)
+    assert "bar = √probability, numbers in %" in spelled
+    narrow = said(svg(found, bars=4, width=2.6))
+    assert {",", "UNK", "bar = √probability"} <= set(narrow)
+    assert "comma" not in narrow

@@ -115,7 +115,19 @@ def test_every_state_says_its_most_probable_label_and_its_group():
         assert [label for _, _, label, _ in found] == [state["top"][0][0] for state in row]
         letters = dict(zip(GROUPS, "NVADO", strict=True))
         assert [letter for letter, *_ in found] == [letters[state["group"]] for state in row]
-        assert {bar for *_, bar in found} == {"██"}  # a half of four columns
+        assert {bar for *_, bar in found} == {"██▉"}  # the root of a half, of four columns
+
+
+def test_signs_and_placeholders_are_called_by_name_and_set_apart():
+    found = grid(["we"], [",", "UNK", "NUM"]) | {"placeholders": {"UNK": "rare word"}}
+    made = draw(found, width=260, bars=3)
+    assert "‹comma›" in made
+    assert "‹rare word›" in made
+    assert re.search(r" NUM\b", made)
+    assert "bar = √probability" in made
+    faint = terminal.draw(found, Look(bars=3), width=260, colours=terminal.TRUE)
+    assert re.search(r"\x1b\[2mcomma +\x1b\[0m", faint)
+    assert "‹" not in faint
 
 
 def test_more_labels_stand_below_one_another():
@@ -125,14 +137,14 @@ def test_more_labels_stand_below_one_another():
     assert shown == [["said"], ["added"], ["told"]]
 
 
-def test_a_bar_is_as_long_as_the_probability():
+def test_a_bar_is_as_long_as_the_root_of_the_probability():
     def bar(p: float) -> str:
         one = grid(["we"], ["said"])
         one["rows"][0][0]["top"] = [["said", p]]
         line = next(x for x in draw(one, 80, kinds="x").splitlines() if "said" in x)
         return line.split("said")[1].strip()
 
-    assert [bar(p) for p in (0, 1 / 32, 0.25, 0.5 + 1 / 32, 1)] == ["", "▏", "█", "██▏", "████"]
+    assert [bar(p) for p in (0, 1 / 1024, 1 / 16, 0.25, 1)] == ["", "▏", "█", "██", "████"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_at_first_sight_a_sentence_is_drawn_and_explained(look):
     screen = look()
     text = screen.page.input_value("#text")
     screen.drawn(len(text.split()))
-    assert len(screen.states()) == 12 * len(text.split())
+    assert len(screen.states()) == 10 * len(text.split())
     expect(screen.find(".legend li")).to_have_text(
         [
             "noun",
@@ -43,9 +43,9 @@ def test_the_demo_shows_the_papers_sentence_with_the_bundled_model(look, demo_ad
     screen.drawn(10)
     assert screen.words() == "`` we stand in solidarity , '' she emphasized .".split()
     states = screen.states()
-    assert len(states) == 10 * 12
-    assert states[7 * 12 + 10].startswith("output state, layer 2, after she: verb 9")
-    assert "; said " in states[7 * 12 + 10]
+    assert len(states) == 10 * 10
+    assert states[7 * 10 + 8].startswith("output state, layer 2, after she: verb 9")
+    assert "; said " in states[7 * 10 + 8]
     screen.write("the dogs")
     said = screen.states()[-1].split("; ")[1].split(", ")
     shown = {part.rsplit(" ", 1)[0] for part in said}
@@ -62,7 +62,7 @@ def test_another_run_begins_with_an_example_of_its_own(look, demo_address):
     assert screen.page.input_value("#text") == "[ ( ) ]"
     screen.write("( [ ] )")
     screen.page.select_option(".title select", "english-news")
-    expect(screen.find(".row .state")).to_have_count(4 * 12)
+    expect(screen.find(".row .state")).to_have_count(4 * 10)
     assert screen.page.input_value("#text") == "( [ ] )"  # what somebody wrote stays
 
 
@@ -72,7 +72,7 @@ def test_layers_and_columns_stand_from_input_to_output(look):
     heads = screen.find(".head g[role=columnheader]").evaluate_all(
         "all => all.map(one => one.getAttribute('aria-label'))"
     )
-    layer = ["previous cell", "long-term memory", "short-term memory", "cell state", "output state"]
+    layer = ["long-term memory", "short-term memory", "cell state", "output state"]
     both = [f"{name}, layer {u}" for u in (1, 2) for name in layer]
     assert heads == ["embedding", *both, "prediction"]
     expect(screen.find(".head")).to_contain_text("layer 2")
@@ -108,7 +108,7 @@ def test_another_semantic_is_another_grid_but_the_prediction_stays(look):
     expect(screen.find(".segments [data-value=input]")).to_have_attribute("aria-checked", "true")
     expect(screen.find(".row .state").nth(8)).not_to_have_attribute("aria-label", before[8])
     after = screen.states()
-    assert after[11::12] == before[11::12]  # y
+    assert after[9::10] == before[9::10]  # y
     screen.select(1, "cell state, layer 2")
     expect(screen.find(".detail dt").first).to_have_text("the word read")
     expect(screen.find(".detail dd").first).to_have_text("“dog”")
@@ -119,10 +119,10 @@ def test_kinds_are_chosen_one_by_one_and_by_presets(look):
     screen.drawn(2)
     with screen.page.expect_request("**/api/grid") as sent:  # gates are not asked for
         screen.write("the dog sees")
-    assert len(sent.value.post_data_json["columns"]) == 12
+    assert len(sent.value.post_data_json["columns"]) == 10
     screen.page.click(".choose summary")
     screen.page.click(".kinds label:has-text('embedding')")
-    expect(screen.find(".row").first.locator(".state")).to_have_count(11)
+    expect(screen.find(".row").first.locator(".state")).to_have_count(9)
     screen.page.click("text=outputs only")
     expect(screen.find(".row").first.locator(".state")).to_have_count(4)
     screen.page.click(".choose summary")
@@ -131,7 +131,7 @@ def test_kinds_are_chosen_one_by_one_and_by_presets(look):
     assert screen.page.url.endswith("kinds=all")
     screen.page.click(".choose summary")
     screen.page.click(".presets >> text=default")
-    expect(screen.find(".row").first.locator(".state")).to_have_count(12)
+    expect(screen.find(".row").first.locator(".state")).to_have_count(10)
 
 
 @pytest.mark.release
@@ -213,7 +213,7 @@ def test_another_run_keeps_the_text_and_the_pins_which_say_where_they_are_from(l
     expect(other.find(".held svg")).to_have_text(said)
     screen.page.select_option(".title select", index=0)
     expect(screen.find(".held .origin")).to_have_count(0)
-    assert screen.rings("pin") == [(1, 9)]
+    assert screen.rings("pin") == [(1, 7)]
 
 
 @pytest.mark.release

@@ -57,10 +57,10 @@ def test_rows_and_columns_are_chosen_by_dragging(figure):
     expect(screen.page.get_by_label("pins", exact=True)).to_be_checked()
     first, last = (
         middle(screen, 2, "cell state, layer 1"),
-        middle(screen, 4, "previous cell, layer 2"),
+        middle(screen, 4, "long-term memory, layer 2"),
     )
     drag(screen, first, last)
-    assert fields(screen) == ["3-5", "c1,h1,c2@-1"]
+    assert fields(screen) == ["3-5", "c1,h1,l2"]
     expect(screen.find(".picked > div")).to_have_count(1)
     box = screen.find(".picked > div").bounding_box()
     assert box["y"] < first[1] < last[1] < box["y"] + box["height"]
@@ -72,7 +72,7 @@ def test_rows_and_columns_are_chosen_by_dragging(figure):
     drag(screen, (words["x"] + 40, middle(screen, 6, "embedding")[1]), (500, first[1]))
     assert fields(screen) == ["3-7", ""]  # whole rows
     drag(screen, (first[0], head["y"] + 30), (last[0], first[1]))
-    assert fields(screen) == ["", "c1,h1,c2@-1"]  # whole columns
+    assert fields(screen) == ["", "c1,h1,l2"]  # whole columns
     expect(screen.find(".ring.pin")).to_have_count(2)  # dragging pins nothing
 
 
@@ -89,7 +89,7 @@ def test_keys_choose_as_the_pointer_does(figure):
         "Shift+ArrowDown",
     ):
         screen.page.keyboard.press(key)
-    assert fields(screen) == ["2-3", "c1@-1,l1"]
+    assert fields(screen) == ["2-3", "l1,s1"]
     expect(screen.find(".held")).to_have_count(1)
     screen.page.get_by_label("rows", exact=True).fill("1,6-")
     screen.page.get_by_label("parts", exact=True).fill("layer2")

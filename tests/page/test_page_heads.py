@@ -31,8 +31,8 @@ def test_a_head_tells_of_its_kind_and_hides_and_shows(look, probed_run):
     screen.find("[data-column=s2]").click()
     sheet.get_by_text("show forget gate").click()
     expect(screen.find("[data-column=f2]")).to_have_count(1)
-    assert heads(screen)[6:] == [
-        "forget gate, layer 2", "previous cell, layer 2", "long-term memory, layer 2",
+    assert heads(screen)[5:] == [
+        "forget gate, layer 2", "long-term memory, layer 2",
         "short-term memory, layer 2", "cell state, layer 2", "prediction",
     ]  # fmt: skip
     screen.find("[data-column=x]").click()
@@ -53,6 +53,7 @@ def test_the_key_says_what_is_drawn(look):
     screen = look(VIEW)
     screen.drawn(3)
     usual = [
+        "bar: √probability, numbers in %",
         "feeds the selected state",
         "is fed by it",
         "group of the word itself",
@@ -64,7 +65,7 @@ def test_the_key_says_what_is_drawn(look):
         [*usual, "differs from what feeds it", "differs from the row above"]
     )
     screen.write("the dog")
-    expect(screen.find(".key li")).to_have_count(5)
+    expect(screen.find(".key li")).to_have_count(6)
 
 
 @pytest.mark.release
@@ -82,7 +83,7 @@ def test_help_fits_the_semantic_and_the_prediction_is_of_the_next_word(look):
 
 @pytest.mark.release
 def test_what_nothing_was_read_into_is_hatched_and_says_so(look):
-    screen = look(VIEW)
+    screen = look(f"{VIEW}&kinds=all")
     screen.drawn(3)
     assert screen.find(".hatch").count() == 2
     states = screen.states()

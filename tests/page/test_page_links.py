@@ -164,13 +164,13 @@ def screen(look):
 def test_a_saved_drawing_holds_what_is_seen(screen, tmp_path):
     drawing = ET.parse(saved(screen, "SVG", tmp_path)).getroot()
     texts = ["".join(one.itertext()) for one in drawing.iter(f"{SVG}text")]
-    assert "faded = groups mixed" in texts
+    assert "faded = groups mixed · bar = √probability, numbers in %" in texts
     assert TEXT in texts
     marks = [one for one in drawing.iter(f"{SVG}rect") if one.get("class") == "mark"]
     seen = screen.find(".row .mark").evaluate_all(
         "all => all.map((one) => one.getAttribute('fill'))"
     )
-    assert len(marks) == 12 * (int(screen.find(".scroller").get_attribute("aria-rowcount")) - 1)
+    assert len(marks) == 10 * (int(screen.find(".scroller").get_attribute("aria-rowcount")) - 1)
     assert [one.get("fill") for one in marks][: len(seen)] == seen  # below these is more
     assert not any("style" in one.attrib for one in drawing.iter())
 

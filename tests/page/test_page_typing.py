@@ -278,4 +278,4 @@ def test_a_server_that_is_gone_is_asked_again_and_comes_back_by_itself(look, ser
         expect(screen.find(".note.server")).to_be_hidden(timeout=15_000)
         screen.drawn(5)
         expect(screen.find(".shown")).to_be_hidden()
-    assert len(screen.states()) == 5 * 12
+    assert len(screen.states()) == 5 * 10

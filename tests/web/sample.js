@@ -32,7 +32,7 @@ export function grid(text = "we said so") {
     semantic: "output", semantics: ["output", "input"], palette: "coarse", palettes: ["coarse"],
     groups: { NOUN: "#009e73", VERB: "#cc79a7", OTHER: "#f0e442" }, columns, edges: [],
     words: words.map((word) => ({ text: word, label: word, unknown: false, group: "NOUN", value: null })),
-    left_out: 0, labels: { said: "VERB", we: "NOUN", so: "OTHER" }, from: 0,
+    left_out: 0, labels: { said: "VERB", we: "NOUN", so: "OTHER" }, placeholders: {}, from: 0,
     edits: [], dropped: [], changes: [], then: [], sides: [], lines: [], notes: [],
     rows: words.map((_, row) => columns.map((_, k) => state([["said", 0.5], ["we", 0.25], ["so", (row * 11 + k) / 1000]]))),
   };

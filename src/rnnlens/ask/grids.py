@@ -157,6 +157,9 @@ def head(lines: Lines) -> dict[str, Any]:
         "scale": scale and {"edges": scale.edges, "names": scale.names},
         "several": first.answers.several,
         "alone": first.palette.alone,
+        "placeholders": first.subject.session.vocabulary.placeholders
+        if of_model(first.semantic)
+        else {},
         "words": [
             _NO_WORD if line.row is None else words[line.number - offset][line.row]
             for line in lines.lines
@@ -212,7 +215,8 @@ def _describe(subject: Subject, semantic: str) -> list[answers.Column]:
             "symbol": column.kind.symbol,
             "equation": column.kind.equation,
             "sources": [(source.kind, source.back) for source in column.kind.sources],
-            "shown": not column.kind.gate,
+            # What was read a step before stands in the row above already.
+            "shown": not column.kind.gate and not column.back,
             "perplexity": scores.perplexity(semantic, column.kind.id),
             "used": None
             if (used := scores.used(semantic, column.kind.id)) is None

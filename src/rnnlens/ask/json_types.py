@@ -211,6 +211,9 @@ class Grid(From):
     words: list[Word]
     left_out: Annotated[Count, about("words of the text beyond the most that are drawn")]
     labels: Annotated[dict[str, str], about("the group of every label that a state names")]
+    placeholders: Annotated[
+        dict[str, str], about("labels that stand for many words, such as UNK, and what these are")
+    ]
     rows: Annotated[
         list[list[State | None]],
         about("a state for each column; null: it was not wanted"),

@@ -41,6 +41,11 @@ def texts(name: str) -> tuple[str, ...]:
     return tuple(rules()["lists"][name])
 
 
+def signs() -> dict[str, str]:
+    """What punctuation and other signs are called where they are labels: comma for `,`."""
+    return rules()["signs"]
+
+
 def colour(name: str) -> str:
     """A colour that is drawn with on the page and in figures, such as #1b1b1f."""
     return str(rules()["colours"][name])

@@ -10,7 +10,7 @@ from annotated_types import Len, MaxLen
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Strict
-from rnnlens.base.rules import message, pattern
+from rnnlens.base.rules import message, pattern, text
 from rnnlens.labels.sets import MOST_LABELS, NUM, UNK, UNKNOWN
 
 _NUMERAL = pattern("numeral")
@@ -65,6 +65,16 @@ class Vocabulary:
         """The number of unknown words, where there is one."""
         names = (UNK,) if self.lowercase or self.numbers else UNKNOWN
         return next((self.index[name] for name in names if name in self.index), None)
+
+    @cached_property
+    def placeholders(self) -> dict[str, str]:
+        """Labels that stand for many words, and what these are: none where labels are no words."""
+        if self.words is not None:
+            return {}
+        names = {} if self.unknown is None else {self.labels[self.unknown]: text("unknown_name")}
+        if self.numbers and NUM in self.index:
+            names[NUM] = text("number_name")
+        return names
 
     def __len__(self) -> int:
         return len(self.labels)

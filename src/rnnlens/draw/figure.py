@@ -27,7 +27,7 @@ from rnnlens.draw.look import (
     pinned_states,
 )
 from rnnlens.draw.pen import SMALL, Pen, check_matplotlib, fonts, mixed
-from rnnlens.draw.printable import printable
+from rnnlens.draw.printable import bar_length, name_of, printable, short_percent
 from rnnlens.model.kinds import PREDICTION
 
 if TYPE_CHECKING:
@@ -48,11 +48,14 @@ _METADATA: dict[str, dict[str, Any]] = {  # no dates: the same grid gives the sa
     ".png": {"Software": "rnnlens"},
 }
 _LOCK = Lock()
-_INK, _GREY, _RULE, _TRACK = colour("ink"), "#77777f", "#d6d6dc", "#efeff0"
+_INK, _GREY, _RULE, _TRACK = colour("ink"), "#77777f", "#d6d6dc", "#f5f5f4"
+_MILD = "#3e3e45"  # can be read on a bar as well
 _EDGE, _GAP = 8.0, 9.0  # margins, between layers
 _SIZE, _NUMBER = 8.6, 6.0  # of the words, of their numbers
-_LINE, _BASE, _UNDER, _THICK = 9.8, 6.3, 7.2, 1.7  # a label, its baseline, and the bar under it
-_BLOCK, _LONGEST_WORD, _WIDEST_LABEL, _NARROWEST_LABEL = 12.0, 110.0, 52.0, 26.0
+_LINE, _BASE, _INSET = 9.8, 7.0, 1.8  # a label, its baseline, and from its bar's left to it
+_TINT = 0.42  # how strong a bar's colour is behind text, as on the page
+_VALUE = 10.0  # the width of a number beside a label
+_BLOCK, _LONGEST_WORD, _WIDEST_LABEL, _NARROWEST_LABEL = 9.6, 110.0, 52.0, 26.0
 _WIDEST_NUMBER = ">99.9%"
 _KEY_LINE, _KEY_SAMPLE = 11.0, 10.0
 _FULL_BIN = 0.5  # the probability of a bin that is as tall as can be, as on the page
@@ -119,6 +122,7 @@ class _Layout:
         self.title = look.title or _edited(grid)
         self.bars, self.compact = look.bars or BARS, look.compact
         self.described = [grid["columns"][k] for k in self.columns]
+        self.values = not self.compact  # whether numbers stand beside labels
         self.labels = self._labels()
         self.pen = pen = Pen(fonts(self._characters()))
         grid = self.grid
@@ -137,9 +141,10 @@ class _Layout:
         self.height = 0.0
 
     def _labels(self) -> set[str]:
-        """Every label that will be drawn."""
+        """What every label that will be drawn is called."""
         states = (row[k] for row in self.grid["rows"] for k in self.columns)
-        return {label for state in states for label, _ in state["top"][: self.bars]}
+        labels = {label for state in states for label, _ in state["top"][: self.bars]}
+        return {name_of(label, self.grid) or label for label in labels}
 
     def _characters(self) -> set[str]:
         """Every character that will be drawn."""
@@ -159,11 +164,12 @@ class _Layout:
         labels = {_WIDEST_NUMBER} if self.scale_of else self.labels
         needed = max((self.pen.width(self.pen.shown(text[:40])) for text in labels), default=0)
         beside = _BLOCK + 3 + 6
-        label = min(max(needed, _NARROWEST_LABEL), _WIDEST_LABEL)
-        if self.look.width:
-            leaves = (self.look.width * 72 - self.fixed) / len(self.described) - beside
-            label = max(leaves, _NARROWEST_LABEL)
-        return beside + label
+        label = min(max(needed + 2 * _INSET, _NARROWEST_LABEL), _WIDEST_LABEL)
+        if not self.look.width:
+            return beside + label + (0 if self.scale_of else _VALUE)
+        leaves = (self.look.width * 72 - self.fixed) / len(self.described) - beside
+        self.values = leaves >= label + _VALUE
+        return beside + max(leaves, _NARROWEST_LABEL)
 
     def check(self, ending: str) -> None:
         """Refuse what is too large for a page, before it is drawn."""
@@ -284,7 +290,7 @@ class _Layout:
             self.pen.ring(x - 2.2, y - 2.2, self.cell - 1.6, self.pitch - 1.6)
 
     def _state(self, x: float, y: float, row: int, column: int) -> None:
-        """The rectangle, and beside it labels over bars on tracks, or what is followed."""
+        """The rectangle, and beside it labels on bars, or what is followed."""
         state, scale = self.grid["rows"][row][column], self.scale_of
         value = scale.values[row][column] if scale else 0.0
         colour = scale.shade(value) if scale and self.compact else state["colour"]
@@ -310,11 +316,23 @@ class _Layout:
             self._bins(state, (left, y), (room, high))
             return
         for k, (label, probability) in enumerate(state["top"][: self.bars]):
-            full = self.grid["groups"][self.grid["labels"][label]]
-            top = y + k * _LINE
-            self.pen.box(left, top + _UNDER, room, _THICK, _TRACK)  # 100%
-            self.pen.box(left, top + _UNDER, max(probability * room, 0.4), _THICK, full)
-            self.pen.text(left, top + _BASE, self.pen.clipped(label, room))
+            self._label(label, probability, (left, y + k * _LINE), room)
+
+    def _label(self, label: str, p: float, at: tuple[float, float], room: float) -> None:
+        """A label on its bar, which is on a track of 100%, and its number where there is room."""
+        (left, top), pen, name = at, self.pen, name_of(label, self.grid)
+        full = self.grid["groups"][self.grid["labels"][label]]
+        pen.box(left, top + 0.4, room, _LINE - 0.8, _TRACK)
+        length = max(bar_length(p) * room, 0.4)
+        pen.box(left, top + 0.4, length, _LINE - 0.8, mixed(full, _TINT))
+        wide = room - 2 * _INSET - (_VALUE if self.values else 0)
+        if name and pen.width(name) <= wide + 0.01:
+            pen.text(left + _INSET, top + _BASE, name, style="italic", color=_MILD)
+        else:  # a sign itself is better than half its name
+            pen.text(left + _INSET, top + _BASE, pen.clipped(label, wide))
+        if self.values:
+            number = short_percent(p)
+            pen.text(left + room - _INSET, top + _BASE, number, _NUMBER, ha="right", color=_MILD)
 
     def _bins(
         self, state: Mapping[str, Any], at: tuple[float, float], size: tuple[float, float]
@@ -354,6 +372,8 @@ class _Layout:
         )  # of numbers, the bins alone
         yield from ((name.lower(), groups[name]) for name in names if name in groups)
         yield f"faded = {paleness(grid)}", ""
+        if not (self.compact or self.scale_of or grid.get("scale")):
+            yield "bar = √probability" + (", numbers in %" if self.values else ""), ""
         if any(word["unknown"] for word in grid["words"]):
             yield "italic = unknown word", ""
         if grid.get("lines"):

@@ -2,9 +2,10 @@
 
 import math
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from rnnlens.base.rules import count, number
+from rnnlens.base.rules import count, number, signs
 
 _SURE = number("certain")  # a probability that is rounded to 100%
 _MOST_ODDS = count("odds")
@@ -34,6 +35,19 @@ def printable(text: str) -> str:
     normal = unicodedata.normalize("NFC", text)
     visible = shown("".join(c for c in normal if not _is_joiner(ord(c))))
     return f"\u25cc{visible}" if visible and not width_of(visible[0]) else visible
+
+
+def name_of(label: str, grid: Mapping[str, Any]) -> str | None:
+    """What a label is called where its own letters say little: a sign by its name, a placeholder by
+    what it stands for.
+    """
+    placeholders: Mapping[str, str] = grid.get("placeholders", {})
+    return placeholders.get(label) or signs().get(label)
+
+
+def bar_length(p: float) -> float:
+    """How long a bar is, of the longest: the square root, so that 2% can be seen beside 50%."""
+    return math.sqrt(min(max(p, 0.0), 1.0))
 
 
 def _is_joiner(code: int) -> bool:
@@ -94,6 +108,13 @@ def percent(p: float) -> str:
     if p > _SURE:
         return "100%" if p == 1 else ">99.9%"
     return f"{p:.0%}" if p >= 0.0995 else f"{p:.1%}" if p >= 0.001 else "<0.1%"
+
+
+def short_percent(p: float) -> str:
+    """A probability in whole per cent, where the sign is said elsewhere."""
+    if p > 0.995:
+        return "100" if p == 1 else ">99"
+    return f"{p * 100:.0f}" if p >= 0.005 else "<1"
 
 
 def odds_text(log_odds: float) -> str:

@@ -18,7 +18,17 @@ from rnnlens.draw.look import (
     last_layer,
     paleness,
 )
-from rnnlens.draw.printable import bar, clip, padded, percent, printable, tail, width_of
+from rnnlens.draw.printable import (
+    bar,
+    bar_length,
+    clip,
+    name_of,
+    padded,
+    percent,
+    printable,
+    tail,
+    width_of,
+)
 
 NARROWEST = 20  # columns a terminal must have
 PLAIN, INDEXED, TRUE = 0, 256, 1 << 24  # how many colours a terminal can show
@@ -99,7 +109,7 @@ class _Screen:
             return alone
         states = (row[k] for row in self.grid["rows"] for k in self.columns)
         labels = (label for state in states for label, _ in state["top"][:bars])
-        longest = max((width_of(printable(label)) for label in labels), default=1)
+        longest = max((width_of(self._called(label, colours)) for label in labels), default=1)
         forms = [
             _Cells(colours, bars, min(label, max(longest, 7)), bar, not look.symbols)
             for label, bar in _FORMS
@@ -209,9 +219,17 @@ class _Screen:
         label, probability = state["top"][line] if line < len(state["top"]) else ("", 0.0)
         drawn = ""
         if cells.bar:
-            drawn, group = bar(min(probability, 1), cells.bar), self.grid["labels"].get(label)
+            drawn, group = bar(bar_length(probability), cells.bar), self.grid["labels"].get(label)
             drawn = " " + (cells.ink(drawn, self.grid["groups"][group]) if group else drawn)
-        return f"{self._apart(row, column, line)}{padded(label, cells.label)}{drawn}"
+        said = padded(self._called(label, cells.colours), cells.label)
+        if cells.colours and name_of(label, self.grid):
+            said = f"\x1b[2m{said}{_RESET}"  # faint
+        return f"{self._apart(row, column, line)}{said}{drawn}"
+
+    def _called(self, label: str, colours: int) -> str:
+        """A label, or its name set apart from words: by faint letters, else by brackets."""
+        name = name_of(label, self.grid)
+        return printable(label) if name is None else name if colours else f"‹{name}›"
 
     def _apart(self, row: int, column: int, line: int) -> str:
         """How far a state of the second of two readings lies from the first's: a column of 1 bit
@@ -241,6 +259,8 @@ class _Screen:
             sign = self.cells.paper("  ", colour) if coloured else self.letters[group]
             yield sign, group.lower()
         yield "", f"faded = {paleness(self.grid)}" if coloured else "░▒▓█ = ever more decided"
+        if self.cells.bar and not self.scale:
+            yield "", "bar = √probability"
         if any(word["unknown"] for word in self.grid["words"]):
             yield "?", "unknown word"
         if self.grid.get("lines") and self.cells.lines:

@@ -18,7 +18,7 @@ from rnnlens.ask.grids import GridQuestion
 from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.look import asked_for, bracketed, last_layer, paleness
-from rnnlens.draw.printable import clip, printable, tail, width_of
+from rnnlens.draw.printable import clip, name_of, printable, tail, width_of
 from rnnlens.page.bundle import WEB, bundle, compact
 from rnnlens.reading.lines import Lines
 from rnnlens.reading.subject import Subject
@@ -226,7 +226,9 @@ def _row(
         label, probability = states[k]["top"][0]
         colour = states[k]["colour"]
         ground = f"background:{colour};color:{_ink_on(colour)};text-align:left"
-        shown = f"{_isolated(clip(label, _LONGEST_LABEL))}&nbsp;{_percent(probability)}"
+        name = name_of(label, grid)
+        said = _isolated(clip(name or label, _LONGEST_LABEL))
+        shown = f"{f'<i>{said}</i>' if name else said}&nbsp;{_percent(probability)}"
         cells.append(f'<td style="{ground}">{shown}</td>')
     return f"<tr>{''.join(cells)}</tr>"
 

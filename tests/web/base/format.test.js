@@ -44,8 +44,8 @@ test("the right answer is called by what was asked, and the prediction is always
 });
 
 test("a state is told in words", () => {
-  const told = format.describe(state([["<b>", 0.5], ["a\tb", 0.25], ["c", 0.01]]), "cell state, layer 2", "she", 2);
-  assert.equal(told, "cell state, layer 2, after she: verb 78%; <b> 50%, a\u2409b 25%");
+  const told = format.describe({ placeholders: new Map([["UNK", "rare word"]]) }, state([["<b>", 0.5], ["a\tb", 0.25], [",", 0.2], ["UNK", 0.1], ["c", 0.01]]), "cell state, layer 2", "she", 4);
+  assert.equal(told, "cell state, layer 2, after she: verb 78%; <b> 50%, a\u2409b 25%, comma (,) 20%, rare word (UNK) 10%");
 });
 
 test("how much is used is said in words", () => {

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { nameOf } from "../../../src/rnnlens/page/web/base/format.js";
 import { hold } from "../../../src/rnnlens/page/web/base/held.js";
-import { estimate, fitted } from "../../../src/rnnlens/page/web/base/text.js";
+import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
 import { drawHeader, drawRing, drawRow, drawState, drawWord } from "../../../src/rnnlens/page/web/grid/draw.js";
-import { drawBars, LABEL, PITCH } from "../../../src/rnnlens/page/web/grid/bars.js";
+import { drawBars, LABEL, PITCH, round, TINT, TRACK } from "../../../src/rnnlens/page/web/grid/bars.js";
 import { layOut } from "../../../src/rnnlens/page/web/grid/layout.js";
 import { plainView } from "../../../src/rnnlens/page/web/net/address.js";
 import { all, compact, laidOut, texts } from "../drawing.js";
@@ -31,12 +32,16 @@ test("the golden grid: rectangles, bars and labels are what Python decided", () 
         const top = state.top.slice(0, bars);
         assert.equal(made.length, top.length);
         top.forEach(([label, p], n) => {
-          assert.ok(Math.abs(made[n].attributes.width - Math.max(1, p * room)) < 0.01);
+          assert.ok(Math.abs(made[n].attributes.width - Math.max(1, Math.sqrt(p) * room)) < 0.01);
           assert.equal(made[n].attributes.fill, given.groups[given.labels[label]]);
         });
         assert.deepEqual(all(drawn[k], "rect", "track").map((one) => one.attributes.width), top.map(() => room));
-        assert.deepEqual(all(drawn[k], "text", "said").map((one) => one.children[0]),
-          top.map(([label]) => fitted(label, room / 0.8, layout.label, estimate)));
+        const said = all(drawn[k], "text").filter((one) => "data-label" in one.attributes);
+        assert.deepEqual(said.map((one) => one.attributes["data-label"]), top.map(([label]) => label)); // the true one, whatever it is called
+        said.forEach((one, n) => {
+          const called = [nameOf(top[n][0], held), top[n][0]], shown = one.children[0];
+          assert.ok(called.includes(shown) || (called[0] === null && called[1].startsWith(shown.replace("…", ""))), shown);
+        });
       });
     });
   }
@@ -50,38 +55,73 @@ test("labels lie inside their column, clipped by an svg of their own", () => {
 });
 
 test("a label that is a little too long is drawn narrower, a longer one is cut, and neither leaves its room", () => {
-  const held = hold(grid(), null), room = 46;
-  const look = { width: room, size: LABEL, pitch: PITCH, values: false, measure: estimate };
+  const held = hold(grid(), null), width = 50, room = width - 6;
+  const look = { width, size: LABEL, pitch: PITCH, values: false, measure: estimate };
   const state = { ...held.rows[0][0], top: [["we", 0.5], ["announce", 0.2], ["representatives", 0.1]] };
   const wide = (text) => estimate(text, 10.5);
-  assert.ok(wide("announce") > room && wide("announce") <= room / 0.8);
+  assert.ok(wide("announce") > room && wide("announce") <= room / 0.76);
   const [short, longer, cut] = drawBars(held, state, 3, look).filter((one) => one.tag === "text");
   assert.equal(short.attributes.textLength, undefined);
   assert.deepEqual([longer.children[0], longer.attributes.textLength], ["announce", room]);
   assert.match(cut.children[0], /^repres.*…$/);
-  assert.ok(wide(cut.children[0]) <= room / 0.8);
+  assert.equal(cut.children[1].children[0], "representatives 10%"); // whole, for those who point at it
+  assert.ok(wide(cut.children[0]) <= room / 0.76);
 });
 
 test("a value stands beside its label where columns are wide, and never on it", () => {
-  const held = hold(grid(), null), state = { ...held.rows[0][0], top: [["we", 0.123], ["representatives", 0.061]] };
+  const held = hold(grid(), null), state = { ...held.rows[0][0], top: [["we", 0.123], ["representatives", 0.061], ["so", 0.004]] };
   const look = { width: 86, size: 13, pitch: 19, values: true, measure: estimate };
-  const drawn = drawBars(held, state, 2, look);
-  assert.deepEqual(drawn.filter((one) => one.attributes.class === "soft").map((one) => one.children[0]), ["12%", "6.1%"]);
+  const drawn = drawBars(held, state, 3, look), values = (made) => made.filter((one) => one.attributes.class === "value").map((one) => one.children[0]);
+  assert.deepEqual(values(drawn), ["12%", "6.1%", "0.4%"]);
+  assert.deepEqual(values(drawBars(held, state, 3, { ...look, short: true })), ["12", "6", "<1"]);
   drawn.filter((one) => one.attributes.class === "said").forEach((one, k) => {
-    const value = estimate(["12%", "6.1%"][k], 13 * 0.86), { textLength } = one.attributes;
-    assert.ok((textLength ?? estimate(one.children[0], 13)) + value < look.width);
+    const value = estimate(["12%", "6.1%", "0.4%"][k], 13 * 0.88), { textLength, x } = one.attributes;
+    assert.ok(x + (textLength ?? estimate(one.children[0], 13)) + value < look.width - 3);
   });
 });
 
-test("a label lies above its bar, nearer to it than to the bar above", () => {
+test("2% can be seen, and every label stands on its own bar alone", () => {
   const held = hold(grid(), null), look = { width: 60, size: LABEL, pitch: PITCH, values: false, measure: estimate };
-  const drawn = drawBars(held, held.rows[0][0], 3, look);
+  const drawn = drawBars(held, { ...held.rows[0][0], top: [["said", 0.5], ["we", 0.02], ["so", 0]] }, 3, look);
   const bars = drawn.filter((one) => one.attributes.class === "bar").map((one) => one.attributes);
+  assert.deepEqual(bars.map(({ width }) => round(width)), [42.43, 8.49, 1]);
   drawn.filter((one) => one.attributes.class === "said").forEach(({ attributes: { y } }, k) => {
-    assert.ok(y < bars[k].y);
-    const above = k ? bars[k - 1].y + bars[k - 1].height : 0;
-    assert.ok(y - LABEL * 0.72 - above > bars[k].y - y);
+    const { y: top, height } = bars[k];
+    assert.ok(y - LABEL * 0.74 > top && y + LABEL * 0.22 < top + height); // from the top of an l to the foot of a p
   });
+});
+
+test("text can be read on the bars of every group, on light and dark", () => {
+  const style = readFileSync(new URL("../../../src/rnnlens/page/web/style.css", import.meta.url), "utf8");
+  const themes = (/** @type {RegExp} */ at) => at.exec(style).slice(1, 3).map((one) => (one.length === 4 ? one.replace(/\w/g, "$&$&") : one));
+  const ground = themes(/--ground: light-dark\((#\w+), (#\w+)\)/), ink = themes(/--ink: light-dark\((#\w+), (#\w+)\)/);
+  const mild = themes(/\.value, \.named\) \{ fill: light-dark\((#\w+), (#\w+)\)/);
+  const channels = (colour) => [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
+  const light = (rgb) => rgb.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, k) => sum + c * [0.2126, 0.7152, 0.0722][k], 0);
+  const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+  const over = (colour, share, below) => channels(colour).map((c, k) => share * c + (1 - share) * below[k]);
+  const tints = [TINT, Number(/\.bar\[fill-opacity\] \{ fill-opacity: ([\d.]+)/.exec(style)[1])];
+  for (const theme of [0, 1]) {
+    const track = over(ink[theme], TRACK, channels(ground[theme]));
+    for (const group of [...Object.values(grid().groups), "#0072b2", "#d55e00", "#56b4e9", "#e8c93c", "#9a9aa3", "#7b4f2c"]) {
+      const bar = over(group, tints[theme], track);
+      assert.ok(contrast(channels(ink[theme]), bar) >= 4.5, `label on ${group}, theme ${theme}`);
+      assert.ok(contrast(channels(mild[theme]), bar) >= 4.5, `number on ${group}, theme ${theme}: ${contrast(channels(mild[theme]), bar)}`);
+    }
+    assert.ok(contrast(channels(mild[theme]), track) >= 4.5);
+  }
+});
+
+test("punctuation is called by its name, placeholders by what they stand for, and words as they are", () => {
+  const held = hold({ ...grid(), placeholders: { UNK: "rare word" } }, null);
+  const look = { width: 200, size: LABEL, pitch: PITCH, values: false, measure: estimate };
+  const state = { ...held.rows[0][0], top: [[",", 0.5], ["UNK", 0.2], ["NUM", 0.1], ["constructor", 0.01]] };
+  const drawn = drawBars(held, state, 4, look).filter((one) => one.tag === "text");
+  assert.deepEqual(drawn.map((one) => one.children[0]), ["comma", "rare word", "NUM", "constructor"]); // NUM is a word of this run
+  assert.deepEqual(drawn.map((one) => one.attributes["data-label"]), [",", "UNK", "NUM", "constructor"]);
+  assert.deepEqual(drawn.map((one) => one.attributes["font-style"]), ["italic", "italic", undefined, undefined]);
+  assert.deepEqual(drawn.slice(0, 2).map((one) => one.children[1].children[0]), ["comma (,) 50%", "rare word (UNK) 20%"]);
 });
 
 test("compact states are rectangles alone", () => {

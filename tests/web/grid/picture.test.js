@@ -17,5 +17,5 @@ test("a saved sheet holds every row and escapes what it says", () => {
   assert.ok(text.includes("\u2407") && !text.includes("\u0007"));
   assert.equal(all(drawing, "g", "state").length, given.words.length * 7);
   assert.ok(height > given.words.length * 40 && width > 7 * 70);
-  assert.ok(texts(drawing).includes("faded = groups mixed"));
+  assert.ok(texts(drawing).includes("faded = groups mixed · bar = √probability, numbers in %"));
 });

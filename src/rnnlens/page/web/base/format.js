@@ -2,7 +2,7 @@
 
 import { besideOf, readingAt, rowsAfter } from "./lines.js";
 import { filled } from "./refusal.js";
-import { COUNTS, NOTICES } from "./rules.js";
+import { COUNTS, NOTICES, SIGNS } from "./rules.js";
 
 /** @param {number} p */
 export function percent(p) {
@@ -117,6 +117,23 @@ export function visible(text) {
     .replace(BIDI, "\u25cc");
 }
 
+const NAMES = new Map(Object.entries(SIGNS));
+
+/**
+ * What a label is called where its own letters say little: a sign by its name, a placeholder by what it stands for;
+ * null: they say it.
+ * @param {string} label @param {Pick<Held, "placeholders">} grid
+ */
+export function nameOf(label, { placeholders }) {
+  return placeholders.get(label) ?? NAMES.get(label) ?? null;
+}
+
+/** A label in words, with the label itself: comma (,). @param {string} label @param {Pick<Held, "placeholders">} grid */
+export function labelWords(label, grid) {
+  const name = nameOf(label, grid), shown = visible(label);
+  return name === null || name.includes(shown) ? name ?? shown : `${name} (${shown})`;
+}
+
 /** Halves of surrogate pairs cannot be sent or drawn. @param {string} text */
 export function wellFormed(text) {
   return text.replace(/[\ud800-\udfff]/gu, "\ufffd");
@@ -224,13 +241,13 @@ export function wordAfter(grid, column, row) {
 
 /**
  * A state in words, for those who listen.
- * @param {State} state @param {string} name @param {string} after @param {number} bars
- * @param {string} number what it says of a number
+ * @param {Pick<Held, "placeholders">} grid @param {State} state @param {string} name @param {string} after
+ * @param {number} bars @param {string} number what it says of a number
  */
-export function describe(state, name, after, bars, number = "") {
+export function describe(grid, state, name, after, bars, number = "") {
   if (state.unread) return state.top.length ? `${name}, after ${after}: nothing read yet` : `${name}: no word stands here`;
   if (number) return `${name}, after ${after}: ${number}`;
-  const said = state.top.slice(0, bars).map(([label, p]) => `${visible(label)} ${percent(p)}`);
+  const said = state.top.slice(0, bars).map(([label, p]) => `${labelWords(label, grid)} ${percent(p)}`);
   return `${name}, after ${after}: ${groupName(state.group)} ${percent(state.share)}; ${said.join(", ")}`;
 }
 
@@ -245,8 +262,8 @@ export function rowSentence(grid, row) {
   const begin = `${whose}${whose ? "word" : "Word"} ${number + 1}, ${visible(grid.words[row].text)}`;
   const state = grid.rows[row]?.[grid.columns.findIndex((column) => column.letter === "y")];
   if (!state?.top.length) return `${begin}.`;
-  const [[name, p]] = state.top, says = grid.follows ? `expects ${visible(name)} next` : `says ${visible(name)}`;
-  const came = line?.then ? `; ${nextWords(grid, row)}` : state.wanted ? `; ${grid.follows ? "then came" : "it is"} ${visible(state.wanted[0])}` : "";
+  const [[name, p]] = state.top, said = labelWords(name, grid), says = grid.follows ? `expects ${said} next` : `says ${said}`;
+  const came = line?.then ? `; ${nextWords(grid, row)}` : state.wanted ? `; ${grid.follows ? "then came" : "it is"} ${labelWords(state.wanted[0], grid)}` : "";
   return `${begin}: the model ${says}, ${percent(p)}${came}.`;
 }
 

@@ -3,8 +3,8 @@
 /**
  * Labels and groups are maps, so that no name of theirs can be mistaken for anything else; rows are
  * those from the first on, fewer than words while more are on their way; a state that was not asked for is null.
- * @typedef {Omit<Grid, "labels" | "from" | "groups"> &
- *   {labels: Map<string, string>, groups: Map<string, string>, typing?: boolean}} Held
+ * @typedef {Omit<Grid, "labels" | "from" | "groups" | "placeholders"> &
+ *   {labels: Map<string, string>, groups: Map<string, string>, placeholders: Map<string, string>, typing?: boolean}} Held
  */
 
 /**
@@ -25,7 +25,7 @@ export function isUnfinished(grid, row) {
  * @returns {Held}
  */
 export function hold(given, before) {
-  const { labels, from, groups, ...rest } = given;
+  const { labels, from, groups, placeholders, ...rest } = given;
   const rows = before ? before.rows.slice(0, from).concat(given.rows) : given.rows;
   const known = new Map(before ? before.labels : []);
   for (const [label, group] of Object.entries(labels)) known.set(label, group);
@@ -33,7 +33,8 @@ export function hold(given, before) {
   const changes = !given.edits.length && !compared ? [] : rows.map((states, row) =>
     given.changes[row - from] ?? (alike ? before?.changes[row] : null) ?? (compared ? [] : states.map(unchanged)));
   const then = rows.map((_, row) => given.then?.[row - from] ?? (alike ? before?.then[row] : null) ?? []);
-  return { ...rest, rows, changes, then: compared ? then : [], labels: known, groups: new Map(Object.entries(groups)) };
+  return { ...rest, rows, changes, then: compared ? then : [], labels: known, groups: new Map(Object.entries(groups)),
+    placeholders: new Map(Object.entries(placeholders)) };
 }
 
 /** A state that no edit has changed. @param {State | null} state */
@@ -48,6 +49,7 @@ function unchanged(state) {
  * @returns {Grid}
  */
 export function release(grid) {
-  const { labels, groups, typing: _, ...rest } = grid;
-  return { ...rest, from: 0, labels: Object.fromEntries(labels), groups: Object.fromEntries(groups) };
+  const { labels, groups, placeholders, typing: _, ...rest } = grid;
+  return { ...rest, from: 0, labels: Object.fromEntries(labels), groups: Object.fromEntries(groups),
+    placeholders: Object.fromEntries(placeholders) };
 }

@@ -409,6 +409,8 @@ export interface Grid {
   left_out: Count;
   /** the group of every label that a state names */
   labels: Record<string, string>;
+  /** labels that stand for many words, such as UNK, and what these are */
+  placeholders: Record<string, string>;
   /** a state for each column; null: it was not wanted */
   rows: ((State | null)[])[];
   /** what was changed while it was read, such as l2@4=0 */

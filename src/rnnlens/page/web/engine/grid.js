@@ -63,6 +63,7 @@ function headOf({ text, shown, lines, areTwo, edits, dropped, readings }) {
     scale: scale && { edges: scale.edges, names: scale.names },
     several,
     alone: palette.alone,
+    placeholders: own ? subject.text.placeholders : {},
     words: lines.map(({ number, row }) => (row === null ? NO_WORD : words[number][row])),
     left_out: reading.leftOut,
     edits,

@@ -42,6 +42,10 @@ export class Text {
     const names = json.lowercase || json.numbers ? [UNK] : UNKNOWN;
     /** @type {number | null} */
     this.unknown = names.map((name) => this.index.get(name)).find((number) => number !== undefined) ?? null;
+    /** Labels that stand for many words, and what these are: none where labels are no words. @type {Record<string, string>} */
+    this.placeholders = json.inputs ? {} : {
+      ...(this.unknown === null ? {} : { [this.inputs[this.unknown]]: TEXTS.unknown_name }),
+      ...(json.numbers && this.index.has(NUM) ? { [NUM]: TEXTS.number_name } : {}) };
     /** @type {Map<string, string[]>} */ this.split = new Map();
     // Numbers that were read at a step, by their place here: a step's number is its place.
     /** @type {Map<string, number>} */ this.steps = new Map();

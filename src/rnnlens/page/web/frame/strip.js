@@ -13,6 +13,8 @@ const TYPED = 200; // ms after the last key before what was typed is looked up
 const HELP = "Follow a label: its probability in every state. With a slash, one set against another: the odds of are were / is was";
 const TURNS = "Turns: where what a state says differs most from the states that feed it and from the row above (divergence in bits), and how "
   + "surprising each word was";
+const BARS = "A bar is as long as the square root of the probability, so that small ones can be seen: 1% is a tenth of the full length, "
+  + "25% half of it. The number is the probability in per cent.";
 
 export class Strip {
   /**
@@ -88,7 +90,7 @@ export class Strip {
   /** @param {Held} grid @param {View} view @param {Scale | null} scale of what is followed */
   show(grid, view, scale) {
     this.grid = grid;
-    const seen = JSON.stringify([view.turns, grid.edits.length > 0, grid.words.some((word) => word.unknown), grid.follows, grid.lines.length > 0, besideOf(grid)]);
+    const seen = JSON.stringify([view.turns, view.density, view.follow !== null, grid.edits.length > 0, grid.words.some((word) => word.unknown), grid.follows, grid.lines.length > 0, besideOf(grid)]);
     if (seen !== this.shown) this.keys.replaceChildren(...markKey(grid, view));
     this.shown = seen;
     this.turns.setAttribute("aria-pressed", String(view.turns));
@@ -112,7 +114,11 @@ function entry(kind, text, ...drawn) {
 function markKey(grid, view) {
   const ring = (/** @type {string} */ kind) => shape("rect", { class: `sample ${kind}`, x: 1.5, y: 1.5, width: 13, height: 9,
     rx: 3, fill: "none" });
+  const bars = html("li", { class: "bars", title: BARS }, toDom(shape("svg", { width: 16, height: 12, "aria-hidden": "true" },
+    shape("rect", { class: "track", y: 1, width: 16, height: 10, rx: 2 }), shape("rect", { class: "bar", y: 1, width: 9, height: 10, rx: 2 }))),
+  "bar: \u221aprobability, numbers in %");
   const entries = [
+    ...(grid.scale || view.density === "compact" || view.follow ? [] : [bars]),
     entry("feeds", "feeds the selected state", ring("feeds")),
     entry("fed", "is fed by it", ring("fed")),
     entry("group", grid.scale ? "where the number lies on the axis" : "group of the word itself", shape("rect", { x: 1, y: 8, width: 14, height: 3, rx: 1, class: "soft" })),

@@ -1,21 +1,27 @@
-// A label and its probability: the word, and under it a bar on a track that is 100% long. Grid, panel, comparison
-// and saved pictures draw it alike, so that a length means the same wherever it is seen.
+// A label and its probability: the word, its number, and behind them a bar. Grid, panel, comparison and saved pictures
+// draw it alike, so that a length means the same wherever it is seen.
 
-import { percent, visible } from "../base/format.js";
+import { labelWords, nameOf, percent, visible } from "../base/format.js";
 import { shape } from "../base/markup.js";
 import { COLOURS } from "../base/rules.js";
 import { fitted } from "../base/text.js";
 
-/** What labels are coloured by. @typedef {Pick<Held, "labels" | "groups">} Coloured */
-/** @typedef {{width: number, size: number, pitch: number, values: boolean, measure: Measure}} BarLook */
+/** What labels are coloured and named by. @typedef {Pick<Held, "labels" | "groups" | "placeholders">} Coloured */
+/**
+ * `values`: whether numbers stand at the right, as 53 where that is `short`, else as 53%.
+ * @typedef {{width: number, size: number, pitch: number, values: boolean, short?: boolean, measure: Measure}} BarLook
+ */
 
 export const INK = COLOURS.ink;
 export const NONE = COLOURS.grey; // of a group that has no colour
 export const SOFT = "#6d6d75";
+export const MILD = "#3e3e45"; // between the two: can be read on a bar as well
 export const LABEL = 10.5; // the size of a label where there is little room
 export const PITCH = 15; // from one label to the next, then
-const SQUEEZE = 0.8; // how narrow a label's letters may become before it is cut
+export const TINT = 0.42, TRACK = 0.035; // how strong the colours of a bar and its track are behind text; on dark, the style sheet has another
+const SQUEEZE = 0.76; // how narrow a label's letters may become before it is cut
 const LEAST = 1; // pixels: a label that is named is never without a bar
+const INSET = 3; // pixels from a bar's left to its text
 
 /**
  * Text that keeps its direction to itself.
@@ -35,8 +41,19 @@ export function colourOf(grid, name) {
   return grid.groups.get(grid.labels.get(name) ?? "") ?? NONE;
 }
 
+/** How long a bar is, of the longest: the square root, so that 2% can be seen beside 50%. @param {number} p */
+export function barLength(p) {
+  return Math.sqrt(p);
+}
+
+/** A probability in whole per cent, where the sign is said elsewhere. @param {number} p */
+export function shortPercent(p) {
+  if (p > 0.995) return p === 1 ? "100" : ">99";
+  return p >= 0.005 ? String(Math.round(p * 100)) : "<1";
+}
+
 /**
- * A bar on its track: the track is 100%, the bar the probability.
+ * A bar on its track: the track is 100%, the bar the square root of the probability.
  * @param {number} x @param {number} y @param {number} width @param {number} height @param {number} p @param {string} fill
  * @returns {Shape[]}
  */
@@ -44,28 +61,34 @@ export function drawBar(x, y, width, height, p, fill) {
   const place = { x: round(x), y: round(y), height: round(height), rx: 1 };
   return [
     shape("rect", { class: "track", ...place, width: round(width), fill: INK, "fill-opacity": 0.07 }),
-    shape("rect", { class: "bar", ...place, width: round(Math.max(LEAST, p * width)), fill }),
+    shape("rect", { class: "bar", ...place, width: round(Math.max(LEAST, barLength(p) * width)), fill }),
   ];
 }
 
 /**
- * A label over its bar, with the value where there is room for it.
- * @param {string} name @param {number} p @param {string} fill @param {number} y @param {BarLook} look
+ * A label on its bar, with the value where there is room for it.
+ * @param {Coloured} grid @param {string} name @param {number} p @param {number} y @param {BarLook} look
  * @param {number} weight of the label's type
  * @returns {Shape[]}
  */
-export function drawLabel(name, p, fill, y, look, weight = 400) {
-  const { width, size, pitch, measure } = look, small = round(size * 0.86);
-  const value = look.values ? percent(p) : "";
-  const room = width - (value ? measure(value, small) + size * 0.4 : 0);
-  const said = fitted(visible(name), room / SQUEEZE, size, measure, weight);
-  const wide = measure(said, size, weight) > room;
-  const base = round(y + pitch * 0.64); // nearer to its own bar than to the one above
+export function drawLabel(grid, name, p, y, look, weight = 400) {
+  const { width, size, pitch, measure } = look, small = round(size * 0.88);
+  const value = !look.values ? "" : look.short ? shortPercent(p) : percent(p);
+  const room = width - 2 * INSET - (value ? measure(value, small) + size * 0.3 : 0);
+  const called = nameOf(name, grid), longest = room / SQUEEZE; // a sign itself is better than half its name
+  const named = called !== null && measure(called, size, weight) <= longest ? called : null;
+  const whole = named ?? visible(name), said = fitted(whole, longest, size, measure, weight);
+  const wide = measure(said, size, weight) > room, base = round(y + pitch / 2 + size * 0.34);
+  const face = named === null ? { class: "said" } : { class: "said named", fill: MILD, "font-style": "italic" };
+  const told = called !== null || said !== whole ? [shape("title", {}, `${labelWords(name, grid)} ${percent(p)}`)] : [];
+  const place = { y: round(y + 0.75), height: round(pitch - 1.5), rx: 2 };
   return [
-    ...drawBar(0, y + pitch * 0.73, width, pitch * 0.21, p, fill),
-    label(0, base, said, { class: "said", "data-label": name, "font-size": size, ...(weight === 400 ? {} : { "font-weight": weight }),
-      ...(wide ? { textLength: round(room), lengthAdjust: "spacingAndGlyphs" } : {}) }),
-    ...(value ? [label(width, base, value, { class: "soft", fill: SOFT, "font-size": small, "text-anchor": "end" })] : []),
+    shape("rect", { class: "track", ...place, width: round(width), fill: INK, "fill-opacity": TRACK }),
+    shape("rect", { class: "bar", ...place, width: round(Math.max(LEAST, barLength(p) * width)), fill: colourOf(grid, name), "fill-opacity": TINT }),
+    shape("text", { x: INSET, y: base, "unicode-bidi": "isolate", "data-label": name, "font-size": size, ...face,
+      ...(weight === 400 ? {} : { "font-weight": weight }),
+      ...(wide ? { textLength: round(room), lengthAdjust: "spacingAndGlyphs" } : {}) }, said, ...told),
+    ...(value ? [label(width - INSET, base, value, { class: "value", fill: MILD, "font-size": small, "text-anchor": "end" })] : []),
   ];
 }
 
@@ -75,6 +98,5 @@ export function drawLabel(name, p, fill, y, look, weight = 400) {
  * @returns {Shape[]}
  */
 export function drawBars(grid, state, bars, look) {
-  return state.top.slice(0, bars).flatMap(([name, p], k) =>
-    drawLabel(name, p, colourOf(grid, name), k * look.pitch, look));
+  return state.top.slice(0, bars).flatMap(([name, p], k) => drawLabel(grid, name, p, k * look.pitch, look));
 }

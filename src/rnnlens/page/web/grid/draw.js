@@ -9,11 +9,12 @@ import { FONT, SERIF, fitted, tail } from "../base/text.js";
 import { changeOf, drawChanged } from "./changed.js";
 import { drawBars, INK, label, LABEL, NONE, round, SOFT } from "./bars.js";
 import { drawLanes, drawNextPair, drawNextWords, LANES, thenHeight } from "./lanes.js";
-import { topOf } from "./layout.js";
+import { AFTER, BEFORE, topOf } from "./layout.js";
 import { drawFollowed, drawSurprisal, drawTurns, followedFill } from "./over.js";
 import { drawSeries, drawStrip, numberWords } from "./scale.js";
 
 const RULE = "#d9d9d3";
+const SHADE = [3, 7, 12]; // how far the shade reaches of a column that others slide under, in steps
 
 /**
  * A state: its rectangle and, where there is room for them, its bars.
@@ -34,8 +35,8 @@ export function drawState(grid, state, slot, layout, more = {}, over = null, edi
   const place = { class: "state", transform: `translate(${slot.x} 0)`, ...more };
   if (compact) return shape("g", place, mark, ...turns);
   if (over?.scale) return shape("g", place, mark, ...turns, ...drawFollowed(over, slot, layout));
-  const x = round(layout.mark + 5 * layout.scale), width = round(slot.width - x - 7 * layout.scale);
-  const look = { width, size: layout.label, pitch: layout.pitch, values: layout.values, measure: layout.measure };
+  const x = round(layout.mark + BEFORE * layout.scale), width = round(slot.width - x - AFTER * layout.scale);
+  const look = { width, size: layout.label, pitch: layout.pitch, values: layout.values, short: true, measure: layout.measure };
   const inside = grid.scale ? drawStrip(grid, grid.scale, state, layout.state, look) : drawBars(grid, state, layout.bars, look);
   const bars = shape("svg", { x, width, height: layout.state, "aria-hidden": "true" }, ...inside);
   return shape("g", place, mark, ...turns, bars);
@@ -55,7 +56,8 @@ function rules(layout, height, top = 0) {
 function inSight({ own, width }, height, top, ...inside) {
   const x = (own?.x ?? 0) - 7, paper = { class: "paper", x, y: top, width: width - x + 12, height: height - top, fill: "none" };
   const line = { class: "rule edge", x1: x + 0.5, x2: x + 0.5, y1: top, y2: height, stroke: "none" };
-  return shape("g", { class: "insight" }, shape("rect", paper), shape("line", line), ...inside);
+  const shade = SHADE.map((width) => shape("rect", { class: "shade", x: x - width, y: top, width, height, fill: "none" }));
+  return shape("g", { class: "insight" }, ...shade, shape("rect", paper), shape("line", line), ...inside);
 }
 
 /** What a followed number was before the edits, where it was another. @param {Over} over @param {number} index */
@@ -82,12 +84,13 @@ export function drawRow(grid, row, layout, id, over = null) {
     const changed = changeOf(grid, row, slot);
     const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}${wasFollowed(over, slot.index)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
-      describe(state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state, grid.scale)) + told + (changed.said && `; ${changed.said}`) } : {};
+      describe(grid, state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state, grid.scale)) + told + (changed.said && `; ${changed.said}`) } : {};
     const made = drawState(grid, state, slot, layout, said, lower, drawChanged(changed, layout)), then = drawNextPair(grid, row, slot, layout);
     return slot !== layout.own ? [made, ...then]
-      : [inSight(layout, layout.row + thenHeight(layout, row) + between / 2, between / 2, made, ...then, ...drawSurprisal(grid, row, layout))];
+      : [inSight(layout, layout.row + thenHeight(layout, row), between / 2, made, ...then, ...drawSurprisal(grid, row, layout))];
   });
-  return shape("g", {}, ...rules(layout, layout.row + thenHeight(layout, row), between), ...drawn);
+  // Never above its own row, whose words would be struck through while columns are scrolled beneath them.
+  return shape("g", {}, ...rules(layout, layout.row + thenHeight(layout, row), row ? 0 : between), ...drawn);
 }
 
 /**
@@ -176,7 +179,9 @@ export function drawHeader(layout, more = () => ({})) {
   const groups = layout.groups.flatMap(({ name, layer, x, width }) => {
     const line = shape("line", { class: "rule", x1: x, x2: x + width - 4, y1: 20.5, y2: 20.5, stroke: RULE });
     const fits = layout.measure(name, 11) <= width + 6;
-    return fits ? [shape("g", { "data-layer": layer }, label(x, 14, name, { class: "soft", fill: SOFT, "font-size": 11 })), line] : [line];
+    // Its name stays in sight while some of its columns do.
+    const stays = { "--from": `${x}px`, "--room": `${Math.max(0, round(width - layout.measure(name, 11) - 14))}px` };
+    return fits ? [shape("g", { "data-layer": layer }, label(x, 14, name, { class: "soft layername", fill: SOFT, "font-size": 11, ...stays })), line] : [line];
   });
   const small = layout.density === "compact", { scale } = layout;
   const named = { class: "soft", fill: SOFT, "font-size": layout.label };
@@ -234,7 +239,7 @@ function drawUnread(slot, layout, more, yet = true) {
     const reach = (k + 1) * HATCH, low = Math.min(reach, height), right = Math.min(reach, width);
     return `M${reach - low} ${low}L${right} ${reach - right}`;
   });
-  const x = round(width + 5 * layout.scale), size = layout.label;
+  const x = round(width + (BEFORE + 1) * layout.scale), size = layout.label;
   const lines = compact || !yet ? [] : height > 2.2 * size ? ["nothing", "read yet"] : ["nothing"];
   const said = lines.map((line, k) => label(x, round(size + k * size * 1.25), line, { class: "soft", fill: NONE, "font-size": size }));
   return shape("g", { class: "state", transform: `translate(${slot.x} 0)`, ...more },

@@ -106,6 +106,8 @@ export class GridView {
     this.overhang = this.layout && !this.picking ? overhang(this.layout, this.room.width, this.scroller.scrollLeft) : 0;
     this.scroller.style.setProperty("--over", `${-this.overhang}px`);
     this.scroller.classList.toggle("over", this.overhang > 0);
+    this.scroller.classList.toggle("aside", this.scroller.scrollLeft > 0);
+    this.head.style.setProperty("--left", `${this.scroller.scrollLeft}px`);
   }
 
   later() {

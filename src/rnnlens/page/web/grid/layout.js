@@ -67,7 +67,10 @@ const ROWS = [10, 14, 18]; // that stay in view while type grows, for texts of u
 const LEAST = 1.15; // times the usual size, where columns are wide and words many
 const LARGEST = 1.7; // times the usual size
 const BETWEEN = 10; // from one state to the one below it
-const VALUES = 6; // how wide labels need to be, in their own size, for values to stand beside them
+const VALUES = 4.2; // how wide labels need to be, in their own size, for values to stand beside them
+const MARK = 12; // the width of a rectangle that has labels beside it
+export const BEFORE = 4; // from a rectangle to what stands beside it
+export const AFTER = 7; // and from there to the next
 const SLACK = 32; // how much wider than needed words' column stays, so that a letter less moves nothing
 const TALLEST = 26; // a row without bars
 
@@ -180,12 +183,12 @@ export function layOut(grid, view, room, measure) {
   const header = Math.round(LAYERS + (slanted ? 62 : view.naming === "both" && !compact ? HEADING : 22) * scale);
   const pitch = round(PITCH * scale), tall = Math.round(view.bars * pitch);
   const state = compact ? compactRow(grid.words.length, room.height - header) - 1 : tall;
-  const type = round(LABEL * scale), beside = 15 * scale;
+  const type = round(LABEL * scale), beside = MARK * scale;
   const across = placed(grid, columns, width, gap);
   return {
     ...across, surprisal: surprisal ? { x: across.width + 4, width: surprisal - 12 } : null, width: across.width + surprisal,
     density: view.density, naming: view.naming, bars: view.bars, pitch, scale,
-    label: type, values: width - beside - 12 * scale >= VALUES * type,
+    label: type, values: width - beside - (BEFORE + AFTER) * scale >= VALUES * type,
     row: compact ? state + 1 : state + Math.round(BETWEEN * scale), state,
     mark: compact ? width - (width > 20 ? 2 : 1) : Math.round(beside),
     splits: grid.lines.flatMap(({ then }, row) => (then ? [row] : [])), split: Math.round((compact ? 13 : 16 * scale)),

@@ -1,11 +1,12 @@
 // What is drawn over the states of a row when labels are followed or turns are shown.
 
 import { columnName, lastLayer, visible } from "../base/format.js";
-import { followed, followedChange, part } from "../base/follow.js";
+import { followed, followedChange, fullText, part } from "../base/follow.js";
 import { shape } from "../base/markup.js";
 import { METRICS } from "../base/metrics.js";
 import { COLOURS } from "../base/rules.js";
 import { INK, round, SOFT } from "./bars.js";
+import { AFTER, BEFORE } from "./layout.js";
 
 /**
  * What is known of a row: its followed numbers and its turns; null while they are on their way.
@@ -17,19 +18,23 @@ import { INK, round, SOFT } from "./bars.js";
  */
 
 const { for: FOR, against: AGAINST } = COLOURS; // of no group, and told apart by everybody
+const LANE = 12; // pixels at least for the line of what is followed
 const WIDEST = 16; // bits of surprisal that fill its column
 
 /**
- * The number of a state and its piece of the line that runs down the rows, instead of bars.
+ * The number of a state and its piece of the line that runs down the rows, instead of bars: each in a lane of its own,
+ * so that no line strikes through a number.
  * @param {Over} over @param {Slot} slot @param {Layout} layout
  * @returns {Shape[]}
  */
 export function drawFollowed(over, slot, layout) {
   const { scale, here } = over;
   if (!scale || !here) return [];
-  const x = round(layout.mark + 5 * layout.scale), width = slot.width - x - 8 * layout.scale, gap = (layout.row - layout.state) / 2;
-  const low = layout.state > 20 * layout.scale, middle = low ? layout.state * 0.72 : layout.state / 2; // the number has a line of its own
-  const zero = scale.odds ? x + width / 2 : x, room = scale.odds ? width / 2 : width;
+  const { label: size, measure } = layout, middle = layout.state / 2;
+  const x = round(layout.mark + (BEFORE + 1) * layout.scale), end = slot.width - AFTER * layout.scale;
+  const widest = scale.odds ? `1:${fullText(scale).replace(/:1$/, ".")}` : "<0.1%";
+  const left = Math.min(x + Math.max(measure("1:9.9", size), measure(widest, size)) + 4 * layout.scale, end - LANE), width = end - left;
+  const zero = scale.odds ? left + width / 2 : left, room = scale.odds ? width / 2 : width;
   /** @param {number[] | null} row */
   const at = (row) => (row ? zero + room * part(row[slot.index], scale) : null);
   const value = here[slot.index], now = at(here) ?? zero;
@@ -40,21 +45,18 @@ export function drawFollowed(over, slot, layout) {
       points: `${round(now)},${round(middle)} ${round(next)},${round(middle + below * layout.row)}` })];
   });
   const was = over.unedited?.[slot.index], said = followed(value, scale.odds);
-  const changed = was === undefined ? "" : followedChange(value, was, scale.odds);
-  const fits = changed && layout.measure(`${said} ${changed}`, layout.label, 600) <= width + 6 * layout.scale;
-  const side = value >= 0 ? "for" : "against", colour = value >= 0 ? FOR : AGAINST;
+  const changed = was === undefined ? "" : followedChange(value, was, scale.odds), two = changed && layout.state > 2.2 * size;
+  const base = middle + size * (two ? -0.18 : 0.36), side = value >= 0 ? "for" : "against", colour = value >= 0 ? FOR : AGAINST;
   return [
-    shape("line", { class: "rule", x1: round(zero), x2: round(zero), y1: -gap, y2: layout.state + gap,
-      stroke: "#d9d9d3" }),
+    shape("line", { class: "rule", x1: round(zero), x2: round(zero), y1: 0, y2: layout.row, stroke: "#d9d9d3" }),
     shape("line", { class: `followed ${side}`, x1: round(zero), x2: round(now), y1: round(middle), y2: round(middle),
       stroke: colour, "stroke-width": 3, "stroke-opacity": 0.35 }),
     ...lines,
     shape("circle", { class: `followed dot ${side}`, cx: round(now), cy: round(middle), r: 2.4, fill: colour }),
     ...(was === undefined || !changed ? [] : [shape("circle", { class: "followed was", cx: round(at(over.unedited ?? null) ?? zero), cy: round(middle), r: 2.2,
       fill: "none", stroke: INK, "stroke-width": 1.1 })]),
-    shape("text", { class: "number", x, y: round(low ? layout.label : middle + layout.label * 0.36), "font-size": layout.label },
-      said, ...(fits ? [shape("tspan", { class: "change", "font-weight": 600 }, ` ${changed}`)] : [])),
-    ...(changed && !fits && low ? [shape("text", { class: "number change", x, y: round(layout.label * 2.1), "font-size": layout.label, "font-weight": 600 }, changed)] : []),
+    shape("text", { class: "number", x, y: round(base), "font-size": size }, said),
+    ...(two ? [shape("text", { class: "number change", x, y: round(base + size * 1.15), "font-size": size, "font-weight": 600 }, changed)] : []),
   ];
 }
 

@@ -11,8 +11,8 @@ import { amount, drawRamp } from "./scale.js";
 
 const EDGE = 20, RAMP = 144;
 
-/** @param {Held} grid @param {number} y @param {Measure} measure @returns {Shape[]} */
-function legend(grid, y, measure) {
+/** @param {Held} grid @param {number} y @param {Measure} measure @param {boolean} bars whether there are some @returns {Shape[]} */
+function legend(grid, y, measure, bars) {
   let x = EDGE;
   if (grid.scale) {
     const [least, most] = [grid.scale.edges[0], grid.scale.edges[grid.scale.edges.length - 1]].map(amount);
@@ -26,7 +26,8 @@ function legend(grid, y, measure) {
     parts.push(shape("rect", { x, y: y - 9, width: 11, height: 11, rx: 2, fill: colour }), label(x + 16, y, name));
     x += 30 + measure(name, 10.5);
   }
-  parts.push(label(x, y, `faded = ${paleness(grid)}`, { fill: SOFT }));
+  const faded = `faded = ${paleness(grid)}`;
+  parts.push(label(x, y, bars ? `${faded} · bar = \u221aprobability, numbers in %` : faded, { fill: SOFT }));
   return parts;
 }
 
@@ -55,7 +56,7 @@ export function drawSheet(grid, view, measure, over = () => null) {
     label(EDGE, 30, fitted(visible(grid.text), width - 2 * EDGE, 15, measure, 600),
       { "font-size": 15, "font-weight": 600 }),
     label(EDGE, 48, told, { fill: SOFT, "font-size": 12 }),
-    ...legend(grid, 70, measure),
+    ...legend(grid, 70, measure, view.density !== "compact" && !over(0)?.scale),
     shape("g", { transform: `translate(${EDGE + layout.words} ${top})` }, drawHeader(layout)),
     ...rows);
   return { drawing, width, height };

@@ -1,6 +1,6 @@
 // Pinned states side by side: labels down, states across, bars on one scale, what differs most first.
 
-import { apart, inWords, percent, semanticName, visible } from "../base/format.js";
+import { apart, inWords, labelWords, nameOf, percent, semanticName, visible } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { colourOf, drawBar, LABEL } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
@@ -59,7 +59,7 @@ function head(grid, { pin, kept }, width, how) {
     pin.text === grid.text ? "" : visible(pin.text ?? ""),
   ].filter(Boolean) : [];
   const made = html("th", { class: "held", scope: "col" },
-    html("div", { class: "name" }, symbol(column, pin.row, kept?.last ?? 0, width / 2, how.measure),
+    html("div", { class: "name" }, symbol(column, kept?.last ?? 0, width / 2, how.measure),
       html("span", { class: "after" }, "after ", html("b", {}, bdi(kept ? kept.after : "…"))), remover(column, pin, how)));
   if (from.length) made.append(html("p", { class: "origin", title: from.join("\n") }, ...from.flatMap((one, k) => [k ? " · " : "", bdi(one)])));
   return made;
@@ -91,7 +91,7 @@ export function drawComparison(grid, compared, between, focus, how) {
   const kept = compared.flatMap(({ kept: one }) => (one && !one.state.unread ? [one] : []));
   const names = differing(kept, ROWS);
   const rows = names.map((name) => html("tr", {},
-    html("th", { scope: "row" }, html("bdi", { "data-label": name }, visible(name))),
+    html("th", { scope: "row" }, html("bdi", { "data-label": name, title: labelWords(name, grid), ...(nameOf(name, grid) ? { class: "named" } : {}) }, nameOf(name, grid) ?? visible(name))),
     ...compared.map((one) => cell(one, name, width))));
   const first = compared[0].pin;
   const foot = [distances("from the first", compared.map(({ pin }) => between(first, pin)))];

@@ -1,12 +1,12 @@
 // The panel's account of one state: what it says, what came, and how far to trust it.
 
 import {
-  groupName, semanticHelp, ordinal, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
+  groupName, labelWords, semanticHelp, ordinal, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
 } from "../base/format.js";
 import { columnsAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { tail } from "../base/text.js";
-import { colourOf, drawLabel } from "../grid/bars.js";
+import { drawLabel } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { amountOn, drawAxis, numberWords } from "../grid/scale.js";
 
@@ -28,18 +28,18 @@ const GROUP = "The group that leads among the most probable tenth of all labels,
 const PATH = 14; // the size of a path that stands for a symbol
 
 /**
- * A symbol with its layer above and its timestep below, as in an equation; of a submodule's output, the end of its
- * path.
- * @param {Column} column @param {number} row @param {number} last @param {number} room @param {Measure} measure
+ * A symbol with its layer above, and below it the timestep where that is not the row's own; of a submodule's output,
+ * the end of its path.
+ * @param {Column} column @param {number} last @param {number} room @param {Measure} measure
  */
-export function symbol(column, row, last, room, measure) {
+export function symbol(column, last, room, measure) {
   if (!column.letter) {
     const name = visible(column.name);
     return html("span", { class: "path", title: name }, tail(name, room, PATH, measure));
   }
   const inside = column.layer > 0 && column.layer < last;
-  const raised = html("span", { class: "raised" }, inside ? String(column.layer) : "");
-  const lowered = html("span", { class: "lowered" }, String(row - column.back + 1));
+  const raised = html("span", { class: "raised", ...(inside ? { title: `layer ${column.layer}` } : {}) }, inside ? String(column.layer) : "");
+  const lowered = html("span", { class: "lowered" }, column.back ? `t\u2212${column.back}` : "");
   return html("span", { class: "symbol" }, html("i", {}, visible(column.symbol)),
     html("span", { class: "indices" }, raised, lowered));
 }
@@ -67,8 +67,8 @@ export function drawTop(grid, state, width, measure, which = [0, Infinity]) {
   const size = width < ROOMY ? 12 : 13, pitch = Math.round(size * 1.42), top = state.top.slice(...which);
   const look = { width, size, pitch, values: true, measure };
   const rows = top.flatMap(([name, p], k) =>
-    drawLabel(name, p, colourOf(grid, name), k * pitch, look, state.wanted?.[0] === name ? 700 : 400));
-  const said = top.map(([name, p]) => `${visible(name)} ${percent(p)}`).join(", ");
+    drawLabel(grid, name, p, k * pitch, look, state.wanted?.[0] === name ? 700 : 400));
+  const said = top.map(([name, p]) => `${labelWords(name, grid)} ${percent(p)}`).join(", ");
   return shape("svg", { width, height: top.length * pitch + 4, role: "img", "aria-label": said, ...textStyle() }, ...rows);
 }
 

@@ -12,7 +12,7 @@ import { remover, symbol } from "./detail.js";
 /**
  * What a pin shows, kept when its text or its run is no longer the one drawn.
  * @typedef {{state: State, after: string, column: Column, last: number, title: string, follows: boolean,
- *   labels: Map<string, string>, groups: Map<string, string>}} Kept
+ *   labels: Map<string, string>, groups: Map<string, string>, placeholders: Map<string, string>}} Kept
  */
 
 /** @param {Pin} pin */
@@ -85,9 +85,9 @@ export function keep(pin, grid) {
   const index = grid.columns.findIndex((column) => column.id === pin.column);
   const row = placeOf(pin, grid)?.row ?? pin.row, state = grid.rows[row]?.[index];
   if (!state) return null;
-  const { labels, groups, follows } = grid, columns = columnsAt(grid, row), column = columns[index], { title } = readingAt(grid, row);
+  const { labels, groups, placeholders, follows } = grid, columns = columnsAt(grid, row), column = columns[index], { title } = readingAt(grid, row);
   return { state, after: wordAfter(grid, column, row), column, last: lastLayer(columns), title, follows, labels,
-    groups };
+    groups, placeholders };
 }
 
 /**
@@ -181,7 +181,7 @@ export function drawPin(grid, pin, kept, distance, how) {
   const column = kept?.column ?? grid.columns.find((one) => one.id === pin.column);
   if (!column) return [html("section", { class: "held" }, `no kind ${visible(pin.column)} here`)];
   const card = html("section", { class: "held", "aria-label": "the pinned state" },
-    html("header", {}, html("small", {}, "pinned"), symbol(column, pin.row, kept?.last ?? lastLayer(grid.columns), how.width - 10, how.measure),
+    html("header", {}, html("small", {}, "pinned"), symbol(column, kept?.last ?? lastLayer(grid.columns), how.width - 10, how.measure),
       html("span", { class: "after" }, "after ", html("b", {}, bdi(kept ? kept.after : "…"))), remover(column, pin, how)));
   if (!kept) return [card];
   if (pin.run !== grid.run) card.append(html("p", { class: "origin" }, visible(kept.title)));

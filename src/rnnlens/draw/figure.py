@@ -49,11 +49,11 @@ _METADATA: dict[str, dict[str, Any]] = {  # no dates: the same grid gives the sa
 }
 _LOCK = Lock()
 _INK, _GREY, _RULE, _TRACK = colour("ink"), "#77777f", "#d6d6dc", "#f5f5f4"
-_MILD = "#3e3e45"  # can be read on a bar as well
+_MILD = "#38383f"  # can be read on a bar as well
 _EDGE, _GAP = 8.0, 9.0  # margins, between layers
 _SIZE, _NUMBER = 8.6, 6.0  # of the words, of their numbers
 _LINE, _BASE, _INSET = 9.8, 7.0, 1.8  # a label, its baseline, and from its bar's left to it
-_TINT = 0.42  # how strong a bar's colour is behind text, as on the page
+_TINT = 0.38  # how strong a bar's colour is behind text, as on the page
 _VALUE = 10.0  # the width of a number beside a label
 _BLOCK, _LONGEST_WORD, _WIDEST_LABEL, _NARROWEST_LABEL = 9.6, 110.0, 52.0, 26.0
 _WIDEST_NUMBER = ">99.9%"

@@ -104,7 +104,7 @@ test("text can be read on the bars of every group, on light and dark", () => {
   const tints = [TINT, Number(/\.bar\[fill-opacity\] \{ fill-opacity: ([\d.]+)/.exec(style)[1])];
   for (const theme of [0, 1]) {
     const track = over(ink[theme], TRACK, channels(ground[theme]));
-    for (const group of [...Object.values(grid().groups), "#0072b2", "#d55e00", "#56b4e9", "#e8c93c", "#9a9aa3", "#7b4f2c"]) {
+    for (const group of [...Object.values(grid().groups), "#0072b2", "#d55e00", "#56b4e9", "#e8c93c", "#9a9aa3", "#62656f", "#7b561e", "#5544a1", "#282c42"]) {
       const bar = over(group, tints[theme], track);
       assert.ok(contrast(channels(ink[theme]), bar) >= 4.5, `label on ${group}, theme ${theme}`);
       assert.ok(contrast(channels(mild[theme]), bar) >= 4.5, `number on ${group}, theme ${theme}: ${contrast(channels(mild[theme]), bar)}`);

@@ -15,10 +15,10 @@ import { fitted } from "../base/text.js";
 export const INK = COLOURS.ink;
 export const NONE = COLOURS.grey; // of a group that has no colour
 export const SOFT = "#6d6d75";
-export const MILD = "#3e3e45"; // between the two: can be read on a bar as well
+export const MILD = "#38383f"; // between the two: can be read on a bar as well
 export const LABEL = 10.5; // the size of a label where there is little room
 export const PITCH = 15; // from one label to the next, then
-export const TINT = 0.42, TRACK = 0.035; // how strong the colours of a bar and its track are behind text; on dark, the style sheet has another
+export const TINT = 0.38, TRACK = 0.035; // how strong the colours of a bar and its track are behind text; on dark, the style sheet has another
 const SQUEEZE = 0.76; // how narrow a label's letters may become before it is cut
 const LEAST = 1; // pixels: a label that is named is never without a bar
 const INSET = 3; // pixels from a bar's left to its text

@@ -1,5 +1,7 @@
 """Bars: labels that can be read, lengths that mean the same everywhere, type that grows."""
 
+from itertools import chain
+
 import pytest
 
 OPAQUE = """(states) => states.flatMap((state) => {
@@ -45,7 +47,7 @@ def test_a_length_is_a_probability_in_grid_panel_and_pins(look):
     states = [row[k] for row in grid["rows"] for k in shown]
     told = [(drawn, states, 3)]
     lists = screen.find(".detail svg[role=img]:has(.track)").evaluate_all(LENGTHS)
-    panel = [sum(parts, []) for parts in zip(*lists, strict=True)]  # the first, and the others
+    panel = [[*chain(*parts)] for parts in zip(*lists, strict=True)]  # the first, and the others
     told.append(([panel], [grid["rows"][2][columns.index("h2")]], 20))
     card = screen.find(".pinned svg").evaluate_all(LENGTHS)
     told.append((card, [grid["rows"][1][columns.index("c2")]], 4))

@@ -109,6 +109,7 @@ def module() -> str:
 def style() -> str:
     """The page's style and what differs; what depends on the window's width, on the widget's."""
     page, own = ((WEB / name).read_text(encoding="utf-8") for name in ("style.css", "notebook.css"))
+    page = page.replace(", (max-height: 560px)", "")  # a notebook's window says nothing of a cell
     for edge in ("max-width", "min-width"):
         page = page.replace(f"@media ({edge}:", f"@container ({edge}:")
     return page + own

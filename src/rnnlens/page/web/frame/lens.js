@@ -12,6 +12,7 @@ import { HoverCard } from "./hovercard.js";
 import { KindSheet } from "./kindsheet.js";
 import { Overlay } from "./overlay.js";
 import { Panel } from "./panel.js";
+import { Sheet } from "./sheet.js";
 import { Sides } from "./sides.js";
 import { WhatIf } from "./whatif.js";
 
@@ -58,6 +59,7 @@ export class Lens {
     this.panel = new Panel(this.gridView, { act: (act) => this.act(act), set: (change) => this.change(change), before: (pin) => callbacks.lookUp(pin),
       unigram: callbacks.unigram ?? (() => null), ...(read ? { read } : {}), ...(similar ? { similar } : {}) });
     root.append(this.panel.root);
+    this.sheet = new Sheet(this.panel.root, root, this.gridView, { set: (change) => this.change(change) });
     this.card = new HoverCard(place, this.gridView);
     this.overlay = new Overlay(this.gridView, callbacks, { set, focus: (at) => this.select(at) });
     this.kindSheet = new KindSheet(place, this.gridView.head, set);
@@ -210,6 +212,7 @@ export class Lens {
     this.opened = [...this.opened.filter((one) => open.includes(one)), ...open.filter((one) => !this.opened.includes(one))];
     this.mark();
     this.panel.show(grid, view, [overlay.list, overlay.decision]);
+    this.sheet.show(view);
     this.refreshPins();
     this.ask();
   }

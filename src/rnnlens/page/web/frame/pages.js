@@ -51,7 +51,7 @@ export class Pages {
     const { accuracy } = this.place;
     try {
       const found = await this.callbacks.accuracy(run.id);
-      const width = Math.min(980, Math.max(420, accuracy.clientWidth - 56));
+      const width = Math.min(980, Math.max(640, accuracy.clientWidth - 56));
       accuracy.replaceChildren(...accuracyPage(found, view.semantic ?? semantic, columns, width, this.callbacks.measure));
     } catch (error) {
       accuracy.replaceChildren(html("h2", {}, "How well each part predicts"), html("p", {}, reason(error)));

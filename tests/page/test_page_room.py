@@ -1,4 +1,7 @@
-"""Room: the panel folds, the prediction stays in sight, and what is undecided stands back."""
+"""Room: the panel folds or comes from below, the prediction and rows stay in sight, and what is
+undecided stands back."""
+
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -46,6 +49,133 @@ def test_the_prediction_stays_in_sight_where_columns_are_many(look):
         mark = screen.state(2, "prediction").locator(".mark").bounding_box()
         ring = screen.find(".ring.focus").bounding_box()
         assert ring["x"] + ring["width"] <= mark["x"] + 4
+
+
+LONG = "`` the old teacher follows the birds , '' she said . the dog sees a small bird and the cat"
+PHONES = {"390": (390, 844), "320": (320, 568)}
+OPENED = "button, summary, select, [role=tab], .strip input, .sheet label"
+SMALL = """(all) => all.filter((one) => one.checkVisibility()).flatMap((one) => {
+  const { width, height } = one.getBoundingClientRect();
+  return Math.min(width, height) < 39.9 ? [`${one.outerHTML.slice(0, 90)} ${width}x${height}`] : [];
+})"""
+WHOLE = """(scroller) => {
+  const box = scroller.getBoundingClientRect(), head = scroller.querySelector(".head");
+  const top = head.getBoundingClientRect().bottom, bottom = Math.min(box.bottom, innerHeight);
+  return [...scroller.querySelectorAll(".row .states")].map((one) => one.getBoundingClientRect())
+    .filter((row) => row.top >= top && row.bottom - 4 <= bottom).length; // the last 4 px are empty
+}"""
+SCROLLS = """() => [document.documentElement.scrollWidth > innerWidth,
+  document.documentElement.scrollHeight > innerHeight]"""
+OVERLAP = """(names) => {
+  const there = names.map((name) => document.querySelector(name));
+  const seen = there.filter((one) => one?.checkVisibility());
+  const boxes = seen.map((one) => one.getBoundingClientRect());
+  return boxes.some((a, k) => boxes.slice(k + 1).some((b) => a.left < b.right - 1
+    && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1));
+}"""
+PLACES = [".top", ".typing", ".legend", ".strip", ".gridplace", ".panel", ".comparison"]
+
+
+def phone(look, view, size):
+    """The page as a phone shows it."""
+    width, height = size
+    shown = {"viewport": {"width": width, "height": height}, "has_touch": True, "is_mobile": True}
+    return look(view, **shown)
+
+
+def in_sight(screen):
+    """Whether the selected state stands in the grid, above the panel."""
+    ring, place, head = (
+        screen.find(one).bounding_box() for one in (".ring.focus", ".gridplace", ".head")
+    )
+    return (
+        ring["y"] >= head["y"] + head["height"] - 4
+        and ring["y"] + ring["height"] <= place["y"] + place["height"] + 1
+        and not screen.page.evaluate(OVERLAP, PLACES)
+    )
+
+
+@pytest.mark.parametrize("size", sampled(PHONES, "390"))
+def test_on_a_phone_a_tap_brings_up_a_sheet_below_what_is_selected(look, size):
+    screen = phone(look, f"#text={LONG.replace(' ', '+')}", PHONES[size])
+    screen.drawn(len(LONG.split()))
+    page, panel = screen.page, screen.find(".panel")
+    expect(panel).to_be_hidden()
+    assert page.evaluate(SCROLLS) == [False, False]
+    grid = screen.find(".gridplace").bounding_box()
+    if size == "390":
+        assert grid["y"] <= 0.2 * 844  # 40% were controls, text and their explanation before
+    whole = screen.find(".scroller").evaluate(WHOLE)
+    mark = screen.find(".row").nth(whole - 1).locator(".mark").nth(1).bounding_box()
+    page.touchscreen.tap(mark["x"] + 5, mark["y"] + 5)  # where the sheet comes to be
+    expect(panel.locator("h2").first).to_have_text(re.compile("after “"))
+    assert mark["y"] > panel.bounding_box()["y"]
+    assert in_sight(screen)
+    expect(screen.find(".hovercard")).to_be_hidden()
+    for tab in screen.find("[role=tab]").all():
+        tab.tap()
+        assert screen.find(OPENED).evaluate_all(SMALL) == []
+    page.keyboard.press("Escape")  # back to what it says
+    page.get_by_role("button", name="Change").tap()
+    assert screen.find(OPENED).evaluate_all(SMALL) == []
+    assert in_sight(screen)
+    page.keyboard.press("Escape")
+    check_sheet(screen)
+    for name in ("examples", "parts", "display", "save"):
+        page.tap(f".menu summary:has-text('{name}')")
+        assert screen.find(OPENED).evaluate_all(SMALL) == []
+        assert page.evaluate(SCROLLS) == [False, False]
+        page.keyboard.press("Escape")
+
+
+def check_sheet(screen):
+    """It is drawn up and down, folded, unfolded and closed."""
+    page, panel = screen.page, screen.find(".panel")
+    high = panel.bounding_box()
+
+    def draw(way):
+        box = panel.bounding_box()
+        page.mouse.move(60, box["y"] + 14)
+        page.mouse.down()
+        page.mouse.move(60, box["y"] + 14 + way / 2)
+        page.mouse.move(60, box["y"] + 14 + way)
+        page.mouse.up()
+
+    draw(-60)
+    assert panel.bounding_box()["y"] == pytest.approx(high["y"] - 60, abs=2)
+    assert in_sight(screen)
+    draw(600)
+    expect(page.get_by_role("button", name="unfold the panel")).to_be_visible()
+    assert panel.bounding_box()["height"] < 60
+    expect(panel.locator("h2").first).to_be_visible()
+    draw(0)  # a tap
+    expect(page.get_by_role("button", name="fold the panel", exact=True)).to_be_visible()
+    assert panel.bounding_box()["height"] == pytest.approx(high["height"], abs=2)
+    page.get_by_role("button", name="close the panel").tap()
+    expect(panel).to_be_hidden()
+    expect(screen.find(".ring.focus")).to_have_count(0)
+    assert "at=" not in page.url
+
+
+@pytest.mark.parametrize(("width", "height"), sampled([(720, 450), (640, 360)], (640, 360)))
+def test_at_twice_the_size_three_rows_stay_in_sight(look, width, height):
+    viewport = {"width": width, "height": height}
+    screen = look(f"#text={LONG.replace(' ', '+')}", viewport=viewport)
+    screen.drawn(len(LONG.split()))
+    for _ in range(2):
+        assert screen.find(".scroller").evaluate(WHOLE) >= 3
+        assert screen.page.evaluate(SCROLLS) == [False, False]
+        assert not screen.page.evaluate(OVERLAP, PLACES)
+        screen.select(2, "cell state, layer 1")
+        expect(screen.find(".panel h2").first).to_be_visible()
+        assert in_sight(screen)
+    screen.page.keyboard.press("e")
+    menu = screen.find(".sheet.whatif").bounding_box()
+    assert menu["y"] + menu["height"] <= height
+    assert in_sight(screen)
+    screen.page.keyboard.press("Escape")
+    screen.page.keyboard.press("Escape")
+    expect(screen.find(".panel")).to_be_hidden()
 
 
 LIGHT = """(marks) => marks.map((mark) => {

@@ -80,8 +80,8 @@ def test_every_sort_of_run_can_be_followed(formulas, run):
 @pytest.mark.parametrize(
     ("labels", "against", "message"),
     [
-        (["dgos"], [], "no label is 'dgos'; the nearest: 'dogs'"),
-        (["dog"], ["zzzz"], "no label is 'zzzz'; none is like it"),
+        (["dgos"], [], "there is no label 'dgos'; the nearest: 'dogs'"),
+        (["dog"], ["zzzz"], "there is no label 'zzzz'; none is spelled like it"),
         ([], ["dog"], "no label is named to follow; name at least one"),
         (["dog", "see"], ["see"], "'see' is followed and stands against itself"),
     ],

@@ -37,7 +37,7 @@ def test_a_comma_can_be_followed(command, run):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--follow", "dgos"], "no label is 'dgos'; the nearest: 'dogs'"),
+        (["--follow", "dgos"], "there is no label 'dgos'; the nearest: 'dogs'"),
         (["--follow", "see", "--against", "see"], "'see' is followed and stands against itself"),
         (["--against", "see"], "--against names labels, and --follow none"),
         (["--follow", ""], "no label is named to follow"),

@@ -105,7 +105,7 @@ def test_a_figure_grows_with_its_columns(grid):
     ("ask", "message"),
     [
         (lambda grid: grid["q9"], "there is no kind 'q9'; there is x, f1"),
-        (lambda grid: grid["h2"][0].rank("zyzzyva"), "no label is 'zyzzyva'"),
+        (lambda grid: grid["h2"][0].rank("zyzzyva"), "there is no label 'zyzzyva'"),
         (lambda grid: grid.save("grid.gif"), "cannot write grid.gif"),
         (lambda grid: grid.figure(size=3), "a look has no field 'size'; it has kinds"),
         (lambda grid: grid.figure(bars=0), "0 bars: give a number"),

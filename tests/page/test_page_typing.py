@@ -191,11 +191,11 @@ def test_of_too_much_text_as_much_is_drawn_as_can_be_and_that_is_said(look):
     cut = screen.find(".note.cut")
     screen.page.fill("#text", "a " * 2_100)
     expect(screen.find(".scroller")).to_have_attribute("aria-rowcount", "2001")
-    most = "which is the most that can be"
-    expect(cut).to_have_text(f"the first 2,000 of 2,100 words are drawn, {most}")
+    most = "the most that can be"
+    expect(cut).to_have_text(f"the first 2,000 of 2,100 words are drawn: {most}")
     screen.page.fill("#text", "dog " * 10_000)
-    part = "the first 20,000 of 40,000 characters are taken"
-    expect(cut).to_have_text(f"{part}, and 2,000 words of them are drawn, {most}")
+    part = "the first 20,000 of 40,000 characters are read"
+    expect(cut).to_have_text(f"{part}, and 2,000 words of them are drawn: {most}")
     expect(screen.find(".note.problem, .shown")).to_have_count(2)
     for one in (".note.problem", ".shown"):
         expect(screen.find(one)).to_be_hidden()
@@ -243,10 +243,12 @@ def opacity(screen):
 def test_a_grid_of_another_text_than_the_fields_is_faded_and_says_so(look):
     screen = look("#text=the+old+dog", quiet=False)  # browsers log every refusal
     screen.drawn(3)
-    shown = screen.find(".shown")
+    shown, place = screen.find(".shown"), screen.find(".gridplace").bounding_box()
     refuse(screen, "a bad text")
     screen.page.fill("#text", "a bad text")
     expect(shown).to_have_text("Still shown: “the old dog”")
+    expect(screen.find(".note.problem")).to_be_visible()
+    assert screen.find(".gridplace").bounding_box() == place  # nothing moves while one types
     screen.page.wait_for_timeout(300)
     assert opacity(screen) < 0.6
     screen.write("the old")

@@ -37,7 +37,7 @@ def test_a_state_is_edited_by_keyboard_marked_linked_and_undone(look, probed_run
     assert now[: len(before) // 6] == before[: len(before) // 6], "rows before stay as they were"
     bits = (edited - plain)["c2"][1]
     expect(screen.state(1, CELL)).to_have_attribute(
-        "aria-label", re.compile(rf"edited, {bits:.2f} bits from before")
+        "aria-label", re.compile(rf"changed by you, {bits:.2f} bits from before")
     )
     assert screen.find("rect.edited").count() == 1
     assert "edit=c2@2=0" in screen.page.url

@@ -130,7 +130,7 @@ def test_what_means_nothing_is_refused(given, said):
         ("l2[4]@1=0", "l2 has 4 units, from 0; there is no unit 4"),
         ("l2[4]@1+dog", "l2 has 4 units, from 0; there is no unit 4"),
         ("l2@1=1,2", "2 numbers cannot be put in the place of 4 units of l2"),
-        ("l2@1+dgo", "no label is 'dgo'; the nearest: 'dog'"),
+        ("l2@1+dgo", "there is no label 'dgo'; the nearest: 'dog'"),
         ("l2@1=freeze", "before the first word that l2 reads"),
         ("l2@1=@9", "is about word 9"),
         ("l2@1=@3:the dog", "is about word 3, and 'the dog' has 2 words"),

@@ -154,7 +154,7 @@ def _check_memory(at: _Own, letter: str, kind: str) -> None:
     if float((kept - cell.carry(letter, before, at.states)).abs().max()) > _CLOSE * size:
         raise UnknownWayError(
             f"the module changes the memory of {kind} between words or begins with one, so that it "
-            "cannot be split; `without` is the truth"
+            "cannot be split; `without` can still be asked"
         )
 
 
@@ -194,5 +194,5 @@ def _check_whole(total: float, states: States, direction: Direction) -> None:
     if abs(total - real) > _CLOSE * size:
         raise UnknownWayError(
             f"between the words and {direction.kind} the module does more than its recurrent "
-            "parts, so that no path can be followed; `without` is the truth"
+            "parts, so that no path can be followed; `without` can still be asked"
         )

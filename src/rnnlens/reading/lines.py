@@ -545,12 +545,12 @@ def _check(
     elif len(follows) > 1:  # the next word, and something else of this one
         what = "labels of other sorts"
     elif share < _HARDLY:
-        what = f"{'hardly a' if share else 'no'} label in common"
+        what = f"{'almost no' if share else 'no'} labels in common"
     if what:
         first, second = (one.names[0] for one in answers)
         raise RnnlensError(
-            f"{subjects[0].name} and {subjects[1].name} have {what}, such as {first!r} and "
-            f"{second!r}; compare runs that predict the same"
+            f"{subjects[0].name} and {subjects[1].name} cannot be compared: they have {what} (the "
+            f"first predicts {first!r}, the second {second!r}); compare runs that predict the same"
         )
 
 

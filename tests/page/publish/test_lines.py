@@ -102,5 +102,5 @@ def test_who_wrote_a_state_of_one_of_two_texts(formula, line, side, row):
         ("written", {"text": TWO, "column": "c2", "row": 99}),
     )
     assert of_line == of_text
-    assert "told of texts without edits" in edited["refuses"]
+    assert "told only of a text without edits" in edited["refuses"]
     assert other["refuses"] == "there is no row 99; the grid has 13"

@@ -123,7 +123,7 @@ def test_what_is_no_story_is_refused_in_one_line(tell, text, told):
         ("pin=l2:2//dog", "the link points at word 2; give one up to 1"),
         ("pin=l2:1@other", "leave pin= out"),
         ("pin=l2:1/mood", "has no probes for the semantic 'mood'"),
-        ("follow=dgo", "no label is 'dgo'; the nearest: 'dog'"),
+        ("follow=dgo", "there is no label 'dgo'; the nearest: 'dog'"),
         ("follow=dog&against=dog", "'dog' is followed and stands against itself"),
         ("edit=l2@4=0", "l2@4"),
         ("edit=y@1=0", "y"),

@@ -100,7 +100,7 @@ def test_only_rows_that_are_drawn_are_computed(client, formula):
         ({"pins": ["q:1"]}, "pin 'q:1': give a kind of x, "),
         ({"text": " "}, "there is nothing to draw"),
         ({"text": "the " * 201}, "201 rows are too many for a figure; give at most 200"),
-        ({"labels": ["dgos"]}, "no label is 'dgos'"),
+        ({"labels": ["dgos"]}, "there is no label 'dgos'"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(client, asked, said):

@@ -45,7 +45,7 @@ def test_turns_of_the_rows_that_were_asked_for(client, formula):
 @pytest.mark.parametrize(
     ("asked", "status", "said"),
     [
-        ({"labels": ["dgos"]}, 400, "no label is 'dgos'; the nearest: 'dogs'"),
+        ({"labels": ["dgos"]}, 400, "there is no label 'dgos'; the nearest: 'dogs'"),
         ({"labels": ["dog"], "against": ["dog"]}, 400, "'dog' is followed and stands against"),
         ({"labels": []}, 400, "no label is named to follow"),
         ({"labels": ["dog"] * 65}, 422, "labels: "),

@@ -17,7 +17,7 @@ function made() {
   const read = async (/** @type {string} */ path, /** @type {any} */ body) => {
     asked.push({ path, ...body });
     await pause(1);
-    if (body.labels?.includes("nope")) throw new Refusal("no label is 'nope'");
+    if (body.labels?.includes("nope")) throw new Refusal("there is no label 'nope'");
     if (body.labels?.includes("lost")) throw new TypeError("the server is gone");
     const rows = Array.from({ length: body.limit }, (_, k) => (path === "api/follow" ? [body.first + k] : { edges: [] }));
     return { from: body.first, labels: [], against: [], rows };
@@ -71,7 +71,7 @@ test("labels that there are not are followed by nobody, and the rest goes on", a
   const { readings, asked, problems, refused } = made(), held = hold(grid(), null);
   readings.show(held, { ...plainView(), turns: true, follow: { labels: ["nope"], against: [] } }, [0, 3]);
   await pause(40);
-  assert.deepEqual([readings.refused, refused, problems], [true, ["no label is 'nope'"], []]);
+  assert.deepEqual([readings.refused, refused, problems], [true, ["there is no label 'nope'"], []]);
   assert.deepEqual(asked.map(({ path }) => path), ["api/follow", "api/turns"]);
   assert.ok(readings.turnsOf(0));
   readings.show(held, view, [0, 3]);

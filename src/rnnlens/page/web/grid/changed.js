@@ -25,9 +25,9 @@ export function changeOf(grid, row, { column, index }) {
 
 /** @param {Change | null} change @param {boolean} edited */
 function changeWords(change, edited) {
-  if (!change) return edited ? "edited, which changes nothing" : "";
+  if (!change) return edited ? "changed by you, without effect" : "";
   const [label, p] = change.before;
-  return `${edited ? "edited, " : ""}${change.bits.toFixed(2)} bits from before; ${visible(label)} was ${percent(p)}, is ${percent(change.now)}`;
+  return `${edited ? "changed by you, " : ""}${change.bits.toFixed(2)} bits from before: \u201c${visible(label)}\u201d ${percent(p)} before, ${percent(change.now)} now`;
 }
 
 /**
@@ -35,13 +35,13 @@ function changeWords(change, edited) {
  * @param {Held} grid @param {number} row @param {number} index @param {boolean} edited @returns {Changed}
  */
 function besideChange(grid, row, index, edited) {
-  const beside = rowBeside(grid, row), isFirst = grid.lines[row]?.side === "first", begin = edited ? "edited, " : "";
+  const beside = rowBeside(grid, row), isFirst = grid.lines[row]?.side === "first", begin = edited ? "changed by you, " : "";
   const change = beside === null ? null : grid.changes[isFirst ? beside : row]?.[index] ?? null;
   const other = beside === null ? null : grid.rows[beside]?.[index] ?? null;
-  if (!change || !other?.top.length) return { change: null, edited, mark: false, said: edited ? "edited" : "" };
+  if (!change || !other?.top.length) return { change: null, edited, mark: false, said: edited ? "changed by you" : "" };
   const name = visible(otherName(grid, row)), [label, p] = other.top[0];
-  const far = change.bits >= LEAST ? `${change.bits.toFixed(2)} bits from ${name}` : `as in ${name}`;
-  return { change, edited, mark: !isFirst && change.bits >= LEAST, said: `${begin}${far}, which says ${visible(label)} ${percent(p)}` };
+  const far = change.bits >= LEAST ? `${change.bits.toFixed(2)} bits from ${name}, where it says` : `the same as in ${name}:`;
+  return { change, edited, mark: !isFirst && change.bits >= LEAST, said: `${begin}${far} \u201c${visible(label)}\u201d ${percent(p)}` };
 }
 
 /**

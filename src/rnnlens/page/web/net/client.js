@@ -227,7 +227,7 @@ export async function lookUp(ask, pin, palette, tell) {
   });
   if (!found) return null;
   if (row >= found.words.length) {
-    tell(`${word}, which that text has not`);
+    tell(`${word}, but that text is shorter`);
     return null;
   }
   return keep(pin, { ...hold({ ...found, rows: [] }, null), rows: [...Array(found.from), ...found.rows] });

@@ -60,7 +60,7 @@ export async function patiently(question, tell) {
       tell("");
       return answer;
     } catch (error) {
-      tell(error instanceof Refusal ? error.message : "the server does not answer; it is asked again");
+      tell(error instanceof Refusal ? error.message : "the server does not answer; asking again");
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }

@@ -220,7 +220,7 @@ def test_the_states_of_a_few_kinds_are_held_in_few_bytes(indexed, fresh):
     subject = fresh.subject
     stack = subject.probes.stacks["output"]
     for kind in ("l1", "l2", "h2", "l2"):
-        stored = similar_module._stored(subject, stack, index_of(subject), kind, None)
+        stored = similar_module._stored(subject, stack, index_of(subject), kind)
     assert list(similar_module._held[index_of(subject)]) == ["h2", "l2"]
     labels, shares = stored.tops()
     assert (labels.dtype.itemsize, shares.dtype.itemsize) == (2, 4)

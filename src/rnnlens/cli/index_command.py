@@ -21,7 +21,7 @@ Without --corpus it is the corpus that the run was trained on, its test sentence
 names others. A corpus that the run has not seen is indexed as a whole.
 
 With --states the states themselves are kept too, for `similar`: int8 takes a byte for each number
-of a state, fp16 two. Up to 50,000 words need none: their states are computed anew when asked for.
+of a state, fp16 two. A small index needs none: its states are computed anew when asked for.
 
 examples:
   rnnlens index runs/news

@@ -159,6 +159,7 @@ class View(TypedDict):
     edits: Annotated[list[str], about("what is changed while the text is read, such as l2@4=0")]
     page: Literal["grid", "accuracy", "corpus"]
     find: Annotated[str | None, about("what the corpus is asked; null: the first example")]
+    map: Annotated[str | None, about("whose states are on the corpus page's map; null: the usual")]
     tab: Annotated[
         Literal["says", "changed", "written", "alike"], about("what the panel tells of the state")
     ]

@@ -219,9 +219,8 @@ class CorpusPage:
         found = Found(self.index, query, question, None, Deadline.of_page())
         more = len(found) > limit
         if found.is_count:
-            return replace(
-                answer, total=found.count(), more=more, counts=self._counts(found, limit)
-            )
+            counts = self._counts(found, limit)
+            return replace(answer, total=found.count(), more=more, kinds=found.kinds, counts=counts)
         hits = self._coloured(list(found)[:limit], found.deadline)
         groups = tuple(kind for kind in found.kinds if kind in query.groups)
         return replace(

@@ -1,5 +1,6 @@
 """A kind's map as the corpus page draws it, and where a state of a text is on it."""
 
+import math
 from collections import Counter
 
 from rnnlens.base.errors import RnnlensError
@@ -21,8 +22,13 @@ def state_map(subject: Subject, kind: str) -> Map:
     _check(index, kind)
     deadline = Deadline.of_page()
     extent = index.extent(kind, deadline)
-    corner = extent[0][0], extent[1][0]
-    sides = tuple((high - low) / COLUMNS or 1.0 / COLUMNS for low, high in extent)
+    axes = index.axes[kind]
+    # As many of the places that there are in each rectangle, with none on its edges.
+    corner = extent[0][0] - axes.step / 2, extent[1][0] - axes.step / 2
+    sides = [
+        axes.step * max(1, math.ceil(((high - low) / axes.step + 1) / COLUMNS))
+        for low, high in extent
+    ]
     cells: dict[tuple[int, int], Counter[str]] = {}
     for row in index.ask(sql.map_density(kind, corner, sides, COLUMNS), deadline).to_pylist():
         cells.setdefault((row["x"], row["y"]), Counter())[row["group"]] += row["words"]
@@ -32,7 +38,6 @@ def state_map(subject: Subject, kind: str) -> Map:
         if group not in index.names.groups:
             raise index.out_of_range("a group")
         counted.append((x, y, words, group, most / words))
-    axes = index.axes[kind]
     return Map(kind, "", axes.shares, corner, (sides[0], sides[1]), COLUMNS, tuple(counted))
 
 

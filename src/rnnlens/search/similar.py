@@ -25,13 +25,14 @@ from rnnlens.reading.reading import Reading
 from rnnlens.reading.subject import Column, Subject
 from rnnlens.search import sql
 from rnnlens.search.answers import Near, Nearness, Similar
+from rnnlens.search.build import narrowed
 from rnnlens.search.corpus_pass import traced
 from rnnlens.search.index_files import Part, label_column, probability_column
 from rnnlens.search.store import Deadline, Index, index_of
 
 WAYS = get_args(Nearness)
-MOST_TRACED = 50_000  # words that are read anew, where an index keeps no states
-_WORDS = 2048  # of them, that are read together
+MOST_TRACED = 128 * 2**20  # bytes of states that are computed anew, where an index keeps none
+_WORDS = 2048  # that are read together for it
 _KINDS = 2  # whose states are held at once: of each, memory grows with the corpus
 _MARGIN = 0.02  # bits by which rounding may move a bound
 _AT_ONCE = 512  # states whose distributions are computed together
@@ -235,7 +236,7 @@ def similar_to(
             f"{of_index}; read the text with semantic={of_index!r}, or compare by cosine"
         )
     stack = subject.probes.stacks[of_index]
-    stored = _stored(subject, stack, index, kind, deadline)
+    stored = _stored(subject, stack, index, kind)
     if by == "divergence":
         numbers, distances = by_divergence(stored, stack, p, count, deadline)
     else:
@@ -272,42 +273,58 @@ def similar(
 _held: WeakKeyDictionary[Index, dict[str, StoredStates]] = WeakKeyDictionary()
 
 
-def _stored(
-    subject: Subject, stack: Stack, index: Index, kind: str, deadline: Deadline | None
-) -> StoredStates:
+def _stored(subject: Subject, stack: Stack, index: Index, kind: str) -> StoredStates:
     """The states of a kind; those of the kinds that were asked for last are held."""
     held = _held.setdefault(index, {})
-    stored = held.pop(kind, None) or _new(subject, stack, index, kind, deadline)
+    stored = held.pop(kind, None) or _new(subject, stack, index, kind)
     for other in list(held)[: -(_KINDS - 1)]:
         held.pop(other, None)
     held[kind] = stored
     return stored
 
 
-def _new(
-    subject: Subject, stack: Stack, index: Index, kind: str, deadline: Deadline | None
-) -> StoredStates:
-    """The states of a kind: as they are kept, or of a small corpus computed anew."""
+def _new(subject: Subject, stack: Stack, index: Index, kind: str) -> StoredStates:
+    """The states of a kind: as they are kept, or of a small corpus computed anew, all kinds at
+    once.
+    """
     k, kept = stack.kinds.index(kind), index.contents.state_kinds
     if kind in kept:
         return StoredStates(index, kind, stack.widths[k])
-    if index.manifest.rows > MOST_TRACED:
+    if index.manifest.rows * sum(stack.widths) > MOST_TRACED:
         raise RnnlensError(
             f"the index in {index.folder} keeps the states of {', '.join(kept) or 'no kind'}, not "
             f"of {kind}, and its {index.manifest.rows:,} words are too many to read anew; make it "
             "anew with --states int8 --anew"
         )
-    side, parts = subject.session.text, list[_Part]()
-    for part, sentences in zip(index.manifest.parts, index.words(deadline), strict=True):
+    if index not in _traced:
+        _traced[index] = _read_anew(subject, stack, index)
+    return StoredStates(index, kind, stack.widths[k], _traced[index][kind])
+
+
+_traced: WeakKeyDictionary[Index, dict[str, list[_Part]]] = WeakKeyDictionary()
+
+
+def _read_anew(subject: Subject, stack: Stack, index: Index) -> dict[str, list[_Part]]:
+    """The states of all kinds, in eight bits as an index would keep them.
+
+    Nobody's deadline stops it: whoever asks next would begin anew.
+    """
+    side, parts = subject.session.text, {kind: list[_Part]() for kind in stack.kinds}
+    for part, sentences in zip(index.manifest.parts, index.words(), strict=True):
         ids = [side.vocabulary.encode(words) for words in sentences]
-        states = torch.zeros(part.rows, stack.widths[k])
-        for some in traced(subject.model, side, ids, subject.model.device, (kind,), _WORDS):
-            if deadline:
-                deadline.left()
-            z = stack.prepare(k, some.states[kind].cpu())
-            states[torch.from_numpy(some.rows)] = z[:, : stack.widths[k]].float()
-        parts.append((states, None))
-    return StoredStates(index, kind, stack.widths[k], parts)
+        room = {
+            kind: (torch.zeros(part.rows, width, dtype=torch.int8), torch.zeros(part.rows))
+            for kind, width in zip(stack.kinds, stack.widths, strict=True)
+        }
+        for some in traced(subject.model, side, ids, subject.model.device, stack.kinds, _WORDS):
+            rows = torch.from_numpy(some.rows)
+            for k, (kind, (states, scales)) in enumerate(room.items()):
+                z = stack.prepare(k, some.states[kind].cpu())[:, : stack.widths[k]].float()
+                small = narrowed(kind, z, "int8")
+                states[rows], scales[rows] = small[kind], small[f"{kind}/scale"]
+        for kind, one in room.items():
+            parts[kind].append(one)
+    return parts
 
 
 def _described(

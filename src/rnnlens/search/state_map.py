@@ -1,8 +1,10 @@
-"""A map of a kind's states: their first two principal components, found before an index is made,
-so that each state is put in its place on the way.
+"""A map of a kind's states: the first two principal components of the standardised states, found
+before an index is made, so that each state is put in its place on the way.
 
-Components are found from sentences spread evenly over the corpus, in one pass whose memory does not
-grow with it. What they explain is the share of the variance among those.
+States are standardised, each number by its own deviation, as a memory often has a few numbers that
+count up and up and would be all there is to see. Components are found from sentences spread evenly
+over the corpus, in one pass whose memory does not grow with it. What they explain is the share of
+the variance among those.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +21,7 @@ from rnnlens.base.tensors import Layouts, packed, read_tensors
 from rnnlens.model.cell import States
 
 WORDS = 8_192  # about how many the components are found from
+_STILL = 1e-12  # share of a number's squared mean: a smaller variance is rounding
 _STEPS = 64  # of places on a map to the deviation along the first component
 
 
@@ -27,7 +30,7 @@ class Axes:
     """The two components of a kind's states."""
 
     mean: Tensor  # (H,)
-    directions: Tensor  # (2, H), each of length 1; zeros where there is no variance left
+    directions: Tensor  # (2, H), over the deviation; zeros where there is no variance left
     shares: tuple[float, float]  # of the variance
     step: float  # places are whole numbers of these, so that they pack well
 
@@ -58,14 +61,17 @@ class Sums:
         self.products += near.T @ near
 
     def axes(self) -> Axes:
-        """The components, in a direction that is always the same: their largest number is above
-        zero.
+        """The components of the standardised states, in a direction that is always the same: their
+        largest number is above zero.
         """
         off = self.sums / self.count
         covariance = self.products / self.count - torch.outer(off, off)
         if not bool(torch.isfinite(covariance).all()):
             raise RnnlensError("the network's numbers are too large to index; train it anew")
-        values, vectors = torch.linalg.eigh(covariance.cpu())
+        variance = covariance.diagonal().clamp_min(0)
+        moves = variance > _STILL * (self.about + off).square() + 1e-30
+        scale = torch.where(moves, variance, torch.inf).sqrt().reciprocal()
+        values, vectors = torch.linalg.eigh((covariance * torch.outer(scale, scale)).cpu())
         values, vectors = values.flip(0).clamp_min(0), vectors.flip(1).T
         total = float(values.sum())
         directions = torch.zeros(2, vectors.shape[1], dtype=torch.float64)
@@ -73,7 +79,7 @@ class Sums:
         for k in range(min(2, len(values))):
             if float(values[k]) > 1e-12 * total:
                 largest = vectors[k][vectors[k].abs().argmax()]
-                directions[k] = vectors[k] * largest.sign()
+                directions[k] = vectors[k] * largest.sign() * scale.cpu()
                 shares[k] = float(values[k]) / total
         deviation = float(values[0].sqrt()) if shares[0] else 1.0
         step = 2.0 ** np.floor(np.log2(max(deviation, 1e-30) / _STEPS))

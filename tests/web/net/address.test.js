@@ -37,7 +37,7 @@ test("a whole view comes back as it was", () => {
   const view = {
     run: "a/b c", text: "we {stand|stood}", beside: "b", semantic: "output+2", palette: "my own", density: "compact",
     kinds: ["x", "c1@-1", "odd,id", "encoder.cell"], naming: "symbols", bars: 1, page: "corpus",
-    find: "l2 expects {a, b} > .4 and word = \"50% & so\"",
+    find: "l2 expects {a, b} > .4 and word = \"50% & so\"", map: "odd,id",
     pins: [
       { column: "c1", row: 7, run: null, text: null, semantic: null },
       { column: "odd,id", row: 0, run: null, text: null, semantic: "input" },

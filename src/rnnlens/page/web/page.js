@@ -30,8 +30,8 @@ import { comparison, keep, lives, pairsOf, pinKey } from "./panel/pins.js";
  */
 
 const STEPS = new Set(["run", "beside", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
-  "follow", "turns", "edits", "pins", "tab", "reading", "contrast", "alike", "folded"]);
-const BESIDE = new Set(["focus", "pins", "page", "find", "tab", "reading", "contrast", "alike", "folded"]); // which the grid does not show
+  "follow", "turns", "edits", "pins", "map", "tab", "reading", "contrast", "alike", "folded"]);
+const BESIDE = new Set(["focus", "pins", "page", "find", "map", "tab", "reading", "contrast", "alike", "folded"]); // which the grid does not show
 
 export class Page {
   /** @param {HTMLElement} root @param {import("./net/source.js").Source} source @param {Start | null} start null: what the address says */
@@ -145,7 +145,7 @@ export class Page {
     return new CorpusPage(this.place.corpus, { read: this.source.ask, measure: this.lens.gridView.measure, onOpen: (change) => this.open(change), onFind: (find, step) => {
       this.change({ find });
       if (step) this.write(true);
-    } });
+    }, onMap: (map) => this.change({ map }) });
   }
 
   /** @returns {RunSummary} */

@@ -1003,6 +1003,8 @@ export interface View {
   page: "grid" | "accuracy" | "corpus";
   /** what the corpus is asked; null: the first example */
   find: string | null;
+  /** whose states are on the corpus page's map; null: the usual */
+  map: string | null;
   /** what the panel tells of the state */
   tab: "says" | "changed" | "written" | "alike";
   /** how it is told which words wrote it */

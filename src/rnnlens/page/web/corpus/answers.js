@@ -58,17 +58,17 @@ function drawStrip(hit, places, corpus, named) {
     "aria-label": "what every kind says there" }, ...cells));
 }
 
-/** What a kind says: its colour and its likeliest label. @param {Said} said @param {Corpus} corpus */
-function drawSaid(said, corpus) {
+/** What a kind says, with its colour: the group that it expects where the question is about that, else its likeliest label. @param {Said} said @param {Corpus} corpus @param {boolean} asGroup */
+function drawSaid(said, corpus, asGroup) {
   const rect = toDom(shape("svg", { width: 9, height: 13, "aria-hidden": "true" }, shape("rect", { class: "mark", x: 0.5, y: 0.5, width: 8, height: 12, rx: 2,
     fill: said.colour, "--group": corpus.groups[said.group] ?? NONE, "--share": said.share, stroke: "#000", "stroke-opacity": 0.15 })));
   const told = `${visible(said.kind)}: ${groupName(said.group)} ${percent(said.share)}; ${visible(said.label)} ${percent(said.probability)}`;
-  return html("td", { class: "says", title: told }, html("span", {}, rect, bdi(visible(said.label)),
-    html("span", { class: "soft" }, percent(said.probability))));
+  return html("td", { class: "says", title: told }, html("span", {}, rect, bdi(asGroup ? groupName(said.group) : visible(said.label)),
+    html("span", { class: "soft" }, percent(asGroup ? said.share : said.probability))));
 }
 
-/** @param {Hit} hit @param {Places} places @param {Corpus} corpus @param {string[]} named @param {(hit: Hit) => void} onOpen */
-function drawHit(hit, places, corpus, named, onOpen) {
+/** @param {Hit} hit @param {Places} places @param {Corpus} corpus @param {Pick<Found, "kinds" | "groups">} found @param {(hit: Hit) => void} onOpen */
+function drawHit(hit, places, corpus, { kinds: named, groups }, onOpen) {
   const { words, position } = hit;
   const left = words.slice(Math.max(0, position - AROUND), position).map(visible).join(" ");
   const [next = "", ...later] = words.slice(position + 1, position + 1 + AROUND).map(visible);
@@ -84,7 +84,7 @@ function drawHit(hit, places, corpus, named, onOpen) {
     html("td", { class: "left" }, html("span", {}, bdi(left))), html("td", { class: "word" }, link),
     html("td", { class: "right" }, html("span", {}, html("b", {}, bdi(next)), " ", bdi(later.join(" ")))),
     html("td", { class: "bits", title: hit.next === null ? "nothing came after it" : `${visible(hit.next)} came: ${came} bits of surprisal` }, came),
-    ...hit.says.slice(0, SHOWN).map((said) => drawSaid(said, corpus)),
+    ...hit.says.slice(0, SHOWN).map((said) => drawSaid(said, corpus, groups.includes(said.kind))),
     html("td", { class: "cells" }, drawStrip(hit, places, corpus, named)));
 }
 
@@ -95,12 +95,12 @@ function drawHit(hit, places, corpus, named, onOpen) {
 export function drawHits(found, corpus, columns, onOpen) {
   const places = stripPlaces(corpus.kinds, columns), named = found.kinds;
   const body = html("tbody", {});
-  const says = named.slice(0, SHOWN).map((kind) => html("th", { scope: "col", class: "says" }, html("i", {}, visible(kind)), " says"));
+  const says = named.slice(0, SHOWN).map((kind) => html("th", { scope: "col", class: "says" }, html("i", {}, visible(kind)), found.groups.includes(kind) ? " expects" : " says"));
   const head = html("tr", {}, html("th", { scope: "col", class: "left" }), html("th", { scope: "col", class: "word" }, "word read"),
     html("th", { scope: "col", class: "right" }, "what came"), html("th", { scope: "col", class: "bits", title: "surprisal of the next word" }, "bits"),
     ...says, html("th", { scope: "col", class: "cells" }, stripHead(places, named)));
   const table = html("table", { class: "hits" }, html("thead", {}, head), body);
-  const add = (/** @type {Hit[]} */ hits) => body.append(...hits.map((hit) => drawHit(hit, places, corpus, named, onOpen)));
+  const add = (/** @type {Hit[]} */ hits) => body.append(...hits.map((hit) => drawHit(hit, places, corpus, found, onOpen)));
   add(found.hits);
   table.style.setProperty("--cells", `${stripWidth(places) + 4}px`);
   return { table, add };

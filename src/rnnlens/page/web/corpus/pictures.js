@@ -38,9 +38,10 @@ const SORTS = [
 export class Pictures {
   /**
    * @param {Measure} measure @param {(name: Name) => Promise<Picture>} read
-   * @param {(question: string) => void} onAsk
+   * @param {(question: string) => void} onAsk @param {import("./map.js").StateMap} map which stands above them
    */
-  constructor(measure, read, onAsk) {
+  constructor(measure, read, onAsk, map) {
+    this.map = map;
     this.measure = measure;
     this.read = read;
     this.asked = ""; // whose mark is ringed
@@ -58,6 +59,7 @@ export class Pictures {
     new ResizeObserver(() => {
       if (this.wide === this.width()) return;
       this.wide = this.width();
+      this.map.resize(this.wide);
       for (const draw of this.drawn) draw();
     }).observe(this.root);
   }
@@ -76,7 +78,7 @@ export class Pictures {
       this.unseen.set(card, () => this.fill(card, sort));
       return card;
     });
-    this.root.replaceChildren(...cards);
+    this.root.replaceChildren(this.map.root, ...cards);
     for (const card of cards) this.watch.observe(card);
   }
 

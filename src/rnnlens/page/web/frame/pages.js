@@ -6,7 +6,7 @@ import { accuracyPage } from "./accuracy.js";
 
 /**
  * What shows a corpus, where there is somebody who can be asked about one.
- * @typedef {{show: (run: RunSummary, question: string | null, grid: Held) => unknown}} CorpusShown
+ * @typedef {{show: (run: RunSummary, view: View, grid: Held) => unknown}} CorpusShown
  */
 
 const BACK = "back to the grid";
@@ -42,7 +42,7 @@ export class Pages {
     this.toCorpus.textContent = page === "corpus" ? BACK : "corpus";
     this.toCorpus.hidden = !callbacks.corpus || (!run.corpus && page !== "corpus");
     if (grid?.run !== run.id) return;
-    if (page === "corpus") callbacks.corpus?.show(run, view.find, grid);
+    if (page === "corpus") callbacks.corpus?.show(run, view, grid);
     else if (page === "accuracy") await this.showAccuracy(view, run, grid);
   }
 

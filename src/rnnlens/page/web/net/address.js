@@ -7,7 +7,7 @@ import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 export function plainView() {
   return {
     run: null, text: null, beside: null, semantic: null, palette: null, density: "bars", kinds: null,
-    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null,
+    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null, map: null,
     tab: "says", reading: "without", contrast: null, alike: "cosine", folded: false,
     view: "full",
   };
@@ -72,7 +72,7 @@ function pinned(pin, view) {
 export function encode(view, usual = {}) {
   /** @type {string[]} */ const parts = [];
   const plain = { ...plainView(), ...usual };
-  /** @param {"run" | "beside" | "semantic" | "palette" | "density" | "naming" | "page" | "tab" | "reading" | "alike" | "view"} key */
+  /** @param {"run" | "beside" | "semantic" | "palette" | "density" | "naming" | "page" | "map" | "tab" | "reading" | "alike" | "view"} key */
   const add = (key) => {
     const value = view[key];
     if (value !== null && value !== plain[key]) parts.push(`${key}=${quoted(value)}`);
@@ -82,6 +82,7 @@ export function encode(view, usual = {}) {
   add("beside");
   add("page");
   if (view.find !== null) parts.push(`find=${quoted(view.find)}`);
+  add("map");
   if (view.text !== null && view.text !== plain.text) parts.push(`text=${quoted(view.text)}`);
   for (const edit of view.edits) parts.push(`edit=${quoted(edit).replace(/%3D/g, "=")}`);
   add("semantic");
@@ -161,7 +162,7 @@ export function decode(hash) {
 function take(view, key, raw) {
   const value = unquoted(raw);
   switch (key) {
-    case "run": case "beside": case "semantic": case "palette":
+    case "run": case "beside": case "semantic": case "palette": case "map":
       if (value === "") return false;
       view[key] = value;
       return true;

@@ -108,7 +108,7 @@ def test_a_state_is_swapped_with_a_pinned_one_and_pushed_towards_a_label(look, p
     expect(screen.state(2, CELL)).to_have_attribute(
         "aria-label", re.compile(rf"; {re.escape(label)} ")
     )
-    screen.find(".editline").get_by_role("button", name="undo all").click()
+    screen.find(".editline").get_by_role("button", name="take all back").click()
     expect(screen.find(".editing")).to_have_count(0)
 
 

@@ -17,10 +17,11 @@ import { exampleFor, RunControls } from "./frame/runs.js";
 import { Waiting } from "./frame/waiting.js";
 import { neededColumns, shownColumns } from "./grid/layout.js";
 import { revealRow } from "./grid/movement.js";
-import { addressOf, decode, fitGrid, fitRun, plainView, visit } from "./net/address.js";
+import { addressOf, decode, encode, fitGrid, fitRun, plainView } from "./net/address.js";
 import { Client, editedRow, lookUp, reason } from "./net/client.js";
 import { saveAs } from "./net/save.js";
 import { patiently } from "./net/source.js";
+import { Steps } from "./net/steps.js";
 import { comparison, keep, lives, pairsOf, pinKey } from "./panel/pins.js";
 
 /**
@@ -30,7 +31,8 @@ import { comparison, keep, lives, pairsOf, pinKey } from "./panel/pins.js";
  */
 
 const STEPS = new Set(["run", "beside", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
-  "follow", "turns", "edits", "pins", "map", "tab", "reading", "contrast", "alike", "folded"]);
+  "text", "follow", "turns", "edits", "pins", "map", "tab", "reading", "contrast", "alike", "folded"]);
+const TOGETHER = 1000; // ms between two keys that are undone together
 const BESIDE = new Set(["focus", "pins", "page", "find", "map", "tab", "reading", "contrast", "alike", "folded"]); // which the grid does not show
 
 export class Page {
@@ -46,10 +48,10 @@ export class Page {
     /** @type {Held | null} */ this.grid = null;
     this.colours = ""; // of the legend that is shown
     this.unseen = this.unchecked = start === null; // whether an address has a state to show, and may name what is not there
-    this.writing = 0;
-    /** @type {string | null} */ this.written = null; // the address as this page last read or wrote it
+    this.steps = new Steps(start === null, { go: (view) => this.adopt(view), changed: () => this.showSteps() });
+    this.burst = 0; // when a key was last typed, of those that are undone together; 0: the next one begins others
     this.lens = new Lens(place.stage, {
-      onView: (change) => this.change(change),
+      onView: (change, quiet) => this.change(change, quiet ? false : null),
       ...(typing ? { onText: (/** @type {Partial<View>} */ change) => this.otherText(change) } : {}),
       divergence: (pairs) => this.divergence(pairs),
       lookUp: async (pin) => (can("api/grid") ? this.lookUp(pin) : null),
@@ -62,7 +64,9 @@ export class Page {
     this.keys = new Keys(root, { isOn: () => this.view.page === "grid", isSelected: () => this.lens.subject() !== null,
       move: (event) => (!gridView.picking || event.composedPath().includes(gridView.scroller)) && gridView.move(event),
       act: (act) => this.lens.act(act), turn: () => this.lens.overlay.turn(), escape: () => this.escape(),
-      type: () => this.type(), undo: () => {}, redo: () => {}, text: place.text });
+      type: () => this.type(), undo: () => this.steps.go(-1), redo: () => this.steps.go(1), text: place.text });
+    place.undo.addEventListener("click", () => this.steps.go(-1));
+    place.redo.addEventListener("click", () => this.steps.go(1));
     const { gridView } = this.lens, { measure } = gridView;
     this.waiting = start ? null : new Waiting(place.stage);
     this.client = !can("api/grid") ? null : new Client({
@@ -97,11 +101,13 @@ export class Page {
     place.controls.append(...(this.figure ? [this.figure.button] : []), ...(this.pages?.buttons ?? []), this.keys.button);
     this.typing = false; // whether the text is being typed, at its end
     /** @type {number | null} */ this.edited = null; // the row of an edit, until it is drawn
-    this.text = growing(place.text, (text) => {
+    this.text = growing(place.text, (text, whole) => {
       this.typing = place.text.selectionEnd === text.length;
       this.edited = editedRow(this.view.text ?? "", text);
       revealRow(gridView, this.edited); // before rows are asked for, so that it is these that are in view
-      this.change({ text });
+      const now = performance.now(), isMore = !whole && this.burst > 0 && now - this.burst < TOGETHER;
+      this.change({ text }, !isMore);
+      this.burst = whole ? 0 : now;
     }, start?.until);
     place.text.addEventListener("blur", () => {
       if (this.typing && this.grid) this.draw({ ...this.grid, typing: this.typing = false });
@@ -131,6 +137,7 @@ export class Page {
     if (!start.typing) this.view = { ...this.view, semantic, palette };
     if (this.client) this.client.begin({ run, text, edits, beside, semantic: this.view.semantic, palette: this.view.palette }, grid);
     else this.arrived(grid);
+    this.steps.arrived(this.view, this.address());
     const known = pairsOf(start.bits ?? [], grid);
     this.lens.learn(known.map(({ pair }) => pair), known.map(({ bits }) => ({ bits, exact: true })));
   }
@@ -155,35 +162,44 @@ export class Page {
 
   /** Show what the address asks for. @param {string} usual where it says nothing */
   follow(usual = "") {
-    if (this.written === location.hash) return;
-    this.written = location.hash;
-    this.showAt(location.hash.length > 1 ? location.hash : usual);
+    const { hash } = location;
+    if (this.steps.address === hash) return this.steps.arrived(this.view, hash);
+    const { view, problems } = this.viewAt(hash.length > 1 ? hash : usual);
+    this.steps.arrived(view, hash);
+    return this.adopt(view, problems);
   }
 
   /** Go to an address; `step`: so that going back leads here again. @param {string} address @param {boolean} step */
   goTo(address, step) {
-    clearTimeout(this.writing);
-    visit(address, step);
-    this.written = address;
-    this.showAt(address);
+    const { view, problems } = this.viewAt(address);
+    this.steps.flush();
+    this.steps.visit(view, address, step);
+    this.adopt(view, problems);
   }
 
-  /** Show what an address asks for. @param {string} address */
-  showAt(address) {
+  /** What an address asks for, and what of it there is not. @param {string} address */
+  viewAt(address) {
     const { view, problems } = decode(address);
     const run = this.runs.find((one) => one.id === view.run) ?? this.runs[0];
     const fitted = fitRun(view, { runs: this.runs, semantics: run.semantics, palettes: run.palettes });
-    this.view = fitted.view;
+    fitted.view.text ??= run.examples[0] ?? "";
+    return { view: fitted.view, problems: [...problems, ...fitted.problems] };
+  }
+
+  /** Show a view as a whole. @param {View} view @param {string[]} problems with its link */
+  adopt(view, problems = []) {
+    this.view = view;
     this.unchecked = this.unseen = true;
-    this.say("link", [...problems, ...fitted.problems].join("; "));
+    this.burst = 0;
+    this.say("link", problems.join("; "));
     this.say("problem", "");
     this.say("edits", "");
-    this.view.text ??= run.examples[0] ?? "";
-    this.text.set(this.view.text);
-    this.waiting?.show(this.view.text);
+    this.text.set(view.text ?? "");
+    this.waiting?.show(view.text ?? "");
     this.frame();
-    this.offer();
-    this.wish();
+    if (!this.start) this.offer();
+    if (this.client) this.wish();
+    else if (this.grid) this.draw(this.grid);
     this.turn();
   }
 
@@ -222,8 +238,8 @@ export class Page {
     this.change({ run: id, focus: null, semantic, palette, beside, ...more });
   }
 
-  /** @param {Partial<View>} change */
-  change(change) {
+  /** @param {Partial<View>} change @param {boolean | null} step whether it can be undone by itself; null: if it is more than another selection */
+  change(change, step = null) {
     const before = this.view;
     this.view = { ...this.view, ...change };
     if (!("pins" in change || "focus" in change)) this.say("link", "");
@@ -234,7 +250,7 @@ export class Page {
     if (asks || this.client?.has(neededColumns(this.grid, this.view)) === false) this.wish();
     if (!asks && this.grid && !Object.keys(change).every((key) => BESIDE.has(key))) this.draw(this.grid);
     if ("page" in change || "run" in change || (before.page === "accuracy" && "semantic" in change)) this.turn();
-    this.write([...Object.keys(change)].some((key) => STEPS.has(key)));
+    this.write(step ?? Object.keys(change).some((key) => STEPS.has(key)));
   }
 
   wish() {
@@ -318,19 +334,23 @@ export class Page {
     if (problems.length) this.say("link", [said, ...problems].filter(Boolean).join("; "));
   }
 
-  /** Keep the address up to date; `step`: so that going back undoes it. @param {boolean} step */
+  /** What stands behind the page's own address. */
+  address() {
+    return this.start ? encode(this.view) : addressOf(this.view, this.run(), this.runs[0].id, this.grid?.semantic ?? null);
+  }
+
+  /** Keep the address up to date; `step`: so that it can be undone. @param {boolean} step */
   write(step = false) {
-    clearTimeout(this.writing);
-    if (this.start) return;
-    const now = () => {
-      const address = addressOf(this.view, this.run(), this.runs[0].id, this.grid?.semantic ?? null);
-      if (address === location.hash) return;
-      this.written = address;
-      visit(address, step);
-    };
-    // Browsers refuse an address that changes with every key.
-    if (step) now();
-    else this.writing = setTimeout(now, 250);
+    if (step) this.burst = 0;
+    this.steps.write(this.view, this.address(), step);
+  }
+
+  /** Whether there is something to undo and to redo. */
+  showSteps() {
+    const { undo, redo } = this.place, had = [undo, redo].find((button) => button.matches(":focus"));
+    undo.disabled = !this.steps.canUndo();
+    redo.disabled = !this.steps.canRedo();
+    if (had?.disabled) (had === undo ? redo : undo).focus(); // a button that is off drops the keys
   }
 
   /** Give the keys to the text, at its end; whether there is one. */

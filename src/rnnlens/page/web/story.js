@@ -1,7 +1,7 @@
 // A story beside the lens: scrolling to a paragraph that has a view shows it, and so does a click on a link to one.
 // Whoever acts on the lens meanwhile goes on from there, and finds the way back as always.
 
-import { visit } from "./net/address.js";
+import { setAddress } from "./net/steps.js";
 
 const SETTLED = 120; // ms a paragraph is read before its view is shown: those that are scrolled past are not
 const MOVED = 500; // ms in which paragraphs move by themselves after the window has got another size
@@ -39,13 +39,13 @@ export class Story {
   begin() {
     const { hash } = location;
     if (hash.startsWith(ANCHOR)) {
-      visit("", false);
+      setAddress("");
       document.getElementById(decodeURIComponent(hash.slice(1)))?.scrollIntoView();
     }
     const first = this.blocks[0]?.dataset.view ?? "";
     const asked = location.hash.length > 1, told = asked ? this.telling(location.hash) : this.blocks[0] ?? null;
     if (asked && told) this.turnTo(told);
-    if (!asked && first) visit(first, false);
+    if (!asked && first) setAddress(first);
     this.turned = window.scrollY;
     this.mark(told);
     return first;

@@ -22,7 +22,8 @@ import { WhatIf } from "./whatif.js";
  * chosen to be followed; `read` answers for these and for turns, where there is somebody who can; `onText` takes another
  * text or run, where there is somebody to read it; `similar` knows states of a corpus; `unigram` the perplexity of
  * guessing by frequency alone, where that is known.
- * @typedef {{onView: (change: Partial<View>) => void,
+ * `onView` is told of changes; `quiet`: nobody made it.
+ * @typedef {{onView: (change: Partial<View>, quiet: boolean) => void,
  *   divergence: (pairs: [Pin, Pin][]) => Promise<(Divergence | null)[]>,
  *   lookUp: (pin: Pin) => Promise<Kept | null>,
  *   onProblem?: (error: unknown) => void, strip?: HTMLElement,
@@ -96,7 +97,7 @@ export class Lens {
     this.overlay.show(grid, this.view);
     this.gridView.show(grid, this.view);
     this.overlay.refresh();
-    if (JSON.stringify(pins) !== JSON.stringify(view.pins)) this.callbacks.onView({ pins });
+    if (JSON.stringify(pins) !== JSON.stringify(view.pins)) this.callbacks.onView({ pins }, true);
     this.refresh();
     this.lookUp(pins);
   }
@@ -133,7 +134,7 @@ export class Lens {
       else if (found === null) absent.add(key);
     }
     const left = (this.view?.pins ?? []).filter((pin) => !absent.has(pinKey(pin)));
-    if (absent.size) this.change({ pins: left });
+    if (absent.size) this.change({ pins: left }, true);
     else this.refresh();
   }
 
@@ -186,15 +187,15 @@ export class Lens {
     if (this.grid && this.view) this.show(this.grid, this.view);
   }
 
-  /** @param {Partial<View>} change */
-  change(change) {
+  /** @param {Partial<View>} change @param {boolean} quiet whether nobody did it, so that nobody need undo it */
+  change(change, quiet = false) {
     if (!this.view || !this.grid) return;
     this.view = { ...this.view, ...change };
     for (const pin of this.view.pins) {
       const shown = lives(pin, this.grid) && keep(pin, this.grid);
       if (shown) this.kept.set(pinKey(pin), shown);
     }
-    this.callbacks.onView(change);
+    this.callbacks.onView(change, quiet);
     this.refresh();
   }
 

@@ -44,7 +44,7 @@ export class Likeness {
     const wrong = whyNot("alike", grid, subject, this.similar.has(grid.run));
     this.choice.hidden = wrong !== "";
     if (wrong) this.say(`${wrong}.`);
-    else if (asked.edited) this.say("The text is read with changes. Similar states are looked for as the text is without them: undo the changes first.");
+    else if (asked.edited) this.say("The text is read with changes. Similar states are looked for as the text is without them: take the changes back first.");
     else this.timer = setTimeout(() => this.ask(asked.asked), SETTLED);
   }
 

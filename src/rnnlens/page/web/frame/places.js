@@ -1,7 +1,7 @@
 // The page's places, and the field that text is typed into.
 
 import { readHelp } from "../base/format.js";
-import { html } from "../base/markup.js";
+import { html, shape, toDom } from "../base/markup.js";
 
 /** Make the places of the page. @param {HTMLElement} root */
 export function skeleton(root) {
@@ -11,6 +11,10 @@ export function skeleton(root) {
     pins: note("pins"), cut: note("cut"), unread: note("unread"), edits: note("edits"),
     loading: note("loading"), empty: note("empty") };
   const title = html("span", { class: "title" });
+  const [undo, redo] = [["Undo", "Ctrl Z", "M5 3 2 6l3 3M2 6h7a4 4 0 0 1 0 8H6"], ["Redo", "Ctrl Shift Z", "m11 3 3 3-3 3M14 6H7a4 4 0 0 0 0 8h3"]].map(([name, keys, path]) =>
+    html("button", { type: "button", class: "plain", "aria-label": name, title: `${name} (${keys})`, disabled: true },
+      toDom(shape("svg", { width: 16, height: 16, "aria-hidden": "true" }, shape("path", { d: path, fill: "none", stroke: "currentColor", "stroke-width": 1.5, "stroke-linecap": "round", "stroke-linejoin": "round" })))));
+  const steps = html("div", { class: "steps", role: "group", "aria-label": "steps" }, undo, redo);
   const controls = html("nav", { class: "controls", "aria-label": "view" });
   const text = html("textarea", { id: "text", rows: 1, spellcheck: "false", autocomplete: "off",
     autocapitalize: "off", dir: "auto", "aria-label": "a sentence", placeholder: "type a sentence" });
@@ -29,14 +33,14 @@ export function skeleton(root) {
   const accuracy = html("main", { class: "accuracy", tabindex: 0, hidden: true });
   const corpus = html("main", { class: "corpus", hidden: true });
   root.classList.add("rnnlens");
-  root.append(html("header", { class: "top" }, html("strong", {}, "rnnlens"), title, controls), said, work, accuracy, corpus);
-  return { title, controls, text, examples, full, legend: key, read, notes, work, accuracy, corpus, strip, stage };
+  root.append(html("header", { class: "top" }, html("strong", {}, "rnnlens"), title, steps, controls), said, work, accuracy, corpus);
+  return { title, steps, undo, redo, controls, text, examples, full, legend: key, read, notes, work, accuracy, corpus, strip, stage };
 }
 
 /**
  * A field of one line that grows with what it holds.
  * @param {HTMLTextAreaElement} field
- * @param {(text: string) => void} onText
+ * @param {(text: string, whole: boolean) => void} onText `whole`: not by a key, but pasted, cut or dropped
  * @param {AbortSignal} [until] when the field is gone
  */
 export function growing(field, onText, until) {
@@ -45,8 +49,8 @@ export function growing(field, onText, until) {
     field.style.height = "auto";
     field.style.height = `${field.scrollHeight + 2}px`;
   };
-  field.addEventListener("input", () => {
-    onText(field.value);
+  field.addEventListener("input", (event) => {
+    onText(field.value, event instanceof InputEvent && /Paste|Cut|Drop|Yank/.test(event.inputType));
     grow();
   });
   field.addEventListener("keydown", (event) => {
@@ -57,8 +61,17 @@ export function growing(field, onText, until) {
     focus: () => field.focus({ preventScroll: true }),
     /** @param {string} text */
     set: (text) => {
-      if (field.value !== text) field.value = text;
+      if (field.value !== text) put(field, text);
       grow();
     },
   };
+}
+
+/** Put another text into a field, with the caret where it differs. @param {HTMLTextAreaElement} field @param {string} text */
+function put(field, text) {
+  const before = field.value;
+  let end = 0;
+  while (end < Math.min(text.length, before.length) && text[text.length - 1 - end] === before[before.length - 1 - end]) end++;
+  field.value = text;
+  field.setSelectionRange(text.length - end, text.length - end);
 }

@@ -50,8 +50,8 @@ export class WhatIf {
     if (grid.text !== this.grid?.text || grid.run !== this.grid?.run) this.sheet.hidden = true;
     this.grid = grid;
     this.view = view;
-    const items = grid.edits.map((text) => html("li", {}, bdi(editWords(grid, text)), ...this.undo(text, editWords(grid, text))));
-    const all = this.on && items.length > 1 ? [html("button", { type: "button", class: "plain", click: () => this.on?.edits([]) }, "undo all")] : [];
+    const items = grid.edits.map((text) => html("li", {}, bdi(editWords(grid, text)), ...this.takeBack(text, editWords(grid, text))));
+    const all = this.on && items.length > 1 ? [html("button", { type: "button", class: "plain", click: () => this.on?.edits([]) }, "take all back")] : [];
     const had = focusedIn(this.line);
     this.line.hidden = !items.length;
     this.goesOn?.show(grid);
@@ -61,8 +61,8 @@ export class WhatIf {
   }
 
   /** @param {string} text @param {string} name */
-  undo(text, name) {
-    return !this.on ? [] : [html("button", { type: "button", class: "plain", title: "undo", "aria-label": `undo ${name}`,
+  takeBack(text, name) {
+    return !this.on ? [] : [html("button", { type: "button", class: "plain", title: "take it back", "aria-label": `take back ${name}`,
       click: () => this.on?.edits((this.view?.edits ?? []).filter((other) => other !== text)) }, "×")];
   }
 
@@ -108,7 +108,7 @@ export class WhatIf {
     const line = (/** @type {string} */ name, /** @type {() => void} */ click) =>
       html("button", { type: "button", class: "action", click }, bdi(name));
     const choices = ways(grid, place, view.pins).map(({ name, what }) => line(name, () => this.make(place, what)));
-    const undo = editsAt(view.edits, target).map((text) => line(`undo: ${editWords(grid, text)}`, () => {
+    const back = editsAt(view.edits, target).map((text) => line(`take back: ${editWords(grid, text)}`, () => {
       this.close();
       this.on?.edits(view.edits.filter((other) => other !== text));
     }));
@@ -125,7 +125,7 @@ export class WhatIf {
       ...choices,
       html("div", { class: "push" }, html("span", {}, "push"), html("button", { type: "button", class: "toggle", click: pushed(true) }, "towards"),
         html("button", { type: "button", class: "toggle", click: pushed(false) }, "away from"), label),
-      ...undo,
+      ...back,
     ];
   }
 

@@ -123,7 +123,7 @@ export class WrittenBy {
     const edits = grid.edits.map((edit) => editWords(grid, edit)).join("; ");
     const side = grid.lines[place.row]?.side === "second" ? "second" : "first";
     this.say(html("p", {}, `The text is read with changes (${edits}). Which words wrote a state can be told only of a text as it is.`),
-      html("button", { type: "button", class: "toggle", "aria-label": `undo the changes of the ${side} text and explain`, click: () => this.set({ edits: [] }) }, "Undo the changes"));
+      html("button", { type: "button", class: "toggle", "aria-label": `take the changes of the ${side} text back and explain`, click: () => this.set({ edits: [] }) }, "Take the changes back"));
   }
 
   draw() {

@@ -13,15 +13,6 @@ export function plainView() {
   };
 }
 
-/** Put a view into the address bar; `step`: so that going back undoes it. @param {string} address @param {boolean} step */
-export function visit(address, step) {
-  try {
-    history[step ? "pushState" : "replaceState"](null, "", address || location.pathname + location.search);
-  } catch {
-    // In a frame that has no address, or where it changes too often, the view is all the same.
-  }
-}
-
 /** Percent-encode only what an address cannot hold. @param {string} text */
 function quoted(text) {
   return encodeURIComponent(wellFormed(text))

@@ -14,6 +14,7 @@ import { action, menu } from "./frame/menus.js";
 import { Pages } from "./frame/pages.js";
 import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
+import { copyLink } from "./frame/share.js";
 import { Waiting } from "./frame/waiting.js";
 import { neededColumns, shownColumns } from "./grid/layout.js";
 import { revealRow } from "./grid/movement.js";
@@ -46,6 +47,7 @@ export class Page {
     /** @type {RunSummary[]} */ this.runs = [];
     /** @type {View} */ this.view = plainView();
     /** @type {Held | null} */ this.grid = null;
+    /** @type {Map<string, Accuracy | null>} */ this.accuracies = new Map(); // by runs; null: asked for
     this.colours = ""; // of the legend that is shown
     this.unseen = this.unchecked = start === null; // whether an address has a state to show, and may name what is not there
     this.steps = new Steps(start === null, { go: (view) => this.adopt(view), changed: () => this.showSteps() });
@@ -59,6 +61,7 @@ export class Page {
       strip: place.strip,
       ...(can("api/follow") ? { read: source.ask } : {}),
       ...(can("api/similar") ? { similar: this.similar() } : {}),
+      unigram: (grid) => this.unigram(grid),
       onUnread: (error) => this.say("unread", error === null ? "" : reason(error)),
     });
     this.keys = new Keys(root, { isOn: () => this.view.page === "grid", isSelected: () => this.lens.subject() !== null,
@@ -67,6 +70,7 @@ export class Page {
       type: () => this.type(), undo: () => this.steps.go(-1), redo: () => this.steps.go(1), text: place.text });
     place.undo.addEventListener("click", () => this.steps.go(-1));
     place.redo.addEventListener("click", () => this.steps.go(1));
+    if (!start && /^(https?|file):$/.test(location.protocol)) place.steps.append(copyLink(() => this.link())); // elsewhere there is no address
     const { gridView } = this.lens, { measure } = gridView;
     this.waiting = start ? null : new Waiting(place.stage);
     this.client = !can("api/grid") ? null : new Client({
@@ -153,6 +157,19 @@ export class Page {
       this.change({ find });
       if (step) this.write(true);
     }, onMap: (map) => this.change({ map }) });
+  }
+
+  /** The perplexity of guessing by frequency alone, once it is known. @param {Held} grid @returns {number | null} */
+  unigram({ run, semantic, columns }) {
+    const found = this.accuracies.get(run);
+    if (found) return Object.hasOwn(found.unigrams, semantic) ? found.unigrams[semantic] : semantic === "output" ? found.unigram : null;
+    if (found === null || !this.source.can("api/accuracy") || columns.every(({ perplexity }) => perplexity === null)) return null;
+    this.accuracies.set(run, null);
+    this.source.ask("api/accuracy", { run }).then((answer) => {
+      this.accuracies.set(run, answer);
+      this.lens.refresh();
+    }, () => {});
+    return null;
   }
 
   /** @returns {RunSummary} */
@@ -337,6 +354,12 @@ export class Page {
   /** What stands behind the page's own address. */
   address() {
     return this.start ? encode(this.view) : addressOf(this.view, this.run(), this.runs[0].id, this.grid?.semantic ?? null);
+  }
+
+  /** The address that brings all of this back. */
+  link() {
+    this.steps.flush();
+    return location.href.replace(/#.*$/, "") + this.address();
   }
 
   /** Keep the address up to date; `step`: so that it can be undone. @param {boolean} step */

@@ -4,6 +4,16 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
+# Scroll a state to where neither the words nor the prediction, which stay in sight, cover it.
+FREE = """(mark) => {
+  const grid = mark.closest(".scroller"), box = mark.getBoundingClientRect();
+  const edge = (one) => one.getBoundingClientRect();
+  const words = edge(grid.querySelector(".corner")).right;
+  const own = [...grid.querySelectorAll(".head [data-column]")].pop();
+  const end = mark.closest(".insight") ? edge(grid).right : edge(own).left - 60;
+  if (box.left < words || box.right > end) grid.scrollLeft += box.left - words - 8;
+}"""
+
 
 class Screen:
     """The page, as a user sees and handles it."""
@@ -48,6 +58,7 @@ class Screen:
     def point(self, row: int, column: str) -> None:
         """Move the pointer onto a state."""
         mark = self.state(row, column).locator(".mark")
+        mark.evaluate(FREE)
         mark.scroll_into_view_if_needed()
         box = mark.bounding_box()
         assert box

@@ -202,14 +202,14 @@ def test_another_run_keeps_the_text_and_the_pins_which_say_where_they_are_from(l
     expect(screen.find(".row").first.locator(".state")).to_have_count(1)
     assert screen.words() == ["the", "dog", "sees"]
     assert screen.page.input_value("#text") == "the dog sees"
-    expect(screen.find(".held .origin")).to_have_text(first)
+    expect(screen.find(".held .origin")).to_have_text(f"of another network: {first}")
     said = screen.find(".held svg").text_content()
     assert screen.rings("pin") == []
     screen.select(0, "prediction")
     expect(screen.find(".held .distance")).to_have_count(0)  # of other labels
     screen.page.wait_for_timeout(350)  # the address follows
     other = look(screen.page.url.removeprefix(screen.address))
-    expect(other.find(".held .origin")).to_have_text(first)
+    expect(other.find(".held .origin")).to_have_text(f"of another network: {first}")
     expect(other.find(".held svg")).to_have_text(said)
     screen.page.select_option(".title select", index=0)
     expect(screen.find(".held .origin")).to_have_count(0)

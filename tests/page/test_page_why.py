@@ -138,8 +138,8 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     assert [line.rpartition(" ")[0] for line in first.splitlines()] == [
         "without this word", "path", "stored", "through gates",
     ]  # fmt: skip
-    section.get_by_label("labels", exact=True).fill("see")
-    section.get_by_label("labels they stand against").fill("sees")
+    section.get_by_role("textbox", name="says").fill("see")
+    section.get_by_role("textbox", name="against").fill("sees")
     other = state.written_by("see", against="sees")
     expect(section.locator("tfoot")).to_contain_text(signed(other.difference))
     assert findings(screen) == []

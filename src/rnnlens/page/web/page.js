@@ -163,7 +163,7 @@ export class Page {
   unigram({ run, semantic, columns }) {
     const found = this.accuracies.get(run);
     if (found) return Object.hasOwn(found.unigrams, semantic) ? found.unigrams[semantic] : semantic === "output" ? found.unigram : null;
-    if (found === null || !this.source.can("api/accuracy") || columns.every(({ perplexity }) => perplexity === null)) return null;
+    if (found === null || this.start || columns.every(({ perplexity }) => perplexity === null)) return null;
     this.accuracies.set(run, null);
     this.source.ask("api/accuracy", { run }).then((answer) => {
       this.accuracies.set(run, answer);

@@ -177,7 +177,10 @@ export class Lens {
     if (this.whatIf.close() || this.kindSheet.close() || !this.view) return;
     const last = this.opened[this.opened.length - 1];
     if (last === "tab") this.change({ tab: "says" });
-    else if (last === "follow") this.set({ follow: null });
+    else if (last === "follow") {
+      this.set({ follow: null });
+      if (this.overlay.strip?.field.matches(":focus")) this.gridView.scroller.focus({ preventScroll: true }); // its field is done with
+    }
     else if (this.view.focus) this.change({ focus: null });
   }
 

@@ -27,17 +27,17 @@ export class WrittenBy {
     this.question = ""; // that was asked last
     this.drawn = ""; // what is told
     this.timer = this.typed = this.turn = 0;
-    this.labels = this.field("labels", "what it says: a label, or several");
-    this.against = this.field("labels they stand against", "rather than: a label, or several");
+    this.labels = this.field("a label, or several");
+    this.against = this.field("the label, or labels, that it is told against");
     this.choice = segments("reading", READINGS.map(([value, text, title]) => ({ value, text, title })), "without", (reading) => set({ reading }));
     this.told = html("div", { class: "told", role: "status" });
     this.root = html("section", { class: "writtenby", "aria-label": "written by" },
       html("div", { class: "contrast" }, html("label", {}, "says ", this.labels), html("label", {}, "against ", this.against)), this.choice, this.told);
   }
 
-  /** @param {string} name @param {string} title */
-  field(name, title) {
-    return html("input", { type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-label": name, title,
+  /** @param {string} title */
+  field(title) {
+    return html("input", { type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", title,
       input: () => {
         clearTimeout(this.typed);
         this.typed = setTimeout(() => this.take(), TYPED);
@@ -78,7 +78,7 @@ export class WrittenBy {
     this.question = question;
     const wrong = whyNot("explain", grid, subject, false);
     if (wrong) return this.say(html("p", {}, `${wrong}.`));
-    if (!asked) return this.sayEdited(grid, subject);
+    if (!asked) return this.sayEdited(grid);
     this.say(html("p", { class: "soft" }, "…"));
     this.timer = setTimeout(() => this.ask(asked), wasShown ? SETTLED : 0);
     return undefined;
@@ -118,12 +118,11 @@ export class WrittenBy {
     this.choice.hidden = !this.written;
   }
 
-  /** @param {Held} grid @param {Subject} subject */
-  sayEdited(grid, { place }) {
+  /** @param {Held} grid */
+  sayEdited(grid) {
     const edits = grid.edits.map((edit) => editWords(grid, edit)).join("; ");
-    const side = grid.lines[place.row]?.side === "second" ? "second" : "first";
     this.say(html("p", {}, `The text is read with changes (${edits}). Which words wrote a state can be told only of a text as it is.`),
-      html("button", { type: "button", class: "toggle", "aria-label": `take the changes of the ${side} text back and explain`, click: () => this.set({ edits: [] }) }, "Take the changes back"));
+      html("button", { type: "button", class: "toggle", click: () => this.set({ edits: [] }) }, "Take the changes back"));
   }
 
   draw() {

@@ -5,6 +5,7 @@ import { bdi, html, shape, toDom } from "../base/markup.js";
 import { colourOf, drawBar, LABEL } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { remover, symbol } from "./detail.js";
+import { ELSEWHERE } from "./pins.js";
 
 /** @typedef {{pin: Pin, kept: Kept | null}} Compared */
 
@@ -54,7 +55,7 @@ function head(grid, { pin, kept }, width, how) {
   const column = kept?.column ?? grid.columns.find((one) => one.id === pin.column);
   if (!column) return html("th", { class: "held" }, `no kind ${visible(pin.column)} here`);
   const from = kept ? [
-    pin.run === grid.run ? "" : visible(kept.title),
+    pin.run === grid.run ? "" : `${ELSEWHERE}${visible(kept.title)}`,
     pin.semantic === grid.semantic ? "" : semanticName(pin.semantic ?? "", kept.follows),
     pin.text === grid.text ? "" : visible(pin.text ?? ""),
   ].filter(Boolean) : [];

@@ -7,7 +7,11 @@ import { bdi, html, shape, toDom } from "../base/markup.js";
 import { COUNTS } from "../base/rules.js";
 import { drawBars, LABEL, PITCH } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
-import { remover, symbol } from "./detail.js";
+import { remover } from "./detail.js";
+import { partName } from "./subject.js";
+
+/** How the network is introduced that a pin is of, where another one is shown. */
+export const ELSEWHERE = "of another network: ";
 
 /**
  * What a pin shows, kept when its text or its run is no longer the one drawn.
@@ -181,10 +185,9 @@ export function drawPin(grid, pin, kept, distance, how) {
   const column = kept?.column ?? grid.columns.find((one) => one.id === pin.column);
   if (!column) return [html("section", { class: "held" }, `no kind ${visible(pin.column)} here`)];
   const card = html("section", { class: "held", "aria-label": "the pinned state" },
-    html("header", {}, html("small", {}, "pinned"), symbol(column, kept?.last ?? lastLayer(grid.columns), how.width - 10, how.measure),
-      html("span", { class: "after" }, "after ", html("b", {}, bdi(kept ? kept.after : "…"))), remover(column, pin, how)));
+    html("header", {}, html("small", {}, "pinned"), html("span", { class: "after" }, `${partName(column, grid.columns)}, after `, html("b", {}, bdi(kept ? kept.after : "…"))), remover(column, pin, how)));
   if (!kept) return [card];
-  if (pin.run !== grid.run) card.append(html("p", { class: "origin" }, visible(kept.title)));
+  if (pin.run !== grid.run) card.append(html("p", { class: "origin" }, `${ELSEWHERE}${visible(kept.title)}`));
   if (pin.semantic !== grid.semantic) card.append(html("p", { class: "origin" }, semanticName(pin.semantic ?? "", kept.follows)));
   const text = visible(pin.text ?? "");
   if (pin.text !== grid.text) card.append(html("p", { class: "origin", title: text }, bdi(text)));

@@ -1,16 +1,27 @@
-"""The model's own likeliest words, fed back to it: how it goes on, with edits and without."""
+"""How the model goes on by itself: its words fed back to it, the likeliest ones and samples, with
+edits and without.
 
+A sample takes the label whose logit plus noise is largest (Gumbel's noise, so that each label is
+drawn with its probability). The noise is a function of the seed, the sample, the word and the
+label, by whole numbers of 32 bits: the published page has the same. With edits and without them,
+and in both of two texts, it is the same noise, so that samples differ only where the model does.
+"""
+
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field, StrictInt
 from pydantic.dataclasses import dataclass as question
 from torch import Tensor
 
 from rnnlens.ask.questions import STRICT, OfText, Subjects, Whole, given
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count as limit
 from rnnlens.base.rules import message
 from rnnlens.base.schema import sent, unsent
 from rnnlens.base.threads import one_thread
@@ -19,7 +30,9 @@ from rnnlens.model.text import text_states, written_numbers
 from rnnlens.reading.reading import Reading
 from rnnlens.reading.session import Changes, Session
 
-MOST_WORDS = 200  # to go on with
+MOST_WORDS, MOST_SAMPLES = limit("continuation_words"), limit("continuation_samples")
+MOST_SEED = 2**32 - 1
+_STEP = np.uint32(0x9E3779B9)  # from label to label
 
 
 @question(frozen=True, kw_only=True, config=STRICT)
@@ -29,81 +42,188 @@ class ContinueQuestion(OfText):
     words: Annotated[StrictInt, Field(ge=1, le=MOST_WORDS), Whole] = given(
         10, "how many to go on with"
     )
+    samples: Annotated[StrictInt, Field(ge=0, le=MOST_SAMPLES), Whole] = given(
+        0, "how many to draw beside the likeliest words"
+    )
+    seed: Annotated[StrictInt, Field(ge=0, le=MOST_SEED), Whole] = given(
+        0, "what is drawn: the same samples for the same seed"
+    )
 
 
 @dataclass(frozen=True)
 class Continued:
-    """The model's own likeliest words after a text, each read before the next is asked for.
+    """How the model goes on after a text, each word read before the next is asked for.
 
-    `words` are those after the edits, and `before` those without them, the same where there are
-    none.
+    `words` are its likeliest ones after the edits, and `before` those without them, the same where
+    there are none; `samples` and `samples_before` are drawn with the probabilities that it gives,
+    none where it predicts numbers. The label of unknown words is left out, and the others share its
+    probability.
     """
 
-    before: tuple[str, ...] = sent("without the edits")
-    words: tuple[str, ...] = sent("with them", name="after")
+    before: tuple[str, ...] = sent("the likeliest words, without the edits")
+    words: tuple[str, ...] = sent("and with them", name="after")
+    samples: tuple[tuple[str, ...], ...] = sent("drawn, with the edits")
+    samples_before: tuple[tuple[str, ...], ...] = sent("and without them")
+    left_out: str | None = sent("the label of unknown words, which is left out; null: none is")
     text: str = unsent()
     edited: bool = unsent()
 
     def lines(self) -> list[str]:
         """How the model goes on, with edits and without, as lines for a terminal."""
-        before, after = " ".join(self.before), " ".join(self.words)
         if not self.edited:
-            return [f"goes on: {after}"]
-        return [f"goes on before: {before}", f"goes on after:  {after}"]
+            return [f"goes on: {' '.join(self.words)}", *_numbered("sample", self.samples)]
+        return [
+            f"goes on before: {' '.join(self.before)}",
+            f"goes on after:  {' '.join(self.words)}",
+            *_numbered("sample before", self.samples_before),
+            *_numbered("sample after", self.samples),
+        ]
 
     def __repr__(self) -> str:
         after = " ".join(self.words)
-        return f"before {' '.join(self.before)}\nafter  {after}" if self.edited else after
+        likeliest = f"before {' '.join(self.before)}\nafter  {after}" if self.edited else after
+        return "\n".join([likeliest, *self.lines()[1 + self.edited :]])
+
+
+def _numbered(name: str, samples: Sequence[Sequence[str]]) -> list[str]:
+    return [f"{name} {k}: {' '.join(words)}" for k, words in enumerate(samples, 1)]
 
 
 def continued(subjects: Subjects, asked: ContinueQuestion) -> Continued:
-    """The likeliest words after a text."""
-    return continuation(subjects.read_one(asked), asked.words)
+    """How the model goes on after a text."""
+    return continuation(subjects.read_one(asked), asked.words, asked.samples, asked.seed)
 
 
-def continuation(reading: Reading, count: int) -> Continued:
-    """The likeliest words after a text, with its edits and without."""
+def continuation(reading: Reading, count: int, samples: int = 0, seed: int = 0) -> Continued:
+    """How the model goes on after a text, with its edits and without."""
     session = reading.subject.session
-    if not 1 <= count <= MOST_WORDS:
-        raise RnnlensError(message("continuation_words", count=count, most=MOST_WORDS))
+    _check(count, samples, seed)
     reads_labels = session.vocabulary.inputs == session.vocabulary.labels
     if not session.text.follows or not (reads_labels or session.text.features == 1):
         raise RnnlensError(message("no_continuation", run=reading.subject.name))
     if not reading.ids:
         raise RnnlensError(message("empty_continuation"))
+    unknown = None if session.text.features else session.vocabulary.unknown
+    chosen = _Choice(0 if session.text.features else samples, seed, unknown)
     with one_thread():  # small products: threads would wait for each other
-        before = words = likeliest(session, reading.ids, None, count)
+        before = after = going_on(session, reading.ids, None, count, chosen)
         if reading.edits:
-            words = likeliest(session, reading.ids, reading.edits, count)
-    return Continued(tuple(before), tuple(words), reading.text, reading.edits is not None)
+            after = going_on(session, reading.ids, reading.edits, count, chosen)
+    left_out = None if unknown is None else session.text.name(unknown)
+    return Continued(
+        before[0], after[0], after[1:], before[1:], left_out, reading.text,
+        reading.edits is not None,
+    )  # fmt: skip
+
+
+def _check(count: int, samples: int, seed: int) -> None:
+    """Refuse numbers beyond what is computed."""
+    given = (("words", count, 1, MOST_WORDS), ("samples", samples, 0, MOST_SAMPLES),
+             ("seed", seed, 0, MOST_SEED))  # fmt: skip
+    for name, value, least, most in given:
+        try:
+            whole = operator.index(value)
+        except TypeError:
+            whole = -1
+        if not least <= whole <= most or isinstance(value, bool):
+            shown = repr(value)[: limit("quoted_number")]
+            raise RnnlensError(message(f"continuation_{name}", count=shown, most=f"{most:,}"))
+
+
+class _Choice:
+    """Which label comes next: the likeliest first, then one for each sample."""
+
+    def __init__(self, samples: int, seed: int, unknown: int | None) -> None:
+        self.samples, self.seed, self.unknown = samples, int(seed), unknown
+        self._noise: dict[int, NDArray[np.float64]] = {}
+
+    def of(self, logits: Tensor, step: int) -> list[int]:
+        """The labels after some logits (1 + samples, V), or (1, V) which all share."""
+        x = logits.reshape(-1, logits.shape[-1]).double().numpy().copy()
+        if self.unknown is not None:
+            x[:, self.unknown] = -np.inf
+        if not self.samples:
+            return [int(x[0].argmax())]
+        if step not in self._noise:
+            self._noise[step] = noise(self.seed, self.samples, step, x.shape[1])
+        drawn = (x[1:] if len(x) > 1 else x) + self._noise[step]
+        return [int(x[0].argmax()), *(int(label) for label in drawn.argmax(1))]
+
+
+def noise(seed: int, samples: int, step: int, labels: int) -> NDArray[np.float64]:
+    """Gumbel's noise for a word of each sample, (samples, labels)."""
+    begin = _mixed(np.array([seed], np.uint32))
+    begin = _mixed(begin ^ np.arange(samples, dtype=np.uint32))
+    begin = _mixed(begin ^ np.uint32(step))
+    steps = np.arange(labels, dtype=np.uint32) * _STEP
+    bits = _mixed(begin[:, None] + steps)
+    drawn: NDArray[np.float64] = -np.log(-np.log((bits + 0.5) / 2**32))
+    return drawn
+
+
+def _mixed(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Whole numbers of 32 bits as others that look random (Wellons' lowbias32)."""
+    x = (x ^ (x >> np.uint32(16))) * np.uint32(0x7FEB352D)
+    x = (x ^ (x >> np.uint32(15))) * np.uint32(0x846CA68B)
+    return x ^ (x >> np.uint32(16))
+
+
+Words = tuple[tuple[str, ...], ...]
 
 
 @torch.no_grad()
-def likeliest(session: Session, ids: Sequence[int], edits: Changes | None, count: int) -> list[str]:
-    """The model's likeliest next word, read in its turn, so many times."""
+def going_on(
+    session: Session, ids: Sequence[int], edits: Changes | None, count: int, choice: _Choice
+) -> Words:
+    """The words that follow a text: the likeliest ones, then those of each sample, all of them in
+    one batch.
+    """
     session.model.check()
-    found: list[int] = []
     if session.model.causal:
-        changes = edits.state_edits() if edits else []
-        trace = session.model.trace(session.text.batch(ids), edits=changes)
-        while len(found) < count:
-            found.append(_likeliest(session, trace.prediction[-1], edits))
-            trace = session.model.trace(session.text.batch(found[-1:]), trace.last)
-    while len(found) < count:
+        found = _in_one_batch(session, ids, edits, count, choice)
+    else:
+        found = [
+            _by_reading_again(session, ids, edits, count, choice, which)
+            for which in range(1 + choice.samples)
+        ]
+    return tuple(tuple(session.text.name(number) for number in words) for words in found)
+
+
+def _in_one_batch(
+    session: Session, ids: Sequence[int], edits: Changes | None, count: int, choice: _Choice
+) -> list[list[int]]:
+    """Going on from what is carried."""
+    model = session.model
+    trace = model.trace(session.text.batch(ids), edits=edits.state_edits() if edits else [])
+    y, last, words = trace.prediction[-1], trace.last, list[list[int]]()
+    for step in range(count):
+        logits = model.predict(y)
+        if edits:
+            edits.check_size(logits)
+        words.append(choice.of(logits, step))
+        if step + 1 < count:
+            start = {k: state.expand(len(words[-1]), -1).contiguous() for k, state in last.items()}
+            trace = model.trace(torch.tensor([words[-1]]), start)
+            y, last = trace.prediction[-1], trace.last
+    return [list(sequence) for sequence in zip(*words, strict=True)]
+
+
+def _by_reading_again(
+    session: Session, ids: Sequence[int], edits: Changes | None, count: int, choice: _Choice,
+    which: int,
+) -> list[int]:  # fmt: skip
+    """Reading all from its beginning for each word, where nothing is carried."""
+    found: list[int] = []
+    for step in range(count):
         # A model that reads a mark first leaves the last word unread, whichever it is.
         read = [*ids, *found, *([0] if session.text.mark is not None else [])]
         changes = edits.state_edits() if edits else []
         y = text_states(session.model, session.text, read, changes)[PREDICTION]
         if session.text.features:  # a number, which is read as it is
             found += session.text.encode([written_numbers(y[-1].tolist())])
-        else:
-            found.append(_likeliest(session, y[-1:], edits))
-    return [session.text.name(number) for number in found]
-
-
-def _likeliest(session: Session, y: Tensor, edits: Changes | None) -> int:
-    """The most probable label after what a trace gives as `y`."""
-    logits = session.model.predict(y)
-    if edits:
-        edits.check_size(logits)
-    return int(logits.argmax())
+            continue
+        logits = session.model.predict(y[-1:])
+        if edits:
+            edits.check_size(logits)
+        found.append(choice.of(logits, step)[which])
+    return found

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from rnnlens.ask.continuation import continuation
+from rnnlens.ask.continuation import Continued, continuation
 from rnnlens.ask.decision import answer_line
 from rnnlens.ask.follow import follow_all
 from rnnlens.ask.grids import grid_of
@@ -93,6 +93,10 @@ def add_to(verbs: Any) -> None:
                        help="change a state, such as l2@4=0; may be given again")  # fmt: skip
     asked.add_argument("--continue", type=int, dest="go_on", metavar="N",
                        help="let the model go on by itself for so many words")  # fmt: skip
+    asked.add_argument("--samples", type=int, default=0, metavar="N",
+                       help="with --continue: draw so many samples, too")  # fmt: skip
+    asked.add_argument("--seed", type=int, default=0, metavar="N",
+                       help="with --samples: the same seed, the same samples")  # fmt: skip
     asked.add_argument("--written-by", metavar="KIND@ROW",
                        help="which words made a state say --follow rather than --against (default: "
                        "its most probable label rather than the next)")  # fmt: skip
@@ -176,8 +180,12 @@ def reasons(args: argparse.Namespace, lines: Lines) -> list[str]:
     if args.go_on is not None:
         if lines.are_two:
             raise RnnlensError("--continue is asked of one text by one run; leave out the other")
-        text += [*continuation(lines.shown[0], args.go_on).lines(), ""]
+        text += [*_continuation(lines, args).lines(), ""]
     return [printable(line) for line in text[:-1]]
+
+
+def _continuation(lines: Lines, args: argparse.Namespace) -> Continued:
+    return continuation(lines.shown[0], args.go_on, args.samples, args.seed)
 
 
 def _written(args: argparse.Namespace, lines: Lines) -> Written:

@@ -170,15 +170,16 @@ class Grid(Drawn):
             return NotImplemented
         return Comparison.of(other.reading, self.reading)
 
-    def continuation(self, words: int = 10) -> Continued:
-        """The words that the model itself finds likeliest next, each read before the next is
-        asked for; with edits, after them and without them.
+    def continuation(self, words: int = 10, samples: int = 0, seed: int = 0) -> Continued:
+        """How the model goes on: the words that it finds likeliest next, each read before the next
+        is asked for, and as many samples as are wanted, the same for the same seed; with edits,
+        after them and without them. Unknown words are left out.
 
         >>> import rnnlens
         >>> rnnlens.load("english-news")("we stand in solidarity").continuation(3).words
         ('with', 'the', 'people')
         """
-        return continuation(self.reading, words)
+        return continuation(self.reading, words, samples, seed)
 
     def zeroed(self, kinds: Sequence[str] | None = None, at: int | None = None) -> Zeroed:
         """How far the prediction after word `at` (None: the last) moves without each state before

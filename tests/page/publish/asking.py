@@ -198,4 +198,6 @@ class Chance:
             "text": self.text(),
             "edits": self.pick([], self.edits()),
             "words": self.pick(3, 6),
+            "samples": self.pick(0, 3),
+            "seed": self.pick(0, 7, 2**32 - 1),
         }

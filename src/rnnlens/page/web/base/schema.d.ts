@@ -136,16 +136,26 @@ export interface ContinueQuestion {
   beside?: string | null;
   /** how many to go on with; 1 to 200 */
   words?: number;
+  /** how many to draw beside the likeliest words; 0 to 20 */
+  samples?: number;
+  /** what is drawn: the same samples for the same seed; 0 to 4.2949673e+09 */
+  seed?: number;
   /** at most 20,000 characters */
   text: string;
 }
 
-/** The model's own likeliest words after a text, each read before the next is asked for. */
+/** How the model goes on after a text, each word read before the next is asked for. */
 export interface Continued {
-  /** without the edits */
+  /** the likeliest words, without the edits */
   before: string[];
-  /** with them */
+  /** and with them */
   after: string[];
+  /** drawn, with the edits */
+  samples: string[][];
+  /** and without them */
+  samples_before: string[][];
+  /** the label of unknown words, which is left out; null: none is */
+  left_out: string | null;
 }
 
 /** What is known of a corpus. */

@@ -1,40 +1,137 @@
-// The model's own likeliest words, fed back to it: how it goes on, with edits and without.
+// How the model goes on by itself: its words fed back to it, the likeliest ones and samples, with edits and without. A
+// sample takes the label whose logit plus Gumbel's noise is largest; the noise is that of rnnlens/ask/continuation.py.
 
 import { general } from "../python.js";
 import { COUNTS } from "../../base/rules.js";
 import { Lines } from "../lines.js";
+import { of, PREDICTION } from "../network.js";
 import { refusal } from "../refusals.js";
+
+const SEEDS = 2 ** 32, STEP = 0x9E3779B9; // from label to label
 
 /**
  * @param {Subject} subject @param {Posts["api/continue"]["asked"]} question @param {Pause} pause
  * @returns {Promise<Posts["api/continue"]["answer"]>}
  */
 export async function continued(subject, question, pause) {
-  const reading = Lines.ofOne(subject, question), { words: count = 10 } = question, most = COUNTS.continuation_words;
-  if (count < 1 || count > most) throw refusal("continuation_words", { count, most });
-  const { follows, features, json } = subject.text;
+  const reading = Lines.ofOne(subject, question), { words: count = 10, samples = 0, seed = 0 } = question;
+  const { continuation_words: words, continuation_samples: most } = COUNTS, { follows, features, json, unknown } = subject.text;
+  if (!isWithin(count, 1, words)) throw refusal("continuation_words", { count, most: words });
+  if (!isWithin(samples, 0, most)) throw refusal("continuation_samples", { count: samples, most });
+  if (!isWithin(seed, 0, SEEDS - 1)) throw refusal("continuation_seed", { count: seed, most: "4,294,967,295" });
   if (!follows || !(json.inputs === null || features === 1)) throw refusal("no_continuation", { run: subject.name });
   if (!reading.ids.length) throw refusal("empty_continuation");
-  const before = await likeliest(reading.edited([]), count, pause);
-  return { before, after: reading.edits ? await likeliest(reading, count, pause) : before };
+  const choice = new Choice(features ? 0 : samples, seed, features ? null : unknown);
+  const [before, ...without] = await goingOn(reading.edited([]), count, choice, pause);
+  const [after, ...drawn] = reading.edits ? await goingOn(reading, count, choice, pause) : [before, ...without];
+  return { before, after, samples: drawn, samples_before: without, left_out: features || unknown === null ? null : subject.text.name(unknown) };
 }
 
-/** The model's likeliest next word, read in its turn, so many times. @param {Reading} reading @param {number} count @param {Pause} pause */
-async function likeliest(reading, count, pause) {
-  const { text } = reading.subject;
-  /** @type {number[]} */ const found = [];
-  while (found.length < count) {
-    // A model that reads a mark first leaves the last word unread, whichever it is.
-    const ids = [...reading.ids, ...found, ...(text.mark === null ? [] : [0])], last = ids.length - 1;
-    const y = await reading.goingOn(ids).prediction(last, pause);
-    const isNumber = text.features > 0; // which is read as it is
-    if (!isNumber) reading.edits?.checkSize(y);
-    found.push(...(isNumber ? text.encode([[...y].map((value) => general(value, 4)).join()]) : [largest(y)]));
+/** @param {number} value @param {number} least @param {number} most */
+function isWithin(value, least, most) {
+  return Number.isInteger(value) && value >= least && value <= most;
+}
+
+/** Which label comes next: of the likeliest words, or of a sample. */
+class Choice {
+  /** @param {number} samples @param {number} seed @param {number | null} unknown the label that is left out */
+  constructor(samples, seed, unknown) {
+    this.samples = samples;
+    this.seed = seed;
+    this.unknown = unknown;
+    /** @type {Map<string, Float64Array>} */ this.held = new Map();
   }
-  return found.map((number) => text.name(number));
+
+  /** @param {Float32Array} logits @param {number} which 0: the likeliest, 1: the first sample @param {number} step */
+  of(logits, which, step) {
+    const noise = which ? this.noise(which - 1, step, logits.length) : null;
+    let best = -1, most = -Infinity;
+    for (let label = 0; label < logits.length; label++) {
+      const value = noise ? logits[label] + noise[label] : logits[label];
+      if (value > most && label !== this.unknown) [best, most] = [label, value];
+    }
+    return best;
+  }
+
+  /** The noise for a word of a sample: the same with edits and without. @param {number} sample @param {number} step @param {number} labels */
+  noise(sample, step, labels) {
+    const key = `${sample} ${step}`, known = this.held.get(key);
+    if (known) return known;
+    const made = gumbel(this.seed, sample, step, labels);
+    this.held.set(key, made);
+    return made;
+  }
 }
 
-/** @param {Float32Array} logits */
-function largest(logits) {
-  return logits.reduce((best, x, v) => (x > logits[best] ? v : best), 0);
+/** Gumbel's noise for every label. @param {number} seed @param {number} sample @param {number} step @param {number} labels */
+export function gumbel(seed, sample, step, labels) {
+  const begin = mixed(mixed(mixed(seed) ^ sample) ^ step), drawn = new Float64Array(labels);
+  for (let label = 0; label < labels; label++) {
+    drawn[label] = -Math.log(-Math.log(((mixed(begin + Math.imul(label, STEP)) >>> 0) + 0.5) / SEEDS));
+  }
+  return drawn;
+}
+
+/** A whole number of 32 bits as another that looks random (Wellons' lowbias32). @param {number} x */
+function mixed(x) {
+  let y = Math.imul(x ^ (x >>> 16), 0x7FEB352D);
+  y = Math.imul(y ^ (y >>> 15), 0x846CA68B);
+  return y ^ (y >>> 16);
+}
+
+/** The words that follow a text: the likeliest, then those of each sample. @param {Reading} reading @param {number} count @param {Choice} choice @param {Pause} pause */
+async function goingOn(reading, count, choice, pause) {
+  const { text, network } = reading.subject, carries = network.forwards && text.mark === null && !text.features;
+  const begin = carries ? await afterText(reading, pause) : null;
+  /** @type {string[][]} */ const found = [];
+  for (let which = 0; which <= choice.samples; which++) {
+    const next = begin ? carriedOn(reading, begin, choice, which) : readAgain(reading, choice, which);
+    /** @type {number[]} */ const words = [];
+    while (words.length < count) words.push(...await next(words, pause));
+    found.push(words.map((number) => text.name(number)));
+  }
+  return found;
+}
+
+/** What is carried out of a text, and the logits after it. @param {Reading} reading @param {Pause} pause */
+async function afterText(reading, pause) {
+  const { network } = reading.subject, { states } = await reading.states(reading.ids.length - 1, reading.ids.length, pause);
+  const logits = network.prediction(of(states, PREDICTION)[0]);
+  reading.edits?.checkSize(logits);
+  return { carried: new Map(network.carried.map((kind) => [kind, of(states, kind)[0]])), logits };
+}
+
+/** @typedef {(words: number[], pause: Pause) => Promise<number[]>} Next the word after those that were found */
+
+/**
+ * Going on from what is carried.
+ * @param {Reading} reading @param {{carried: import("../network.js").Carried, logits: Float32Array}} begin @param {Choice} choice @param {number} which
+ * @returns {Next}
+ */
+function carriedOn({ ids, edits, subject: { network } }, begin, choice, which) {
+  let { carried, logits } = begin;
+  return async (words, pause) => {
+    const read = ids.length + words.length, step = words.length;
+    if (step) {
+      const states = await network.states([...ids, ...words], read - 1, read, carried, null, pause);
+      carried = new Map(network.carried.map((kind) => [kind, of(states, kind)[0]]));
+      logits = network.prediction(of(states, PREDICTION)[0]);
+      edits?.checkSize(logits);
+      await pause();
+    }
+    return [choice.of(logits, which, step)];
+  };
+}
+
+/** Reading all from its beginning for each word, where nothing is carried. @param {Reading} reading @param {Choice} choice @param {number} which @returns {Next} */
+function readAgain(reading, choice, which) {
+  const { text } = reading.subject;
+  return async (words, pause) => {
+    // A model that reads a mark first leaves the last word unread, whichever it is.
+    const ids = [...reading.ids, ...words, ...(text.mark === null ? [] : [0])];
+    const y = await reading.goingOn(ids).prediction(ids.length - 1, pause);
+    if (text.features) return text.encode([[...y].map((value) => general(value, 4)).join()]); // a number, which is read as it is
+    reading.edits?.checkSize(y);
+    return [choice.of(y, which, words.length)];
+  };
 }

@@ -22,11 +22,11 @@ import { added, path, split, stored, UnknownWay } from "./memory.js";
  */
 export async function written(subject, question, pause) {
   const { column, labels = [], against = [] } = question, [reading, row] = Lines.of(subject, question).state(question.row);
-  const { answers, madeEdits } = reading, logits = await reading.logits(column, row, pause);
-  const contrast = new Contrast(labels, against, probabilities(answers, logits), answers.names);
+  const { answers, madeEdits } = reading;
   if (madeEdits.length) throw refusal("written_edits", { edits: first(madeEdits.join(", "), COUNTS.quoted_edit) });
   const { kind, back } = reading.column(column, row);
   if (row < back) throw refusal("unread_column", { column });
+  const contrast = new Contrast(labels, against, probabilities(answers, await reading.logits(column, row, pause)), answers.names);
   return new Question(reading, kind, row - back, contrast, pause).answer();
 }
 

@@ -51,10 +51,22 @@ def test_a_state_is_edited_by_keyboard_marked_linked_and_undone(look, probed_run
     screen.page.keyboard.press("e")
     assert findings(screen) == []
     screen.page.keyboard.press("Escape")
-    screen.find(".editline").get_by_role("button", name="how it goes on").click()
-    goes_on = edited.continuation(12)
-    expect(screen.find(".goeson dd").first).to_have_text(" ".join(goes_on.words))
-    expect(screen.find(".goeson dd").last).to_have_text(" ".join(goes_on.before))
+    screen.page.get_by_role("button", name="how it goes on").click()
+    goes_on = edited.continuation(12, samples=5, seed=1)
+    expect(screen.find(".likeliest")).to_have_text(
+        list(map(" ".join, (goes_on.words, goes_on.before)))
+    )
+    drawn = [" ".join(words) for words in (*goes_on.samples, *goes_on.samples_before)]
+    expect(screen.find(".way li")).to_have_text(drawn)
+    expect(screen.page).to_have_url(re.compile("[&#]seed=1(&|$)"))
+    assert findings(screen) == []
+    screen.page.get_by_role("button", name="other samples").click()
+    expect(screen.find(".way li").first).not_to_have_text(drawn[0])
+    screen.page.go_back()
+    expect(screen.find(".way li")).to_have_text(drawn)
+    screen.page.get_by_role("button", name="how it goes on").click()
+    expect(screen.find(".ways")).to_be_hidden()
+    assert "seed=" not in screen.page.url
     screen.find(".editline li button").click()
     expect(screen.find("rect.edited")).to_have_count(0)
     expect(screen.find(".editline")).to_be_hidden()

@@ -25,6 +25,8 @@ from rnnlens.ask.written import WrittenQuestion
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.schema import json_type
 from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.draw import terminal
+from rnnlens.draw.printable import percent
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.model.network import Network, NetworkConfig
@@ -95,6 +97,26 @@ def test_where_texts_part_each_state_says_how_probable_either_next_word_is(formu
         assert pair == [pytest.approx(wanted, rel=1e-4), None]  # the model does not know "heard"
     other = both(formula, "the old dog {sees|heard} the", semantic="input")["then"][2]
     assert [pair is not None for pair in other] == [c["letter"] == "y" for c in grid["columns"]]
+
+
+def test_partings_are_told_in_python_and_in_a_terminal(formula):
+    found = rnnlens.compare(formula, TEXT)
+    grid = found.json
+    both_of, *lanes = found.partings
+    assert (both_of.row, both_of.side, both_of.words) == (2, "both", ("sees", "said"))
+    assert [both_of["y"][0], both_of["h2"][1]] == [grid["then"][2][-1][0], grid["then"][2][-2][1]]
+    assert [(one.row, one.side, one.words) for one in lanes] == [
+        (4, "first", ("very", "bird")), (4, "second", ("very", "bird")),
+    ]  # fmt: skip
+    with pytest.raises(RnnlensError, match="'c2@-1' is not asked about the next word"):
+        both_of["c2@-1"]
+    lines = terminal.parted_lines(grid)
+    y = [percent(p) for p in both_of["y"] if p is not None]
+    assert lines[0] == f"after dog: sees {y[0]}, said {y[1]}"
+    assert lines[1].startswith("after the in the first text: very ")
+    assert terminal.parted_lines(both(formula, "the dog {sees|heard}"))[0].endswith(
+        " heard unknown"
+    )
 
 
 def test_texts_part_in_both_lanes_where_edits_have_parted_them_before(formula):

@@ -126,7 +126,8 @@ def _check(count: int, samples: int, seed: int) -> None:
         except TypeError:
             whole = -1
         if not least <= whole <= most or isinstance(value, bool):
-            shown = repr(value)[: limit("quoted_number")]
+            huge = abs(whole) > 10**20  # of which Python may not even write all digits
+            shown = "beyond 10^20" if huge else repr(value)[: limit("quoted_number")]
             raise RnnlensError(message(f"continuation_{name}", count=shown, most=f"{most:,}"))
 
 

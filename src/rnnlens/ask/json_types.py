@@ -73,6 +73,9 @@ class RunSummary(TypedDict):
     palettes: list[str]
     examples: list[str]
     probes: Annotated[bool, about("whether it has any")]
+    comparable: Annotated[
+        dict[str, list[str]], about("by semantic, the runs that can be compared with it")
+    ]
     corpus: Annotated[bool, about("whether it has an index of one")]
     training: Annotated[Training | None, about("null: no checkpoints were kept")]
 

@@ -1,12 +1,15 @@
 """What there is to ask, and how well each kind predicts."""
 
+from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pydantic.dataclasses import dataclass
 
 from rnnlens.ask.json_types import Accuracy, Runs, RunSummary
 from rnnlens.ask.questions import STRICT, OfRun, Subjects, UnknownRunError
 from rnnlens.base.rules import message
+from rnnlens.reading.lines import comparable
 from rnnlens.reading.subject import Subject
 
 
@@ -26,11 +29,25 @@ class NotMeasuredError(UnknownRunError):
 
 def runs(subjects: Subjects, _: RunsQuestion) -> Runs:
     """Every run, in the order in which they are listed."""
-    return {"runs": [summary(subject) for subject in subjects.values()]}
+    every = list(subjects.values())
+    return {"runs": [summary(subject, every) for subject in every]}
 
 
-def summary(subject: Subject) -> RunSummary:
-    """What a list of runs says of one."""
+_compared: WeakKeyDictionary[Subject, WeakKeyDictionary[Subject, dict[str, bool]]] = (
+    WeakKeyDictionary()
+)
+
+
+def _can_be_compared(first: Subject, second: Subject, semantic: str) -> bool:
+    """Whether two runs can be compared, which is looked at once: there may be many checkpoints."""
+    known = _compared.setdefault(first, WeakKeyDictionary()).setdefault(second, {})
+    if semantic not in known:
+        known[semantic] = comparable(first, second, semantic)
+    return known[semantic]
+
+
+def summary(subject: Subject, others: Sequence[Subject] = ()) -> RunSummary:
+    """What a list of runs says of one; `others` are those that are listed, too."""
     training = subject.training
     return {
         "id": subject.name,
@@ -40,6 +57,14 @@ def summary(subject: Subject) -> RunSummary:
         "palettes": list(subject.palettes),
         "examples": subject.examples(),
         "probes": subject.probes is not None,
+        "comparable": {
+            semantic: [
+                other.name
+                for other in others
+                if other is not subject and _can_be_compared(subject, other, semantic)
+            ]
+            for semantic in subject.semantics or ("output",)
+        },
         "corpus": subject.run is not None and subject.run.has_index(subject.index_folder),
         "training": None
         if training is None

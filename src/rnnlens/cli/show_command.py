@@ -164,7 +164,7 @@ def run_show(args: argparse.Namespace) -> int:
         saved_page.save(grid, args.output, look, followed)
     else:
         drawn = in_terminal(grid, look, followed, args.colour)
-        more = [*terminal.changed_lines(grid), *more]
+        more = [*terminal.parted_lines(grid), *terminal.changed_lines(grid), *more]
         draw(drawn + (in_encoding("\n".join(["", *more, ""])) if more else ""))
         return 0
     if more:

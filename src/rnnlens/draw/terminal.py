@@ -17,6 +17,7 @@ from rnnlens.draw.look import (
     chosen_rows,
     last_layer,
     paleness,
+    partings,
 )
 from rnnlens.draw.printable import (
     bar,
@@ -265,6 +266,17 @@ class _Screen:
             yield "?", "unknown word"
         if self.grid.get("lines") and self.cells.lines:
             yield "▄", "bits from the line above, █ is 1"
+
+
+def parted_lines(grid: Grid) -> list[str]:
+    """Where two texts part, how probable the model finds the next word of each."""
+    sides = {"both": "", "first": " in the first text", "second": " in the second text"}
+    return [
+        f"after {printable(grid['words'][row]['text'])}{sides[grid['lines'][row]['side']]}: "
+        + ", ".join(f"{printable(word)} {'unknown' if p is None else percent(p)}"
+                    for word, p in words)
+        for row, words in partings(grid)
+    ]  # fmt: skip
 
 
 def changed_lines(grid: Grid) -> list[str]:

@@ -228,6 +228,28 @@ class Grid(Drawn):
         return f"<grid of {len(self)} words x {len(self.kinds)} columns, {title}{edited}>"
 
 
+@dataclass(frozen=True)
+class Parting:
+    """Where two texts part: how probable each kind finds the next word of either, to five digits.
+
+    `row` is that of the comparison, `side` whose states these are: "both", or where the two have
+    been read otherwise before, by edits say, "first" and "second". `probabilities` has, of each
+    kind that is asked about the next word, those of the two; None where a text ends or its word is
+    unknown.
+    """
+
+    row: int
+    side: str
+    words: tuple[str, str]
+    probabilities: Mapping[str, tuple[float | None, float | None]]
+
+    def __getitem__(self, kind: str) -> tuple[float | None, float | None]:
+        if kind not in self.probabilities:
+            known = ", ".join(self.probabilities)
+            raise RnnlensError(f"{kind!r} is not asked about the next word; there is {known}")
+        return self.probabilities[kind]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Comparison(Drawn, ByKind):
     """What differs between two grids.
@@ -286,6 +308,28 @@ class Comparison(Drawn, ByKind):
     def after(self) -> Grid:
         """The grid that is compared."""
         return Grid(self._lines.readings[1])
+
+    @property
+    def partings(self) -> tuple[Parting, ...]:
+        """Where the two texts part, how probable each kind finds the next word of either.
+
+        >>> import rnnlens
+        >>> lens = rnnlens.load("english-news")
+        >>> (parting,) = rnnlens.compare(lens, "the keys to the cabinet {is|are} here").partings
+        >>> first, second = parting["y"]  # of "is" and of "are"
+        >>> first > second
+        True
+        """
+        rows = {beside: row for row, beside in enumerate(self.pairs)}
+        return tuple(
+            Parting(
+                rows[line.rows], line.side, line.then,
+                {kind: (pair[0], pair[1])
+                 for kind, pair in zip(self.kinds, pairs, strict=True) if pair},
+            )
+            for line, pairs in zip(self._lines.lines, self.json["then"], strict=True)
+            if line.then and pairs
+        )  # fmt: skip
 
     def follow(self, *labels: str, against: str | Sequence[str] = ()) -> Values:
         """How much more probable labels have become in every state, (rows, K); with others

@@ -160,6 +160,10 @@ class View(TypedDict):
     page: Literal["grid", "accuracy", "corpus"]
     find: Annotated[str | None, about("what the corpus is asked; null: the first example")]
     map: Annotated[str | None, about("whose states are on the corpus page's map; null: the usual")]
+    seed: Annotated[
+        Annotated[int, Field(ge=0, lt=2**32)] | None,
+        about("of the samples of how the model goes on; null: that is not shown"),
+    ]
     tab: Annotated[
         Literal["says", "changed", "written", "alike"], about("what the panel tells of the state")
     ]

@@ -533,6 +533,17 @@ class Common:
         return torch.cat([logits[:, self.shared[side]], others[:, None]], 1)
 
 
+def comparable(first: Subject, second: Subject, semantic: str) -> bool:
+    """Whether two subjects can be compared under a semantic, by what is refused where they are."""
+    if semantic not in (second.semantics or ("output",)):
+        return False
+    try:
+        Common.of(first, second, semantic)
+    except RnnlensError:
+        return False
+    return True
+
+
 def _check(
     subjects: Sequence[Subject], semantic: str, answers: Sequence[LabelSet], labels: Sequence[str]
 ) -> None:

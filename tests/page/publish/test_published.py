@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.sampling import sampled
 from tests.screen import Screen
 
+import rnnlens
 from rnnlens.lens.lens import Lens
 
 FIRST, OTHER = "the old dog sees a bird .", "she said the dogs see a very small <b> now"
@@ -123,6 +124,22 @@ def test_it_does_what_the_served_page_does(files, open_file):
         screen.find("summary").filter(has_text="save").click()
     screen.find("button").filter(has_text="accuracy").click()
     expect(screen.find("main.accuracy")).to_contain_text("9.5")
+
+
+def test_two_texts_part_and_go_on_as_python_says(files, open_file, formula):
+    text = "the old dog {sees|said}"
+    two = rnnlens.compare(formula, text)
+    screen = open_file(files["first"], "#text=the+old+dog+%7Bsees%7Csaid%7D&seed=5")
+    screen.drawn(5)
+    (parting,) = two.partings
+    told = screen.find(".row[aria-rowindex='4'] .insight .then title").text_content() or ""
+    here = [float(one) for one in re.findall(r"([\d.]+)%", told)]
+    assert here == pytest.approx([100 * (p or 0) for p in parting["y"]], rel=0.06, abs=0.06)
+    for way, grid in zip(("sees", "said"), (two.before, two.after), strict=True):
+        goes_on = grid.continuation(12, samples=5, seed=5)
+        shown = screen.page.get_by_role("region", name=way, exact=True)
+        expect(shown.locator(".likeliest")).to_have_text(" ".join(goes_on.words))
+        expect(shown.locator("li")).to_have_text([" ".join(one) for one in goes_on.samples])
 
 
 def test_it_needs_neither_a_worker_nor_webassembly(files, open_file):

@@ -44,6 +44,7 @@ def test_the_runs_are_listed(client):
         "semantics": ["output", "input", "output+1"],
         "palettes": ["classes", "coarse", "universal"],
         "examples": ["the dogs near the old house see a bird ."], "probes": True,
+        "comparable": {"output": ["bare"], "input": [], "output+1": []},
         "corpus": False, "training": None,
     }  # fmt: skip
     assert (second["id"], second["probes"], second["semantics"]) == ("bare", False, [])

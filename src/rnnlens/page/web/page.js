@@ -32,7 +32,7 @@ import { comparison, keep, lives, pairsOf, pinKey } from "./panel/pins.js";
  */
 
 const STEPS = new Set(["run", "beside", "semantic", "page", "density", "kinds", "naming", "palette", "bars",
-  "text", "follow", "turns", "edits", "pins", "map", "tab", "reading", "contrast", "alike", "folded"]);
+  "text", "follow", "turns", "edits", "pins", "map", "seed", "tab", "reading", "contrast", "alike", "folded"]);
 const TOGETHER = 1000; // ms between two keys that are undone together
 const BESIDE = new Set(["focus", "pins", "page", "find", "map", "tab", "reading", "contrast", "alike", "folded"]); // which the grid does not show
 
@@ -224,7 +224,7 @@ export class Page {
   offer() {
     const run = this.run();
     document.title = `rnnlens · ${run.title}`;
-    this.runControls?.show(this.runs, run, this.view.beside);
+    this.runControls?.show(this.runs, run, this.view.beside, this.view.semantic);
     this.offerExamples(run.examples);
   }
 
@@ -250,7 +250,7 @@ export class Page {
     const still = (value, known) => (value !== null && known.includes(value) ? value : null);
     this.unchecked = true;
     const semantic = still(this.view.semantic, run.semantics), palette = still(this.view.palette, run.palettes);
-    const beside = this.view.beside === id ? null : this.view.beside;
+    const can = run.comparable[semantic ?? run.semantics[0] ?? "output"] ?? [], beside = this.view.beside !== null && can.includes(this.view.beside) ? this.view.beside : null;
     if (more.text) this.text.set(more.text);
     this.change({ run: id, focus: null, semantic, palette, beside, ...more });
   }
@@ -262,7 +262,7 @@ export class Page {
     if (!("pins" in change || "focus" in change)) this.say("link", "");
     if ("edits" in change || "run" in change) this.say("edits", "");
     if (change.text !== undefined) this.text.set(change.text ?? "");
-    if (!this.start && ("run" in change || "beside" in change)) this.offer();
+    if (!this.start && ("run" in change || "beside" in change || "semantic" in change)) this.offer();
     const asks = ["run", "text", "beside", "semantic", "palette", "edits"].some((key) => key in change);
     if (asks || this.client?.has(neededColumns(this.grid, this.view)) === false) this.wish();
     if (!asks && this.grid && !Object.keys(change).every((key) => BESIDE.has(key))) this.draw(this.grid);

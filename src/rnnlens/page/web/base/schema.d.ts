@@ -731,6 +731,8 @@ export interface RunSummary {
   examples: string[];
   /** whether it has any */
   probes: boolean;
+  /** by semantic, the runs that can be compared with it */
+  comparable: Record<string, string[]>;
   /** whether it has an index of one */
   corpus: boolean;
   /** null: no checkpoints were kept */
@@ -1015,6 +1017,8 @@ export interface View {
   find: string | null;
   /** whose states are on the corpus page's map; null: the usual */
   map: string | null;
+  /** of the samples of how the model goes on; null: that is not shown; at least 0 */
+  seed: number | null;
   /** what the panel tells of the state */
   tab: "says" | "changed" | "written" | "alike";
   /** how it is told which words wrote it */

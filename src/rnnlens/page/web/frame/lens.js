@@ -9,6 +9,7 @@ import { drawComparison } from "../panel/compare.js";
 import { carried, drawPin, grouped, keep, knownBits, lives, pairKey, pinKey, pinOf, placeOf, toggled } from "../panel/pins.js";
 import { subjectOf, whyNot } from "../panel/subject.js";
 import { HoverCard } from "./hovercard.js";
+import { GoesOn } from "./goeson.js";
 import { KindSheet } from "./kindsheet.js";
 import { Overlay } from "./overlay.js";
 import { Panel } from "./panel.js";
@@ -64,7 +65,8 @@ export class Lens {
     this.card = new HoverCard(place, this.gridView);
     this.overlay = new Overlay(this.gridView, callbacks, { set, focus: (at) => this.select(at) });
     this.kindSheet = new KindSheet(place, this.gridView.head, set);
-    this.whatIf = new WhatIf(place, this.gridView, read ? { edits: (edits) => this.change({ edits }), focus: (at) => this.select(at), read } : null);
+    this.whatIf = new WhatIf(place, this.gridView, read ? { edits: (edits) => this.change({ edits }), focus: (at) => this.select(at) } : null);
+    this.goesOn = read ? new GoesOn(this.gridView, read, (change) => this.change(change)) : null;
     this.sides = new Sides(callbacks.onText ?? null);
     place.after(this.sides.root); // below, so that the grid does not move when a second text is typed
     drawn.insertBefore(this.whatIf.line, place);
@@ -96,6 +98,7 @@ export class Lens {
     this.whatIf.show(grid, this.view);
     this.overlay.show(grid, this.view);
     this.gridView.show(grid, this.view);
+    this.goesOn?.show(grid, this.view);
     this.overlay.refresh();
     if (JSON.stringify(pins) !== JSON.stringify(view.pins)) this.callbacks.onView({ pins }, true);
     this.refresh();

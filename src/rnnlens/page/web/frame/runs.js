@@ -31,14 +31,16 @@ export class RunControls {
     this.seen = ""; // what is offered, so that a slider is not taken away while it is moved
     /** @type {HTMLInputElement | null} */ this.field = null;
     this.told = html("output", meaning("perplexity"));
+    this.semantic = "";
     /** @type {RunSummary[]} */ this.kept = [];
   }
 
-  /** @param {RunSummary[]} runs @param {RunSummary} run that is shown @param {string | null} beside */
-  show(runs, run, beside) {
+  /** @param {RunSummary[]} runs @param {RunSummary} run that is shown @param {string | null} beside @param {string | null} semantic null: the first */
+  show(runs, run, beside, semantic) {
+    this.semantic = semantic ?? run.semantics[0] ?? "output";
     const family = run.training?.of ?? run.id, heads = runs.filter(({ id, training }) => !training || training.of === id);
     this.kept = checkpoints(runs, run);
-    const seen = JSON.stringify([runs.map(({ id }) => id), family, beside, this.kept.length ? "" : run.id]);
+    const seen = JSON.stringify([runs.map(({ id }) => id), family, beside, this.semantic, this.kept.length ? "" : run.id]);
     if (seen !== this.seen) this.offer(runs, run, heads, beside);
     this.seen = seen;
     if (!this.field) return;
@@ -51,7 +53,8 @@ export class RunControls {
   offer(runs, run, heads, beside) {
     const shown = heads.find(({ id }) => id === run.training?.of) ?? run;
     const named = heads.map(({ id, title }) => ({ value: id, text: visible(title) }));
-    const others = runs.filter(({ id }) => id !== run.id || this.kept.length);
+    const can = new Set([beside, ...this.kept.map(({ id }) => id), ...(run.comparable[this.semantic] ?? [])]);
+    const others = runs.filter(({ id }) => can.has(id) && (id !== run.id || this.kept.length > 1));
     this.field = this.kept.length < 2 ? null : html("input", { type: "range", min: 0, max: this.kept.length - 1, step: 1, "aria-label": "training",
       title: "How far the training had come: each step is a checkpoint that was kept" });
     this.field?.addEventListener("input", () => this.on.slide(this.kept[Number(this.field?.value)].id));

@@ -4,12 +4,10 @@ import { editsAt, editWords, push, targetOf, ways, withEdit } from "../base/edit
 import { columnsAt } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
 import { momentName, partName } from "../panel/subject.js";
-import { GoesOn } from "./goeson.js";
 
 /**
  * `focus` selects a state.
- * @typedef {{edits: (edits: string[]) => void, focus: (place: Place) => void,
- *   read: import("../net/readings.js").Reader}} OnEdit
+ * @typedef {{edits: (edits: string[]) => void, focus: (place: Place) => void}} OnEdit
  */
 
 export class WhatIf {
@@ -26,7 +24,6 @@ export class WhatIf {
     /** @type {HTMLElement | null} */ this.opener = null; // whatever had the keys before the menu
     this.line = html("div", { class: "editline", role: "group", "aria-label": "edits", hidden: true });
     this.sheet = html("div", { class: "sheet whatif", role: "dialog", "aria-label": "change a state", hidden: true });
-    this.goesOn = on && new GoesOn(on.read);
     place.append(this.sheet);
     if (on) this.listen();
   }
@@ -54,9 +51,7 @@ export class WhatIf {
     const all = this.on && items.length > 1 ? [html("button", { type: "button", class: "plain", click: () => this.on?.edits([]) }, "take all back")] : [];
     const had = focusedIn(this.line);
     this.line.hidden = !items.length;
-    this.goesOn?.show(grid);
-    const further = this.goesOn ? [this.goesOn.button, this.goesOn.root] : [];
-    this.line.replaceChildren(html("b", {}, "What if"), html("ul", {}, ...items), ...all, ...further);
+    this.line.replaceChildren(html("b", {}, "What if"), html("ul", {}, ...items), ...all);
     if (had && !focusAgain(this.line)) this.gridView.scroller.focus();
   }
 

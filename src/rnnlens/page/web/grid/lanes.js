@@ -9,6 +9,8 @@ import { label, round, SOFT } from "./bars.js";
 const COLOURS = ["#2f5d9b", "#96500f"], CLASSES = ["lane first", "lane second"]; // in files, and on the screen
 export const LANES = 13; // the width of both
 
+const WIDEST = "<0.1%  6.8%"; // that usually stands under a state
+
 /** @param {Layout} layout @param {number} k */
 function laneX({ numbers }, k) {
   return round((numbers ? numbers + 5 : 2) + k * 5);
@@ -86,8 +88,8 @@ export function drawNextPair(grid, row, slot, layout) {
   const size = layout.label, base = thenBase(layout), strong = slot === layout.own;
   const said = `how probable each next word is to this state: ${pair.map((p, k) => nextWord(then[k], p)).join(", ")}`;
   const told = pair.map((p, k) => (p === null ? (then[k] ? "unknown" : "–") : percent(p))), weight = strong ? 700 : 400;
-  const wide = layout.measure(told.join(" "), size, weight) + 6 > slot.width - 6;
-  const short = wide ? told.map((one) => (one === "unknown" ? "?" : one.replace("%", ""))) : told, ahead = round(layout.measure(short[0], size, weight) + size * 0.6);
+  const narrow = layout.measure(WIDEST, size, 700) > slot.width - 6; // as all columns are
+  const short = narrow ? told.map((one) => (one === "unknown" ? "?" : one.replace("%", ""))) : told, ahead = round(layout.measure(short[0], size, weight) + size * 0.6);
   const look = (/** @type {number} */ k) => ({ ...inLane(k), "font-size": size, "font-weight": pair[k] !== null && (pair[k] ?? 0) > (pair[1 - k] ?? 0) ? 700 : weight,
     ...(pair[k] === null ? { class: "soft", fill: SOFT } : {}) });
   return [shape("g", { class: "then", transform: `translate(${slot.x} 0)`, "aria-hidden": "true" }, shape("title", {}, said),

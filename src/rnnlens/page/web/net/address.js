@@ -7,7 +7,7 @@ import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
 export function plainView() {
   return {
     run: null, text: null, beside: null, semantic: null, palette: null, density: "bars", kinds: null,
-    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null, map: null,
+    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null, map: null, seed: null,
     tab: "says", reading: "without", contrast: null, alike: "cosine", folded: false,
     view: "full",
   };
@@ -93,6 +93,7 @@ export function encode(view, usual = {}) {
   if (view.contrast?.labels.length) parts.push(`explain=${view.contrast.labels.map(item).join(",")}`);
   if (view.contrast?.against.length) parts.push(`than=${view.contrast.against.map(item).join(",")}`);
   add("alike");
+  if (view.seed !== null) parts.push(`seed=${view.seed}`);
   if (view.folded) parts.push("folded=1");
   return parts.join("&");
 }
@@ -212,6 +213,10 @@ function take(view, key, raw) {
       if (editParts(edit)) view.edits.push(edit);
       return editParts(edit) !== null;
     }
+    case "seed":
+      if (!/^\d{1,10}$/.test(value) || Number(value) >= 2 ** 32) return false;
+      view.seed = Number(value);
+      return true;
     case "turns": case "folded":
       view[key] = value === "1";
       return view[key];

@@ -40,12 +40,12 @@ def test_a_head_tells_of_its_kind_and_hides_and_shows(look, probed_run):
     screen.page.mouse.click(640, 700)
     expect(sheet).to_be_hidden()
     screen.find("[data-layer='2']").click()  # a layer alone, and again all
-    expect(screen.find("[data-column]")).to_have_count(5)
+    expect(screen.find("[data-column]")).to_have_count(4)
     assert {name.rsplit(", ")[-1] for name in heads(screen)} == {"layer 2"}
     screen.find("[data-layer='2']").click()
-    expect(screen.find("[data-column]")).to_have_count(12)
+    expect(screen.find("[data-column]")).to_have_count(10)
     screen.page.go_back()
-    expect(screen.find("[data-column]")).to_have_count(5)
+    expect(screen.find("[data-column]")).to_have_count(4)
 
 
 @pytest.mark.release

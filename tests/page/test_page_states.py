@@ -41,6 +41,9 @@ def test_hover_lights_up_what_feeds_a_state_and_what_it_feeds(screen):
     assert screen.rings("fed") == [at(3, "output state, layer 2"), later]
     expect(screen.find(".body")).to_have_class("body dim")
     assert screen.find(".state.lit").count() == 5
+    assert screen.find(".ring.arrow").count() == 0
+    screen.point(3, "long-term memory, layer 2")  # which reads the cell of the row above
+    expect(screen.find(".row[aria-rowindex='5'] .ring.arrow")).to_have_count(1)
 
 
 def test_states_on_their_way_are_not_taken_for_those_that_are_here(look):

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { nameOf } from "../../../src/rnnlens/page/web/base/format.js";
 import { hold } from "../../../src/rnnlens/page/web/base/held.js";
 import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
-import { drawHeader, drawRing, drawRow, drawState, drawWord } from "../../../src/rnnlens/page/web/grid/draw.js";
+import { drawArrow, drawHeader, drawRing, drawRow, drawState, drawWord } from "../../../src/rnnlens/page/web/grid/draw.js";
 import { drawBars, LABEL, PITCH, round, TINT, TRACK } from "../../../src/rnnlens/page/web/grid/bars.js";
 import { layOut } from "../../../src/rnnlens/page/web/grid/layout.js";
 import { plainView } from "../../../src/rnnlens/page/web/net/address.js";
@@ -175,4 +175,21 @@ test("rings of neighbours do not touch", () => {
   const layout = laidOut(hold(grid(), null));
   const [a, b] = [2, 3].map((k) => drawRing(layout.slots[k], layout, "fed").attributes);
   assert.ok(Number(a.x) + Number(a.width) < Number(b.x));
+});
+
+test("an arrow from the row above goes through the gaps between states, past rows of the other text", () => {
+  const layout = laidOut(hold(grid(), null)), at = (id) => layout.slots.find(({ column }) => column.id === id);
+  const gap = layout.row - layout.state, ways = [1, 2].map((rows) => {
+    const { d } = drawArrow(at("c1"), at("l1"), rows * layout.row, layout).children[0].attributes;
+    const [x, y] = d.match(/^M([\d.-]+) ([\d.-]+)/).slice(1).map(Number);
+    return { x, y, turns: [...d.matchAll(/([VH])([\d.-]+)/g)].map(([, way, to]) => [way, Number(to)]) };
+  });
+  const [near, far] = ways, inside = (slot, x) => x > slot.x && x < slot.x + layout.mark;
+  assert.ok(inside(at("c1"), near.x) && near.y > layout.state - layout.row);
+  assert.deepEqual(near.turns.map(([way]) => way).join(""), "VHV");
+  assert.equal(near.turns[0][1], round(-gap / 2)); // between the two rows
+  assert.ok(inside(at("l1"), near.turns[1][1]));
+  assert.deepEqual(far.turns.map(([way]) => way).join(""), "VHVHV");
+  assert.equal(far.turns[0][1], round(-gap / 2 - layout.row));
+  assert.ok(far.turns[1][1] < at("l1").x && !layout.slots.some((slot) => far.turns[1][1] > slot.x && far.turns[1][1] < slot.x + slot.width - gap)); // down between columns
 });

@@ -1,7 +1,8 @@
 // Which states stand out: the selected one, the one pointed at, what feeds it, what it feeds, and the pinned ones.
 
 import { toDom } from "../base/markup.js";
-import { drawRing } from "./draw.js";
+import { drawArrow, drawRing } from "./draw.js";
+import { topOf } from "./layout.js";
 
 /** What feeds and is fed belongs to the state pointed at, or else to the selected one. @typedef {{focus: Place | null, hover: Place | null, feeds: Place[], fed: Place[], pins: Place[]}} Marks */
 
@@ -48,5 +49,15 @@ export function mark(marks, layout, rowOf) {
   ring(marks.pins, "pin");
   if (marks.hover) ring([marks.hover], "hover");
   if (marks.focus) ring([marks.focus], "focus");
+  const to = marks.hover ?? marks.focus, target = to && layout.slots.find((one) => one.column.id === to.column), into = to && rowOf(to.row);
+  for (const place of target && into && layout.density !== "compact" ? marks.feeds : []) {
+    const from = layout.slots[slots.get(place.column) ?? -1], own = into?.querySelector(".insight");
+    // What it reads of the step before: drawn as an arrow from there, rather than as a column of its own.
+    if (!from || !to || !target || !target.column.sources.some(([kind, back]) => back > 0 && kind === from.column.id)) continue;
+    const made = toDom(drawArrow(from, target, topOf(layout, to.row) - topOf(layout, place.row), layout));
+    if (own) own.before(made);
+    else into?.append(made);
+    marked.push(made);
+  }
   return marked;
 }

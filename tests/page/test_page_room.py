@@ -223,3 +223,15 @@ def test_a_word_that_is_being_typed_is_no_unknown_word_yet(look):
     screen.page.focus(".scroller")  # whoever leaves the field is done
     expect(screen.find(".row.unfinished")).to_have_count(0)
     expect(screen.find(".row .unknown")).to_have_text(["teac"])
+
+
+@pytest.mark.parametrize("width", [720, 360])
+def test_a_bare_view_leaves_the_grid_its_room(look, width):
+    screen = look("#view=bare&text=the+old+dog", viewport={"width": width, "height": 520})
+    screen.drawn(3)
+    assert 520 - screen.find(".scroller").bounding_box()["height"] <= 0.1 * 520
+    expect(screen.find("#text")).to_be_visible()
+    with screen.page.context.expect_page() as opened:
+        screen.page.get_by_role("link", name="open in full").click()
+    expect(opened.value.locator(".panel")).to_be_visible()
+    assert opened.value.url.endswith("#text=the+old+dog")

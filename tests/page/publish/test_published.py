@@ -25,6 +25,8 @@ window.RegExp = function (source, flags) {
   return new Pattern(source, flags);
 };"""
 
+PERSON = "Object.defineProperty(navigator, 'webdriver', { get: () => false });"
+
 Open = Callable[..., Screen]
 
 
@@ -154,11 +156,12 @@ def test_it_works_in_a_frame_that_may_do_nothing_but_run_scripts(files, open_fil
     host = tmp_path / "host.html"
     lens = '<iframe sandbox="allow-scripts" src="lens.html" width=1200 height=700></iframe>'
     host.write_text(f"<input autofocus>{lens}")
-    page = open_file(host, complaints=True).page
+    page = open_file(host, script=PERSON, complaints=True).page
     frame = page.frame_locator("iframe")
     expect(frame.locator(".scroller")).to_have_attribute("aria-rowcount", "8")
     expect(frame.locator(".scroller")).to_have_attribute("aria-busy", "false")
     assert page.evaluate("document.activeElement.tagName") == "INPUT"
+    expect(frame.locator(".tour")).to_have_count(0)
     frame.locator("#text").fill("the dog")
     expect(frame.locator(".scroller")).to_have_attribute("aria-rowcount", "3")
     expect(frame.locator(".scroller")).to_have_attribute("aria-busy", "false")
@@ -190,6 +193,7 @@ def test_a_bare_frame_is_the_text_and_the_grid(files, open_file, tmp_path, width
     frame = open_file(host, complaints=True).page.frames[1]
     expect(frame.locator(".scroller")).to_have_attribute("aria-rowcount", "5")
     assert frame.evaluate(CHROME) <= 0.1 * 520
+    expect(frame.locator(".panel, .top, .strip").locator("visible=true")).to_have_count(0)
     expect(frame.locator("#text")).to_have_value("the old dogs see")
     frame.locator("#text").fill("she said")
     expect(frame.locator(".scroller")).to_have_attribute("aria-rowcount", "3")

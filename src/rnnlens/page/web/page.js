@@ -15,6 +15,7 @@ import { Pages } from "./frame/pages.js";
 import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
 import { copyLink } from "./frame/share.js";
+import { Tour } from "./frame/tour.js";
 import { Waiting } from "./frame/waiting.js";
 import { neededColumns, shownColumns } from "./grid/layout.js";
 import { revealRow } from "./grid/movement.js";
@@ -103,6 +104,8 @@ export class Page {
     this.pages = start ? null : new Pages(root, place, { turn: (page) => this.change({ page }), measure,
       accuracy: (run) => source.ask("api/accuracy", { run }), corpus: can("api/corpus") ? this.corpus() : null });
     place.controls.append(...(this.figure ? [this.figure.button] : []), ...(this.pages?.buttons ?? []), this.keys.button);
+    this.tour = start ? null : new Tour(root);
+    if (this.tour) this.keys.dialog.querySelector("form")?.prepend(this.tour.button);
     this.typing = false; // whether the text is being typed, at its end
     /** @type {number | null} */ this.edited = null; // the row of an edit, until it is drawn
     this.text = growing(place.text, (text, whole) => {
@@ -259,6 +262,7 @@ export class Page {
   change(change, step = null) {
     const before = this.view;
     this.view = { ...this.view, ...change };
+    this.tour?.acted(change);
     if (!("pins" in change || "focus" in change)) this.say("link", "");
     if ("edits" in change || "run" in change) this.say("edits", "");
     if (change.text !== undefined) this.text.set(change.text ?? "");
@@ -293,6 +297,7 @@ export class Page {
     if (answered && this.edited !== null) revealRow(this.lens.gridView, this.edited); // it may be a new row
     if (answered) this.edited = null;
     if (first && this.view.page !== "grid") this.turn();
+    if (first) this.tour?.offer();
     const { focus } = this.view;
     if (this.unseen && focus && grid.rows[focus.row]) this.lens.gridView.reveal(focus);
     this.unseen &&= focus !== null && !grid.rows[focus.row];
@@ -389,6 +394,7 @@ export class Page {
   escape() {
     const menu = this.root.querySelector("details[open]");
     if (menu instanceof HTMLDetailsElement) menu.open = false;
+    else if (this.tour?.isOpen()) this.tour.end();
     else this.lens.escape();
   }
 

@@ -35,7 +35,7 @@ export class Panel {
     this.fold = html("button", { type: "button", class: "plain fold", click: () => set({ folded: !this.root.parentElement?.classList.contains("folded") }) });
     this.heading = html("h2", {});
     this.equation = html("p", { class: "equation" });
-    this.acts = new Map(ACTS.filter(([act]) => this.can(act)).map(([act, name]) => [act, html("button", { type: "button", class: "act", click: () => callbacks.act(act),
+    this.acts = new Map(ACTS.filter(([act]) => this.can(act)).map(([act, name]) => [act, html("button", { type: "button", class: "act", "data-act": act, click: () => callbacks.act(act),
       ...(act === "change" ? { "aria-haspopup": "dialog" } : {}) }, name)]));
     this.top = html("div", { class: "subject" }, this.heading, this.equation, html("div", { class: "acts", role: "group", "aria-label": "what to do with it" }, ...this.acts.values()));
     this.said = html("div", { class: "saying" });

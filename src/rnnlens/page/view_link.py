@@ -17,6 +17,7 @@ _EDIT = pattern("edit")
 _PLACE = re.compile(r"(.+):([0-9]{1,6})", flags=re.DOTALL)
 _PIN = re.compile(r"(.+:[0-9]+)@(.+)", flags=re.DOTALL)
 _PUSH = re.compile(r"(@(?:[12]:)?\d+) ")  # where a push begins, + is no space
+_NUMBER = re.compile(r"[0-9]{1,10}")
 _HALF = re.compile(r"%(?![0-9a-fA-F]{2})")
 _LISTED = {  # keys that stand for a part of a field
     "follow": ("follow", "labels"), "against": ("follow", "against"),
@@ -76,10 +77,11 @@ def _take_plain(view: dict[str, Any], key: str, value: str) -> bool:
     """A field that a link calls by its own name: a word of several, a number, yes, or a text."""
     if key not in _fields() or (not value and key not in _NAMED):
         return False
-    for read in (str, int, lambda text: text == "1" or None):
+    number = int(value) if _NUMBER.fullmatch(value) else None
+    for meant in (value, number, value == "1" or None):
         try:
-            found = _fields()[key].validate_python(read(value), strict=True)
-        except (ValidationError, ValueError):
+            found = _fields()[key].validate_python(meant, strict=True)
+        except ValidationError:
             continue
         view[key] = found
         return found is not None

@@ -16,11 +16,13 @@ LINKS = [
     "#density=compact&naming=symbols&bars=5&page=accuracy&turns=1&view=bare", "#text=",
     "#pin=l2:1&pin=c1:2@runs%2Fx/input/other+text+/+more&pin=h1:3//a", "#find=a&run=x&beside=y",
     "#tab=written&reading=path&explain=have,a%2Cb&than=has&alike=divergence&folded=1",
+    "#seed=4294967295&map=l2",
     "#follow=are,were&against=is", "#edit=l2@4=0&edit=l2@5+said&edit=l2@5%2B1:said",
     "#semantic=output%2B1&palette=my+own", "#text=%E4%B8%AD%zz", "#", "", "#at=a:b:12",
 ]  # fmt: skip
 WRONG = [
-    "#text", "#foo=1", "#density=wide", "#bars=6", "#bars=x", "#turns=0", "#at=l2", "#at=l2:0",
+    "#text", "#foo=1", "#density=wide", "#bars=6", "#bars=x",
+    "#seed=x", "#seed=4294967296", "#seed=1_0", "#turns=0", "#at=l2", "#at=l2:0",
     "#edit=l2", "#edit=l2@0=0", "#run=", "#follow=", "#page=nowhere", "#view=small", "#pins=l2:1",
     "#focus=l2:1", "#naming=", "#pin=l2", "#edits=l2@4=0",
 ]  # fmt: skip

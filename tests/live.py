@@ -33,7 +33,8 @@ def said(view: Locator, row: int) -> list[str]:
     """The most probable label of each state in a row."""
     states = view.locator(f".row[aria-rowindex='{row + 2}'] .state")
     found = states.evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
-    return [re.sub(r"^.*?%; (.*?) [<>]?[\d.]+%.*$", r"\1", label) for label in found]
+    labels = [re.sub(r"^.*?%; (.*?) [<>]?[\d.]+%.*$", r"\1", label) for label in found]
+    return [re.sub(r"^\D+ \((.+)\)$", r"\1", label) for label in labels]  # comma (,)
 
 
 def expect_words(view: Locator, words: list[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
 from playwright.sync_api import Browser, Locator, Page, Route, expect
-from tests.live import TEXT, check_grid, check_lens, environment
+from tests.live import TEXT, check_grid, check_lens, environment, mark
 
 ROOT = Path(__file__).parents[2]
 MANAGER = ROOT / "node_modules/@vscode/jupyter-ipywidgets8/dist/ipywidgets.js"
@@ -90,7 +90,11 @@ def test_alive_in_the_manager_of_vs_code(page, kernel, probed_run):
     tables = page.locator(".output > [class*='rnnlens-']")
     assert [table.is_visible() for table in tables.all()] == [False, False]
     grid, lens = views.nth(0), views.nth(1)
+    for view in views.all():
+        expect(view.get_by_role("button", name="unfold the panel")).to_be_visible()
+        expect(view.locator(".detail")).to_be_hidden()  # until something is selected
     check_grid(page, grid, probed_run)
+    check_narrow(page, grid)
     check_lens(page, lens, probed_run)
     check_keys(page, lens)
     check_wheel(page, lens)
@@ -104,6 +108,24 @@ def test_alive_in_the_manager_of_vs_code(page, kernel, probed_run):
     expect(grid).to_have_attribute("data-theme", "dark")
     page.evaluate("document.body.className = 'vscode-light'")
     expect(grid).to_have_attribute("data-theme", "light")
+
+
+def check_narrow(page: Page, view: Locator) -> None:
+    """In a narrow output the panel comes from below, and is gone with what was selected."""
+    page.set_viewport_size({"width": 656, "height": 1400})
+    expect(view.locator(".panel")).to_be_hidden()
+    mark(view, 5, "output state, layer 1").click()
+    expect(view.locator(".panel h2").first).to_contain_text("Output state 1", ignore_case=True)
+    page.wait_for_timeout(300)  # it has come up
+    panel, scroller = (view.locator(one).bounding_box() for one in (".panel", ".scroller"))
+    outer, ring = view.bounding_box(), view.locator(".ring.focus").bounding_box()
+    assert outer and panel and scroller and ring
+    assert panel["width"] > 600
+    assert panel["y"] + panel["height"] <= outer["y"] + outer["height"]
+    assert ring["y"] + ring["height"] < scroller["y"] + scroller["height"] <= panel["y"] + 1
+    view.get_by_role("button", name="close the panel").click()
+    expect(view.locator(".panel")).to_be_hidden()
+    page.set_viewport_size({"width": 1300, "height": 1400})
 
 
 def check_keys(page: Page, view: Locator) -> None:

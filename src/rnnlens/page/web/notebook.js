@@ -16,7 +16,7 @@ const GONE = "the kernel does not answer: it is busy, or it was restarted; then 
  */
 function show(root, start, model, until) {
   const kernel = new Kernel(model, (silent) => page.say("server", silent ? GONE : ""));
-  const page = new Page(root, kernel.source(PATIENCE), { ...start, hosted: true, until });
+  const page = new Page(root, kernel.source(PATIENCE), { ...start, view: { folded: true }, hosted: true, until });
   page.place.accuracy.remove();
   page.place.work.setAttribute("role", "group"); // the notebook is the page's main part
   if (!start.typing) page.place.text.parentElement?.remove(); // the words stand beside their rows, the sentence in the cell above

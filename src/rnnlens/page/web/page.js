@@ -59,7 +59,7 @@ export class Page {
       divergence: (pairs) => this.divergence(pairs),
       lookUp: async (pin) => (can("api/grid") ? this.lookUp(pin) : null),
       onProblem: (error) => this.say("pins", error === null ? "" : `pins could not be compared: ${reason(error)}`),
-      strip: place.strip,
+      strip: place.strip, unfolds: start?.hosted ?? false,
       ...(can("api/follow") ? { read: source.ask } : {}),
       ...(can("api/similar") ? { similar: this.similar() } : {}),
       unigram: (grid) => this.unigram(grid),

@@ -22,12 +22,12 @@ import { WhatIf } from "./whatif.js";
  * went wrong with comparing pins, or null once nothing does. `strip` is where the marks are explained and labels are
  * chosen to be followed; `read` answers for these and for turns, where there is somebody who can; `onText` takes another
  * text or run, where there is somebody to read it; `similar` knows states of a corpus; `unigram` the perplexity of
- * guessing by frequency alone, where that is known.
+ * guessing by frequency alone, where that is known; `unfolds`: the first state that is selected unfolds the panel.
  * `onView` is told of changes; `quiet`: nobody made it.
  * @typedef {{onView: (change: Partial<View>, quiet: boolean) => void,
  *   divergence: (pairs: [Pin, Pin][]) => Promise<(Divergence | null)[]>,
  *   lookUp: (pin: Pin) => Promise<Kept | null>,
- *   onProblem?: (error: unknown) => void, strip?: HTMLElement,
+ *   onProblem?: (error: unknown) => void, strip?: HTMLElement, unfolds?: boolean,
  *   onText?: (change: Partial<View>) => void,
  *   read?: import("../net/readings.js").Reader, similar?: import("./likeness.js").SimilarReader, unigram?: (grid: Held) => number | null, onUnread?: (error: unknown) => void}} LensCallbacks
  */
@@ -45,6 +45,7 @@ export class Lens {
     /** @type {Set<string>} */ this.fetching = new Set(); // pins that are looked up
     this.asking = 0;
     this.asked = 0; // how often divergences were asked for
+    this.unfolds = callbacks.unfolds ?? false; // once: whoever folds the panel again wants it so
     /** @type {("tab" | "follow")[]} */ this.opened = []; // what Escape closes, the last one first
     const place = html("div", { class: "gridplace" });
     this.shown = html("p", { class: "shown", role: "status", hidden: true });
@@ -152,7 +153,9 @@ export class Lens {
 
   /** @param {Place} place */
   select(place) {
-    this.change({ focus: place });
+    const unfold = this.unfolds && this.view?.folded;
+    this.unfolds = false;
+    this.change(unfold ? { focus: place, folded: false } : { focus: place });
   }
 
   /** The state that every key and button is about. */

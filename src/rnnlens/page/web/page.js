@@ -117,6 +117,7 @@ export class Page {
       this.burst = whole ? 0 : now;
     }, start?.until);
     place.text.addEventListener("blur", () => {
+      this.burst = 0; // whoever comes back types something else
       if (this.typing && this.grid) this.draw({ ...this.grid, typing: this.typing = false });
       this.client?.speak();
     });

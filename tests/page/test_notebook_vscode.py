@@ -119,7 +119,10 @@ def check_narrow(page: Page, view: Locator) -> None:
     page.wait_for_timeout(300)  # it has come up
     panel, scroller = (view.locator(one).bounding_box() for one in (".panel", ".scroller"))
     outer, ring = view.bounding_box(), view.locator(".ring.focus").bounding_box()
-    assert outer and panel and scroller and ring
+    assert outer is not None
+    assert panel is not None
+    assert scroller is not None
+    assert ring is not None
     assert panel["width"] > 600
     assert panel["y"] + panel["height"] <= outer["y"] + outer["height"]
     assert ring["y"] + ring["height"] < scroller["y"] + scroller["height"] <= panel["y"] + 1

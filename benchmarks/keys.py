@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,16 +156,12 @@ def measure(page: Page, clocks: Clocks, address: str, labels: list[str], times: 
               f"{used[0]:12.0f}{used[1]:6.0f}   {beyond}", flush=True)  # fmt: skip
 
 
-def main() -> None:
-    """Serve a run and edit texts on its page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--times", type=int, default=20, help="key presses, or pastes")
-    parser.add_argument("--run", default=BUNDLED, help="a run folder (default: the bundled one)")
-    args = parser.parse_args()
-    labels = [label for label in run_at(args.run).vocabulary().labels if label.isalnum()][:3000]
+@contextmanager
+def opened(run: str) -> Iterator[tuple[Page, Clocks, str]]:
+    """A page of a browser, the clocks of both processes, and the address of a server of a run."""
     browser_at = next(filter(None, map(shutil.which, BROWSERS)), None)
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-    command = [sys.executable, "-m", "rnnlens", "view", args.run, "--no-browser"]
+    command = [sys.executable, "-m", "rnnlens", "view", run, "--no-browser"]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
         sync_playwright() as playwright,
@@ -174,10 +171,21 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=browser_at, args=flags)
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         try:
-            measure(page, Clocks(server.pid, browser), address, labels, args.times)
+            yield page, Clocks(server.pid, browser), address
         finally:
             browser.close()
             server.terminate()
+
+
+def main() -> None:
+    """Serve a run and edit texts on its page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=20, help="key presses, or pastes")
+    parser.add_argument("--run", default=BUNDLED, help="a run folder (default: the bundled one)")
+    args = parser.parse_args()
+    labels = [label for label in run_at(args.run).vocabulary().labels if label.isalnum()][:3000]
+    with opened(args.run) as (page, clocks, address):
+        measure(page, clocks, address, labels, args.times)
 
 
 if __name__ == "__main__":

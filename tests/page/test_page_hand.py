@@ -30,7 +30,10 @@ def check_selection(screen):
     """What is selected stays, whatever is pointed at; each action names it."""
     panel = screen.page.get_by_role("complementary")
     expect(screen.find("body")).to_be_focused()
-    expect(panel).to_contain_text("How to read it")
+    if (
+        screen.page.viewport_size["width"] > 760
+    ):  # where the panel is a sheet, it comes with a state
+        expect(panel).to_contain_text("How to read it")
     screen.select(1, "prediction")
     expect(button(screen, "Change")).to_be_disabled()
     assert "nothing goes on from it" in (button(screen, "Change").get_attribute("title") or "")

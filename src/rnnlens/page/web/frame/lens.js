@@ -236,7 +236,7 @@ export class Lens {
     const focus = drawn(view.focus), hover = drawn(gridView.hovered), at = hover ?? focus;
     const around = at ? flow(joined, shown, grid, at) : { feeds: [], fed: [] };
     gridView.setMarks({ focus, hover, ...around, pins: view.pins.flatMap((pin) => placeOf(pin, grid) ?? []) });
-    this.card.show(grid, hover);
+    this.card.show(grid, isSame(hover, focus) ? null : hover); // of the selected one the panel says more
   }
 
   /** One pin stands in the panel, several are compared under the grid. */
@@ -302,4 +302,9 @@ export class Lens {
   knownBits() {
     return this.grid ? knownBits(this.grid, this.view?.pins ?? [], this.between) : [];
   }
+}
+
+/** @param {Place | null} a @param {Place | null} b */
+function isSame(a, b) {
+  return a !== null && a.column === b?.column && a.row === b.row;
 }

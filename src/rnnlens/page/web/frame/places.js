@@ -21,7 +21,8 @@ export function skeleton(root) {
   const full = html("a", { class: "full", target: "_blank", rel: "noopener", title: "open in full, in a tab of its own",
     "aria-label": "open in full" }, "⤢");
   const examples = html("div", { class: "place" });
-  const key = html("ul", { class: "legend", "aria-label": "colours" });
+  const isNarrow = matchMedia("(max-width: 760px)").matches; // where it is one line that scrolls, which the keyboard is to reach
+  const key = html("ul", { class: "legend", "aria-label": "colours", ...(isNarrow ? { tabindex: 0 } : {}) });
   const read = html("p", { class: "read" }, readHelp({ semantic: "output", follows: true }));
   const stage = html("div", { class: "stage" });
   const strip = html("div", { class: "strip" });

@@ -17,7 +17,7 @@ from rnnlens.ask.questions import Subjects
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.probe.semantics import offset
-from rnnlens.reading.encoding import Palette, faded, top_of
+from rnnlens.reading.encoding import Palette, faded
 from rnnlens.reading.reading import Reading
 from rnnlens.run.folder import BUNDLED, run_at
 
@@ -64,7 +64,7 @@ def naive_state(
     p = logits.softmax(0)
     order = p.argsort(descending=True, stable=True).tolist()
     sums = dict.fromkeys(palette.groups, 0.0)
-    for label in order[: top_of(len(order))]:
+    for label in order[: palette.taking_part]:
         sums[palette.groups[palette.group_of[label]]] += float(p[label])
     group = max(sums, key=lambda name: sums[name])
     share = sums[group] / sum(sums.values())

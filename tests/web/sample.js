@@ -20,14 +20,14 @@ const COLUMNS = ["x", ...GATES].map((id) => column(id))
 export const IDS = COLUMNS.map(({ id }) => id);
 
 export function state(top, more = {}) {
-  return { colour: "#c9b1e0", group: "VERB", share: 0.78, entropy: 4.1, top, wanted: null, unread: false, number: null, ...more };
+  return { colour: "#c9b1e0", group: "VERB", share: 0.78, entropy: 4.1, top, wanted: null, unread: false, outside: null, number: null, ...more };
 }
 
 export function grid(text = "we said so") {
   const words = text.split(" ").filter(Boolean);
   const columns = COLUMNS.map((one) => ({ ...one }));
   return {
-    format: "rnnlens-grid", version: 1, run: "tiny", title: "tiny · LSTM 4 × 1", text, follows: true, numbers: false, scale: null, several: false,
+    format: "rnnlens-grid", version: 1, run: "tiny", title: "tiny · LSTM 4 × 1", text, follows: true, numbers: false, scale: null, several: false, alone: false,
     answer: null,
     semantic: "output", semantics: ["output", "input"], palette: "coarse", palettes: ["coarse"],
     groups: { NOUN: "#009e73", VERB: "#cc79a7", OTHER: "#f0e442" }, columns, edges: [],

@@ -1,5 +1,6 @@
 """The grid of a text as JSON, whole or a few rows at a time: all that is drawn of it."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import colour, count
 from rnnlens.labels.colours import OTHER
 from rnnlens.model.text import TextSide
+from rnnlens.probe.probes import Bounds
 from rnnlens.probe.semantics import of_model
 from rnnlens.reading.divergence import Difference
 from rnnlens.reading.encoding import Encodings, Integers, Palette, significant
@@ -43,7 +45,7 @@ _NO_WORD: answers.Word = {
 }  # fmt: skip
 _NO_STATE: answers.State = {  # no word was read, so that no state says anything
     "colour": colour("gap"), "group": OTHER, "share": 0.0, "entropy": 0.0, "top": [],
-    "wanted": None, "unread": True, "number": None,
+    "wanted": None, "unread": True, "outside": None, "number": None,
 }  # fmt: skip
 _known_columns: WeakKeyDictionary[Subject, dict[str, tuple[Scores, list[answers.Column]]]] = (
     WeakKeyDictionary()
@@ -267,7 +269,8 @@ def _rows(lines: Lines, first: int, last: int) -> dict[str, Any]:
     for number, some in reversed(list(enumerate(block.shown))):
         reading = lines.readings[number]
         names, palette = reading.answers.names, reading.palette
-        states.insert(0, _states(some, names, palette) if some else {})
+        limits = reading.subject.limits(reading.semantic)
+        states.insert(0, _states(some, names, palette, limits) if some else {})
         labels |= _labels(some, names, palette) if some else {}
     shown = lines.lines[first:last]
     rows = [
@@ -291,24 +294,26 @@ def _rounded(pair: Sequence[float | None]) -> list[float | None]:
 
 
 def _states(
-    encoded: Encoded, labels: Sequence[str], palette: Palette
+    encoded: Encoded, labels: Sequence[str], palette: Palette, limits: Mapping[str, Bounds]
 ) -> dict[Place, answers.State]:
-    """What is drawn for each state."""
+    """What is drawn for each state; one that is unlike those of the fit has no colour."""
     made = encoded.encodings
+    outside = _outside(encoded, limits)
     tops = zip(made.labels.tolist(), significant(made.probabilities), strict=True)
     outcomes = zip(encoded.came.tolist(), significant(made.came), made.rank.tolist(), strict=True)
     return {
         place: {
-            "colour": colour,
+            "colour": _NO_STATE["colour"] if out else colour,
             "group": palette.groups[group],
             "share": share,
             "entropy": entropy,
             "top": [(labels[label], p) for label, p in zip(*top, strict=True)],
             "wanted": None if outcome[0] < 0 else (labels[outcome[0]], *outcome[1:]),
             "unread": False,
+            "outside": out,
             "number": number,
         }
-        for place, colour, group, share, entropy, top, outcome, number in zip(
+        for place, colour, group, share, entropy, top, outcome, out, number in zip(
             encoded.places,
             made.colours(palette),
             made.group.tolist(),
@@ -316,10 +321,23 @@ def _states(
             significant(made.entropy),
             tops,
             outcomes,
+            outside,
             _numbers(made),
             strict=True,
         )
     }
+
+
+def _outside(
+    encoded: Encoded, limits: Mapping[str, Bounds]
+) -> list[tuple[float, float, float] | None]:
+    """Of each state that is beyond the limits of its kind, its size and these."""
+    found: list[tuple[float, float, float] | None] = []
+    for (kind, _), size in zip(encoded.places, encoded.encodings.sizes.tolist(), strict=True):
+        low, high = limits.get(kind, (0.0, math.inf))
+        out = size < low or size > high  # neither where the size is not known
+        found.append((*significant(np.array([size, low, high])),) if out else None)
+    return found
 
 
 def _numbers(made: Encodings) -> list[tuple[float, float, float] | None]:
@@ -352,7 +370,7 @@ def _row(
     """
     states = [at.get((column.kind.id, row - column.back)) for column in columns]
     return [
-        {**state, "unread": True} if state and row < column.back else state
+        {**state, "unread": True, "outside": None} if state and row < column.back else state
         for state, column in zip(states, columns, strict=True)
     ]
 

@@ -36,6 +36,7 @@ FollowedNumber = Annotated[float, _named("FollowedNumber", ge=-_FLOAT, le=_FLOAT
 Logits = Annotated[float, _named("Logits", ge=-_FLOAT, le=_FLOAT)]
 Nats = Annotated[float, _named("Nats", ge=-_FLOAT, le=_FLOAT)]
 Share = Annotated[float, _named("Share", ge=-_FLOAT, le=_FLOAT, description="0: none, 1: all")]
+Size = Annotated[float, _named("Size", ge=0)]
 Amount = Annotated[float, _named("Amount", ge=-1e300, le=1e300)]
 Correlation = Annotated[float, _named("Correlation", ge=-1.001, le=1.001)]
 Colour = Annotated[str, _named("Colour", pattern="^#[0-9a-f]{6}$")]
@@ -143,6 +144,13 @@ class State(TypedDict):
     top: Annotated[list[tuple[str, Probability]], about("the most probable labels first")]
     wanted: Annotated[tuple[str, Probability, Rank] | None, about("what really came")]
     unread: Annotated[bool, about("whether no word was read into it yet: what it says is void")]
+    outside: Annotated[
+        tuple[Size, Size, Size] | None,
+        about(
+            "where it is unlike the states that its probe was fitted on, its size, the root mean "
+            "square of its standardised units, and the range of 99.9% of held-out states"
+        ),
+    ]
     number: Annotated[
         tuple[Amount, Amount, Amount] | None,
         about("where labels are bins, the mean and the interval that holds 80%"),

@@ -17,12 +17,14 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import colour
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
+    OUTSIDE,
     Grid,
     Look,
     bits_at,
     bracketed,
     chosen_columns,
     chosen_rows,
+    has_outside,
     paleness,
     pinned_states,
 )
@@ -296,13 +298,17 @@ class _Layout:
         colour = scale.shade(value) if scale and self.compact else state["colour"]
         edge = mixed(colour, 0.82, "#000000")
         wide, high = (16.0, 10.0) if self.compact else (_BLOCK, self.pitch - 6)
-        if state["unread"]:
+        outside = state.get("outside") and not (scale and self.compact)
+        if state["unread"] or (outside and not scale):
             self.pen.hatch(x, y, wide, high, _GREY)
             if not self.compact:
-                void = "unread" if state["top"] else ""
-                self.pen.text(x + _BLOCK + 4, y + _BASE, void, color=_GREY)
+                void = "unread" if state["unread"] else "outside"
+                self.pen.text(x + _BLOCK + 4, y + _BASE, void if state["top"] else "", color=_GREY)
             return
-        self.pen.box(x, y, wide, high, colour, edge)
+        if outside:
+            self.pen.hatch(x, y, wide, high, _GREY)
+        else:
+            self.pen.box(x, y, wide, high, colour, edge)
         if bits := bits_at(self.grid, row, column):  # from the bottom up: the whole height is 1
             tall = max(0.4, bits * high)
             self.pen.box(x + wide + 0.4, y + high - tall, 1.6, tall, _INK)
@@ -356,7 +362,9 @@ class _Layout:
             wide = pen.width(shown) + room
             if x > left and x + wide > right:
                 x, y = left, y + _KEY_LINE
-            if sample == "ring":
+            if sample == "hatch":
+                pen.hatch(x, y, 7, 7, _GREY)
+            elif sample == "ring":
                 pen.ring(x, y, 7, 7)
             elif sample:
                 pen.box(x, y, 7, 7, sample)
@@ -365,7 +373,7 @@ class _Layout:
         return y + 8
 
     def _key_entries(self) -> Iterator[tuple[str, str]]:
-        """Each entry with the colour of its sample, `ring`, or nothing."""
+        """Each entry with the colour of its sample, `ring`, `hatch`, or nothing."""
         grid, groups = self.grid, self.grid["groups"]
         names = (
             grid["scale"]["names"] if grid.get("scale") else groups
@@ -374,6 +382,8 @@ class _Layout:
         yield f"faded = {paleness(grid)}", ""
         if not (self.compact or self.scale_of or grid.get("scale")):
             yield "bar = √probability" + (", numbers in %" if self.values else ""), ""
+        if has_outside(grid):
+            yield OUTSIDE, "hatch"
         if any(word["unknown"] for word in grid["words"]):
             yield "italic = unknown word", ""
         if grid.get("lines"):

@@ -203,6 +203,14 @@ def asked_for(grid: Mapping[str, Any]) -> str:
     return f"the {names.get(name, name)}{later}"
 
 
+OUTSIDE = "outside what the probe has seen"  # of states that are unlike those of the fit
+
+
+def has_outside(grid: Mapping[str, Any]) -> bool:
+    """Whether a grid has states that are unlike those that the probes were fitted on."""
+    return any(state and state.get("outside") for row in grid["rows"] for state in row)
+
+
 def paleness(grid: Mapping[str, Any]) -> str:
     """What a faded rectangle means."""
     if grid.get("scale"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
+    OUTSIDE,
     Grid,
     Look,
     asked_for,
@@ -15,6 +16,7 @@ from rnnlens.draw.look import (
     bracketed,
     chosen_columns,
     chosen_rows,
+    has_outside,
     last_layer,
     paleness,
     partings,
@@ -38,7 +40,7 @@ _RESET = "\x1b[0m"
 _SHADES = "░▒▓█"
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _FORMS = ((12, 4), (12, 0), (7, 0))  # widths of a label and its bar, the best first
-_VOID = "nothing read"
+_VOID, _OUTSIDE = "nothing read", "outside"
 _WIDEST_WORD = 18  # columns
 _CUBE = (0, 95, 135, 175, 215, 255)  # levels of a channel among the 256 colours
 _BLOCK, _ALONE = 2, 3  # width of a rectangle beside labels, and on its own
@@ -197,8 +199,8 @@ class _Screen:
     def _block(self, row: int, column: int) -> str:
         """The rectangle of a state; without colours a letter and a shade."""
         state, wide = self.grid["rows"][row][column], _BLOCK if self.cells.lines else _ALONE
-        if state["unread"]:
-            return "╱" * wide
+        if state["unread"] or state.get("outside"):
+            return ("╱" if state["unread"] else "╳") * wide
         if self.cells.colours:
             return self.cells.paper(" " * wide, state["colour"])
         shade = _SHADES[min(int(state["share"] * len(_SHADES)), len(_SHADES) - 1)]
@@ -209,8 +211,9 @@ class _Screen:
         cells, state = self.cells, self.grid["rows"][row][column]
         if not cells.lines:
             return ""
-        if state["unread"]:
-            void = _VOID if state["top"] and not line else ""
+        if state["unread"] or (state.get("outside") and not self.scale):
+            told = _VOID if state["unread"] else _OUTSIDE
+            void = told if state["top"] and not line else ""
             return f" {padded(void, cells.label + (cells.bar and cells.bar + 1))}"
         if self.scale:
             value = self.scale.values[row][column]
@@ -244,7 +247,7 @@ class _Screen:
         """Groups and signs, as many to a line as fit."""
         lines, used = [""], 0
         for sign, text in self._legend_entries():
-            marked = 0 if not sign else 3 if self.cells.colours and sign not in "?▄" else 2
+            marked = 0 if not sign else 3 if self.cells.colours and sign not in "?▄╳" else 2
             shown = clip(text, self.width - marked)
             size = marked + width_of(shown)
             if used and used + 2 + size > self.width:
@@ -262,6 +265,8 @@ class _Screen:
         yield "", f"faded = {paleness(self.grid)}" if coloured else "░▒▓█ = ever more decided"
         if self.cells.bar and not self.scale:
             yield "", "bar = √probability"
+        if has_outside(self.grid):
+            yield "╳", OUTSIDE
         if any(word["unknown"] for word in self.grid["words"]):
             yield "?", "unknown word"
         if self.grid.get("lines") and self.cells.lines:

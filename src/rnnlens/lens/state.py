@@ -85,6 +85,15 @@ class State:
         """Whether no word was read into it yet, so that what it says means nothing."""
         return bool(self._drawn["unread"])
 
+    @property
+    def outside(self) -> tuple[float, float, float] | None:
+        """Where the state is unlike those that its probe was fitted on, so that what it says means
+        little: its size, the root mean square of its standardised units, and the range of 99.9%
+        of held-out states. None where it is like them, and where that is not known.
+        """
+        found = self._drawn["outside"]
+        return None if found is None else (found[0], found[1], found[2])
+
     def distribution(self) -> NDArray[np.float64]:
         """The probability of every label, in the order of `grid.labels`."""
         if self._distribution is None:

@@ -17,7 +17,7 @@ from rnnlens.ask.answer import answer as ask_answer
 from rnnlens.ask.grids import GridQuestion
 from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw.look import asked_for, bracketed, last_layer, paleness
+from rnnlens.draw.look import OUTSIDE, asked_for, bracketed, last_layer, paleness
 from rnnlens.draw.printable import clip, name_of, printable, tail, width_of
 from rnnlens.page.bundle import WEB, bundle, compact
 from rnnlens.reading.lines import Lines
@@ -223,6 +223,9 @@ def _row(
         if states[k]["unread"]:
             void = "nothing read" if states[k]["top"] else ""
             cells.append(f'<td style="text-align:left"><small>{void}</small></td>')
+            continue
+        if states[k].get("outside"):
+            cells.append(f'<td style="text-align:left"><small>{OUTSIDE}</small></td>')
             continue
         label, probability = states[k]["top"][0]
         colour = states[k]["colour"]

@@ -16,7 +16,7 @@ from rnnlens.model.train.distributed import Processes
 from rnnlens.probe import semantics
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import FitConfig, FitProgress, Fitter
-from rnnlens.probe.probes import Probes
+from rnnlens.probe.probes import Probes, limit_tensors
 
 _REMEDY = "give --anew to fit anew"
 
@@ -73,6 +73,7 @@ def fit_probes(
         fitter = Fitter(dataset, semantic, config, processes, closed_form=closed_form)
         observer.run(fitter, done)
         done |= fitter.result().tensors(semantic) | {f"{semantic}/counts": fitter.counts}
+        done |= limit_tensors(semantic, fitter.limits())
         for kind, spread in fitter.spreads.items():
             done = spread.tensors(kind) | done  # the first semantic's is as good as any
         observer.after_semantic(done)

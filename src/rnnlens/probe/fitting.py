@@ -21,8 +21,9 @@ from rnnlens.model.train.distributed import Processes
 from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
 from rnnlens.probe.kernels import adamw_
+from rnnlens.probe.limits import Sizes
 from rnnlens.probe.moments import Moments, Spread, measure
-from rnnlens.probe.probes import FAMILIES, Stack
+from rnnlens.probe.probes import FAMILIES, Bounds, Stack
 from rnnlens.probe.semantics import parse
 
 _WORTH = 2**17  # logits of a step, for each kind, that are worth threads of our own
@@ -176,6 +177,7 @@ class Fitter:
         self.second = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
         self.best = {name: w.clone() for name, w in self.family.weights.items()}
         self.nll = torch.zeros(len(self.kinds), dtype=torch.float64, device=self.device)
+        self._limits: dict[str, Bounds] | None = None  # measured when validation data is first read
         self.seen = 0  # states of this epoch, in this process
 
     def _family(self, moments: Moments, readout: Readout | None) -> Family:
@@ -315,14 +317,18 @@ class Fitter:
         """Measure every kind on validation data, and keep the probes that have become better."""
         total = torch.zeros(len(self.kinds), dtype=torch.float64, device=self.device)
         count = 0
+        sizes = Sizes(self.kinds)
         for chunk in self.valid.chunks():
             count += len(chunk.labels)
+            if self._limits is None and len(chunk.labels):
+                sizes.add(self.family.stack, chunk.states)
             total += torch.stack(self._each(partial(self._nll, chunk)))
         if not count:
             raise RnnlensError(
                 f"no validation data is long enough for the semantic {self.semantic!r}; give more, "
                 "or a nearer one"
             )
+        self._limits = self._limits or sizes.limits()
         mean = total / count
         best = torch.tensor(self.progress.best or [math.inf] * len(self.kinds), device=self.device)
         better = mean < best
@@ -338,6 +344,15 @@ class Fitter:
         pieces = zip(x.split(self.at_once), chunk.labels.split(self.at_once), strict=True)
         nll = [self.family.nll(k, states, labels).double().sum() for states, labels in pieces]
         return torch.stack([torch.zeros_like(self.nll[k]), *nll]).sum()
+
+    def limits(self) -> dict[str, Bounds]:
+        """Of each kind which states are like those of the fit."""
+        if self._limits is None:  # of a fit that was continued at its very end
+            sizes = Sizes(self.kinds)
+            for chunk in self.valid.chunks():
+                sizes.add(self.family.stack, chunk.states)
+            self._limits = sizes.limits()
+        return self._limits
 
     def result(self) -> Stack:
         """The best probes."""

@@ -23,6 +23,10 @@ _ALIGN = 16  # columns are a multiple of this, so that rows of weights begin at 
 _FLOATS = ("F16", "BF16", "F32", "F64")
 _EXACT = ("/counts", "/mean", "/scale", "/deviation")  # for which half precision is too coarse
 _WIDEST = 1 << 20  # numbers of a state
+_LIMITS = "limits"  # how a tensor is called that holds them while a fit is not finished
+
+#: Of a kind's states, the least and the largest size of those that its probe has seen the like of.
+Bounds = tuple[Annotated[float, Ge(0), Le(1e30)], Annotated[float, Ge(0), Le(1e30)]]
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,12 @@ class Stack:
         x[:, width] = 1
         return x
 
+    def sizes(self, k: int, states: Tensor) -> Tensor:
+        """How far states (N, H) of the k-th kind lie from the middle of those of the fit, (N,): the
+        root mean square of their units, each over its deviation.
+        """
+        return _size(self.prepare(k, states)[:, : self.widths[k]], self.widths[k])
+
     def logits(self, k: int, x: Tensor) -> Tensor:
         """The paper's G before the softmax: of the k-th kind, (N, V), from prepared states."""
         z = product(x, self.map[k])
@@ -67,17 +77,20 @@ class Stack:
         whose logits are computed when they are asked for.
         """
         if self.labels is not None and not states.keys().isdisjoint(self.kinds):
-            return [Piece(len(z), partial(product, z, self.labels))
-                    for z in self._narrow(states).split(size)]  # fmt: skip
+            z, sizes = self._narrow(states)
+            return [Piece(len(some), partial(product, some, self.labels), s)
+                    for some, s in zip(z.split(size), sizes.split(size), strict=True)]  # fmt: skip
         return [
-            Piece(len(x), partial(product, x, self.map[k]))
-            for k, kind in enumerate(self.kinds)
+            Piece(len(x), partial(product, x, self.map[k]), _size(x[:, :width], width))
+            for k, (kind, width) in enumerate(zip(self.kinds, self.widths, strict=True))
             if kind in states
             for x in self.prepare(k, states[kind]).split(size)
         ]
 
-    def _narrow(self, states: Mapping[str, Tensor]) -> Tensor:
-        """The states of some kinds through their maps, (N of all these kinds, inner)."""
+    def _narrow(self, states: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """The states of some kinds through their maps, (N of all these kinds, inner), and their
+        sizes, (N,).
+        """
         there = [k for k, kind in enumerate(self.kinds) if kind in states]
         every = [states[self.kinds[k]] for k in there]
         counts = [len(some) for some in every]
@@ -85,11 +98,13 @@ class Stack:
         x = self.map.new_zeros(len(every), max(counts), self.map.shape[2], dtype=precise)
         for at, k in enumerate(there):
             x[at, : counts[at], : self._width(k, every[at])] = every[at]
-        x.sub_(self.mean[there, None]).div_(self.scale[there, None])
+        x.sub_(self.mean[there, None]).div_(self.scale[there, None])  # which are 0 and 1 beside
+        sizes = _size(x, torch.tensor([[self.widths[k]] for k in there]))  # (kinds, N at most)
         for at, k in enumerate(there):
             x[at, :, self.widths[k]] = 1
         x = x.to(self.map.dtype)
-        return torch.cat([x[at, : counts[at]] @ self.map[k].T for at, k in enumerate(there)])
+        narrow = [x[at, : counts[at]] @ self.map[k].T for at, k in enumerate(there)]
+        return torch.cat(narrow), torch.cat([s[:n] for s, n in zip(sizes, counts, strict=True)])
 
     def _width(self, k: int, states: Tensor) -> int:
         """The width of the k-th kind; an error where these states have another."""
@@ -149,18 +164,25 @@ class Stack:
         return cls(tuple(kinds), widths, mean, scale, map_, labels, rows)
 
 
+def _size(x: Tensor, width: "Tensor | int") -> Tensor:
+    """The root mean square of standardised states (..., units), `width` of which are units."""
+    size: Tensor = (torch.linalg.vecdot(x, x) / width).sqrt().float()
+    return size
+
+
 @dataclass(frozen=True)
 class Piece:
     """Some states, and a function that computes their logits."""
 
     count: int
     logits: Callable[[], Tensor]  # (count, V)
+    sizes: Tensor  # (count,), as `Stack.sizes` has them; NaN for the model's own prediction
 
     @classmethod
     def join(cls, pieces: Sequence["Piece"]) -> "Piece":
         """Several as one."""
-        count = sum(piece.count for piece in pieces)
-        return cls(count, lambda: torch.cat([piece.logits() for piece in pieces]))
+        count, sizes = sum(piece.count for piece in pieces), [piece.sizes for piece in pieces]
+        return cls(count, lambda: torch.cat([p.logits() for p in pieces]), torch.cat(sizes))
 
 
 @dataclass(frozen=True)
@@ -178,6 +200,7 @@ class Probes:
     counts: Mapping[str, Tensor] = field(default_factory=dict)  # (V,) of labels in training
     spreads: Mapping[str, Spread] = field(default_factory=dict)  # by kind; older probes have none
     answers: Mapping[str, LabelSet] = field(default_factory=dict)  # that are not the model's labels
+    limits: Mapping[str, Mapping[str, Bounds]] = field(default_factory=dict)  # by semantic and kind
 
     @property
     def semantics(self) -> tuple[str, ...]:
@@ -239,17 +262,19 @@ class Probes:
             "semantics": self.semantics,
             "labels": self.label_count,
             "parameters": self.parameters,
-        } | ({"answers": answers} if answers else {})
+        } | {k: v for k, v in (("answers", answers), (_LIMITS, self.limits)) if v}
 
     @classmethod
     def of(
         cls, family: str, kinds: Sequence[str], semantics: Sequence[str], label_count: int,
-        tensors: Mapping[str, Tensor], answers: Mapping[str, LabelSet] | None = None, *,
-        any_size: bool = False,
+        tensors: Mapping[str, Tensor], answers: Mapping[str, LabelSet] | None = None,
+        limits: Mapping[str, Mapping[str, Bounds]] | None = None, *, any_size: bool = False,
     ) -> "Probes":  # fmt: skip
         """The inverse of `tensors`; an error where these do not fit together or, unless they may be
-        of any size, are more than a file may hold.
+        of any size, are more than a file may hold. Limits may be among the tensors of a fit.
         """
+        limits = limits or _limits_among(tensors, semantics, kinds)
+        tensors = {name: t for name, t in tensors.items() if not name.endswith(f"/{_LIMITS}")}
         layouts = {name: Layout(dtype_name(t), tuple(t.shape)) for name, t in tensors.items()}
         try:
             counts_of = label_counts(semantics, label_count, answers or {})
@@ -263,7 +288,27 @@ class Probes:
         counts = {s: tensors[f"{s}/counts"] for s in semantics if f"{s}/counts" in tensors}
         read = {kind: Spread.read(tensors, kind) for kind in kinds}
         spreads = {kind: spread for kind, spread in read.items() if spread is not None}
-        return cls(family, tuple(kinds), label_count, stacks, counts, spreads, dict(answers or {}))
+        found = dict(answers or {})
+        return cls(family, tuple(kinds), label_count, stacks, counts, spreads, found, limits)
+
+
+def limit_tensors(semantic: str, limits: Mapping[str, Bounds]) -> dict[str, Tensor]:
+    """The limits of a semantic's kinds as tensors, by their names in the file of a fit."""
+    values = {f"{semantic}/{kind}/{_LIMITS}": limit for kind, limit in limits.items()}
+    return {name: torch.tensor(limit, dtype=torch.float64) for name, limit in values.items()}
+
+
+def _limits_among(
+    tensors: Mapping[str, Tensor], semantics: Sequence[str], kinds: Sequence[str]
+) -> dict[str, dict[str, Bounds]]:
+    """The inverse of `limit_tensors`; of a fit that an older version began there may be none."""
+    found: dict[str, dict[str, Bounds]] = {}
+    for semantic in semantics:
+        names = [f"{semantic}/{kind}/{_LIMITS}" for kind in kinds]
+        if all(name in tensors and tensors[name].shape == (2,) for name in names):
+            values = (tensors[name].tolist() for name in names)
+            found[semantic] = {kind: (v[0], v[1]) for kind, v in zip(kinds, values, strict=True)}
+    return found
 
 
 @dataclass(frozen=True)
@@ -282,8 +327,17 @@ class ProbesFile(Strict):
     previous: "ProbesFile | None" = None
     #: By semantic, what they ask for where that is not a label of the model.
     answers: Annotated[dict[Name, LabelSet], MaxLen(100)] = field(default_factory=dict)
+    #: By semantic and kind, which states are like those of the fit; without them nothing is said.
+    limits: Annotated[
+        dict[Name, Annotated[dict[Name, Bounds], MaxLen(MOST_KINDS)]], MaxLen(100)
+    ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for semantic, limits in self.limits.items():
+            if semantic not in self.semantics or limits.keys() != set(self.kinds):
+                raise ValueError(f"the limits of {semantic[:40]} are not of the kinds there are")
+            if kind := next((kind for kind, (low, high) in limits.items() if low >= high), None):
+                raise ValueError(f"the limits of {kind[:40]} are not in order")
         for names in (self.kinds, self.semantics):
             if len(set(names)) != len(names):
                 raise ValueError("two names are the same")

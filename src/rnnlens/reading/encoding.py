@@ -46,6 +46,14 @@ class Palette:
         """Whether every label is a group of its own."""
         return bool(np.bincount(self.group_of).max(initial=0) <= 1)
 
+    @cached_property
+    def taking_part(self) -> int:
+        """How many labels take part in the rectangle: 10% of all, halves rounded up; all of them
+        where that is one, or where every label is a group of its own, or nothing would ever fade.
+        """
+        tenth = int(_SHARE * len(self.group_of) + 0.5)
+        return len(self.group_of) if tenth < 2 or self.alone else tenth
+
     @classmethod
     def of(
         cls, labels: Sequence[str], grouping: Mapping[str, Any], answers: LabelSet | None = None
@@ -97,6 +105,7 @@ class Encodings:
     came: Floats  # (N,) probability of the label that really came; 0 where none did
     rank: Integers  # (N,) of that label, 1 is the most probable; 0 where none did
     numbers: NDArray[np.float64]  # (N, 3) mean and interval where labels are numbers, else (N, 0)
+    sizes: Floats  # (N,) of the states, as `Stack.sizes` has them; NaN where these are not known
 
     @classmethod
     def join(cls, parts: Sequence["Encodings"]) -> "Encodings":
@@ -131,10 +140,8 @@ def encode(
     """Encode states given the logits (N, V) of their distributions and the labels that came; `p`
     are the probabilities, where they are known already.
 
-    Rectangle: over the top K labels (10% of all) add up probability by group; the group with the
-    largest sum is dominant. Where that would be one label, or where every label is a group of its
-    own, all take part, or nothing would ever fade. Labels equally probable stand in the order of
-    their numbers.
+    Rectangle: over the labels that take part add up probability by group; the group with the
+    largest sum is dominant. Labels equally probable stand in the order of their numbers.
     """
     x: Floats = logits.numpy()
     if palette.answers and palette.answers.several:
@@ -146,7 +153,7 @@ def encode(
     highest = np.take_along_axis(x, labels[:, :1], 1)[:, 0]
     with np.errstate(invalid="ignore"):  # of what is impossible
         nats = highest - np.log(values[:, 0]) - np.vecdot(p.numpy(), x)
-    group, share = _dominant(logits, p, palette, labels[:, 0], values[:, 0])
+    group, share = _dominant(logits, p, palette)
     made = Encodings(
         labels,
         values,
@@ -160,14 +167,11 @@ def encode(
     return made.asked_about(logits, wanted)
 
 
-def _dominant(
-    logits: Tensor, p: Tensor, palette: Palette, likeliest: Integers, highest: Floats
-) -> tuple[Integers, Floats]:
+def _dominant(logits: Tensor, p: Tensor, palette: Palette) -> tuple[Integers, Floats]:
     """The dominant group of each state, and its share."""
-    if palette.alone:
-        return palette.group_of[likeliest], highest
-    top = top_of(logits.shape[1])
-    sums = palette.members @ (p if top == 1 else among_top(logits, top).mul_(p)).T
+    top = palette.taking_part
+    every = top == logits.shape[1]
+    sums = palette.members @ (p if every else among_top(logits, top).mul_(p)).T
     dominant, group = sums.max(0)  # of (G, N)
     return group.numpy(), (dominant / sums.sum(0)).numpy()
 
@@ -177,9 +181,10 @@ def _check_finite(p: Floats) -> None:
         raise RnnlensError(message("too_large"))
 
 
-def _nothing(count: int) -> tuple[Floats, Integers, NDArray[np.float64]]:
-    """What came, its rank, and the numbers, where there are none of these."""
-    return np.zeros(count, np.float32), np.zeros(count, np.int64), np.zeros((count, 0))
+def _nothing(count: int) -> tuple[Floats, Integers, NDArray[np.float64], Floats]:
+    """What came, its rank, the numbers and the sizes, where there are none of these."""
+    came, sizes = np.zeros(count, np.float32), np.full(count, np.nan, np.float32)
+    return came, np.zeros(count, np.int64), np.zeros((count, 0)), sizes
 
 
 def _on_axis(made: Encodings, p: Tensor, palette: Palette, scale: Scale) -> Encodings:
@@ -213,11 +218,6 @@ def _encode_several(logits: Tensor, palette: Palette, bars: int) -> Encodings:
         labels, values, palette.group_of[labels[:, 0]], values[:, 0], bits.sum(1),
         *_nothing(len(x)),
     )  # fmt: skip
-
-
-def top_of(labels: int) -> int:
-    """How many labels take part in the rectangle: 10% of them, halves rounded up, at least 1."""
-    return max(1, int(_SHARE * labels + 0.5))
 
 
 def largest(x: Floats, count: int) -> Integers:

@@ -3,6 +3,7 @@ hand for the next word.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
@@ -80,9 +81,11 @@ def encoded_beside(
         here = encode(now, palette, came[start : start + len(now)])
         return here, Difference.of(now, then, answers)
 
-    encodings, apart = zip(*each_beside([reading, before], first, last, work), strict=True)
+    both = [reading, before]
+    pieces = [_pieces(one, first, last, True) for one in both]
+    encodings, apart = zip(*_over(both, pieces, work), strict=True)
     reading.subject.recent.computed += last - first
-    return Encoded(places, came, Encodings.join(encodings)), Difference.join(apart)
+    return Encoded(places, came, _sized(encodings, pieces[0])), Difference.join(apart)
 
 
 def logits_of(reading: Reading, first: int, last: int) -> Tensor:
@@ -99,12 +102,19 @@ def _encode(
     came = labels_that_came(reading, places_of(reading, *span, back))
     palette = reading.palette
 
-    def work(start: int, logits: Tensor) -> Encodings:
-        _copy(logits, start, keep, kept)
-        return encode(logits, palette, came[start : start + len(logits)])
+    def work(start: int, logits: list[Tensor]) -> Encodings:
+        _copy(logits[0], start, keep, kept)
+        return encode(logits[0], palette, came[start : start + len(logits[0])])
 
     reading.subject.recent.computed += span[1] - span[0]
-    return Encodings.join(each_state(reading, *span, work, back))
+    pieces = _pieces(reading, *span, back)
+    return _sized(_over([reading], [pieces], work), pieces)
+
+
+def _sized(encodings: Sequence[Encodings], pieces: Sequence[Piece]) -> Encodings:
+    """The encodings of pieces, with the sizes of the states."""
+    sizes = torch.cat([piece.sizes for piece in pieces])
+    return replace(Encodings.join(encodings), sizes=sizes.numpy())
 
 
 def places_of(reading: Reading, first: int, last: int, back: bool = True) -> list[Place]:
@@ -157,7 +167,16 @@ def each_beside(
     """What `work` makes of the logits of one text's places in several readings of it, which differ
     in their edits alone: what is compared is computed together, and nothing of it is held.
     """
-    pieces = list(zip(*(_pieces(one, first, last, back) for one in readings), strict=True))
+    return _over(readings, [_pieces(one, first, last, back) for one in readings], work)
+
+
+def _over(
+    readings: Sequence[Reading],
+    parts: Sequence[Sequence[Piece]],
+    work: Callable[[int, list[Tensor]], Result],
+) -> list[Result]:
+    """What `work` makes of the pieces of each reading."""
+    pieces = list(zip(*parts, strict=True))
     starts = [0, *accumulate(some[0].count for some in pieces)]
 
     def one(k: int) -> Result:
@@ -194,7 +213,7 @@ def _pieces(reading: Reading, first: int, last: int, back: bool) -> list[Piece]:
     states = {kind: states[kind] for kind in kinds}
     pieces = [
         *(stack.pieces(states, _PIECE) if stack else ()),
-        *(Piece(len(y), partial(predict, y)) for y in own),
+        *(Piece(len(y), partial(predict, y), torch.full((len(y),), torch.nan)) for y in own),
     ]
     few = sum(piece.count for piece in pieces) <= _PIECE
     return [Piece.join(pieces)] if few else pieces

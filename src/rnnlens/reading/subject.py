@@ -20,7 +20,7 @@ from rnnlens.base.threads import pool
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION, Kind, drawn, prediction
 from rnnlens.model.traceable import Readout
-from rnnlens.probe.probes import Probes
+from rnnlens.probe.probes import Bounds, Probes
 from rnnlens.probe.semantics import base, of_model
 from rnnlens.reading.encoding import Encodings, Palette, palettes_of
 from rnnlens.reading.session import Session, examples_of
@@ -183,6 +183,10 @@ class Subject:
     def palettes_for(self, semantic: str) -> Mapping[str, Palette]:
         """The colours of what a semantic asks for."""
         return self.palettes if of_model(semantic) else self._other_palettes[base(semantic)]
+
+    def limits(self, semantic: str) -> Mapping[str, Bounds]:
+        """By kind, which states are like those of the fit, where that is known."""
+        return self.probes.limits.get(semantic, {}) if self.probes else {}
 
     def columns_for(self, semantic: str) -> list[Column]:
         """The columns of a grid: `y` predicts labels of the model, and says nothing of others."""

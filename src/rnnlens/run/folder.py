@@ -32,7 +32,7 @@ from rnnlens.model.network import Network
 from rnnlens.model.text import Example, TextSide
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.fitting import FitConfig
-from rnnlens.probe.probes import Probes, ProbesFile, check_layouts, halved, label_counts
+from rnnlens.probe.probes import Bounds, Probes, ProbesFile, check_layouts, halved, label_counts
 from rnnlens.run import run_files, trusted_code
 from rnnlens.run.run_files import TRAINED, TRAINING
 from rnnlens.version import __version__
@@ -189,7 +189,15 @@ class Run:
         fits = partial(check_layouts, probes=(file.family, file.kinds, counts))
         path, named = self.path / "probes.safetensors", (file.family, file.kinds, file.semantics)
         tensors = read_tensors(path, file.sha256, fits, self._refit)
-        return Probes.of(*named, file.labels, tensors, file.answers)
+        return Probes.of(*named, file.labels, tensors, file.answers, file.limits)
+
+    def write_limits(self, limits: Mapping[str, Mapping[str, Bounds]]) -> None:
+        """Give the probes limits that were measured later; nothing else changes."""
+        self.probes()  # or say what is wrong with them
+        described = {**asdict(self._probes_file()), "limits": limits}
+        left_out = ("previous", *(() if described["answers"] else ("answers",)))
+        kept = {name: value for name, value in described.items() if name not in left_out}
+        write_json(self.path / "probes.json", kept)
 
     def fit_config(self) -> FitConfig:
         """How the probes were fitted."""

@@ -18,7 +18,7 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.probes import Probes
 from rnnlens.reading.divergence import from_entropies
-from rnnlens.reading.encoding import Encodings, Integers, Palette, encode, top_of
+from rnnlens.reading.encoding import Encodings, Integers, Palette, encode
 from rnnlens.search.index_files import TOP, Pair
 
 _TINY = 1e-30  # its logarithm is finite, and nothing times it is nothing
@@ -210,7 +210,7 @@ def encode_on_device(
     palette, size = predictor.palette, logits.shape[1]
     values, labels = logits.topk(min(TOP, size), 1)
     probabilities = p.gather(1, labels)
-    among = logits.topk(top_of(size), 1, sorted=False).indices
+    among = logits.topk(palette.taking_part, 1, sorted=False).indices
     sums = p.new_zeros(len(p), len(palette.groups))
     sums.scatter_add_(1, predictor.group_of[among], p.gather(1, among))
     dominant, group = sums.max(1)
@@ -231,4 +231,5 @@ def encode_on_device(
         came.cpu().numpy(),
         rank.cpu().numpy(),
         np.zeros((len(p), 0)),  # of labels that are numbers, which no index has
+        np.full(len(p), np.nan, np.float32),  # nor has it the sizes of states
     )

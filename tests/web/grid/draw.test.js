@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { nameOf } from "../../../src/rnnlens/page/web/base/format.js";
+import { describe, nameOf, outsideReason } from "../../../src/rnnlens/page/web/base/format.js";
 import { hold } from "../../../src/rnnlens/page/web/base/held.js";
 import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
 import { drawArrow, drawHeader, drawRing, drawRow, drawState, drawWord } from "../../../src/rnnlens/page/web/grid/draw.js";
@@ -45,6 +45,17 @@ test("the golden grid: rectangles, bars and labels are what Python decided", () 
       });
     });
   }
+});
+
+test("a state that its probe has not seen the like of is hatched, says so, and has no colour or bar", () => {
+  const held = hold(grid(), null), layout = laidOut(held), outside = { ...held.rows[0][0], outside: [0.02, 0.7, 1.6] };
+  const drawn = drawState(held, outside, layout.slots[0], layout);
+  assert.equal(all(drawn, "rect", "mark")[0].attributes.fill, "none");
+  assert.equal(all(drawn, "path", "hatch").length, 1);
+  assert.equal(all(drawn, "rect", "bar").length, 0);
+  assert.equal(texts(drawn)[0], "outside");
+  assert.equal(describe(held, outside, "cell state", "we", 3), "cell state, after we: outside what the probe has seen");
+  assert.match(outsideReason(outside.outside), /nearer to the middle .* is 0.0200; 99.9% of held-out states have 0.700 to 1.60/);
 });
 
 test("labels lie inside their column, clipped by an svg of their own", () => {

@@ -146,7 +146,12 @@ def _probes(probes: Probes, semantics: Sequence[str], tensors: Tensors) -> dict[
         "family": probes.family,
         "kinds": list(probes.kinds),
         "stacks": {
-            semantic: _stack(probes.stacks[semantic], f"probes of {semantic}", tensors)
+            semantic: {
+                **_stack(probes.stacks[semantic], f"probes of {semantic}", tensors),
+                "limits": [list(probes.limits[semantic][kind]) for kind in probes.kinds]
+                if semantic in probes.limits
+                else None,
+            }
             for semantic in semantics
         },
         "spreads": {

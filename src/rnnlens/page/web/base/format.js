@@ -185,6 +185,16 @@ export function readHelp({ semantic, follows, numbers = false, several = false, 
     + `${own ? ` y: the model\u2019s own prediction of the next ${numbers ? "number" : "word"}.` : ""}`;
 }
 
+export const OUTSIDE = "outside what the probe has seen";
+
+/** Why a state is outside what its probe has seen. @param {[size: number, low: number, high: number]} outside */
+export function outsideReason([size, low, high]) {
+  const [own, from, to] = [size, low, high].map((value) => value.toPrecision(3));
+  const near = size < low ? "nearer to the middle" : "further from the middle";
+  return `It is ${near} than the states that the probe was fitted on: its size, the root mean square of its standardised units, `
+    + `is ${own}; 99.9% of held-out states have ${from} to ${to}. What the probe says of it means little.`;
+}
+
 /** What a faded rectangle means. @param {Pick<Grid, "scale" | "several" | "alone">} grid */
 export function paleness({ scale, several, alone }) {
   if (scale) return "the state tells less";
@@ -246,6 +256,7 @@ export function wordAfter(grid, column, row) {
  */
 export function describe(grid, state, name, after, bars, number = "") {
   if (state.unread) return state.top.length ? `${name}, after ${after}: nothing read yet` : `${name}: no word stands here`;
+  if (state.outside) return `${name}, after ${after}: ${OUTSIDE}`;
   if (number) return `${name}, after ${after}: ${number}`;
   const said = state.top.slice(0, bars).map(([label, p]) => `${labelWords(label, grid)} ${percent(p)}`);
   return `${name}, after ${after}: ${groupName(state.group)} ${percent(state.share)}; ${said.join(", ")}`;

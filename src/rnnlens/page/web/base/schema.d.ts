@@ -44,6 +44,9 @@ export type Ratio = number;
 /** 0: none, 1: all; -3.5e+38 to 3.5e+38 */
 export type Share = number;
 
+/** at least 0 */
+export type Size = number;
+
 /** -2,000 to 2,000 */
 export type Steps = number;
 
@@ -845,6 +848,8 @@ export interface State {
   wanted: [string, Probability, Rank] | null;
   /** whether no word was read into it yet: what it says is void */
   unread: boolean;
+  /** where it is unlike the states that its probe was fitted on, its size, the root mean square of its standardised units, and the range of 99.9% of held-out states */
+  outside: [Size, Size, Size] | null;
   /** where labels are bins, the mean and the interval that holds 80% */
   number: [Amount, Amount, Amount] | null;
 }

@@ -8,10 +8,10 @@ import { refusal } from "./refusals.js";
 import { intervalOf, meanOf } from "./scale.js";
 
 /**
- * What is drawn of a state: its most probable labels, the dominant group and its share, bits, and mean and interval where
- * labels are numbers.
+ * What is drawn of a state: its most probable labels, the dominant group and its share, bits, mean and interval where
+ * labels are numbers, and its size and its limits where it is unlike the states of the fit.
  * @typedef {{labels: number[], probabilities: number[], highest: number, group: number, share: number, entropy: number,
- *   numbers: number[] | null}} Encoding
+ *   numbers: number[] | null, outside?: [size: number, low: number, high: number] | null}} Encoding
  */
 /** @typedef {{came: number, rank: number}} Outcome probability and rank of the label that really came; rank 0: none did */
 
@@ -56,13 +56,13 @@ export class Encoder {
     if (!sum.every(Number.isFinite)) throw refusal("too_large");
     this.measure(x, labels);
     const tops = this.largest(x, lanes, labels, Math.min(BARS, labels));
-    const shares = answers.scale || palette.alone ? [] : this.shares(x, lanes, labels, palette);
+    const shares = answers.scale ? [] : this.shares(x, lanes, labels, palette);
     return tops.map((top, lane) => {
       const probabilities = top.map(([value]) => Math.exp(value - most[lane]) / sum[lane]);
       const nats = Math.log(sum[lane]) - weighed[lane] / sum[lane];
       const entropy = Math.max(nats / Math.LN2, 0);
       const rectangle = answers.scale ? this.onAxis(lane, labels, sum[lane], entropy, palette, answers.scale)
-        : { ...(shares[lane] ?? { group: palette.groupOf[top[0][1]], share: probabilities[0] }), numbers: null };
+        : { ...shares[lane], numbers: null };
       return { labels: top.map(([, label]) => label), probabilities, highest: most[lane], entropy, ...rectangle };
     });
   }
@@ -134,8 +134,8 @@ export class Encoder {
    * @param {number} x @param {number} lanes @param {number} labels @param {Palette} palette
    */
   shares(x, lanes, labels, palette) {
-    const { floats, kernels } = this.machine, top = Math.max(1, Math.floor(SHARE * labels + 0.5));
-    if (top === 1) return Array.from({ length: lanes }, (_, lane) => this.shareOfAll(lane, labels, palette));
+    const { floats, kernels } = this.machine, top = Math.floor(SHARE * labels + 0.5);
+    if (top < 2 || palette.alone) return Array.from({ length: lanes }, (_, lane) => this.shareOfAll(lane, labels, palette));
     const doubtful = Array.from({ length: lanes }, (_, lane) => {
       const bin = this.binOf(lane, top);
       return /** @type {[number, number]} */ ([this.edge(lane, bin - 1), this.edge(lane, bin + 2)]);
@@ -154,7 +154,7 @@ export class Encoder {
     });
   }
 
-  /** Few labels all take part. @param {number} lane @param {number} labels @param {Palette} palette */
+  /** Where labels are few or each a group of its own, all take part, or nothing would ever fade. @param {number} lane @param {number} labels @param {Palette} palette */
   shareOfAll(lane, labels, palette) {
     const sums = palette.groups.map(() => 0);
     for (let label = 0; label < labels; label++) sums[palette.groupOf[label]] += this.machine.floats[this.e + label * 4 + lane];

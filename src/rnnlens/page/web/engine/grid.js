@@ -13,7 +13,7 @@ const STEP = 24; // rows that are encoded at once
 const FEW = 8; // lines at once whose states are compared: all that they say is held
 const NO_WORD = { text: "", label: "", unknown: false, group: TEXTS.other_group, value: null };
 /** No word was read, so that no state says anything. @type {State} */
-const NO_STATE = { colour: COLOURS.gap, group: TEXTS.other_group, share: 0, entropy: 0, top: [], wanted: null, unread: true, number: null };
+const NO_STATE = { colour: COLOURS.gap, group: TEXTS.other_group, share: 0, entropy: 0, top: [], wanted: null, unread: true, outside: null, number: null };
 
 /**
  * The grid for somebody who has the first `have` rows of that of `previous` with `previous_edits`: its rows begin at the
@@ -151,7 +151,8 @@ async function drawnRows(reading, first, last, pause, keep) {
       if (!found && reading.kinds && !reading.kinds.has(kind)) return null;
       if (!found) throw new Error(`nothing is known of ${kind} at ${t - back}`);
       named.push(...found.encoding.labels, ...(found.wanted < 0 ? [] : [found.wanted]));
-      return { ...stateJson(found.encoding, found.outcome, found.wanted, names, palette), unread: t < back };
+      const state = stateJson(found.encoding, found.outcome, found.wanted, names, palette);
+      return t < back ? { ...state, unread: true, outside: null } : state;
     }));
   }
   return { labels: labelsJson(named, names, palette), rows };
@@ -163,15 +164,16 @@ async function drawnRows(reading, first, last, pause, keep) {
  * @param {Palette} palette @returns {State}
  */
 function stateJson(encoding, outcome, wanted, labels, palette) {
-  const { group, share, entropy, numbers, probabilities } = encoding;
+  const { group, share, entropy, numbers, probabilities, outside = null } = encoding;
   return {
-    colour: palette.faded(group, share),
+    colour: outside ? COLOURS.gap : palette.faded(group, share),
     group: palette.groups[group],
     share: significant(share),
     entropy: significant(entropy),
     top: encoding.labels.map((label, k) => [labels[label], significant(probabilities[k])]),
     wanted: wanted < 0 ? null : [labels[wanted], significant(outcome.came), outcome.rank],
     unread: false,
+    outside: outside && [significant(outside[0]), significant(outside[1]), significant(outside[2])],
     number: numbers && /** @type {[number, number, number]} */ (numbers.map((value) => Number(value.toPrecision(COUNTS.state_digits)))),
   };
 }

@@ -70,6 +70,7 @@ export interface StackJson {
   labels: Numbered | null; // of shared probes
   common: Numbered | null; // what all kinds have in common for each label
   kinds: ProbeJson[];
+  limits: [low: number, high: number][] | null; // of each kind, the sizes of states like those of the fit
 }
 
 export interface ProbesJson {

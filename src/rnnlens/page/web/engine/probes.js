@@ -45,9 +45,11 @@ export class Probes {
  */
 export class Stack {
   /** @param {StackJson} json @param {Machine} machine */
-  constructor({ labels, common, kinds }, machine) {
+  constructor({ labels, common, kinds, limits }, machine) {
     const { tensors, room } = machine, shared = common === null ? null : tensors.vector(common);
     this.machine = machine;
+    this.limits = limits;
+    this.sizes = new Float32Array(kinds.length); // of the states that were added last
     this.labels = tensors.perhaps(labels);
     /** @type {Probe[]} */
     this.probes = kinds.map((one) => ({
@@ -76,13 +78,24 @@ export class Stack {
     const { labels, machine, narrow } = this, { floats, kernels } = machine, groups = groupsOf(kinds.length);
     kinds.forEach((kind, k) => {
       const { map, bias } = this.probes[kind], group = k >> 2, lane = k & 3, own = block + group * this.count * 4 + lane;
-      machine.put(this.prepared(kind, states[k]), this.in, map.stride);
+      const x = this.prepared(kind, states[k]);
+      this.sizes[kind] = sizeOf(x);
+      machine.put(x, this.in, map.stride);
       if (!labels) return kernels.product(map.at, this.in, own, map.rows, map.stride, 4);
       const start = narrow + group * labels.stride * 4, [at, step] = group < groups ? [start + lane, 4] : [start + lane * labels.stride, 1];
       for (let j = 0; j < labels.stride; j++) floats[at + step * j] = bias[j] ?? 0;
       kernels.product(map.at, this.in, at, map.rows, map.stride, step);
     });
     if (labels) kernels.products(labels.at, narrow, block, labels.rows, labels.stride, kinds.length);
+  }
+
+  /**
+   * Where the state of a kind that was added last is unlike those of the fit, its size and the sizes of those.
+   * @param {number} k @returns {[size: number, low: number, high: number] | null}
+   */
+  outside(k) {
+    const [low, high] = this.limits?.[k] ?? [0, Infinity], size = this.sizes[k];
+    return size < low || size > high ? [size, low, high] : null;
   }
 
   /** A state as its map takes it. @param {number} k @param {Float32Array} state */
@@ -109,4 +122,11 @@ export class Stack {
     }
     return { weights, constant };
   }
+}
+
+/** The root mean square of a standardised state. @param {Float32Array} x */
+function sizeOf(x) {
+  let sum = 0;
+  for (const value of x) sum += value * value;
+  return Math.sqrt(sum / x.length);
 }

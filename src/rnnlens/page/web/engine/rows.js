@@ -144,7 +144,10 @@ export class Rows {
   /** The encodings of what is in the block. @param {Reading} reading */
   encodings(reading) {
     const { answers } = reading, colours = this.palettes[this.semantics[reading.semantic].palettes][reading.palette];
-    return this.encoder.encode(this.block, this.kinds(reading).length, answers.names.length, colours, answers);
+    const kinds = this.kinds(reading), made = this.encoder.encode(this.block, kinds.length, answers.names.length, colours, answers);
+    const outside = (/** @type {string} */ kind) => (kind === PREDICTION ? null
+      : this.probes?.stack(reading.semantic).outside(this.probes.kinds.indexOf(kind)) ?? null);
+    return made.map((encoding, k) => ({ ...encoding, outside: outside(kinds[k]) }));
   }
 
   /** What is in the block with what really came. @param {Reading} reading @param {number} t @param {Encoding[]} encodings */

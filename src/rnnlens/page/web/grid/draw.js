@@ -26,12 +26,13 @@ const SHADE = [3, 7, 12]; // how far the shade reaches of a column that others s
  */
 export function drawState(grid, state, slot, layout, more = {}, over = null, editing = []) {
   const compact = layout.density === "compact";
-  if (state.unread) return drawUnread(slot, layout, more, state.top.length > 0);
+  if (state.unread) return drawHatched(slot, layout, more, state.top.length ? ["nothing", "read yet"] : []);
   const colour = { fill: state.colour, "--group": grid.groups.get(state.group) ?? NONE, "--share": state.share };
   const mark = shape("rect", { class: "mark", width: layout.mark, height: layout.state,
     rx: compact ? 2 : 3, stroke: "#000", "stroke-opacity": 0.1,
     ...(over?.scale && compact ? followedFill(over, slot) : colour) });
   const turns = [...(over?.turns ? drawTurns(grid, over.turns, slot, layout) : []), ...editing];
+  if (state.outside && !over?.scale) return drawHatched(slot, layout, { ...more, "data-outside": "" }, ["outside", "what the", "probe", "has seen"], turns);
   const place = { class: "state", transform: `translate(${slot.x} 0)`, ...more };
   if (compact) return shape("g", place, mark, ...turns);
   if (over?.scale) return shape("g", place, mark, ...turns, ...drawFollowed(over, slot, layout));
@@ -246,18 +247,21 @@ export function textStyle() {
 
 const HATCH = 5; // pixels from one slanted line to the next
 
-/** @param {Slot} slot @param {Layout} layout @param {Record<string, string | number>} more @param {boolean} [yet] whether a word stands in its row */
-function drawUnread(slot, layout, more, yet = true) {
+/**
+ * A state whose prediction means nothing, and why, as far as there is room for it.
+ * @param {Slot} slot @param {Layout} layout @param {Record<string, string | number>} more @param {string[]} why @param {Shape[]} upon it
+ */
+function drawHatched(slot, layout, more, why, upon = []) {
   const width = layout.mark, height = layout.state, compact = layout.density === "compact";
   const strokes = Array.from({ length: Math.floor((width + height) / HATCH) }, (_, k) => {
     const reach = (k + 1) * HATCH, low = Math.min(reach, height), right = Math.min(reach, width);
     return `M${reach - low} ${low}L${right} ${reach - right}`;
   });
   const x = round(width + (BEFORE + 1) * layout.scale), size = layout.label;
-  const lines = compact || !yet ? [] : height > 2.2 * size ? ["nothing", "read yet"] : ["nothing"];
+  const lines = compact ? [] : why.slice(0, Math.max(1, Math.floor((height / size - 1) / 1.25) + 1));
   const said = lines.map((line, k) => label(x, round(size + k * size * 1.25), line, { class: "soft", fill: NONE, "font-size": size }));
   return shape("g", { class: "state", transform: `translate(${slot.x} 0)`, ...more },
     shape("rect", { class: "mark", width, height, rx: compact ? 2 : 3, fill: "none", stroke: NONE, "stroke-opacity": 0.4,
       "--dusk": "none" }),
-    shape("path", { class: "hatch", d: strokes.join(""), fill: "none", stroke: NONE, "stroke-width": 0.8 }), ...said);
+    shape("path", { class: "hatch", d: strokes.join(""), fill: "none", stroke: NONE, "stroke-width": 0.8 }), ...upon, ...said);
 }

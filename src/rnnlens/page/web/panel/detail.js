@@ -1,7 +1,7 @@
 // The panel's account of one state: what it says, what came, and how far to trust it.
 
 import {
-  groupName, labelWords, semanticHelp, ordinal, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
+  groupName, labelWords, semanticHelp, ordinal, OUTSIDE, outsideReason, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
 } from "../base/format.js";
 import { columnsAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
@@ -111,7 +111,8 @@ export function drawDetail(grid, subject, { width, measure, unigram }) {
   const { state } = subject;
   if (state.unread) return [html("p", {}, UNREAD)];
   const facts = [...came(grid, subject), ...trust(grid, subject, unigram)];
-  return [toDom(drawTop(grid, state, width, measure, [0, FIRST])), ...(facts.length ? [html("dl", {}, ...facts)] : [])];
+  const outside = state.outside ? [html("p", { class: "outside" }, html("b", {}, `${OUTSIDE[0].toUpperCase()}${OUTSIDE.slice(1)}. `), outsideReason(state.outside))] : [];
+  return [...outside, toDom(drawTop(grid, state, width, measure, [0, FIRST])), ...(facts.length ? [html("dl", {}, ...facts)] : [])];
 }
 
 /** Of a row that one of two texts has no word for. @returns {Node[]} */

@@ -121,8 +121,9 @@ def test_what_an_edit_brings_outside_is_said_and_not_coloured(capsys, tmp_path):
     plain = lens("( [ ( ( ) ) ]")
     assert all(state.outside is None for kind in plain for state in plain[kind])
     grid = lens("( [ ( ( ) ) ]", edits=["c1@3*40", "c1@2=0"])
-    size, low, high = grid["c1"][2].outside
-    assert size > high > low > 0
+    far = grid["c1"][2].outside
+    assert far is not None
+    assert far[0] > far[2] > far[1] > 0
     near = grid["c1"][1].outside
     assert near is not None
     assert near[0] < near[1]

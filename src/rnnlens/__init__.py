@@ -44,7 +44,7 @@ _MODULES = {
     "rnnlens.corpus.read": "Sentence",
     "rnnlens.draw.look": "Look",
     "rnnlens.lens.fit": "fit",
-    "rnnlens.lens.grid": "Comparison Grid",
+    "rnnlens.lens.grid": "Comparison Grid Parting",
     "rnnlens.lens.lens": "Lens compare",
     "rnnlens.lens.state": "State States",
     "rnnlens.model.kinds": "Edge Kind Memory",

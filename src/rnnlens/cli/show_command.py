@@ -60,7 +60,7 @@ examples:
   rnnlens show runs/news "we stand in solidarity" -o figure.svg --density compact --symbols
   rnnlens show runs/news "we stand in solidarity" --semantic input --palette universal
   rnnlens show runs/news "the dogs near the house" --follow are,were --against is,was
-  rnnlens show runs/news "the dogs near the house" --edit c2@2=0 --continue 8
+  rnnlens show runs/news "the dogs near the house" --edit c2@2=0 --continue 8 --samples 3
   rnnlens show runs/news "the dogs near the house" --written-by y@5 --follow were --against was
   rnnlens show runs/news "the keys to the cabinet {is|are} on the table" --kinds outputs
   rnnlens show runs/lstm "we stand in solidarity" --beside runs/gru

@@ -30,6 +30,7 @@ from rnnlens.draw.look import (
 )
 from rnnlens.draw.pen import SMALL, Pen, check_matplotlib, fonts, mixed
 from rnnlens.draw.printable import bar_length, name_of, printable, short_percent
+from rnnlens.draw.terminal import parted_lines
 from rnnlens.model.kinds import PREDICTION
 
 if TYPE_CHECKING:
@@ -380,6 +381,7 @@ class _Layout:
         )  # of numbers, the bins alone
         yield from ((name.lower(), groups[name]) for name in names if name in groups)
         yield f"faded = {paleness(grid)}", ""
+        yield from ((line, "") for line in parted_lines(grid))
         if not (self.compact or self.scale_of or grid.get("scale")):
             yield "bar = √probability" + (", numbers in %" if self.values else ""), ""
         if has_outside(grid):

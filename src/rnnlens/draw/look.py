@@ -181,7 +181,9 @@ def partings(grid: Grid) -> Iterator[tuple[int, list[tuple[str, float | None]]]]
     it, None where it is unknown.
     """
     own = next((k for k, c in enumerate(grid["columns"]) if c["letter"] == PREDICTION), None)
-    for row, (line, pairs) in enumerate(zip(grid["lines"], grid.get("then", ()), strict=False)):
+    for row, (line, pairs) in enumerate(
+        zip(grid.get("lines", ()), grid.get("then", ()), strict=False)
+    ):
         if pairs and own is not None:
             words = zip(line["then"], pairs[own], strict=True)
             yield row, [(word, p) for word, p in words if word]

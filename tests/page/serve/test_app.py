@@ -8,7 +8,12 @@ from starlette.testclient import TestClient
 from tests.asks import grid_json
 from tests.models import fresh
 
+import rnnlens
 from rnnlens.ask.answer import TABLE
+from rnnlens.ask.grids import GridQuestion
+from rnnlens.ask.questions import Subjects
+from rnnlens.ask.runs import RunsQuestion, runs
+from rnnlens.base.errors import RnnlensError
 from rnnlens.lens.lens import Lens
 from rnnlens.page.serve.app import application
 from rnnlens.page.serve.guard import SAFE
@@ -48,6 +53,18 @@ def test_the_runs_are_listed(client):
         "corpus": False, "training": None,
     }  # fmt: skip
     assert (second["id"], second["probes"], second["semantics"]) == ("bare", False, [])
+
+
+def test_runs_are_offered_beside_each_other_only_where_they_can_be_compared():
+    """As what is refused says: of the bundled ones no two predict the same."""
+    names = ("english-news", "english-tags", "brackets")
+    subjects = Subjects.of(*(rnnlens.load(name).subject for name in names))
+    for run in runs(subjects, RunsQuestion())["runs"]:
+        assert {other for some in run["comparable"].values() for other in some} == set()
+        for other in set(names) - {run["id"]}:
+            asked = GridQuestion(run=run["id"], text="the", beside=other)
+            with pytest.raises(RnnlensError):
+                subjects.read(asked)
 
 
 def test_a_grid_is_the_lens_s(client, formula):

@@ -81,7 +81,8 @@ def test_the_case_study_tells_what_the_model_says(states):
 
 
 @pytest.mark.slow
-def test_a_story_fits_into_a_published_file(news):
-    page = published(news.subject, words=Words(story=DOCS / "why.md"))
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_a_story_fits_into_a_published_file(news, path):
+    page = published(news.subject, words=Words(story=path))
     assert page.sizes["story"] > 10_000
     assert len(page.page) <= MOST

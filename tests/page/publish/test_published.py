@@ -223,6 +223,7 @@ def changed(text: str, part: str) -> str:
 
 
 DAMAGE = {
+    "with another engine": (lambda text: changed(text, "engine"), ".note.problem"),
     "cut in its numbers": (lambda text: cut(text, "weights"), ".note.problem"),
     "cut before its numbers": (lambda text: cut(text, "manifest"), ".note.problem"),
     "cut in its script": (lambda text: text[: text.index("<script>") + 9999], "#opening"),

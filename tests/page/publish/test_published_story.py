@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from tests.page.test_page_access import findings
 from tests.screen import Screen
 
 from rnnlens.lens.lens import Lens
@@ -15,6 +16,8 @@ STORY = f"""\
 # Dogs and birds
 
 Read [the dog](#text=the+old+dog+sees+a+bird+.&kinds=outputs) first. See [the end](#the-end).
+
+![A dog, drawn as a square](dog.svg)
 
 {LONG}
 
@@ -32,11 +35,16 @@ After *dog*: [the memory](#text=the+old+dog&at=l2:3&kinds=l2,c2,y), and
 Nothing more.
 """
 
+DRAWING = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><path d="M5 5h30v30z"/></svg>'
+)
+
 
 @pytest.fixture(scope="module")
 def story(formula: Lens, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("story")
     (folder / "story.md").write_text(STORY, encoding="utf-8")
+    (folder / "dog.svg").write_text(DRAWING, encoding="utf-8")
     return formula.publish(folder / "lens.html", precision="fp16", story=folder / "story.md")
 
 
@@ -78,6 +86,10 @@ def test_scrolling_and_clicks_set_the_lens_and_undo_leads_back(open_story):
     expect(screen.find(".head g[role=columnheader]")).to_have_count(4)
     expect(page.locator("h1")).to_have_text("Dogs and birds")
     assert page.title().endswith("Dogs and birds")
+    assert (
+        page.locator(".story img").evaluate("async (one) => (await one.decode(), one.width)") == 40
+    )
+    assert findings(screen) == []
     steps = page.evaluate("history.length")
     read(page, "After dog")
     screen.drawn(3)
@@ -137,4 +149,5 @@ def test_on_a_phone_the_lens_stays_above_the_prose(open_story):
     assert lens["height"] < 0.6 * 844
     assert lens["height"] < told["y"] < 844
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert findings(screen) == []
     expect(screen.find(".scroller")).to_be_in_viewport()

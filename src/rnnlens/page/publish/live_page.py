@@ -190,7 +190,8 @@ def live_page(packed: Packed, head: dict[str, Any], story: str = "") -> bytes:
         "form-action 'none'"
     )
     manifest = json.dumps(packed.manifest, allow_nan=False).encode()
-    sizes = {"manifest": len(manifest), "weights": len(packed.blob)}
+    worker = engine.encode()
+    sizes = {"engine": len(worker), "manifest": len(manifest), "weights": len(packed.blob)}
     return _SHELL.format(
         policy=policy,
         title=escape(f"rnnlens · {head['run']['title']}"),
@@ -198,7 +199,7 @@ def live_page(packed: Packed, head: dict[str, Any], story: str = "") -> bytes:
         story=f'<article id="story" class="story">\n{story}\n</article>\n' if story else "",
         head=embeddable({**head, "sizes": sizes}),
         script=script,
-        engine=engine,
+        engine=_zipped(worker),
         manifest=_zipped(manifest),
         weights=_zipped(packed.blob),
     ).encode("utf-8", "replace")

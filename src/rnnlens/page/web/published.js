@@ -3,6 +3,7 @@
 import { visible } from "./base/format.js";
 import { html } from "./base/markup.js";
 import { engineOf, engineSource } from "./net/engine.js";
+import { unzippedText } from "./net/unzip.js";
 import { Page } from "./page.js";
 import { Story } from "./story.js";
 
@@ -41,8 +42,8 @@ function begin() {
   const line = document.getElementById("opening");
   try {
     /** @type {import("./net/engine.js").Head} */ const head = JSON.parse(taken("head"));
-    const engine = arrived().then(() => engineOf(taken("engine"), { manifest: taken("manifest"),
-      weights: taken("weights"), sizes: head.sizes }));
+    const engine = arrived().then(async () => engineOf(await unzippedText(taken("engine"), head.sizes.engine),
+      { manifest: taken("manifest"), weights: taken("weights"), sizes: head.sizes }));
     const article = document.getElementById("story"), root = article ? besides(article) : document.body;
     const page = new Page(root, engineSource(head, engine));
     if (head.note) page.place.title.closest("header")?.after(html("p", { class: "about", dir: "auto" }, head.note.split("\n").map(visible).join("\n")));

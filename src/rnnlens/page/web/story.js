@@ -7,6 +7,7 @@ const SETTLED = 120; // ms a paragraph is read before its view is shown: those t
 const MOVED = 500; // ms in which paragraphs move by themselves after the window has got another size
 const LINE = 0.36; // where one reads, as a share of the prose's height
 const ANCHOR = "#story-";
+const PACKED = "data:application/gzip;base64,"; // a drawing
 
 /** @typedef {{goTo: (address: string, step: boolean) => void}} Shows */
 
@@ -24,7 +25,8 @@ export class Story {
     this.frame = 0;
     this.turned = -1; // how far the prose was scrolled by itself
     article.addEventListener("click", (event) => this.click(event));
-    for (const act of ["pointerdown", "keydown", "input"]) lens.addEventListener(act, () => { this.acted = true; }, true);
+    for (const picture of article.querySelectorAll("img")) if (picture.src.startsWith(PACKED)) unpack(picture);
+    for (const act of ["pointerdown", "keydown", "input"]) lens.addEventListener(act, () => this.act(true), true);
     window.addEventListener("popstate", () => this.moved());
     window.addEventListener("resize", () => { this.resized = performance.now(); });
     window.addEventListener("scroll", () => {
@@ -105,15 +107,21 @@ export class Story {
 
   /** The way back was taken, or forth. */
   moved() {
-    this.acted = true; // so that the next paragraph leaves it where it is
+    this.act(true); // so that the next paragraph leaves it where it is
     this.mark(this.telling(location.hash) ?? this.now);
   }
 
   /** @param {string} address @param {boolean} step whether there is a way back from it */
   show(address, step) {
     clearTimeout(this.timer);
-    this.acted = false;
+    this.act(false);
     this.page.goTo(address, step);
+  }
+
+  /** @param {boolean} acted whether somebody has acted on the lens since its view was told */
+  act(acted) {
+    this.acted = acted;
+    this.lens.classList.toggle("acted", acted);
   }
 
   /** @param {Element | null} block whose view is shown */
@@ -122,4 +130,12 @@ export class Story {
     this.now = block instanceof HTMLElement ? block : null;
     this.now?.setAttribute("aria-current", "true");
   }
+}
+
+/** Show a drawing that the file holds packed; a browser that cannot unpack it shows what is said of it. @param {HTMLImageElement} picture */
+async function unpack(picture) {
+  if (typeof DecompressionStream === "undefined") return;
+  const bytes = Uint8Array.from(atob(picture.src.slice(PACKED.length)), (character) => character.charCodeAt(0));
+  const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  picture.src = `data:image/svg+xml,${encodeURIComponent(text)}`;
 }

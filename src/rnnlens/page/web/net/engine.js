@@ -4,7 +4,7 @@ import { Refusal } from "../base/refusal.js";
 import { ANSWERS, Engine } from "../engine/engine.js";
 import { unzipped, unzippedJson } from "./unzip.js";
 
-/** @typedef {{manifest: number, weights: number}} Sizes bytes that each comes to */
+/** @typedef {{engine: number, manifest: number, weights: number}} Sizes bytes that each comes to */
 /** @typedef {{run: RunSummary, grid: Grid, note: string, first: {palette: string | null, edits: string[]}, sizes: Sizes}} Head what is shown before the engine is there; `first`: what its grid was asked with */
 /** @typedef {{manifest: string, weights: string, sizes: Sizes}} Parcel the lens, as its file holds it */
 /** @typedef {{answer: (path: string, asked: any, signal?: AbortSignal) => Promise<any>}} Answerer */

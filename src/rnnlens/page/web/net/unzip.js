@@ -62,6 +62,11 @@ function putBytes(held, first, end, bytes) {
 }
 
 /** @param {string} held @param {number} size bytes that it comes to */
+export async function unzippedText(held, size) {
+  return new TextDecoder().decode(await unzipped(held, size));
+}
+
+/** @param {string} held @param {number} size bytes that it comes to */
 export async function unzippedJson(held, size) {
-  return JSON.parse(new TextDecoder().decode(await unzipped(held, size)));
+  return JSON.parse(await unzippedText(held, size));
 }

@@ -5,7 +5,6 @@ import { leftOut, readHelp, semanticName, stillShown, thousands, visible } from 
 import { hold } from "./base/held.js";
 import { besideOf, halfTyped } from "./base/lines.js";
 import { write } from "./base/markup.js";
-import { CorpusPage } from "./corpus/corpuspage.js";
 import { Controls, legend } from "./frame/controls.js";
 import { FigureMode } from "./frame/figure.js";
 import { Keys } from "./frame/keys.js";
@@ -38,8 +37,11 @@ const TOGETHER = 1000; // ms between two keys that are undone together
 const BESIDE = new Set(["focus", "pins", "page", "find", "map", "tab", "reading", "contrast", "alike", "folded"]); // which the grid does not show
 
 export class Page {
-  /** @param {HTMLElement} root @param {import("./net/source.js").Source} source @param {Start | null} start null: what the address says */
-  constructor(root, source, start = null) {
+  /**
+   * @param {HTMLElement} root @param {import("./net/source.js").Source} source @param {Start | null} start null: what the address says
+   * @param {typeof import("./corpus/corpuspage.js").CorpusPage | null} corpusPage where a corpus can be asked: files do without its code
+   */
+  constructor(root, source, start = null, corpusPage = null) {
     this.root = root;
     this.source = source;
     this.start = start;
@@ -102,7 +104,7 @@ export class Page {
       can("api/figure") ? (asked, signal) => source.ask("api/figure", asked, signal) : null);
     root.addEventListener("keydown", (event) => this.figure?.escape(event), true);
     this.pages = start ? null : new Pages(root, place, { turn: (page) => this.change({ page }), measure,
-      accuracy: (run) => source.ask("api/accuracy", { run }), corpus: can("api/corpus") ? this.corpus() : null });
+      accuracy: (run) => source.ask("api/accuracy", { run }), corpus: corpusPage && this.corpus(corpusPage) });
     place.controls.append(...(this.figure ? [this.figure.button] : []), ...(this.pages?.buttons ?? []), this.keys.button);
     this.tour = start ? null : new Tour(root);
     if (this.tour) this.keys.dialog.querySelector("form")?.prepend(this.tour.button);
@@ -156,8 +158,9 @@ export class Page {
       find: (asked, signal) => this.source.ask("api/similar", asked, signal) };
   }
 
-  corpus() {
-    return new CorpusPage(this.place.corpus, { read: this.source.ask, measure: this.lens.gridView.measure, onOpen: (change) => this.open(change), onFind: (find, step) => {
+  /** @param {typeof import("./corpus/corpuspage.js").CorpusPage} corpusPage */
+  corpus(corpusPage) {
+    return new corpusPage(this.place.corpus, { read: this.source.ask, measure: this.lens.gridView.measure, onOpen: (change) => this.open(change), onFind: (find, step) => {
       this.change({ find });
       if (step) this.write(true);
     }, onMap: (map) => this.change({ map }) });

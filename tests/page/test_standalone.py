@@ -135,14 +135,18 @@ def test_of_a_whole_text_it_is_shown_when_it_is_decided(browser, formula, tmp_pa
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(file.as_uri())
     decision = page.locator(".decision")
-    expect(decision.locator("p").first).to_contain_text(f"The answer is {label}")
+    expect(decision.locator("p").first).to_contain_text(f"The answer is “{label}”")
     columns = enumerate(found["columns"])
     shown = {one["id"]: k for k, one in columns if one["shown"] and not one["back"]}
     named = [
         any(label in dict(row[k]["top"]) for row in found["rows"]) for k in shown.values()
     ]  # the others have no line: a state names its twenty likeliest labels
     expect(decision.locator("polyline")).to_have_count(sum(named))
-    assert decision.locator("li .edge").all_inner_texts() == [*shown]
+    names = [
+        one["name"] + (f" {one['layer']}" if one["id"] not in "xy" else "")
+        for one in found["columns"] if one["id"] in shown
+    ]  # fmt: skip
+    assert decision.locator("li .edge").all_inner_texts() == names
     tops = [row[-1]["top"][0][0] == label for row in found["rows"]]
     since = max((step + 1 for step, same in enumerate(tops) if not same), default=0)
     decision.locator("li button").last.click()

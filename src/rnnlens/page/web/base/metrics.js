@@ -15,7 +15,7 @@ export const METRICS = {
   divergence: "Jensen-Shannon divergence in bits: how far apart two distributions are. 0 bits: the same; 1 bit: they share no label.",
   turn: "Turn: the divergence between a state and one that feeds it, or the row above, in bits. 0: nothing changed; 1: everything did.",
   perplexity: "Perplexity on test sentences: the probe is as unsure as if it chose evenly among so many labels. Lower is better; 1 is perfect.",
-  unigram: "Perplexity of guessing by frequency alone, without reading anything. A part that is no better tells nothing.",
+  unigram: "Perplexity of guessing by frequency alone, without reading anything: as if choosing evenly among so many labels. A part that is no better tells nothing.",
   "× the model’s": "The part's perplexity over the model's own on the same words. 1 is as good as the model; below 1, the probe predicts better than the model.",
   accuracy: "How often the most probable label is the right one, in percent.",
   "from the model": "Kullback-Leibler divergence of the probe from the model's own prediction, in bits, on average over words. 0 is the same.",

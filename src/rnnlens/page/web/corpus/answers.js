@@ -2,6 +2,7 @@
 
 import { groupName, percent, thousands, visible } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
+import { meaning } from "../base/metrics.js";
 import { label, NONE, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 
@@ -83,7 +84,7 @@ function drawHit(hit, places, corpus, { kinds: named, groups }, onOpen) {
   return html("tr", { click: open },
     html("td", { class: "left" }, html("span", {}, bdi(left))), html("td", { class: "word" }, link),
     html("td", { class: "right" }, html("span", {}, html("b", {}, bdi(next)), " ", bdi(later.join(" ")))),
-    html("td", { class: "bits", title: hit.next === null ? "nothing came after it" : `${visible(hit.next)} came: ${came} bits of surprisal` }, came),
+    html("td", { class: "bits", title: hit.next === null ? "nothing came after it" : `\u201c${visible(hit.next)}\u201d came: ${came} bits of surprisal` }, came),
     ...hit.says.slice(0, SHOWN).map((said) => drawSaid(said, corpus, groups.includes(said.kind))),
     html("td", { class: "cells" }, drawStrip(hit, places, corpus, named)));
 }
@@ -97,7 +98,7 @@ export function drawHits(found, corpus, columns, onOpen) {
   const body = html("tbody", {});
   const says = named.slice(0, SHOWN).map((kind) => html("th", { scope: "col", class: "says" }, html("i", {}, visible(kind)), found.groups.includes(kind) ? " expects" : " says"));
   const head = html("tr", {}, html("th", { scope: "col", class: "left" }), html("th", { scope: "col", class: "word" }, "word read"),
-    html("th", { scope: "col", class: "right" }, "what came"), html("th", { scope: "col", class: "bits", title: "surprisal of the next word" }, "bits"),
+    html("th", { scope: "col", class: "right" }, "what came"), html("th", { scope: "col", class: "bits", ...meaning("surprisal") }, "bits"),
     ...says, html("th", { scope: "col", class: "cells" }, stripHead(places, named)));
   const table = html("table", { class: "hits" }, html("thead", {}, head), body);
   const add = (/** @type {Hit[]} */ hits) => body.append(...hits.map((hit) => drawHit(hit, places, corpus, found, onOpen)));

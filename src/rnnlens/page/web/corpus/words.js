@@ -2,6 +2,7 @@
 
 import { percent, thousands, visible } from "../base/format.js";
 import { shape } from "../base/markup.js";
+import { METRICS } from "../base/metrics.js";
 import { INK, label, round } from "../grid/bars.js";
 import { BAR, HUE, kindName, line, mark, RULE, sheet, SMALL, soft } from "./marks.js";
 
@@ -29,8 +30,8 @@ export function drawSurprise({ width: bin, columns, rows, cells }, width) {
   const axes = [
     ...bits(columns * bin).map((bit) => soft(x(bit), round(top + end + 15), String(bit), { "text-anchor": "middle" })),
     ...bits(rows * bin).map((bit) => soft(LEFT - 7, round(y(bit) + 4), String(bit), { "text-anchor": "end" })),
-    soft(round(LEFT + (columns * side) / 2), round(top + end + 30), "entropy of the prediction, bits", { "text-anchor": "middle" }),
-    soft(0, 0, "surprisal, bits", { "text-anchor": "middle", transform: `translate(9 ${round(top + end / 2)}) rotate(-90)` }),
+    shape("g", {}, shape("title", {}, METRICS.entropy), soft(round(LEFT + (columns * side) / 2), round(top + end + 30), "entropy of the prediction, bits", { "text-anchor": "middle" })),
+    shape("g", {}, shape("title", {}, METRICS.surprisal), soft(0, 0, "surprisal, bits", { "text-anchor": "middle", transform: `translate(9 ${round(top + end / 2)}) rotate(-90)` })),
     shape("path", { class: "rule", d: `M${LEFT - 2.5} ${top}V${round(top + end + 2.5)}H${round(LEFT + columns * side)}`, fill: "none", stroke: RULE }),
   ];
   const even = shape("line", { class: "even", x1: x(0), y1: y(0), x2: x(diagonal), y2: y(diagonal), stroke: INK, "stroke-dasharray": "4 3", "stroke-opacity": 0.6 });

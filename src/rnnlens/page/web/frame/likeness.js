@@ -4,6 +4,7 @@ import { editsOf } from "../base/edits.js";
 import { visible } from "../base/format.js";
 import { readingAt } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
+import { meaning } from "../base/metrics.js";
 import { whyNot } from "../panel/subject.js";
 import { segments, take } from "./menus.js";
 
@@ -90,7 +91,8 @@ export class Likeness {
         html("span", { class: "context" }, html("bdi", {}, before)), html("b", {}, bdi(visible(one.words[one.position]))),
         html("span", { class: "came soft" }, one.next === null ? "" : bdi(visible(one.next))), html("span", { class: "distance" }, distance)));
     });
-    const help = by === "cosine" ? "cosine, 1: the same" : "bits apart, 0: the same";
-    return html("div", {}, html("p", { class: "soft" }, `The word read, the one that came; ${help}.`), html("ol", {}, ...lines));
+    const help = by === "cosine" ? "cosine: 1 is the same" : "divergence in bits: 0 is the same";
+    return html("div", {}, html("p", { class: "soft", ...meaning(by === "cosine" ? "cosine" : "divergence") }, `The word read, in bold; the word that came next; ${help}.`),
+      html("ol", {}, ...lines));
   }
 }

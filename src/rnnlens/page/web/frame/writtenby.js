@@ -5,8 +5,9 @@ import { parseFollow } from "../base/follow.js";
 import { visible } from "../base/format.js";
 import { readingAt, rowShowing } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
+import { meaning } from "../base/metrics.js";
 import { whyNot } from "../panel/subject.js";
-import { drawWaterfall, helpOf, logits, LOGITS, READINGS, readingsOf, shades } from "../panel/written.js";
+import { drawWaterfall, helpOf, logits, READINGS, readingsOf, shades } from "../panel/written.js";
 import { segments, take } from "./menus.js";
 
 /** @typedef {import("../panel/subject.js").Subject} Subject */
@@ -136,7 +137,7 @@ export class WrittenBy {
     for (const button of this.choice.querySelectorAll("button")) button.disabled = !there.some(([key]) => key === button.dataset.value);
     const [ours, theirs] = [written.labels, written.against].map((labels) => labels.map((label) => `“${visible(label)}”`).join(" "));
     [this.labels.placeholder, this.against.placeholder] = [written.labels, written.against].map((labels) => labels.map(visible).join(" "));
-    const ahead = html("p", { class: "ahead", title: LOGITS }, html("b", {}, bdi(ours)), written.difference < 0 ? " is behind " : " is ahead of ", html("b", {}, bdi(theirs)),
+    const ahead = html("p", { class: "ahead", ...meaning("logits") }, html("b", {}, bdi(ours)), written.difference < 0 ? " is behind " : " is ahead of ", html("b", {}, bdi(theirs)),
       ` by ${logits(Math.abs(written.difference)).replace("+", "")} logits.`);
     const side = readingAt(grid, subject.place.row), shown = (written.without ?? []).map((_, row) => rowShowing(grid, { ...side, row }));
     const words = shown.map((row) => grid.words[row ?? -1]?.text ?? "");

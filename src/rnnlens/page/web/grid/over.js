@@ -148,11 +148,11 @@ export function edgeName(grid, source, target) {
   const last = lastLayer(grid.columns);
   /** @param {string} id */
   const named = (id) => {
-    const column = grid.columns.find((one) => one.id === id)
-      ?? grid.columns.find((one) => one.id === id.replace(/@[+-]1$/, ""));
-    return column ? columnName(column, last) : visible(id);
+    const own = grid.columns.find((one) => one.id === id), beside = /@([+-])1$/.exec(id), column = own ?? grid.columns.find((one) => one.id === id.replace(/@[+-]1$/, ""));
+    if (!column) return visible(id);
+    return columnName(column, last).replace(/, layer (\d+)$/, " $1") + (own || !beside ? "" : beside[1] === "-" ? ", a word earlier" : ", a word later");
   };
-  return `${named(source)} to ${named(target)}`;
+  return `${named(source)} \u2192 ${named(target)}`;
 }
 
 /** The label that was clicked, if it was one. @param {Event} event @returns {string | null} */

@@ -2,6 +2,7 @@
 
 import { apart, inWords, labelWords, nameOf, percent, semanticName, visible } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
+import { METRICS } from "../base/metrics.js";
 import { colourOf, drawBar, LABEL } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { remover, symbol } from "./detail.js";
@@ -53,7 +54,7 @@ function cell({ kept }, name, width) {
 /** @param {Held} grid @param {Compared} compared @param {number} width @param {How} how */
 function head(grid, { pin, kept }, width, how) {
   const column = kept?.column ?? grid.columns.find((one) => one.id === pin.column);
-  if (!column) return html("th", { class: "held" }, `no kind ${visible(pin.column)} here`);
+  if (!column) return html("th", { class: "held" }, `this run has no part \u201c${visible(pin.column)}\u201d`);
   const from = kept ? [
     pin.run === grid.run ? "" : `${ELSEWHERE}${visible(kept.title)}`,
     pin.semantic === grid.semantic ? "" : semanticName(pin.semantic ?? "", kept.follows),
@@ -71,7 +72,7 @@ function head(grid, { pin, kept }, width, how) {
  * @param {string} from @param {(Divergence | null | undefined)[]} told undefined: it is that state, or has other labels
  */
 function distances(from, told) {
-  const title = `Jensen-Shannon divergence ${from}: 0 bits are the same, 1 bit shares nothing`;
+  const title = METRICS.divergence;
   const cells = told.map((one) => html("td", one === undefined ? {} : { class: "distance", title },
     ...(one ? [html("b", {}, apart(one)), one.exact ? ` ${inWords(one.bits)}` : ""] : [one === null ? "…" : "—"])));
   return html("tr", {}, html("th", { scope: "row" }, from), ...cells);

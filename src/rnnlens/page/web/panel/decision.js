@@ -5,6 +5,7 @@ import { bdi, html, shape, toDom } from "../base/markup.js";
 import { fitted } from "../base/text.js";
 import { label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
+import { partName } from "./subject.js";
 
 /** @typedef {(row: number, column: number) => number | null} ValueOf how probable the label is in a state; null: not known */
 /** @typedef {{answer: string, valueOf: ValueOf, shown: Set<string>, measure: Measure, onChoose: (place: Place) => void}} Look */
@@ -49,13 +50,13 @@ export function drawDecision(grid, look) {
   const own = columns.find((k) => grid.columns[k].letter === "y");
   const since = own === undefined ? null : sinceRow(grid, own, answer);
   const word = (/** @type {number} */ row) => html("b", {}, bdi(visible(grid.words[row].text)));
-  const begin = answerOf(grid) === answer ? "The answer is " : "For y the label is ";
+  const begin = answerOf(grid) === answer ? "The answer is " : "For the model\u2019s prediction the label is ";
   const told = since === null ? ["it is not the most probable at the end."]
     : since === 0 ? ["the most probable from the first word on."] : ["the most probable from ", word(since), " on."];
   const items = columns.map((k) => item(grid, look, k));
   return [html("h3", {}, "When it makes up its mind"),
-    html("p", {}, begin, html("b", {}, bdi(visible(answer))), ", ", ...told),
-    html("p", { class: "soft" }, "Its probability down the words, thick by y; below, from which word on each kind says it."),
+    html("p", {}, begin, html("b", {}, "\u201c", bdi(visible(answer)), "\u201d"), ", ", ...told),
+    html("p", { class: "soft" }, "Its probability after each word; the thick line is the model\u2019s prediction. Below: from which word on each part says it."),
     toDom(drawLines(grid, look, columns, since)), html("ol", {}, ...items)];
 }
 
@@ -65,7 +66,7 @@ function item(grid, { answer, valueOf, onChoose }, k) {
   const turned = since === null ? "not at the end" : visible(grid.words[since].text);
   return html("li", {}, html("button", { type: "button", class: "action", title: `${visible(name)}: from this word on`,
     click: () => onChoose({ column: id, row: since ?? grid.rows.length - 1 }) },
-  html("b", {}, end === null ? "" : percent(end)), html("span", { class: "edge" }, visible(id)),
+  html("b", {}, end === null ? "" : percent(end)), html("span", { class: "edge" }, partName(grid.columns[k], grid.columns)),
   html("span", { class: "soft" }, bdi(turned))));
 }
 
@@ -88,7 +89,7 @@ export function drawLines(grid, look, columns, since) {
       { "font-size": SIZE, "text-anchor": "end", ...(row === since ? { "font-weight": 700 } : {}) })]));
   const lines = columns.flatMap((k) => drawLine(grid, k, look.valueOf, at, down));
   return shape("svg", { width: "100%", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", ...textStyle(),
-    "aria-label": "probability down the words; the list below says where each kind turns" }, ...rules, ...marked, ...words, ...lines);
+    "aria-label": "probability after each word; the list below says from which word on each part says it" }, ...rules, ...marked, ...words, ...lines);
 }
 
 /**
@@ -105,5 +106,5 @@ function drawLine(grid, k, valueOf, at, down) {
   if (!points.length) return [];
   const look = own ? { "stroke-width": 2.4 } : { "stroke-width": 1, "stroke-opacity": 0.35 };
   return [shape("polyline", { class: "sure", points: points.join(" "), fill: "none", stroke: "currentColor",
-    "stroke-linejoin": "round", ...look }, shape("title", {}, visible(`${column.id}: ${column.name}`)))];
+    "stroke-linejoin": "round", ...look }, shape("title", {}, partName(column, grid.columns)))];
 }

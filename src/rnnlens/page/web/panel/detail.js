@@ -1,10 +1,11 @@
 // The panel's account of one state: what it says, what came, and how far to trust it.
 
 import {
-  groupName, labelWords, semanticHelp, ordinal, OUTSIDE, outsideReason, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
+  cameNumber, groupName, labelWords, semanticHelp, ordinal, OUTSIDE, outsideReason, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
 } from "../base/format.js";
 import { columnsAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
+import { METRICS } from "../base/metrics.js";
 import { tail } from "../base/text.js";
 import { drawLabel } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
@@ -18,13 +19,7 @@ const FIRST = 5; // labels that are said at once; the tab goes on with the other
 const UNREAD = "No word was read into this state yet: it is what the network starts from. What a probe makes of it means "
   + "nothing, so nothing is drawn.";
 const GAP = "No word here", GAPS = "The other text has a word in this line, and this one has none that stands beside it.";
-const PERPLEXITY = "Perplexity of this part\u2019s probe on test sentences: among how many equally likely labels it is left to choose. Lower is better; "
-  + "\u201cmodel\u201d is the network\u2019s own, \u201cunigram\u201d that of guessing by frequency alone.";
-const USED = "How much the model\u2019s own prediction moves along what this part\u2019s probe reads, as a share of the most that a push of equal size can do: "
-  + "0 is not at all, 1 is as much as can be. What is read may be there without being used.";
-const CAME = "Its probability in this state, and its place when all labels are ordered by probability.";
-const ENTROPY = "How undecided the state is, in bits: 0 is sure of one label, each bit more doubles how many are as likely.";
-const GROUP = "The group that leads among the most probable tenth of all labels, and its share of their probability.";
+const BESIDE = " \u201cModel\u201d is the network\u2019s own, \u201cunigram\u201d that of guessing by frequency alone.";
 const PATH = 14; // the size of a path that stands for a symbol
 
 /**
@@ -72,7 +67,7 @@ export function drawTop(grid, state, width, measure, which = [0, Infinity]) {
   return shape("svg", { width, height: top.length * pitch + 4, role: "img", "aria-label": said, ...textStyle() }, ...rows);
 }
 
-const NEXT = "how probable this state finds the next word of each text, over all labels; an unknown word has no probability of its own";
+const NEXT = "How probable this state finds the next word of each text, in percent. A word that the model does not know has no probability of its own.";
 
 /** @param {string} term @param {string} title what it means, with its unit @param {(Node | string)[]} told */
 function fact(term, title, ...told) {
@@ -80,15 +75,17 @@ function fact(term, title, ...told) {
   return [html("dt", help, term), html("dd", help, ...told)];
 }
 
-/** What really came, or, where two texts part, what came in each. @param {Held} grid @param {Subject} subject @returns {Node[]} */
+/** What came, or, where two texts part, what came in each. @param {Held} grid @param {Subject} subject @returns {Node[]} */
 function came(grid, { place, column, index, state }) {
-  const term = wantedName(grid.semantic, column), then = grid.lines[place.row]?.then, pair = grid.then[place.row]?.[index];
+  const term = wantedName(grid.semantic, column, grid.follows), then = grid.lines[place.row]?.then, pair = grid.then[place.row]?.[index];
   if (then && pair) {
     return then.flatMap((word, k) => fact(`P(${visible(word) || "end"})`, NEXT, pair[k] !== null ? percent(pair[k]) : word ? "unknown word" : "\u2013"));
   }
   if (state.wanted) {
-    const [name, p, rank] = state.wanted;
-    return [...fact(term, "", "\u201c", bdi(visible(name)), "\u201d"), ...fact("its probability", CAME, `${percent(p)}, ${ordinal(rank)}`)];
+    const [name, p, rank] = state.wanted, number = cameNumber(grid, place.row, column, state);
+    const told = number !== null && grid.scale ? [amountOn(number, grid.scale)] : ["\u201c", bdi(visible(name)), "\u201d"];
+    return [...fact(term, number === null ? "" : `in the part of the axis ${visible(name)}`, ...told),
+      ...fact(number === null ? "its probability" : "probability of its part", `${METRICS.probability} ${METRICS.rank}`, `${percent(p)}, ${ordinal(rank)}`)];
   }
   return grid.follows && /^(in|out)put/.test(grid.semantic) ? fact(term, "", html("span", { class: "soft" }, "nothing yet")) : [];
 }
@@ -100,9 +97,9 @@ function trust(grid, { place, column }, unigram) {
   const model = grid.semantic === "output" && own && own !== column ? own.perplexity : null;
   const beside = [...(model === null ? [] : [`model ${perplexity(model)}`]), ...(unigram === null ? [] : [`unigram ${perplexity(unigram)}`])];
   return [
-    ...(column.perplexity === null ? [] : fact("perplexity", PERPLEXITY, perplexity(column.perplexity),
+    ...(column.perplexity === null ? [] : fact("perplexity", METRICS.perplexity + (beside.length ? BESIDE : ""), perplexity(column.perplexity),
       ...(beside.length ? [html("span", { class: "soft" }, ` (${beside.join(", ")})`)] : []))),
-    ...(column.used === null ? [] : fact("used", USED, column.used.toFixed(2), html("span", { class: "soft" }, `, ${usedWords(column.used)}`))),
+    ...(column.used === null ? [] : fact("used", METRICS.used, column.used.toFixed(2), html("span", { class: "soft" }, `, ${usedWords(column.used)}`))),
   ];
 }
 
@@ -126,10 +123,10 @@ export function drawSays(grid, { state }, { width, measure }) {
   const facts = html("dl", {}), { scale } = grid;
   if (state.number && scale) {
     const [mean, low, high] = state.number.map((value) => amountOn(value, scale));
-    facts.append(...fact("mean", "", mean), ...fact("80% between", "The middle 80% of the probability lies between these.", `${low} and ${high}`),
-      ...fact("median", "", `${visible(state.group)}; tells ${percent(state.share)}`));
-  } else facts.append(...fact(grid.several || grid.alone ? "likeliest" : "leading group", grid.several || grid.alone ? "" : GROUP, `${groupName(state.group)}, ${percent(state.share)}`));
-  facts.append(...fact("entropy", ENTROPY, `${state.entropy.toFixed(1)} bits`));
+    facts.append(...fact("mean", METRICS.mean, mean), ...fact("80% between", METRICS["80% between"], `${low} and ${high}`),
+      ...fact("median", METRICS.median, `${visible(state.group)}; tells ${percent(state.share)}`));
+  } else facts.append(...fact(grid.several || grid.alone ? "likeliest" : "leading group", METRICS[grid.several || grid.alone ? "likeliest" : "leading group"], `${groupName(state.group)}, ${percent(state.share)}`));
+  facts.append(...fact("entropy", METRICS.entropy, `${state.entropy.toFixed(1)} bits`));
   if (scale) return [facts];
   const held = state.top.reduce((sum, [, p]) => sum + p, 0), more = thousands(state.top.length);
   const rest = state.top.length > FIRST ? [html("p", { class: "soft" }, "And then:"), toDom(drawTop(grid, state, width, measure, [FIRST, Infinity]))] : [];
@@ -171,6 +168,7 @@ export function drawHint(grid) {
   const read = `Each row is a ${step} the network reads, each column a part of the network. `
     + (grid && (grid.scale || grid.several || grid.alone) ? readHelp(grid) : plain);
   const look = "Click a state to select it: then it can be changed, explained, followed and pinned here. Point at one to see what feeds it and what it feeds. "
+    + "Click a column\u2019s head to read what that part is and how well it predicts, a layer\u2019s name to see it alone. "
     + "Write {is|are} into the text to hold two side by side.";
   const typed = ["While nothing is selected, a letter you type goes into the text. While a state is, letters are keys: ", html("kbd", {}, "?"), " lists them."];
   const bare = "This run has no probes, so only the model's own prediction is drawn. To see every state: ";

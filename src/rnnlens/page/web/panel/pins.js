@@ -4,6 +4,7 @@ import { editsOf } from "../base/edits.js";
 import { apart, inWords, lastLayer, semanticName, visible, wordAfter } from "../base/format.js";
 import { columnsAt, readingAt, readings, rowShowing } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
+import { meaning } from "../base/metrics.js";
 import { COUNTS } from "../base/rules.js";
 import { drawBars, LABEL, PITCH } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
@@ -183,7 +184,7 @@ export function comparison(pairs, grid = null) {
  */
 export function drawPin(grid, pin, kept, distance, how) {
   const column = kept?.column ?? grid.columns.find((one) => one.id === pin.column);
-  if (!column) return [html("section", { class: "held" }, `no kind ${visible(pin.column)} here`)];
+  if (!column) return [html("section", { class: "held" }, `this run has no part \u201c${visible(pin.column)}\u201d`)];
   const card = html("section", { class: "held", "aria-label": "the pinned state" },
     html("header", {}, html("small", {}, "pinned"), html("span", { class: "after" }, `${partName(column, grid.columns)}, after `, html("b", {}, bdi(kept ? kept.after : "…"))), remover(column, pin, how)));
   if (!kept) return [card];
@@ -200,7 +201,7 @@ export function drawPin(grid, pin, kept, distance, how) {
   if (distance !== undefined) {
     const words = distance?.exact ? `, ${inWords(distance.bits)}` : "";
     const told = distance ? `${apart(distance)} from the selected state${words}` : "…";
-    card.append(html("p", { class: "distance" }, told));
+    card.append(html("p", { class: "distance", ...meaning("divergence") }, told));
   }
   return [card];
 }

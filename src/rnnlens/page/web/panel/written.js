@@ -2,6 +2,7 @@
 
 import { visible } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
+import { meaning } from "../base/metrics.js";
 import { round } from "../grid/bars.js";
 
 /** @typedef {"stored" | "path" | "without" | "gates"} Reading */
@@ -14,8 +15,6 @@ export const READINGS = [
   ["stored", "stored", "Stored: what stands in the memory since the word was read."],
   ["gates", "gates", "Through gates: what of “without” runs through gates, which is “without” less “path”."],
 ];
-/** The unit of every part. */
-export const LOGITS = "In logits: natural logarithms of odds. +1 makes the labels about 2.7 times as likely against the others, −1 as many times less likely.";
 
 /** What a reading shows and what it does not, of an answer. @param {Reading} reading @param {Written} written */
 export function helpOf(reading, { instead }) {
@@ -113,7 +112,7 @@ export function drawWaterfall(written, reading, words) {
   const line = (fall) => html("tr", { ...(fall.row === null ? { class: "soft" } : { title: every(written, fall.row) }) },
     html("th", { scope: "row" }, bdi(visible(fall.name))), html("td", {}, bar(fall, low, high)), html("td", {}, logits(fall.value)));
   const total = { name: "together", row: null, value: written.difference, from: 0 };
-  const head = html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "word"), html("td", {}), html("th", { scope: "col", title: LOGITS }, "logits")));
+  const head = html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "word"), html("td", {}), html("th", { scope: "col", ...meaning("logits") }, "logits")));
   return [html("table", { "aria-label": `${named(reading)}, in logits` }, head, html("tbody", {}, ...falls.map(line)),
     ...(adds ? [html("tfoot", {}, line(total))] : []))];
 }

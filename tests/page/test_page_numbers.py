@@ -20,9 +20,12 @@ def test_numbers_are_drawn_as_numbers(look, server):
         assert cell.locator(".bar").count() == 16
         column = [column["id"] for column in grid["columns"]].index("h2")
         mean, low, high = grid["rows"][2][column]["number"]
-        said = screen.find(".detail > svg").first.get_attribute("aria-label").replace("\u2212", "-")
+        drawn = screen.find(".panel svg[role=img]").first
+        said = drawn.get_attribute("aria-label").replace("\u2212", "-")
         found = [float(number) for number in re.findall(r"-?[\d.]+(?!%)\b", said) if number != "80"]
         assert found == pytest.approx([mean, low, high], abs=0.006)
+        came = screen.find(".panel dt:text-is('what came next') + dd")
+        assert came.inner_text() == "0.2"  # the number itself, not its part of the axis
         assert "next number" in screen.find("body").inner_text()
         screen.find("text=accuracy").first.click()
         assert "mean absolute error" in screen.find("th:last-child").first.inner_text()

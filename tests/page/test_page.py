@@ -137,7 +137,7 @@ def test_kinds_are_chosen_one_by_one_and_by_presets(look):
 @pytest.mark.release
 def test_no_kind_at_all_is_said(look):
     screen = look("#text=the+dog&kinds=")
-    expect(screen.find(".note.empty")).to_contain_text("no kind is chosen")
+    expect(screen.find(".note.empty")).to_contain_text("no part of the network is shown")
 
 
 def test_headings_bars_and_colours_are_choices(look):

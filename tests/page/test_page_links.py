@@ -101,12 +101,12 @@ def test_what_a_link_names_and_nobody_has_is_said_and_the_rest_works(look):
     screen.drawn(3)
     told = screen.find(".note.link")
     for part in (
-        "the link names kind q9, which this run has not",
-        "the link names semantic output+7, which this run has not",
-        "the link names palette neon, which this run has not",
+        "the link names part q9, which this run does not have",
+        "the link asks about output+7, for which this run has no probes",
+        "the link names colours neon, which this run does not have",
         "the link names run brown, which is not served here",
-        "the link pins word 40, which the text has not",
-        "the link points at word 50, which the text has not",
+        "the link pins word 40, but the text is shorter",
+        "the link selects word 50, but the text is shorter",
         "the link says bars=8, which means nothing here",
         "the link says size=3",
     ):

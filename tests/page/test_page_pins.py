@@ -137,7 +137,7 @@ def test_a_link_with_a_pin_of_another_text_shows_it(look):
 def test_pins_that_there_are_not_are_said_and_dropped_and_the_others_compared(look):
     screen = look("#text=a+b&pin=h2:1/zz&pin=h2:9//one+two&pin=h2:1/input/hello+world&pin=h2:1")
     expect(screen.find(".note.link")).to_have_text(
-        "the link names semantic zz, which this run has not; "
+        "the link asks about zz, for which this run has no probes; "
         "the link pins word 9 of “one two”, but that text is shorter"
     )
     expect(screen.find(".held")).to_have_count(2)

@@ -117,7 +117,7 @@ def test_it_does_what_the_served_page_does(files, open_file):
     assert again.states() == states
     screen.find("summary").filter(has_text="save").click()
     assert screen.find(".menu[open] button").all_inner_texts() == [
-        "SVG, a drawing", "PNG, a picture",
+        "SVG: a drawing for print and web", "PNG: a picture",
     ]  # fmt: skip
     for name in ("SVG", "PNG"):
         with screen.page.expect_download() as saved:

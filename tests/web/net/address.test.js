@@ -101,7 +101,7 @@ test("a run, semantic or palette that is not served is said and left out", () =>
   const { view, problems } = fitRun(asked, { runs: [{ id: "news" }], semantics: ["output"], palettes: ["coarse"] });
   assert.deepEqual([view.run, view.semantic, view.palette, view.text], [null, null, null, "kept"]);
   assert.deepEqual(problems, ["the link names run brown, which is not served here",
-    "the link names semantic output+9, which this run has not", "the link names palette neon, which this run has not"]);
+    "the link asks about output+9, for which this run has no probes", "the link names colours neon, which this run does not have"]);
 });
 
 test("a run beside itself is said and left out", () => {
@@ -126,8 +126,8 @@ test("kinds and rows that a grid has not are said once and left out", () => {
     pins: [["q9", 0, null], ["c1", 1, null], ["c1", 40, null], ["c1", 40, "another text"]]
       .map(([column, row, text]) => ({ column, row, run: null, text, semantic: null })) };
   const { view, problems } = fitGrid(asked, grid());
-  assert.deepEqual(problems, ["the link names kind q9, which this run has not",
-    "the link points at word 51, which the text has not", "the link pins word 41, which the text has not"]);
+  assert.deepEqual(problems, ["the link names part q9, which this run does not have",
+    "the link selects word 51, but the text is shorter", "the link pins word 41, but the text is shorter"]);
   assert.deepEqual(view.kinds, ["x"]);
   assert.equal(view.focus, null);
   assert.deepEqual(view.pins.map((pin) => pin.row), [1, 40]);
@@ -141,7 +141,7 @@ test("pins that the run cannot answer are said once and left out", () => {
     { ...pin, text: "x".repeat(20_001) }];
   const { view, problems } = fitGrid({ ...plainView(), pins }, grid());
   assert.deepEqual(view.pins, [pins[2]]);
-  assert.deepEqual(problems, ["the link names semantic zz, which this run has not",
+  assert.deepEqual(problems, ["the link asks about zz, for which this run has no probes",
     "the link pins a word of a text whose 20,001 characters are too many; give at most 20,000"]);
   const bare = { ...grid(), semantics: [] };
   assert.deepEqual(fitGrid({ ...plainView(), pins: [{ ...pin, semantic: "output" }] }, bare).problems, []);
@@ -153,7 +153,7 @@ test("a notice quotes no more than 80 characters", () => {
   assert.deepEqual(fitRun({ ...plainView(), run: long }, { runs: [], semantics: [], palettes: [] }).problems,
     [`the link names run ${short}, which is not served here`]);
   assert.deepEqual(fitGrid({ ...plainView(), focus: { column: long, row: 0 } }, grid()).problems,
-    [`the link names kind ${short}, which this run has not`]);
+    [`the link names part ${short}, which this run does not have`]);
 });
 
 test("a link whose kinds are all unknown shows the usual ones", () => {

@@ -82,7 +82,7 @@ export class Page {
         this.say("problem", told);
         this.say("loading", "");
       },
-      onServer: (there) => source.patience === undefined && this.say("server", there ? "" : "the server does not answer; it is asked again"),
+      onServer: (there) => source.patience === undefined && this.say("server", there ? "" : "the server does not answer; asking again"),
       onDiffer: (wish) => this.lens.differ(wish && this.grid ? stillShown(this.grid, wish) : ""),
       onBusy: (busy) => gridView.scroller.setAttribute("aria-busy", String(busy)),
       inView: (row) => gridView.rowsInView(row),
@@ -95,10 +95,10 @@ export class Page {
     });
     this.controls = new Controls(place.controls, (change) => this.change(change), { semantic: typing, theme: !start?.hosted });
     place.controls.append(menu("save", "save",
-      action("SVG, a drawing", () => this.save("svg")),
-      ...(this.client ? [action("PNG, a picture", () => this.save("png"))] : []),
-      ...(can("api/publish") ? [action("HTML, a page of its own", () => this.save("html")),
-        action("HTML, a live page in one file", () => this.save("live"))] : [])));
+      action("SVG: a drawing for print and web", () => this.save("svg")),
+      ...(this.client ? [action("PNG: a picture", () => this.save("png"))] : []),
+      ...(can("api/publish") ? [action("HTML: this grid as a page", () => this.save("html")),
+        action("HTML: the live page in one file", () => this.save("live"))] : [])));
     const prints = can("api/figure") || (start && !start.hosted); // a saved page tells the command that does
     this.figure = !prints ? null : new FigureMode(place.stage, gridView,
       can("api/figure") ? (asked, signal) => source.ask("api/figure", asked, signal) : null);
@@ -307,7 +307,7 @@ export class Page {
     this.unseen &&= focus !== null && !grid.rows[focus.row];
     this.say("cut", answered ? leftOut(grid, this.view.text ?? "") : "");
     const missing = grid.words.length - grid.rows.length;
-    const here = `${thousands(grid.rows.length)} of ${thousands(grid.words.length)} words are here`;
+    const here = `${thousands(grid.rows.length)} of ${thousands(grid.words.length)} words are drawn so far`;
     this.say("loading", missing > 0 ? here : "");
   }
 
@@ -333,7 +333,7 @@ export class Page {
     this.figure?.show(grid, this.view);
     this.frame();
     if (!grid.words.length) this.say("empty", "type a sentence, or take one of the examples");
-    else if (!this.lens.gridView.layout?.slots.length) this.say("empty", "no kind is chosen; take some from the menu");
+    else if (!this.lens.gridView.layout?.slots.length) this.say("empty", "no part of the network is shown; choose some in the menu \u201cparts\u201d");
     else this.say("empty", "");
   }
 

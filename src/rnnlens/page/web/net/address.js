@@ -228,8 +228,11 @@ function take(view, key, raw) {
   }
 }
 
+const NAMED = { run: "names run", beside: "names run", semantic: "asks about", palette: "names colours" };
+const NO_PROBES = "for which this run has no probes";
+
 /**
- * The view as far as a run can show it, and what it has not.
+ * The view as far as a run can show it, and what it cannot.
  * @param {View} view
  * @param {{runs: {id: string}[], semantics: string[], palettes: string[]}} has
  * @returns {{view: View, problems: string[]}}
@@ -241,18 +244,18 @@ export function fitRun(view, has) {
   const check = (key, known, who) => {
     const value = view[key];
     if (value === null || known.includes(value)) return;
-    problems.push(`the link names ${key === "beside" ? "run" : key} ${quote(value)}, which ${who}`);
+    problems.push(`the link ${NAMED[key]} ${quote(value)}, ${who}`);
     fitted[key] = null;
   };
   const ids = has.runs.map((run) => run.id);
-  check("run", ids, "is not served here");
-  check("beside", ids, "is not served here");
+  check("run", ids, "which is not served here");
+  check("beside", ids, "which is not served here");
   if (fitted.beside !== null && fitted.beside === (fitted.run ?? ids[0])) {
     problems.push(`the link has run ${quote(fitted.beside)} beside itself, which is the same`);
     fitted.beside = null;
   }
-  check("semantic", has.semantics, "this run has not");
-  check("palette", has.palettes, "this run has not");
+  check("semantic", has.semantics, NO_PROBES);
+  check("palette", has.palettes, "which this run does not have");
   const served = new Set([null, ...ids]);
   for (const { run } of view.pins) {
     if (run !== null && !served.has(run)) problems.push(`the link pins a state of run ${quote(run)}, which is not served here`);
@@ -280,10 +283,10 @@ export function fitGrid(view, grid) {
   const here = (/** @type {Pin} */ pin) => pin.run === null || pin.run === grid.run;
   fitted.pins = view.pins.filter((pin) => !here(pin) || known(pin.column));
   if (view.focus && !known(view.focus.column)) fitted.focus = null;
-  const problems = [...missing].map((id) => `the link names kind ${quote(id)}, which this run has not`);
+  const problems = [...missing].map((id) => `the link names part ${quote(id)}, which this run does not have`);
   const absent = (/** @type {number} */ row) => row >= grid.words.length;
   if (fitted.focus && absent(fitted.focus.row)) {
-    problems.push(`the link points at word ${thousands(fitted.focus.row + 1)}, which the text has not`);
+    problems.push(`the link selects word ${thousands(fitted.focus.row + 1)}, but the text is shorter`);
     fitted.focus = null;
   }
   const semantics = new Set([grid.semantic, ...grid.semantics]);
@@ -291,10 +294,10 @@ export function fitGrid(view, grid) {
   const wrong = (pin) => {
     if (!here(pin)) return "";
     if (pin.semantic !== null && !semantics.has(pin.semantic)) {
-      return `the link names semantic ${quote(pin.semantic)}, which this run has not`;
+      return `the link asks about ${quote(pin.semantic)}, ${NO_PROBES}`;
     }
     if (pin.text !== null) return tooLong(pin.text) && `the link pins a word of a text whose ${tooLong(pin.text)}`;
-    return absent(pin.row) ? `the link pins word ${thousands(pin.row + 1)}, which the text has not` : "";
+    return absent(pin.row) ? `the link pins word ${thousands(pin.row + 1)}, but the text is shorter` : "";
   };
   problems.push(...fitted.pins.map(wrong).filter(Boolean));
   fitted.pins = fitted.pins.filter((pin) => !wrong(pin));

@@ -7,7 +7,7 @@ import { METRICS } from "../../../src/rnnlens/page/web/base/metrics.js";
 // The table itself, and what writes questions, whose words are those of a language.
 const WEB = new URL("../../../src/rnnlens/page/web", import.meta.url).pathname;
 const files = ["base", "corpus", "frame", "grid", "panel"].flatMap((folder) =>
-  readdirSync(join(WEB, folder)).filter((name) => name.endsWith(".js") && !["metrics.js", "clauses.js"].includes(name)).map((name) => join(WEB, folder, name)));
+  readdirSync(join(WEB, folder)).filter((name) => name.endsWith(".js") && !["metrics.js", "clauses.js", "question.js"].includes(name)).map((name) => join(WEB, folder, name)));
 const sources = new Map(files.map((file) => [file.slice(WEB.length + 1), readFileSync(file, "utf8")]));
 
 /** Words that name a number, and the entry that says what it is. @type {[RegExp, keyof typeof METRICS][]} */

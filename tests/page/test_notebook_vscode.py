@@ -98,7 +98,7 @@ def test_alive_in_the_manager_of_vs_code(page, kernel, probed_run):
     check_lens(page, lens, probed_run)
     check_keys(page, lens)
     check_wheel(page, lens)
-    for kind, start in (("SVG: a drawing for print and web", "<?xml ve"), ("PNG: a picture", "\x89PNG\r\n\x1a\n")):
+    for kind, start in (("SVG: a drawing", "<?xml ve"), ("PNG: a picture", "\x89PNG\r\n\x1a\n")):
         grid.get_by_text("save", exact=True).click()
         grid.get_by_text(kind).click()
         name = f"rnnlens-the-old-teacher-follows-the-birds-she-sa.{kind[:3].lower()}"

@@ -269,9 +269,7 @@ def test_a_server_that_is_gone_is_asked_again_and_comes_back_by_itself(look, ser
         screen.write("the old dog")
         before = screen.states()
     screen.page.fill("#text", "the old dog sees")
-    expect(screen.find(".note.server")).to_have_text(
-        "the server does not answer; asking again"
-    )
+    expect(screen.find(".note.server")).to_have_text("the server does not answer; asking again")
     assert screen.states() == before
     expect(screen.find(".shown")).to_have_text("Still shown: “the old dog”")
     screen.page.keyboard.press("Control+End")

@@ -175,7 +175,10 @@ export class Lens {
     if (act === "change") this.whatIf.open(subject.place, this.panel.acts.get("change") ?? this.gridView.scroller);
     else if (act === "follow") this.overlay.followAndType(subject.state.top[0][0]);
     else if (act === "pin") this.change({ pins: toggled(view.pins, pinOf(grid, subject.place)) });
-    else this.change({ tab: act === "explain" ? "written" : "alike", folded: false });
+    else {
+      this.change({ tab: act === "explain" ? "written" : "alike", folded: false });
+      this.panel.revealTab();
+    }
   }
 
   /** Close one thing, the last that was opened; pins stay. */

@@ -22,6 +22,8 @@ import { WrittenBy } from "./writtenby.js";
 const ACTS = /** @type {[Act, string, string][]} */ ([["change", "Change", "e"], ["explain", "Explain", "w"], ["alike", "Find alike", "a"], ["follow", "Follow", "f"], ["pin", "Pin", "p"]]);
 const TABS = /** @type {[View["tab"], string][]} */ ([["says", "says"], ["changed", "changed"], ["written", "written by"], ["alike", "alike"]]);
 
+const LEAST = 260; // pixels of a tab that are to be in sight when it is opened
+
 export class Panel {
   /** @param {GridView} gridView @param {PanelCallbacks} callbacks */
   constructor(gridView, callbacks) {
@@ -118,6 +120,12 @@ export class Panel {
     const inside = tab === "written" && this.written ? [this.written.root] : tab === "alike" && this.likeness ? [this.likeness.root]
       : tab === "changed" ? drawBefore(grid, subject, this.beforeOf(grid, subject), this.width()) : drawSays(grid, subject, this.look(grid));
     if (inside.length !== 1 || this.sheet.firstChild !== inside[0]) this.sheet.replaceChildren(...inside);
+  }
+
+  /** Scroll to the tab, where little of it is in sight. */
+  revealTab() {
+    const { detail, list, sheet } = this, top = list.offsetTop - detail.offsetTop;
+    if (sheet.offsetTop - detail.offsetTop + LEAST > detail.scrollTop + detail.clientHeight) detail.scrollTop = top - 4;
   }
 
   /** What the state is compared with: asked for where it is not at hand. @param {Held} grid @param {Subject} subject */

@@ -85,6 +85,7 @@ def phone(look, view, size):
 
 def in_sight(screen):
     """Whether the selected state stands in the grid, above the panel."""
+    expect(screen.find(".ring.focus")).to_be_visible()
     ring, place, head = (
         screen.find(one).bounding_box() for one in (".ring.focus", ".gridplace", ".head")
     )

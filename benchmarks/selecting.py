@@ -1,6 +1,6 @@
 """Click to panel on the real page: from the pointer's event to the painted account of the state.
 
-`python -m benchmarks.selecting`, in Chromium against a server of the bundled model: each click is on
+`python -m benchmarks.selecting`, in Chromium against a server of the bundled model: each click on
 another state of the first sentence, with each tab of the panel open that is drawn at once. What
 words wrote a state and which are similar are asked for, and their answers come later.
 """

@@ -63,7 +63,7 @@ export class StateMap {
     this.wide = 300;
     this.choice = html("span", { class: "choice" });
     this.help = html("p", { class: "soft" }, "…");
-    this.canvas = html("canvas", { role: "img" });
+    this.canvas = html("canvas", { role: "img", "aria-label": "a map, being drawn" });
     this.over = html("div", { class: "over", pointerdown: (/** @type {PointerEvent} */ event) => this.down(event),
       pointermove: (/** @type {PointerEvent} */ event) => this.move(event), pointerup: (/** @type {PointerEvent} */ event) => this.up(event),
       pointercancel: () => this.cancel(), pointerleave: () => this.start || this.tell(null) });

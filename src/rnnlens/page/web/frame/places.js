@@ -21,8 +21,8 @@ export function skeleton(root) {
   const full = html("a", { class: "full", target: "_blank", rel: "noopener", title: "open in full, in a tab of its own",
     "aria-label": "open in full" }, "⤢");
   const examples = html("div", { class: "place" });
-  const isNarrow = matchMedia("(max-width: 760px)").matches; // where it is one line that scrolls, which the keyboard is to reach
-  const key = html("ul", { class: "legend", "aria-label": "colours", ...(isNarrow ? { tabindex: 0 } : {}) });
+  const key = html("ul", { class: "legend", "aria-label": "colours" });
+  reachable(key);
   const read = html("p", { class: "read" }, readHelp({ semantic: "output", follows: true }));
   const stage = html("div", { class: "stage" });
   const strip = html("div", { class: "strip" });
@@ -36,6 +36,16 @@ export function skeleton(root) {
   root.classList.add("rnnlens");
   root.append(html("header", { class: "top" }, html("strong", {}, "rnnlens"), title, steps, controls), said, work, accuracy, corpus);
   return { title, steps, undo, redo, controls, text, examples, full, legend: key, read, notes, work, accuracy, corpus, strip, stage };
+}
+
+/** Let keys scroll a line that goes on sideways, while it does. @param {HTMLElement} line */
+function reachable(line) {
+  const look = () => {
+    if (line.scrollWidth > line.clientWidth) line.tabIndex = 0;
+    else line.removeAttribute("tabindex");
+  };
+  new ResizeObserver(look).observe(line);
+  new MutationObserver(look).observe(line, { childList: true });
 }
 
 /**

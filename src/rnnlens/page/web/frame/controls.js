@@ -78,7 +78,7 @@ export class Controls {
     if (this.can.semantic && choices.length > 1) {
       const control = choices.length > MANY ? list : segments;
       this.semantics.append(control("ask about", choices, grid.semantic, choose),
-        html("span", { class: "soft asking", "aria-hidden": "true", title: "What every state is asked about: point at a choice to read the question" }, "ask about"));
+        html("span", { class: "soft askabout", "aria-hidden": "true", title: "What every state is asked about: point at a choice to read the question" }, "ask about"));
     }
     if (this.can.semantic && grid.palettes.length > 1) {
       const named = grid.palettes.map((value) => {

@@ -65,6 +65,7 @@ export class Page {
       ...(can("api/follow") ? { read: source.ask } : {}),
       ...(can("api/similar") ? { similar: this.similar() } : {}),
       unigram: (grid) => this.unigram(grid),
+      ...(start ? {} : { accuracy: () => this.change({ page: "accuracy" }) }),
       onUnread: (error) => this.say("unread", error === null ? "" : reason(error)),
     });
     this.keys = new Keys(root, { isOn: () => this.view.page === "grid", isSelected: () => this.lens.subject() !== null,

@@ -6,9 +6,10 @@ import { meaning } from "../base/metrics.js";
 import { layerAlone, shownColumns } from "../grid/layout.js";
 
 export class KindSheet {
-  /** @param {HTMLElement} place where the grid stands @param {HTMLElement} heads @param {(change: Partial<View>) => void} onView */
-  constructor(place, heads, onView) {
+  /** @param {HTMLElement} place where the grid stands @param {HTMLElement} heads @param {(change: Partial<View>) => void} onView @param {(() => void) | null} accuracy */
+  constructor(place, heads, onView, accuracy) {
     this.onView = onView;
+    this.accuracy = accuracy;
     this.place = place;
     /** @type {Held | null} */ this.grid = null;
     /** @type {View["kinds"]} */ this.kinds = null;
@@ -102,6 +103,10 @@ export class KindSheet {
       html("p", { class: "soft", ...meaning("perplexity") }, column.perplexity === null ? `Perplexity for the ${asked}: not measured.`
         : `Perplexity for the ${asked}: ${perplexity(column.perplexity)}${beside}.`),
       ...(column.used === null ? [] : [html("p", { class: "soft", ...meaning("used") }, `Used: ${column.used.toFixed(2)}, ${usedWords(column.used)}.`)]),
+      ...(this.accuracy ? [html("button", { type: "button", class: "action", click: () => {
+        this.close();
+        this.accuracy?.();
+      } }, "compare all parts")] : []),
       ...(shown.length > 1 ? [button("hide this column", shown.filter((one) => one !== column))] : []),
       ...hidden.map((one) => button(`show ${visible(one.name)}`, [...shown, one])),
     ];

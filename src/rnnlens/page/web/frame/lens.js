@@ -22,14 +22,14 @@ import { WhatIf } from "./whatif.js";
  * went wrong with comparing pins, or null once nothing does. `strip` is where the marks are explained and labels are
  * chosen to be followed; `read` answers for these and for turns, where there is somebody who can; `onText` takes another
  * text or run, where there is somebody to read it; `similar` knows states of a corpus; `unigram` the perplexity of
- * guessing by frequency alone, where that is known; `unfolds`: the first state that is selected unfolds the panel.
+ * guessing by frequency alone, where that is known; `accuracy` turns to the page that compares all parts; `unfolds`: the first state that is selected unfolds the panel.
  * `onView` is told of changes; `quiet`: nobody made it.
  * @typedef {{onView: (change: Partial<View>, quiet: boolean) => void,
  *   divergence: (pairs: [Pin, Pin][]) => Promise<(Divergence | null)[]>,
  *   lookUp: (pin: Pin) => Promise<Kept | null>,
  *   onProblem?: (error: unknown) => void, strip?: HTMLElement, unfolds?: boolean,
  *   onText?: (change: Partial<View>) => void,
- *   read?: import("../net/readings.js").Reader, similar?: import("./likeness.js").SimilarReader, unigram?: (grid: Held) => number | null, onUnread?: (error: unknown) => void}} LensCallbacks
+ *   read?: import("../net/readings.js").Reader, similar?: import("./likeness.js").SimilarReader, unigram?: (grid: Held) => number | null, accuracy?: () => void, onUnread?: (error: unknown) => void}} LensCallbacks
  */
 
 const SETTLED = 70; // ms a state is selected before its divergence is asked for
@@ -65,7 +65,7 @@ export class Lens {
     this.sheet = new Sheet(this.panel.root, root, this.gridView, { set: (change) => this.change(change) });
     this.card = new HoverCard(place, this.gridView);
     this.overlay = new Overlay(this.gridView, callbacks, { set, focus: (at) => this.select(at) });
-    this.kindSheet = new KindSheet(place, this.gridView.head, set);
+    this.kindSheet = new KindSheet(place, this.gridView.head, set, callbacks.accuracy ?? null);
     this.whatIf = new WhatIf(place, this.gridView, read ? { edits: (edits) => this.change({ edits }), focus: (at) => this.select(at) } : null);
     this.goesOn = read ? new GoesOn(this.gridView, read, (change) => this.change(change)) : null;
     this.sides = new Sides(callbacks.onText ?? null);

@@ -46,6 +46,9 @@ def test_a_head_tells_of_its_kind_and_hides_and_shows(look, probed_run):
     expect(screen.find("[data-column]")).to_have_count(10)
     screen.page.go_back()
     expect(screen.find("[data-column]")).to_have_count(4)
+    screen.find("[data-column=c2]").click()
+    sheet.get_by_text("compare all parts").click()
+    expect(screen.find(".accuracy h2")).to_contain_text("How well each part predicts")
 
 
 @pytest.mark.release

@@ -12,6 +12,7 @@ from rnnlens.base.schema import sent
 Share = Annotated[float, Ge(0), Le(1)]  # a probability, or how many of how many
 Bits = Annotated[float, Ge(0)]
 DivergenceBits = Annotated[float, Ge(0), Le(1)]
+Coordinate = Annotated[float, Ge(-1e31), Le(1e31)]  # along a component
 Perplexity = Annotated[float, Gt(0)]
 Steps = Annotated[int, Ge(-2_000), Le(2_000)]  # forward; back where it is less than 0
 Strip = tuple[str, Share, str]  # group, share and colour of one kind
@@ -305,8 +306,8 @@ class Map:
     kind: str
     missing: str = sent("why there is none; empty: there is", default="")
     shares: tuple[Share, Share] = sent("of the variance, along each component", default=(0.0, 0.0))
-    corner: tuple[float, float] = sent("the lower left one", default=(0.0, 0.0))
-    sides: tuple[float, float] = sent("of a rectangle", default=(1.0, 1.0))
+    corner: tuple[Coordinate, Coordinate] = sent("the lower left one", default=(0.0, 0.0))
+    sides: tuple[Coordinate, Coordinate] = sent("of a rectangle", default=(1.0, 1.0))
     columns: Count = sent("and as many rows", default=0)
     cells: tuple[MapCell, ...] = sent(
         "column, row from below, states, the group that most of them expect and its share",
@@ -319,5 +320,5 @@ class MapPlace:
     """Where a state is on its kind's map."""
 
     kind: str
-    x: float = sent("along the first component")
-    y: float = sent("along the second")
+    x: Coordinate = sent("along the first component")
+    y: Coordinate = sent("along the second")

@@ -44,7 +44,7 @@ from rnnlens.search.index_files import (
     pairs_of,
     probability_column,
 )
-from rnnlens.search.state_map import WORDS, Axes, axes_of, packed_axes, read_axes
+from rnnlens.search.state_map import LEAST, SHARE, WORDS, Axes, axes_of, packed_axes, read_axes
 from rnnlens.search.state_predictions import Predictions, Predictor
 from rnnlens.version import __version__
 
@@ -236,7 +236,8 @@ class Builder:
         """Find the axes of the map, unless an index that was stopped has them."""
         kinds, path, side = self.contents.map_kinds, self.folder / MAP, self.plan.side
         if kinds and not is_present(path):
-            ids = [text.ids for text in self.texts.spread(WORDS)]
+            words = min(WORDS, max(LEAST, round(SHARE * self.texts.words)))
+            ids = [text.ids for text in self.texts.spread(words)]
             chunks = traced(self.plan.subject.model, side, ids, device, kinds)
             write_bytes(path, packed_axes(axes_of((one.states for one in chunks), kinds)))
 

@@ -31,10 +31,20 @@ QUESTIONS = [
     ("POST", "/api/table"),
     ("POST", "/api/picture"),
     ("POST", "/api/similar"),
+    ("POST", "/api/map"),
+    ("POST", "/api/place"),
 ]
 
 # Labels, kinds and questions are those of a run.
-OF_A_RUN = {"/api/follow", "/api/figure", "/api/written", "/api/table", "/api/similar"}
+OF_A_RUN = {
+    "/api/follow",
+    "/api/figure",
+    "/api/written",
+    "/api/table",
+    "/api/similar",
+    "/api/map",
+    "/api/place",
+}
 
 load_all_checks()
 

@@ -575,9 +575,9 @@ export interface Map {
 /** Where a state is on its kind's map. */
 export interface MapPlace {
   kind: string;
-  /** along the first component */
+  /** along the first component; -1e+31 to 1e+31 */
   x: number;
-  /** along the second */
+  /** along the second; -1e+31 to 1e+31 */
   y: number;
 }
 

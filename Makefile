@@ -88,7 +88,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	  || { echo "rnnlens needs Python 3.11 or later; set PYTHON=python3.x"; exit 1; }
 	@echo "setting up $(VENV); the first time this takes a few minutes"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) --editable ".[figure]"
+	@$(PIP) --editable ".[figure,index]"
 	@touch $@
 
 $(VENV)/bench-ready: $(VENV)/installed

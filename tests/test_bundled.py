@@ -2,12 +2,16 @@
 
 import json
 import re
+import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 import rnnlens
-from rnnlens.run.folder import BUNDLED, bundled, run_at
+from rnnlens.base.errors import RnnlensError
+from rnnlens.run.folder import BUNDLED, Run, bundled, run_at
+from rnnlens.search.store import Index
 
 PACKAGE = Path(rnnlens.__file__).parent
 FOLDER = PACKAGE / "bundled" / BUNDLED
@@ -17,7 +21,7 @@ CARD = (FOLDER / "README.md").read_text()
 
 def test_the_package_stays_small():
     files = [p for p in PACKAGE.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
-    assert sum(p.stat().st_size for p in files) < 30_000_000
+    assert sum(p.stat().st_size for p in files) < 34_000_000
 
 
 def test_the_card_says_what_was_measured():
@@ -111,3 +115,45 @@ def test_the_forecaster_reads_new_numbers_without_anybodys_trust():
 @pytest.mark.parametrize("word", ["AMALGUM", "CC BY 2.5", "CC BY 4.0", "Wikinews", "Apache-2.0"])
 def test_the_card_gives_credit(word):
     assert word in CARD
+
+
+def test_the_index_that_comes_along_is_of_the_run_and_answers():
+    """It is made anew by scripts/bundle.py whenever the run's model, probes or groups change."""
+    index = Index.of(run_at(BUNDLED))
+    contents = index.contents
+    assert (contents.splits, contents.source) == (("test",), "amalgum_news.conllu.gz")
+    assert 6_000 < index.manifest.rows <= 6_500
+    assert contents.map_kinds == contents.kinds[:-1]
+    assert contents.palette == next(iter(run_at(BUNDLED).colours()["groupings"]))
+    lens = rnnlens.load(BUNDLED)
+    assert lens.find("l2 disagrees with s2 count by tag").total > 1000
+    assert f"{index.manifest.rows:,} words" in CARD
+    attribution = (FOLDER / "index" / "README.md").read_text()
+    for licence in ("CC BY 2.5", "CC BY 4.0", "Wikinews", "AMALGUM"):
+        assert licence in attribution
+        assert licence in CARD
+
+
+def test_a_folder_that_cannot_be_written_to_answers(tmp_path):
+    folder = shutil.copytree(FOLDER, tmp_path / "run")
+    before = sorted(path.name for path in folder.rglob("*"))
+    for path in (folder / "index", folder):
+        path.chmod(0o555)
+    try:
+        assert rnnlens.load(folder).find("y rank = 1 count").total > 500
+        assert sorted(path.name for path in folder.rglob("*")) == before
+    finally:
+        for path in (folder, folder / "index"):
+            path.chmod(0o755)
+
+
+def test_a_run_that_is_fitted_elsewhere_does_not_take_the_index(tmp_path):
+    lens = rnnlens.load(BUNDLED)
+    copy = Run(lens.save(tmp_path / "saved"))
+    assert not copy.has_index()
+    shutil.copytree(FOLDER / "index", copy.path / "index")
+    probes = copy.probes()
+    probes.stacks["output"].map[0, 0, 0] += 1
+    copy.write_probes(probes, asdict(copy.fit_config()))
+    with pytest.raises(RnnlensError, match="is of another fit of its probes; make it anew"):
+        Index.of(copy)

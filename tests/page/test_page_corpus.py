@@ -141,3 +141,63 @@ def test_a_run_without_an_index_says_how_to_make_one(look):
     expect(screen.find(".none code")).to_contain_text("rnnlens index")
     screen.page.click("text=back to the grid")
     expect(screen.find(".tocorpus")).to_be_hidden()
+
+
+@pytest.mark.slow
+def test_the_corpus_that_comes_along(look, demo_address):
+    """Build a question, open an answer, brush the map, and reload from the link."""
+    screen = look("#page=corpus&at=l2:3", at=demo_address)
+    page, total, news = screen.page, screen.find(".sum b"), rnnlens.load("english-news")
+    expect(screen.find(".hits tbody tr").first).to_be_visible(timeout=30_000)
+    clause = screen.find(".builder .clause").first
+    while screen.find(".builder .drop").count() > 1:
+        screen.find(".builder .drop").last.click()
+    clause.get_by_label("part", exact=True).select_option("l2")
+    clause.get_by_label("relation").select_option("expects")
+    clause.get_by_label("group").select_option("VERB")
+    expect(page.locator(".question")).to_have_value("l2 expects VERB")
+    expect(total).to_have_text(f"{news.find('l2 expects verb').total:,}")
+    expect(screen.find(".hits thead .says")).to_have_text("l2 expects")
+    expect(screen.find(".hits tbody .says bdi").first).to_have_text("verb")
+    page.fill(".question", "y rank = 1 and l2 disagrees with h2")  # typed, it sets the builder
+    page.press(".question", "Enter")
+    expect(screen.find(".builder .clause select").nth(1)).to_have_value("right")
+    expect(screen.find(".builder [aria-label='other part']")).to_have_value("h2")
+    found = f"{news.find('y rank = 1 and l2 disagrees with h2').total:,}"
+    expect(total).to_have_text(found)
+    page.fill(".question", "y rank = 1 and l2 expcts verb and y rank = 1")
+    expect(screen.find(".still")).to_have_text(re.compile("^Still shown: the answers to y rank"))
+    expect(total).to_have_text(found)
+    page.fill(".question", "y rank = 1 and l2 expec")  # half typed, it waits
+    expect(screen.find(".pointed")).to_have_class(re.compile("waits"))
+    expect(screen.find(".asking .completion li").first).to_have_text("expects")
+    expect(screen.find(".statemap .here")).to_be_visible()
+    expect(screen.find(".mapcard select")).to_have_value("l2")
+    box = screen.find(".statemap .over").bounding_box()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.3 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.7 * box["height"], steps=3)
+    page.mouse.up()
+    expect(page.locator(".question")).to_have_value(
+        re.compile(r"^map l2 in -?[\d.]+\.\.-?[\d.]+, ")
+    )
+    question = page.input_value(".question")
+    total_there = news.find(question).total
+    assert total_there > 50
+    expect(total).to_have_text(f"{total_there:,}")
+    expect(screen.find(".statemap .brush")).to_be_visible()
+    assert findings(screen) == []
+    screen.find(".mapcard input").nth(1).fill("90")  # the same by keys
+    screen.find(".mapcard input").nth(1).press("Enter")
+    expect(page.locator(".question")).to_have_value(re.compile(r"^map l2 in -?[\d.]+\.\.90, "))
+    page.go_back()
+    expect(page.locator(".question")).to_have_value(question)
+    screen.find(".mapcard select").select_option("h2")
+    expect(page.locator(".question")).to_have_value(question)
+    page.reload()
+    expect(page.locator(".question")).to_have_value(question, timeout=30_000)
+    expect(total).to_have_text(f"{total_there:,}", timeout=30_000)
+    screen.find(".hits tbody tr .word a").first.click()
+    hit = next(iter(news.find(question)))
+    expect(screen.find("#text")).to_have_value(hit.text)
+    screen.drawn(len(hit.words))

@@ -98,9 +98,9 @@ def test_a_sentence_with_braces_opens_as_itself(tmp_path):
     assert "text=she+%5C%7D+said" in hits[1].link
 
 
-def test_the_bundled_lens_says_that_it_has_no_index():
+def test_a_bundled_lens_without_one_says_that_it_has_no_index():
     with pytest.raises(RnnlensError, match="has no index; make one"):
-        rnnlens.load("english-news").find("count")
+        rnnlens.load("english-tags").find("count")
 
 
 @pytest.mark.slow

@@ -237,6 +237,8 @@ def similar_to(
         )
     stack = subject.probes.stacks[of_index]
     stored = _stored(subject, stack, index, kind)
+    if deadline:
+        deadline = Deadline(deadline.seconds)  # a corpus that is read anew is not on the clock
     if by == "divergence":
         numbers, distances = by_divergence(stored, stack, p, count, deadline)
     else:
@@ -310,20 +312,21 @@ def _read_anew(subject: Subject, stack: Stack, index: Index) -> dict[str, list[_
     Nobody's deadline stops it: whoever asks next would begin anew.
     """
     side, parts = subject.session.text, {kind: list[_Part]() for kind in stack.kinds}
-    for part, sentences in zip(index.manifest.parts, index.words(), strict=True):
-        ids = [side.vocabulary.encode(words) for words in sentences]
-        room = {
-            kind: (torch.zeros(part.rows, width, dtype=torch.int8), torch.zeros(part.rows))
-            for kind, width in zip(stack.kinds, stack.widths, strict=True)
-        }
-        for some in traced(subject.model, side, ids, subject.model.device, stack.kinds, _WORDS):
-            rows = torch.from_numpy(some.rows)
-            for k, (kind, (states, scales)) in enumerate(room.items()):
-                z = stack.prepare(k, some.states[kind].cpu())[:, : stack.widths[k]].float()
-                small = narrowed(kind, z, "int8")
-                states[rows], scales[rows] = small[kind], small[f"{kind}/scale"]
-        for kind, one in room.items():
-            parts[kind].append(one)
+    with one_thread():  # others wait long for each other where the machine is busy
+        for part, sentences in zip(index.manifest.parts, index.words(), strict=True):
+            ids = [side.vocabulary.encode(words) for words in sentences]
+            room = {
+                kind: (torch.zeros(part.rows, width, dtype=torch.int8), torch.zeros(part.rows))
+                for kind, width in zip(stack.kinds, stack.widths, strict=True)
+            }
+            for some in traced(subject.model, side, ids, subject.model.device, stack.kinds, _WORDS):
+                rows = torch.from_numpy(some.rows)
+                for k, (kind, (states, scales)) in enumerate(room.items()):
+                    z = stack.prepare(k, some.states[kind].cpu())[:, : stack.widths[k]].float()
+                    small = narrowed(kind, z, "int8")
+                    states[rows], scales[rows] = small[kind], small[f"{kind}/scale"]
+            for kind, one in room.items():
+                parts[kind].append(one)
     return parts
 
 

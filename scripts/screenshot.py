@@ -21,7 +21,10 @@ DOCS = Path(__file__).parents[1] / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("--disable-background-networking", "--disable-component-update", "--no-first-run")
 FREQUENT, WIDESPREAD = 192, 64  # colours of a picture
-VIEW = "pin=l2:8&pin=s2:8&at=c2:8"  # the memories after `she`, and the cell they make
+PAPERS = "%60%60+we+stand+in+solidarity+%2C+%27%27+she+emphasized+."  # sentence
+VIEW = (
+    f"text={PAPERS}&pin=l2:8&pin=s2:8&at=c2:8"  # the memories after `she`, and the cell they make
+)
 
 
 ASKED = "page=corpus&find=l2+disagrees+with+s2"  # the two memories

@@ -38,10 +38,14 @@ def test_at_first_sight_a_sentence_is_drawn_and_explained(look):
     assert screen.page.url.endswith("/")
 
 
-def test_the_demo_shows_the_papers_sentence_with_the_bundled_model(look, demo_address):
+def test_the_demo_begins_with_a_sentence_and_shows_the_papers(look, demo_address):
     screen = look(at=demo_address)
-    screen.drawn(10)
-    assert screen.words() == "`` we stand in solidarity , '' she emphasized .".split()
+    first = "she has written several very popular books about modern history ."
+    screen.drawn(len(first.split()))
+    assert screen.words() == first.split()
+    papers = "`` we stand in solidarity , '' she emphasized ."
+    screen.write(papers, 10)
+    assert screen.words() == papers.split()
     states = screen.states()
     assert len(states) == 10 * 10
     assert states[7 * 10 + 8].startswith("output state, layer 2, after she: verb 9")

@@ -25,8 +25,8 @@ def run(tmp_path):
 
 def test_one_state_in_a_thousand_is_beyond():
     low, high = limit_of(torch.arange(10_000.0) + 1)
-    assert low == pytest.approx(6, rel=2e-3)
-    assert high == pytest.approx(9_995, rel=2e-3)
+    assert low == pytest.approx(0.95 * 6, rel=1e-4)
+    assert high == pytest.approx(1.05 * 9_995, rel=1e-4)
 
 
 def test_few_states_have_wider_limits_than_they_reach():
@@ -139,7 +139,16 @@ def test_what_an_edit_brings_outside_is_said_and_not_coloured(capsys, tmp_path):
     assert OUTSIDE in (tmp_path / "grid.svg").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["english-tags", "brackets", "waves"])
+def test_zero_is_outside_but_where_the_network_itself_begins_with_it():
+    lens = rnnlens.load("english-news")
+    text = "she has written several very popular books about modern history ."
+    grid = lens(text)
+    assert all(state.outside is None for kind in grid for state in grid[kind])
+    assert lens(text, edits=["c2@4=0"])["c2"][3].outside is not None  # it said noun, 67%
+    assert lens(text, edits=["l2@4=0"])["l2"][3].outside is None  # as after every first word
+
+
+@pytest.mark.parametrize("name", ["english-news", "english-tags", "brackets", "waves"])
 def test_bundled_runs_have_limits(name):
     probes = run_at(name).probes()
     assert probes.limits.keys() == set(probes.semantics)

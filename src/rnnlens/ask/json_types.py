@@ -148,7 +148,7 @@ class State(TypedDict):
         tuple[Size, Size, Size] | None,
         about(
             "where it is unlike the states that its probe was fitted on, its size, the root mean "
-            "square of its standardised units, and the range of 99.9% of held-out states"
+            "square of its standardised units, and the range of at least 99.9% of held-out states"
         ),
     ]
     number: Annotated[

@@ -88,8 +88,8 @@ class State:
     @property
     def outside(self) -> tuple[float, float, float] | None:
         """Where the state is unlike those that its probe was fitted on, so that what it says means
-        little: its size, the root mean square of its standardised units, and the range of 99.9%
-        of held-out states. None where it is like them, and where that is not known.
+        little: its size, the root mean square of its standardised units, and the range of at
+        least 99.9% of held-out states. None where it is like them, and where that is not known.
         """
         found = self._drawn["outside"]
         return None if found is None else (found[0], found[1], found[2])

@@ -18,7 +18,7 @@ from rnnlens.probe.probes import Bounds, Probes, Stack
 BEYOND = 0.0005  # of held-out states, at either end
 _MOST = 2**20  # states of a kind whose sizes are held
 _FEW_DEVIATIONS = 4  # of logarithms, where states are too few to tell so small a share
-_ROUNDING = 1e-3  # of a size, between the machines that compute it
+_MARGIN = 0.05  # of a size: who is a little beyond the last of a thousand is no stranger
 _TINY = 1e-9
 
 
@@ -46,8 +46,8 @@ class Sizes:
 
 
 def limit_of(sizes: Tensor) -> Bounds:
-    """The least and the largest size, beyond which one state in a thousand is. Where there are
-    too few states to tell, it is as if the logarithms of sizes were normal.
+    """The least and the largest size: between those that leave out one state in a thousand, and a
+    margin. Where there are too few states to tell, as if the logarithms of sizes were normal.
     """
     ordered = sizes.double().sort().values
     beyond = int(BEYOND * len(ordered))
@@ -56,7 +56,7 @@ def limit_of(sizes: Tensor) -> Bounds:
         logs = ordered.clamp_min(_TINY).log()
         middle, width = float(logs.mean()), _FEW_DEVIATIONS * float(logs.std(correction=0))
         low, high = min(low, math.exp(middle - width)), max(high, math.exp(middle + width))
-    return _digits(low * (1 - _ROUNDING)), _digits(high * (1 + _ROUNDING) + _TINY)
+    return _digits(low * (1 - _MARGIN)), _digits(high * (1 + _MARGIN) + _TINY)
 
 
 def _digits(size: float) -> float:

@@ -192,7 +192,7 @@ export function outsideReason([size, low, high]) {
   const [own, from, to] = [size, low, high].map((value) => value.toPrecision(3));
   const near = size < low ? "nearer to the middle" : "further from the middle";
   return `It is ${near} than the states that the probe was fitted on: its size, the root mean square of its standardised units, `
-    + `is ${own}; 99.9% of held-out states have ${from} to ${to}. What the probe says of it means little.`;
+    + `is ${own}; at least 99.9% of held-out states have ${from} to ${to}. What the probe says of it means little.`;
 }
 
 /** What a faded rectangle means. @param {Pick<Grid, "scale" | "several" | "alone">} grid */

@@ -848,7 +848,7 @@ export interface State {
   wanted: [string, Probability, Rank] | null;
   /** whether no word was read into it yet: what it says is void */
   unread: boolean;
-  /** where it is unlike the states that its probe was fitted on, its size, the root mean square of its standardised units, and the range of 99.9% of held-out states */
+  /** where it is unlike the states that its probe was fitted on, its size, the root mean square of its standardised units, and the range of at least 99.9% of held-out states */
   outside: [Size, Size, Size] | null;
   /** where labels are bins, the mean and the interval that holds 80% */
   number: [Amount, Amount, Amount] | null;

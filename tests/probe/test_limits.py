@@ -130,7 +130,7 @@ def test_what_an_edit_brings_outside_is_said_and_not_coloured(capsys, tmp_path):
     assert grid["c1"][2].colour == "#ffffff"
     assert grid["y"][2].outside is None  # the model's own
     assert grid["c1@-1"][2].outside == near
-    html = grid._repr_mimebundle_()["text/html"]
+    html = str(grid._repr_mimebundle_())
     assert OUTSIDE in html
     main(["show", "brackets", "( [ (", "--edit", "c1@2=0", "--kinds", "c1,y"])
     told = capsys.readouterr().out

@@ -4,7 +4,8 @@
     python scripts/first_sentence.py --write     and make the first of TEXTS the run's first example
 
 A sentence is the better the more evenly nouns, verbs, adjectives and the rest lead (the entropy of
-the shares of the groups), the surer its states are, and the fewer unknown words it has.
+the shares of the groups), the surer its states are, and the fewer unknown words it has; of those
+that are about as good, one that the model says nothing odd about is taken.
 """
 
 import argparse
@@ -18,8 +19,8 @@ from rnnlens.reading.session import examples_of
 from rnnlens.run.folder import BUNDLED, run_at
 
 TEXTS = (
-    "she has written several very popular books about modern history .",
     "scientists have found a new planet near a very bright star .",
+    "she has written several very popular books about modern history .",
     "the old house near the river is very beautiful .",
     "he was the first man who walked on the moon .",
     "the prime minister has not yet said when he will leave .",

@@ -40,7 +40,7 @@ def test_at_first_sight_a_sentence_is_drawn_and_explained(look):
 
 def test_the_demo_begins_with_a_sentence_and_shows_the_papers(look, demo_address):
     screen = look(at=demo_address)
-    first = "she has written several very popular books about modern history ."
+    first = "scientists have found a new planet near a very bright star ."
     screen.drawn(len(first.split()))
     assert screen.words() == first.split()
     papers = "`` we stand in solidarity , '' she emphasized ."

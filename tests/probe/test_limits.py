@@ -141,7 +141,7 @@ def test_what_an_edit_brings_outside_is_said_and_not_coloured(capsys, tmp_path):
 
 def test_zero_is_outside_but_where_the_network_itself_begins_with_it():
     lens = rnnlens.load("english-news")
-    text = "she has written several very popular books about modern history ."
+    text = "scientists have found a new planet near a very bright star ."
     grid = lens(text)
     assert all(state.outside is None for kind in grid for state in grid[kind])
     assert lens(text, edits=["c2@4=0"])["c2"][3].outside is not None  # it said noun, 67%

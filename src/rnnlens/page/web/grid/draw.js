@@ -32,7 +32,7 @@ export function drawState(grid, state, slot, layout, more = {}, over = null, edi
     rx: compact ? 2 : 3, stroke: "#000", "stroke-opacity": 0.1,
     ...(over?.scale && compact ? followedFill(over, slot) : colour) });
   const turns = [...(over?.turns ? drawTurns(grid, over.turns, slot, layout) : []), ...editing];
-  if (state.outside && !over?.scale) return drawHatched(slot, layout, { ...more, "data-outside": "" }, ["outside", "what the", "probe", "has seen"], turns);
+  if (state.outside && !over?.scale) return drawHatched(slot, layout, { ...more, "data-outside": "" }, ["outside what", "the probe", "has seen"], turns);
   const place = { class: "state", transform: `translate(${slot.x} 0)`, ...more };
   if (compact) return shape("g", place, mark, ...turns);
   if (over?.scale) return shape("g", place, mark, ...turns, ...drawFollowed(over, slot, layout));
@@ -259,7 +259,7 @@ function drawHatched(slot, layout, more, why, upon = []) {
   });
   const x = round(width + (BEFORE + 1) * layout.scale), size = layout.label;
   const lines = compact ? [] : why.slice(0, Math.max(1, Math.floor((height / size - 1) / 1.25) + 1));
-  const said = lines.map((line, k) => label(x, round(size + k * size * 1.25), line, { class: "soft", fill: NONE, "font-size": size }));
+  const said = lines.map((line, k) => label(x, round(size + k * size * 1.25), fitted(line, slot.width - x - 4, size, layout.measure), { class: "soft", fill: NONE, "font-size": size }));
   return shape("g", { class: "state", transform: `translate(${slot.x} 0)`, ...more },
     shape("rect", { class: "mark", width, height, rx: compact ? 2 : 3, fill: "none", stroke: NONE, "stroke-opacity": 0.4,
       "--dusk": "none" }),

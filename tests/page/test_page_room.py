@@ -155,7 +155,15 @@ def check_sheet(screen):
     page.get_by_role("button", name="close the panel").tap()
     expect(panel).to_be_hidden()
     expect(screen.find(".ring.focus")).to_have_count(0)
-    assert "at=" not in page.url
+    expect(page).not_to_have_url(re.compile("at="))
+    step = page.evaluate("history.state.step")
+    for close in (page.go_back, lambda: page.keyboard.press("Escape")):
+        screen.find(".row").nth(1).locator(".mark").nth(1).tap()
+        expect(panel).to_be_visible()
+        assert page.evaluate("history.state.step") == step + 1
+        close()
+        expect(panel).to_be_hidden()
+        page.wait_for_function(f"history.state.step === {step}")  # and it is the page still
 
 
 @pytest.mark.parametrize(("width", "height"), sampled([(720, 450), (640, 360)], (640, 360)))

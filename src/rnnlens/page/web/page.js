@@ -54,6 +54,7 @@ export class Page {
     this.colours = ""; // of the legend that is shown
     this.unseen = this.unchecked = start === null; // whether an address has a state to show, and may name what is not there
     this.steps = new Steps(start === null, { go: (view) => this.adopt(view), changed: () => this.showSteps() });
+    /** @type {number | null} */ this.raised = null; // the step at which the panel came up from below
     this.burst = 0; // when a key was last typed, of those that are undone together; 0: the next one begins others
     this.lens = new Lens(place.stage, {
       onView: (change, quiet) => this.change(change, quiet ? false : null),
@@ -276,7 +277,11 @@ export class Page {
     if (asks || this.client?.has(neededColumns(this.grid, this.view)) === false) this.wish();
     if (!asks && this.grid && !Object.keys(change).every((key) => BESIDE.has(key))) this.draw(this.grid);
     if ("page" in change || "run" in change || (before.page === "accuracy" && "semantic" in change)) this.turn();
-    this.write(step ?? Object.keys(change).some((key) => STEPS.has(key)));
+    const rises = before.focus === null && this.view.focus !== null && step === null && !this.start && this.lens.sheet.isBelow();
+    const leaves = this.view.focus === null && Object.keys(change).join() === "focus" && this.raised === this.steps.at;
+    if (leaves) this.steps.go(-1); // as the browser's back does, so that nothing is left to undo
+    else this.write(rises || (step ?? Object.keys(change).some((key) => STEPS.has(key))));
+    this.raised = rises ? this.steps.at : leaves ? null : this.raised;
   }
 
   wish() {

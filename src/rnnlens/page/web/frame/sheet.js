@@ -45,7 +45,7 @@ export class Sheet {
 
   /** Nothing is selected any more; a list that was asked for stays, folded. */
   leave() {
-    this.callbacks.set({ focus: null, folded: this.view?.turns ?? false });
+    this.callbacks.set({ focus: null, ...(this.view?.turns ? { folded: true } : {}) });
     this.gridView.scroller.focus({ preventScroll: true });
   }
 

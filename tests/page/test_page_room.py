@@ -26,6 +26,13 @@ def test_the_panel_folds_and_the_grid_takes_its_place(look):
     assert screen.find(".scroller").bounding_box()["width"] == before
 
 
+def ring_of(screen):
+    """Where the selected state is ringed; asked for at once, since rings are drawn anew."""
+    find = "document.querySelector('.ring.focus')"
+    screen.page.wait_for_function(find)
+    return screen.page.evaluate(f"{find}.getBoundingClientRect().toJSON()")
+
+
 def test_the_prediction_stays_in_sight_where_columns_are_many(look):
     screen = look(f"{LINK}&kinds=all", viewport={"width": 1000, "height": 700})
     screen.drawn(7)
@@ -40,14 +47,14 @@ def test_the_prediction_stays_in_sight_where_columns_are_many(look):
             assert box["x"] + box["width"] <= window["x"] + window["width"]
         screen.page.mouse.click(mark["x"] + 4, mark["y"] + 4)
         expect(screen.find(".panel h2")).to_have_text("prediction, after “dog”")
-        ring = screen.find(".ring.focus").bounding_box()
+        ring = ring_of(screen)
         assert ring["x"] < mark["x"] < ring["x"] + ring["width"]
     screen.page.focus(".scroller")
     screen.page.keyboard.press("Home")
     for _ in range(14):  # into the columns beside it, which it does not cover
         screen.page.keyboard.press("ArrowRight")
         mark = screen.state(2, "prediction").locator(".mark").bounding_box()
-        ring = screen.find(".ring.focus").bounding_box()
+        ring = ring_of(screen)
         assert ring["x"] + ring["width"] <= mark["x"] + 4
 
 
@@ -86,9 +93,8 @@ def phone(look, view, size):
 def in_sight(screen):
     """Whether the selected state stands in the grid, above the panel."""
     expect(screen.find(".ring.focus")).to_be_visible()
-    ring, place, head = (
-        screen.find(one).bounding_box() for one in (".ring.focus", ".gridplace", ".head")
-    )
+    ring = ring_of(screen)
+    place, head = (screen.find(one).bounding_box() for one in (".gridplace", ".head"))
     return (
         ring["y"] >= head["y"] + head["height"] - 4
         and ring["y"] + ring["height"] <= place["y"] + place["height"] + 1

@@ -248,5 +248,5 @@ def test_a_bare_view_leaves_the_grid_its_room(look, width):
     expect(screen.find("#text")).to_be_visible()
     with screen.page.context.expect_page() as opened:
         screen.page.get_by_role("link", name="open in full").click()
-    expect(opened.value.locator(".panel")).to_be_visible()
+    expect(opened.value.locator(".strip")).to_be_visible()
     assert opened.value.url.endswith("#text=the+old+dog")

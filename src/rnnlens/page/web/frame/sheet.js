@@ -16,6 +16,7 @@ export class Sheet {
     this.callbacks = callbacks;
     /** @type {View | null} */ this.view = null;
     this.close = html("button", { type: "button", class: "plain close", title: "close", "aria-label": "close the panel", click: () => this.leave() }, "×");
+    stage.classList.add("idle");
     panel.prepend(this.close);
     panel.addEventListener("pointerdown", (event) => this.down(event));
   }

@@ -239,7 +239,9 @@ class Builder:
             words = min(WORDS, max(LEAST, round(SHARE * self.texts.words)))
             ids = [text.ids for text in self.texts.spread(words)]
             chunks = traced(self.plan.subject.model, side, ids, device, kinds)
-            write_bytes(path, packed_axes(axes_of((one.states for one in chunks), kinds)))
+            with one_thread():  # others wait long for each other where the machine is busy
+                axes = axes_of((one.states for one in chunks), kinds)
+            write_bytes(path, packed_axes(axes))
 
     def part(self, number: int) -> Part | None:
         """A part that is there and whole; None where it is still to be made."""

@@ -22,7 +22,7 @@ from rnnlens.model.cell import States
 
 WORDS = 4_096  # about how many the components are found from, at most
 SHARE = 1 / 4  # of all words, at most: what is read for it is read twice
-LEAST = 512  # where there are as many
+LEAST = 256  # where there are as many
 _STILL = 1e-12  # share of a number's squared mean: a smaller variance is rounding
 _STEPS = 64  # of places on a map to the deviation along the first component
 

@@ -162,10 +162,7 @@ export class Page {
 
   /** @param {typeof import("./corpus/corpuspage.js").CorpusPage} corpusPage */
   corpus(corpusPage) {
-    return new corpusPage(this.place.corpus, { read: this.source.ask, measure: this.lens.gridView.measure, onOpen: (change) => this.open(change), onFind: (find, step) => {
-      this.change({ find });
-      if (step) this.write(true);
-    }, onMap: (map) => this.change({ map }) });
+    return new corpusPage(this.place.corpus, { read: this.source.ask, measure: this.lens.gridView.measure, onOpen: (change) => this.open(change), onFind: (find, step) => this.change({ find }, step), onMap: (map) => this.change({ map }) });
   }
 
   /** The perplexity of guessing by frequency alone, once it is known. @param {Held} grid @returns {number | null} */

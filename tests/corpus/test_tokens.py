@@ -1,5 +1,6 @@
 """Sentences as numbers: the forms of words, splits and cuts."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus import tokens
-from rnnlens.corpus.corpus import read_tokens
+from rnnlens.corpus.corpus import CorpusConfig, read_tokens
 from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.storage import Shelf
 from rnnlens.corpus.tokens import Forms, Numbering, ReadingConfig, collect, split
@@ -101,7 +102,9 @@ def test_a_corpus_without_sentences_is_refused(tmp_path: Path):
         read_tokens(str(some), ReadingConfig(format="text", test=str(none)), lowercase=False)
 
 
-words = st.lists(st.lists(st.text("aé\n\ud800", max_size=4), unique=True, max_size=20), max_size=9)
+words = st.lists(
+    st.lists(st.text("aé\n\U0001f600", max_size=4), unique=True, max_size=20), max_size=9
+)
 
 
 @given(words, st.sampled_from([0, 1 << 20]))
@@ -138,3 +141,15 @@ def test_two_words_with_one_hash_are_noticed(blocks, monkeypatch):
             numbering.of(block)
         with pytest.raises(RnnlensError, match="run the same command again"):
             numbering.of(blocks[-1])
+
+
+def test_half_of_a_character_is_refused(tmp_path):
+    text, folder = tmp_path / "a.txt", tmp_path / "folder"
+    text.write_bytes(b"a dog sees +2AA-x .\n" * 20)  # UTF-7 has a way to write it
+    with pytest.raises(RnnlensError, match=r"'\\ud800x' has half of a character, which is no text"):
+        read_tokens(str(text), ReadingConfig(format="text", encoding="utf-7"), lowercase=True)
+    folder.mkdir()
+    for name in (b"good.txt", b"bad\xff.txt"):
+        (folder / os.fsdecode(name)).write_text("a dog .\n" * 9)
+    with pytest.raises(RnnlensError, match=r"'bad\\udcff' has half of a character"):
+        read_tokens(str(folder), CorpusConfig(task="classify"), lowercase=True)

@@ -142,9 +142,8 @@ def _keep(shelf: Shelf, folder: Path, stamp: _Stamp, format: str, tokens: Tokens
     _clear_unused(folder.parent)
     columns = {name: sha256(shelf.folder / name) for name in shelf.columns}
     manifest = _Manifest(stamp.sha, format, tokens.hash, tokens.short, tokens.label_names, columns)
-    with suppress(UnicodeError):  # names of labels that are no text
-        write_json(shelf.folder / _MANIFEST, asdict(manifest))
-        shelf.keep(folder)
+    write_json(shelf.folder / _MANIFEST, asdict(manifest))
+    shelf.keep(folder)
 
 
 def _clear_unused(root: Path) -> None:

@@ -53,7 +53,10 @@ class ReadingConfig(Options):
         200, "cut longer sentences into pieces of this many words", least=3, below=2**31
     )
     swelling: int = option(
-        SWELLING, "times its size that a gzipped file may unzip to", least=1, below=2**31
+        SWELLING,
+        "times its size that may be made of a gzipped file, Parquet or Arrow",
+        least=1,
+        below=2**31,
     )
     numbers = False  # whether a sign for numbers is read as NUM
 
@@ -109,7 +112,7 @@ def _hash(arrays: dict[str, Numbers], label_names: tuple[str, ...]) -> str:
     for name in ("words", "tags", "starts", "part"):
         _feed(sha, arrays[name], np.int64)
     if label_names:
-        sha.update("\n".join(label_names).encode("utf-8", "surrogatepass"))
+        sha.update("\n".join(label_names).encode())
         _feed(sha, arrays["labels"], np.int64)
     return sha.hexdigest()
 
@@ -152,6 +155,14 @@ class _Block(dict[str, int]):
         return place
 
 
+class _Names(dict[str, int]):
+    """The number of each name, in the order in which they are met."""
+
+    def __missing__(self, name: str) -> int:
+        self[_whole(name)] = number = len(self)
+        return number
+
+
 class _Collector:
     """Puts sentences onto a shelf, a block of words at a time."""
 
@@ -160,7 +171,7 @@ class _Collector:
         self.numbering = Numbering(shelf)
         self.columns = {name: shelf.column(name, dtype) for name, dtype in COLUMNS.items()}
         self.columns["starts"].add(np.zeros(1, np.int64))
-        self.names: dict[str, int] = {}  # of labels
+        self.names = _Names()  # of labels
         self.size = self.short = 0
         self._begin()
 
@@ -180,8 +191,7 @@ class _Collector:
             self.tags.extend(map(TAG_IDS.__getitem__, sentence.tags))
         else:
             self.tags.frombytes(bytes((NO_TAG,)) * size)
-        names = self.names
-        self.labels.extend(names.setdefault(name, len(names)) for name in sentence.labels or ())
+        self.labels.extend(map(self.names.__getitem__, sentence.labels or ()))
         self.size += size
         self.starts.append(self.size)
         self.part.append(which)
@@ -208,8 +218,21 @@ def _form(word: str, lowercase: bool, number: str) -> str:
     """
     if word == number:
         return NUM
-    word = composed(word)
+    word = composed(_whole(word))
     return word.lower() if lowercase and word not in (NUM, UNK) else word
+
+
+def _whole(name: str) -> str:
+    """A word or a label, which is text: no file could hold half of a character."""
+    try:
+        if not name.isascii():
+            name.encode()
+    except UnicodeEncodeError as error:
+        raise RnnlensError(
+            f"{name[:40]!r} has half of a character, which is no text; mend the corpus, or give "
+            "another --encoding"
+        ) from error
+    return name
 
 
 def cuts(size: int, longest: int) -> list[int]:
@@ -286,9 +309,7 @@ class Forms(Sequence[str]):
         text = self.text[begin : int(self.ends[last - 1])].tobytes()
         ends = (self.ends[first:last] - begin).tolist()
         starts = [0, *(end + 1 for end in ends[:-1])]
-        return [
-            text[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)
-        ]
+        return [text[a:b].decode() for a, b in zip(starts, ends, strict=True)]
 
 
 class _Run(NamedTuple):
@@ -352,7 +373,7 @@ class Numbering:
             self.runs.append(self.runs.pop().joined(self.runs.pop()))
 
     def _write(self, new: list[str]) -> None:
-        encoded = [form.encode("utf-8", "surrogatepass") for form in new]
+        encoded = [form.encode() for form in new]
         sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
         text = b"".join(form + b"\n" for form in encoded)
         self.text.add(np.frombuffer(text, np.uint8))

@@ -40,9 +40,9 @@ READERS: dict[str, Reader] = {
     ),
     FOLDERS: read_folders,
 }
-TABLES: dict[str, Reader] = {  # which are no text
-    "parquet": lambda path, encoding, _: read_parquet(path, encoding),
-    "arrow": lambda path, encoding, _: read_arrow(path, encoding),
+TABLES: dict[str, Callable[[Path, int], Iterator[Sentence]]] = {  # which are no text
+    "parquet": read_parquet,
+    "arrow": read_arrow,
 }
 FORMATS = {  # of each task
     NEXT: ("auto", "text", "raw", "conllu", "brackets", "jsonl", *TABLES),
@@ -92,7 +92,7 @@ def read(
 ) -> Iterator[Sentence]:
     """Every sentence of a file, a folder or `nltk:NAME`, as a stream, with the labels asked for.
 
-    A gzipped file may be `swelling` times as large unzipped.
+    A gzipped file may be `swelling` times as large unzipped, and so may the texts of a table.
     """
     if is_of_nltk(source):
         yield from read_nltk(source.removeprefix(_NLTK), task)
@@ -102,8 +102,10 @@ def read(
     # A treebank folder often holds a README beside the trees; a text folder's files are all text.
     for path in _with_ending(paths, name) or paths:
         check_swelling(path, swelling)
-        if name != FOLDERS:
-            yield from (READERS | TABLES)[name](path, encoding, task)
+        if name in TABLES:
+            yield from TABLES[name](path, swelling)
+        elif name != FOLDERS:
+            yield from READERS[name](path, encoding, task)
     if name == FOLDERS:
         yield from read_folders(Path(source), encoding, task)
 

@@ -152,13 +152,13 @@ def _paragraphs(path: Path, encoding: str) -> Iterator[str]:
                 held.append(line)
                 size += len(line) + 1
                 if size > _LONGEST_PARAGRAPH:
-                    *pieces, rest = _cut("\n".join(held))
+                    *pieces, rest = cut("\n".join(held))
                     yield from pieces
                     held, size = [rest], len(rest)
-            yield from _cut("\n".join(held))
+            yield from cut("\n".join(held))
 
 
-def _cut(paragraph: str) -> Iterator[str]:
+def cut(paragraph: str) -> Iterator[str]:
     """A paragraph that is too long in pieces, where they can be after a full stop."""
     at = 0
     while len(paragraph) - at > _LONGEST_PARAGRAPH:

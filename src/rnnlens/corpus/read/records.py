@@ -4,22 +4,26 @@ A record has its words, with their tags perhaps, or a text. Nothing is downloade
 is not needed: its files are Arrow's.
 """
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.corpus.read import Sentence
-from rnnlens.corpus.read.plain_text import SAMPLE, running, tokenised
-from rnnlens.corpus.read.text_files import json_lines
+from rnnlens.corpus.read import Sentence, table_rows
+from rnnlens.corpus.read.plain_text import SAMPLE, cut, running, tokenised
+from rnnlens.corpus.read.text_files import json_lines, largest, swollen
 from rnnlens.labels.parts_of_speech import universal
 
 _WORDS = ("words", "tokens", "form")
 _TAGS = ("tags", "upos", "pos", "pos_tags")
 _TEXT = ("text", "sentence", "content")
 _FIRST = 500  # texts that tell how texts are split
-_ROWS = 4096  # of a table that are held at once
+_MEMORY = 1 << 29  # bytes that reading a table may take, beside what its texts may take
 
 Record = tuple[str, dict[str, Any]]  # and where it stands
 
@@ -29,41 +33,61 @@ def read_jsonl(path: Path, encoding: str) -> Iterator[Sentence]:
     return _sentences(json_lines(path, encoding))
 
 
-def read_parquet(path: Path, encoding: str) -> Iterator[Sentence]:  # noqa: ARG001 - it is UTF-8
+def read_parquet(path: Path, swelling: int) -> Iterator[Sentence]:
     """The rows of a Parquet file."""
-    arrow = _arrow()
-    try:
-        file = arrow.parquet.ParquetFile(path)
-        names = [name for name in file.schema_arrow.names if name in (*_WORDS, *_TAGS, *_TEXT)]
-        batches = file.iter_batches(_ROWS, columns=names)
-        yield from _sentences(_rows(path, batches))
-    except (arrow.ArrowException, OSError) as error:
-        raise _damaged(path, error) from error
+    return _sentences(_rows(path, "parquet", swelling))
 
 
-def read_arrow(path: Path, encoding: str) -> Iterator[Sentence]:  # noqa: ARG001 - it is UTF-8
+def read_arrow(path: Path, swelling: int) -> Iterator[Sentence]:
     """The rows of an Arrow file, as `datasets` saves them: a stream."""
-    arrow = _arrow()
-    try:
-        with arrow.memory_map(str(path)) as source:
-            try:
-                batches = iter(arrow.ipc.open_stream(source))
-            except arrow.ArrowInvalid:
-                file = arrow.ipc.open_file(source)
-                batches = (file.get_batch(k) for k in range(file.num_record_batches))
-            yield from _sentences(_rows(path, batches))
-    except (arrow.ArrowException, OSError) as error:
-        raise _damaged(path, error) from error
+    return _sentences(_rows(path, "arrow", swelling))
 
 
-def _rows(path: Path, batches: Iterator[Any]) -> Iterator[Record]:
-    number = 0
-    for batch in batches:
-        names = [name for name in batch.schema.names if name in (*_WORDS, *_TAGS, *_TEXT)]
-        for part in range(0, len(batch), _ROWS):
-            for row in batch.select(names).slice(part, _ROWS).to_pylist():
-                number += 1
-                yield f"{path}, row {number}", row
+def _rows(path: Path, format: str, swelling: int) -> Iterator[Record]:
+    """The rows of a table, which a process of its own reads: what is spoilt may end that one, or
+    have it take more memory than it is given.
+    """
+    most = largest(path, swelling)
+    words = [path.resolve(), format, ",".join((*_WORDS, *_TAGS, *_TEXT)), most, _MEMORY + 4 * most]
+    ended: list[Any] = []
+    with subprocess.Popen(  # noqa: S603 - a program of ours; the path is an argument
+        [sys.executable, "-P", table_rows.__file__, *map(str, words)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    ) as reader:  # fmt: skip
+        try:
+            for number, line in enumerate(reader.stdout or (), 1):
+                row = json.loads(line)
+                if isinstance(row, list):
+                    ended = row
+                else:
+                    yield f"{path}, row {number}", row
+        finally:
+            reader.kill()
+    _check_end(path, most, ended)
+
+
+def _check_end(path: Path, most: int, ended: list[Any]) -> None:
+    """Raise the error that the reader of a table ended with, if any."""
+    match ended:
+        case [table_rows.END]:
+            return
+        case [table_rows.NO_LIBRARY]:
+            raise RnnlensError(
+                "corpora in Parquet and Arrow need pyarrow; install it: pip install "
+                "'rnnlens[index]'"
+            )
+        case [table_rows.SWOLLEN]:
+            raise swollen(path, most, "holds")
+        case [table_rows.NOT_UTF8, row]:
+            raise RnnlensError(f"{path}, row {row}: its text is no UTF-8; write the file anew")
+        case [table_rows.DAMAGED, reason]:
+            raise RnnlensError(f"cannot read {path} ({reason}); is the file whole?")
+        case _:
+            raise RnnlensError(
+                f"cannot read {path} (what it holds ended the process that read it); is the file "
+                "whole?"
+            )
 
 
 def _sentences(records: Iterator[Record]) -> Iterator[Sentence]:
@@ -73,7 +97,7 @@ def _sentences(records: Iterator[Record]) -> Iterator[Sentence]:
     split = _splitter(texts)
     for where, record in chain(head, records):
         if text := _text(record):
-            yield from split(text)
+            yield from _split(text, split, where)
         elif (words := _listed(record, _WORDS)) is not None:
             yield Sentence(words, _tags(record, len(words)))
         elif not any(name in record for name in (*_WORDS, *_TEXT)):
@@ -82,6 +106,17 @@ def _sentences(records: Iterator[Record]) -> Iterator[Sentence]:
                 f"{where}: a record needs {' or '.join(_WORDS[:2])} (a list of words), or "
                 f"{' or '.join(_TEXT[:2])}; it has {there[:100]}"
             )
+
+
+def _split(text: str, split: Callable[[str], Iterator[Sentence]], where: str) -> Iterator[Sentence]:
+    """The sentences of a text; one of a million letters and more is split in pieces."""
+    try:
+        for piece in cut(text) if len(text) > SAMPLE else [text]:
+            yield from split(piece)
+    except TimeoutError as error:  # NLTK gives up on what is no language
+        raise RnnlensError(
+            f"{where}: its text is not split into sentences in reasonable time; is it text?"
+        ) from error
 
 
 def _splitter(texts: list[str]) -> Callable[[str], Iterator[Sentence]]:
@@ -115,19 +150,3 @@ def _tags(record: dict[str, Any], count: int) -> tuple[str, ...] | None:
     """The universal part of speech of each word, where they are given by name."""
     tags = [universal(tag) for tag in _listed(record, _TAGS) or ()]
     return tuple(tag or "X" for tag in tags) if len(tags) == count and any(tags) else None
-
-
-def _arrow() -> Any:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet
-    except ImportError as error:
-        raise RnnlensError(
-            "corpora in Parquet and Arrow need pyarrow; install it: pip install 'rnnlens[index]'"
-        ) from error
-    return pa
-
-
-def _damaged(path: Path, error: Exception) -> RnnlensError:
-    reason = " ".join(str(error).split())[:200]
-    return RnnlensError(f"cannot read {path} ({reason}); is the file whole?")

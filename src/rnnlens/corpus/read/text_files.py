@@ -4,6 +4,7 @@ import codecs
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from rnnlens.base.errors import RnnlensError
 _GZIP_MAGIC = b"\x1f\x8b"
 _DEFLATE = 1032  # times that anything can swell
 _SMALL = 64 << 20  # bytes that may be made of any file
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a character that JSON writes in two
 _NOT_OF_FILES = ("idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape")
 
 
@@ -72,7 +74,21 @@ def json_lines(path: Path, encoding: str) -> Iterator[tuple[str, dict[str, Any]]
                     f"{where}: {line.strip()[:40]!r} is no JSON object; mend the line or give "
                     "--format"
                 )
+            if _HALF.search(line) and not _is_whole(record):
+                raise RnnlensError(
+                    f"{where}: it has half of a character, such as \\ud83d without the other; mend "
+                    "the line"
+                )
             yield where, record
+
+
+def _is_whole(value: object) -> bool:
+    """Whether all texts of a JSON value are text: no half of a character that takes two."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def json_object(line: str) -> dict[str, Any] | None:
@@ -98,9 +114,8 @@ def codec(encoding: str) -> str:
 
 def check_swelling(path: Path, most: int) -> None:
     """Refuse a gzipped file that is more than `most` times as large unzipped, and not small."""
-    size = path.stat().st_size
-    limit = max(_SMALL, most * size)
-    if size * _DEFLATE <= limit:
+    limit = largest(path, most)
+    if path.stat().st_size * _DEFLATE <= limit:
         return
     try:
         with _open(path) as file:
@@ -110,13 +125,23 @@ def check_swelling(path: Path, most: int) -> None:
             while block := file.read(1 << 20):
                 unzipped += len(block)
                 if unzipped > limit:
-                    raise RnnlensError(
-                        f"{path} unzips to more than {limit / 1e6:,.0f} MB, {limit // size} times "
-                        "its size, as hardly any text does; if it is to be read all the same, give "
-                        "--swelling"
-                    )
+                    raise swollen(path, limit, "unzips to")
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from error
+
+
+def largest(path: Path, swelling: int) -> int:
+    """The bytes that may be made of a file: `swelling` times its own, or some megabytes."""
+    return max(_SMALL, swelling * path.stat().st_size)
+
+
+def swollen(path: Path, limit: int, how: str) -> RnnlensError:
+    """The error of a file that more is made of than may be."""
+    times = limit // max(1, path.stat().st_size)
+    return RnnlensError(
+        f"{path} {how} more than {limit / 1e6:,.0f} MB, {times:,} times its size, as hardly any "
+        "text does; if it is to be read all the same, give --swelling"
+    )
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -72,10 +72,13 @@ def command(*words: str | Path) -> None:
 def rounded(full: Run, half: Run) -> None:
     """Copy a run with its weights in half precision."""
     half.path.mkdir(parents=True, exist_ok=True)
-    for name in ("run.json", "vocabulary.json", "colours.json", EXAMPLES):
+    for name in ("vocabulary.json", "colours.json", EXAMPLES):
         if (full.path / name).exists():
             shutil.copy(full.path / name, half.path)
     half.write_model(full.network().half())
+    record = full.record().to_json()
+    record.pop("weights", None)  # those in full precision
+    half.write_record(record)
 
 
 def build(args: argparse.Namespace, recipe: Recipe, to: Path) -> None:

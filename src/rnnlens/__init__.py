@@ -7,12 +7,12 @@
 <h2 after 'solidarity': with 91%, and 3%, . 2%>
 """
 
-from typing import TYPE_CHECKING, Any
-
 from rnnlens.version import __version__ as __version__
 
+TYPE_CHECKING = False  # as typing has it, which takes longer to import than all else here
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from rnnlens.adapter import Adapter as Adapter
     from rnnlens.adapter.user_model import UserModel as UserModel
@@ -66,7 +66,7 @@ __all__ = ["load", *_PLACES]  # noqa: PLE0604 - all of them are names
 
 
 def load(
-    run: "str | Path", colours: "str | Path | None" = None, model: Any = None, trust: bool = False
+    run: "str | Path", colours: "str | Path | None" = None, model: "Any" = None, trust: bool = False
 ) -> "Lens":
     """The lens of a run folder, or of `english-news`, which comes with the package.
 
@@ -87,7 +87,7 @@ def load(
     return opened(folder, None if colours is None else Path(colours), model=model)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Names are imported when they are asked for, so that `import rnnlens` takes no time."""
     if name not in _PLACES:
         raise AttributeError(f"module 'rnnlens' has no attribute {name!r}")

@@ -1,26 +1,42 @@
-"""The command `rnnlens`, which is `python -m rnnlens`: ready for Ctrl-C before all else."""
+"""The command `rnnlens`, which is `python -m rnnlens`: ready for signals before all else."""
 
 import os
-import signal
 import sys
-from typing import NoReturn
+from signal import SIG_DFL, SIGINT, SIGTERM, default_int_handler, getsignal, signal
+
+TYPE_CHECKING = False  # as typing has it, which takes long to import
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+try:
+    from signal import SIGHUP
+except ImportError:  # Windows has no such signal
+    SIGHUP = SIGTERM
 
 
 def run() -> int:
     """Run the command that was typed."""
     # Set before torch is imported, which takes a second and may not survive a KeyboardInterrupt.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _stop)
+    # What is ignored, as nohup has it, or somebody else's stays as it is.
+    for number in (SIGINT, SIGTERM, SIGHUP):
+        if getsignal(number) in (SIG_DFL, default_int_handler):
+            signal(number, _stop)
     from rnnlens.cli import main
 
     return main()
 
 
-def _stop(number: int, _frame: object) -> NoReturn:
-    """End at once, whatever is being done: files are written whole or not at all."""
-    said = b"rnnlens: stopped\n"
-    os.write(2, b"\n" + said if os.isatty(2) else said)  # after the ^C that the terminal shows
-    os._exit(128 + number)
+def _stop(number: int, _frame: object) -> "NoReturn":
+    """End at once, whatever is being done: files are written whole or not at all, and the last
+    command to write puts its locks away.
+    """
+    try:
+        if endings := sys.modules.get("rnnlens.base.endings"):
+            endings.clear()
+        said = b"rnnlens: stopped\n"
+        os.write(2, b"\n" + said if os.isatty(2) else said)  # after the ^C that terminals show
+    finally:  # also where it is half imported, or the terminal is gone
+        os._exit(128 + number)
 
 
 # Python puts the current folder in front of all others, and what lies there, such as a run that

@@ -105,3 +105,26 @@ def test_tensors_that_are_not_those_wanted_are_refused(tensors: dict[str, Tensor
     check_same(Path("t"), wanted, wanted, "delete it")
     with pytest.raises(RnnlensError, match=r"t is damaged .*; delete it"):
         check_same(Path("t"), tensors, wanted, "delete it")
+
+
+FOREIGN = {
+    "float8_e4m3fn": "F8_E4M3",
+    "float8_e5m2": "F8_E5M2",
+    "uint16": "U16",
+    "complex64": "C64",
+}
+
+
+@pytest.mark.parametrize("sort", FOREIGN)
+def test_types_of_numbers_that_no_file_has_are_refused(tmp_path, sort):
+    path, dtype = tmp_path / "t", getattr(torch, sort)
+    write_tensors(path, {"a": torch.zeros(2), "b": torch.ones(2).to(dtype)}, Header("x"))
+    with pytest.raises(
+        RnnlensError, match=rf"its tensor b is of the type {FOREIGN[sort]}, as none"
+    ):
+        read_sealed(path, Header)
+
+
+def test_numbers_that_cannot_be_compared_are_out_of_range():
+    assert in_range({"a": torch.ones(2), "b": torch.ones(2, dtype=torch.bfloat16)})
+    assert not in_range({"a": torch.ones(2).to(torch.float8_e4m3fn)})

@@ -14,7 +14,7 @@ from tests.asks import grid_json
 import rnnlens
 from rnnlens.base import files as files_module
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import sha256
+from rnnlens.base.files import sha256, write_json
 from rnnlens.base.tensors import write_tensors
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.lens.open import opened, opened_with_checkpoints
@@ -325,3 +325,59 @@ def test_runs_of_other_corpora_are_refused(run_copy):
     kept.write_record({**record, "status": TRAINED})
     with pytest.raises(RnnlensError, match="move it elsewhere"):
         opened_with_checkpoints(run, None, "news")
+
+
+@pytest.fixture
+def others(run_copy, formula):
+    """A run, and the folder of one with other labels and weights."""
+    return run_copy, formula.subject.run.path
+
+
+@pytest.mark.parametrize("name", ["colours.json", "evaluation.json", "run.json"])
+def test_a_file_of_another_run_is_noticed(others, name):
+    path, other = others
+    mine, theirs = Run(path), runfiles.contents(other / name)
+    mine.write_colours(mine.colours())  # as versions before did not say whose they are
+    mine.write_evaluation(runfiles.contents(other / "evaluation.json"))
+    record = mine.record().to_json()
+    mine.write_record({key: value for key, value in record.items() if key != "weights"})
+    opened(mine)
+    write_json(path / name, theirs)
+    with pytest.raises(
+        RnnlensError, match=f"{name} is of another (run|model)[^\n]*; (re|me)[^\n]*$"
+    ):
+        opened(mine)
+
+
+@pytest.mark.parametrize("name", ["colours.json", "evaluation.json", "run.json"])
+def test_files_of_older_versions_do_not_say_whose_they_are(others, name):
+    path, other = others
+    run = Run(path)
+    run.write_evaluation(runfiles.contents(other / "evaluation.json"))
+    run.write_colours(run.colours())
+    run.write_record(run.record().to_json())
+    before = opened(run)
+    runfiles.edit(path / name, weights=None, vocabulary=None)
+    after = opened(run)
+    assert grid_json(after, "the dog") == grid_json(before, "the dog")
+    assert after.subject.scores == before.subject.scores
+
+
+def test_colours_of_one_s_own_need_not_say_whose_they_are(run_copy):
+    run = Run(run_copy)
+    plain = json.dumps({"source": "me", "groupings": run.colours()["groupings"]})
+    (run_copy / "colours.json").write_text(plain)
+    assert list(opened(run).palettes)
+
+
+def test_whoever_writes_next_puts_away_what_a_kill_has_left_in_checkpoints(run):
+    left, held = (run.path / "kept" / name for name in ("0001", "0002"))
+    for folder in (left, held):
+        folder.mkdir(parents=True)
+    (left / files_module.LOCK).write_text("{}")
+    (left / ".probes.json.rnnlens-ab12").touch()
+    with files_module.locked(held):
+        with run.writing():
+            assert sorted(path.name for path in run.path.rglob(".*")) == [files_module.LOCK] * 2
+        assert list(run.path.rglob(".*")) == [held / files_module.LOCK]
+    assert list(run.path.rglob(".*")) == []

@@ -22,6 +22,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from annotated_types import Ge, Le, MaxLen, Predicate
 
+from rnnlens.base.endings import put_away
 from rnnlens.base.errors import RnnlensError
 
 LARGEST_JSON = 1 << 28  # bytes; the vocabulary of a million words has 30 million
@@ -65,7 +66,7 @@ def write_bytes(path: Path, data: bytes) -> None:
         clear_temporary(path.parent, path.name)
         # As for any new file, the user's umask says who may read it.
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
-        with os.fdopen(handle, "wb") as file:
+        with put_away(name.unlink), os.fdopen(handle, "wb") as file:
             with suppress(OSError):  # some network file systems have no locks
                 fcntl.flock(file, fcntl.LOCK_EX)  # it is no leftover
             file.write(data)
@@ -229,13 +230,22 @@ def locked(folder: Path) -> Iterator[None]:
     The kernel opens the lock when its process ends, however it ends; a file that is left behind
     locks nothing.
     """
-    handle = _taken(folder)
+    handle, path = _taken(folder), folder / LOCK
     try:
-        clear_temporary(folder)
-        yield
+        with put_away(path.unlink):
+            clear_temporary(folder)
+            yield
     finally:
-        (folder / LOCK).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         os.close(handle)
+
+
+def clear_left(folder: Path) -> None:
+    """Remove what killed writers have left in a folder that nobody writes to now."""
+    if is_present(folder / LOCK):
+        with suppress(RnnlensError), locked(folder):  # RnnlensError: somebody does
+            return
+    clear_temporary(folder)
 
 
 def _taken(folder: Path) -> int:

@@ -17,6 +17,9 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import REMEDY, Sort, damaged, parsed, regular_size, write_bytes
 
 BYTE = 127  # steps of a number that is held in a byte, on either side of zero
+# The types of numbers that files of rnnlens have; torch cannot compare those of some others.
+_TYPES = frozenset("BOOL U8 I8 I16 I32 I64 F16 BF16 F32 F64".split())
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 LARGEST = 1e12  # of weights: products of larger ones leave what 32 bits can hold
 # The checksum is that of the whole file with zeros in its place.
 _SEAL = re.compile(rb'\\"checksum\\": \\"([0-9a-f]{64})\\"')
@@ -103,6 +106,7 @@ def read_sealed(
     regular_size(path, remedy)
     try:
         with safe_open(path, framework="pt") as file:
+            check_types(_layouts(file))
             _check_seal(path, older=older)
             header = (file.metadata() or {}).get("rnnlens", "null")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -110,6 +114,15 @@ def read_sealed(
         raise damaged(path, error, remedy) from error
     plain = re.sub(r'"checksum": "[0-9a-f]{64}"(, )?', "", header, count=1)
     return tensors, parsed(plain, sort, path, remedy)
+
+
+def check_types(layouts: Layouts) -> None:
+    """Raise ValueError where a tensor is of a type that no file of rnnlens has."""
+    for name, layout in layouts.items():
+        if layout.dtype not in _TYPES:
+            raise ValueError(
+                f"its tensor {name[:80]} is of the type {layout.dtype}, as none can be"
+            )
 
 
 def _layouts(file: Any) -> Layouts:
@@ -137,6 +150,8 @@ def _check_seal(path: Path, *, older: bool) -> None:
 def in_range(tensors: Mapping[str, Tensor]) -> bool:
     """Whether all values are numbers that can be computed with."""
     for values in tensors.values():
+        if values.is_floating_point() and values.dtype not in _FLOATS:
+            return False
         if values.is_floating_point() and values.numel():
             low, high = torch.aminmax(values)
             if not (low >= -LARGEST and high <= LARGEST):  # so that NaN is refused too

@@ -18,6 +18,7 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnlens.base.endings import put_away
 from rnnlens.base.errors import RnnlensError
 
 Numbers = NDArray[np.integer[Any]]
@@ -132,15 +133,21 @@ class Shelf:
                 self.folder = None
 
     def __enter__(self) -> Self:
+        self._ending = put_away(self._remove)
+        self._ending.__enter__()
         return self
 
+    def _remove(self) -> None:
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
     def __exit__(self, *_: object) -> None:
+        self._ending.__exit__(None, None, None)
         for column in self.columns.values():
             if column.file:
                 with suppress(OSError):  # a full disk has been told of already
                     column.file.close()
-        if self.folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        self._remove()
         if self._lock >= 0:
             os.close(self._lock)
 

@@ -11,7 +11,7 @@ from annotated_types import Len, MaxLen
 from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import Name, Strict, read_json
+from rnnlens.base.files import Name, Sha, Strict, read_json
 from rnnlens.base.rules import text
 from rnnlens.labels.parts_of_speech import (
     FUNCTION,
@@ -71,6 +71,7 @@ class Colours(Strict):
 
     source: Name  # where they come from
     groupings: Annotated[dict[Name, Grouping], Len(1, _MOST_PALETTES)]
+    vocabulary: Sha | None = None  # the file that they are of; where it is not kept, any will do
 
     def to_json(self) -> dict[str, Any]:
         """What `Run.write_colours` takes."""

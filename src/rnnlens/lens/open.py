@@ -13,7 +13,6 @@ from rnnlens.reading.encoding import Palette
 from rnnlens.reading.session import Session
 from rnnlens.reading.subject import Subject, Training
 from rnnlens.run.folder import Run, kept_name, kept_runs
-from rnnlens.run.scores import Scores
 
 
 def opened(run: Run, colours: Path | None = None, name: str = "", model: Any = None) -> Lens:
@@ -43,8 +42,7 @@ def opened(run: Run, colours: Path | None = None, name: str = "", model: Any = N
     shown = {key: Palette.of(labels, value, text.answers) for key, value in groupings.items()}
     session = Session(traceable, text, run.examples())
     name = name or run.path.resolve().name
-    scores = Scores.read(run.path, run.probes_hash())
-    return Lens(Subject(name, session, shown, probes, scores, run))
+    return Lens(Subject(name, session, shown, probes, run.scores(), run))
 
 
 def opened_with_checkpoints(run: Run, colours: Path | None, name: str) -> dict[str, Lens]:

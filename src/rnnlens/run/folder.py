@@ -17,6 +17,7 @@ from rnnlens.adapter.stored import ModuleRecord, StoredModule, restored
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import (
     add_line,
+    clear_left,
     damaged,
     is_present,
     locked,
@@ -35,6 +36,7 @@ from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.probes import Bounds, Probes, ProbesFile, check_layouts, halved, label_counts
 from rnnlens.run import run_files, trusted_code
 from rnnlens.run.run_files import TRAINED, TRAINING
+from rnnlens.run.scores import Scores
 from rnnlens.version import __version__
 
 FILES = (  # what a finished run may hold, besides run.json
@@ -90,6 +92,8 @@ class Run:
         """Make the folder if need be, and be the only one who writes to it."""
         self.create()
         with locked(self.path):
+            for checkpoint in (self.path / CHECKPOINTS).glob("*/"):
+                clear_left(checkpoint)
             yield
 
     def record(self) -> run_files.Record:
@@ -109,10 +113,11 @@ class Run:
             )
 
     def write_record(self, record: Mapping[str, Any]) -> None:
-        """Write run.json."""
-        write_json(
-            self.path / "run.json", {"format": run_files.FORMAT, "version": __version__, **record}
-        )
+        """Write run.json; with what the weights are, once they are there."""
+        head: dict[str, Any] = {"format": run_files.FORMAT, "version": __version__}
+        if record.get("status") == TRAINED and is_present(self.path / "model.json"):
+            head["weights"] = self.model_hash()
+        write_json(self.path / "run.json", {**head, **record})
 
     def write_vocabulary(self, vocabulary: Vocabulary) -> None:
         """Write vocabulary.json."""
@@ -123,16 +128,29 @@ class Run:
         return Vocabulary.of_file(read_json(self.path / "vocabulary.json", VocabularyFile))
 
     def write_colours(self, colours: Mapping[str, Any]) -> None:
-        """Write colours.json."""
-        write_json(self.path / "colours.json", colours)
+        """Write colours.json, with the vocabulary that it is of."""
+        words = self.path / "vocabulary.json"
+        of = {"vocabulary": sha256(words)} if words.exists() else {}
+        write_json(self.path / "colours.json", {**colours, **of})
 
     def colours(self) -> dict[str, Any]:
-        """Read colours.json."""
-        return read_json(self.path / "colours.json", Colours).to_json()
+        """Read colours.json; an error where it is of another run."""
+        colours, words = read_json(self.path / "colours.json", Colours), "vocabulary.json"
+        if colours.vocabulary not in (None, sha256(self.path / words)):
+            self.vocabulary()  # or say what is wrong with that
+            raise RnnlensError(
+                f"{self.path / 'colours.json'} is of another run, whose labels are others; restore "
+                "the run's own"
+            )
+        return colours.to_json()
 
     def write_evaluation(self, evaluation: Mapping[str, Any]) -> None:
-        """Write evaluation.json."""
-        write_json(self.path / "evaluation.json", evaluation)
+        """Write evaluation.json, with the weights that it is of."""
+        write_json(self.path / "evaluation.json", {**evaluation, "weights": self.model_hash()})
+
+    def scores(self) -> Scores:
+        """How well each kind predicts, as far as it was measured."""
+        return Scores.read(self.path, self.probes_hash(), self.model_hash())
 
     @property
     def checkpoint(self) -> Path:
@@ -244,6 +262,10 @@ class Run:
         if record.status != run_files.TRAINED:
             begun = record.command[:300] or "rnnlens train"
             raise RnnlensError(f"{self.path} has not finished; give its command again: {begun}")
+        if record.weights not in (None, self.model_hash()):
+            raise RnnlensError(
+                f"{self.path / 'run.json'} is of another run than the model beside it; restore both"
+            )
 
     def _model_file(self) -> run_files.NetworkFile | ModuleRecord:
         """Read model.json."""

@@ -17,6 +17,7 @@ from rnnlens.base.files import REMEDY, Count, Name, Settings, Sha, Strict, damag
 from rnnlens.base.tensors import (
     LARGEST,
     Layouts,
+    check_types,
     in_range,
     read_sealed,
     read_tensors,
@@ -46,6 +47,7 @@ class Record(Strict):
     training: Settings | None = None
     metrics: dict[Name, Any] | None = None  # for people to read
     epoch: Count | None = None  # of a checkpoint that a training has kept
+    weights: Sha | None = None  # of the model, once there is one; older versions did not keep it
     #: The command: `train` of a network of ours, `fit` of a user's module.
     made_by: Literal["train", "fit"] | None = None
 
@@ -110,6 +112,7 @@ def read_network(path: Path, file: NetworkFile) -> Network:
     wanted = {name: tuple(p.shape) for name, p in empty.named_parameters()}
 
     def fits(layouts: Layouts) -> None:
+        check_types(layouts)
         shapes = {name: layout.shape for name, layout in layouts.items()}
         strange = (n for n in sorted(shapes | wanted) if shapes.get(n) != wanted.get(n))
         if (name := next(strange, None)) is not None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from annotated_types import Ge, Le, MaxLen
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Sha, Strict, is_present, read_json
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.evaluation import Score
@@ -104,6 +105,7 @@ class _File(Strict):
     """evaluation.json: what was measured."""
 
     model: Annotated[dict[Name, _Split], MaxLen(100)]
+    weights: Sha | None = None  # of the model that was measured; older ones do not say
     of: Sha | None = None  # the SHA-256 of the probes that were measured; older ones do not say
     probes: Annotated[tuple[_KindScore, ...], MaxLen(_MOST_SCORES)] = ()
     control: Annotated[tuple[_KindScore, ...], MaxLen(_MOST_SCORES)] = ()
@@ -130,15 +132,18 @@ class Scores:
     reach: Sequence[dict[str, Any]] = ()  # of every kind, for the labels around
 
     @classmethod
-    def read(cls, folder: Path, probes: str | None = None) -> "Scores":
-        """What `rnnlens eval` left in a run folder, which has probes of this SHA-256.
+    def read(cls, folder: Path, probes: str | None = None, weights: str | None = None) -> "Scores":
+        """What `rnnlens eval` left in a run folder, which has probes and weights of these SHA-256.
 
-        Where others were fitted since, nothing is known of these yet.
+        Where others were fitted since, nothing is known of these yet; a model stays what it is.
         """
         path = folder / "evaluation.json"
         if not is_present(path):
             return cls()
-        file = read_json(path, _File, f"measure again: rnnlens eval {folder}")
+        remedy = f"measure again: rnnlens eval {folder}"
+        file = read_json(path, _File, remedy)
+        if weights and file.weights not in (None, weights):
+            raise RnnlensError(f"{path} is of another model; {remedy}")
         semantics: dict[str, list[dict[str, Any]]] = {}
         current = file.of is None or file.of == probes
         for score in file.probes if current else ():

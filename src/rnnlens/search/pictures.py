@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from rnnlens.base.errors import RnnlensError
 from rnnlens.probe.semantics import offset
 from rnnlens.reading.subject import Subject
-from rnnlens.run.scores import Scores
 from rnnlens.search import sql
 from rnnlens.search.answers import (
     Density,
@@ -166,10 +165,8 @@ def by_tag(subject: Subject, index: Index, deadline: Deadline) -> Tags:
 def reach(subject: Subject, index: Index, _: Deadline) -> Reach:
     """How much each kind tells of the labels around, as `rnnlens eval --horizon` measured it."""
     rows: Sequence[Mapping[str, Any]] = subject.scores.reach
-    if (
-        not rows and subject.run and subject.hashes
-    ):  # perhaps it was measured after the run was opened
-        rows = Scores.read(subject.run.path, subject.hashes[1]).reach
+    if not rows and subject.run:  # perhaps it was measured after the run was opened
+        rows = subject.run.scores().reach
     if not rows:
         where = quote(str(subject.run.path)) if subject.run else "RUN"
         raise MissingError(

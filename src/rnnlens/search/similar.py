@@ -77,7 +77,7 @@ class StoredStates:
         if states.shape != (part.rows, self.width) or states.dtype != wanted:
             what = f"{self.kind} is {states.dtype} {tuple(states.shape)}"
             raise damaged(path, f"{what} and not {wanted} {(part.rows, self.width)}", remedy)
-        scaled = scales is not None and scales.is_floating_point()
+        scaled = scales is not None and scales.dtype == torch.float32
         if scaled != small or (scales is not None and scales.shape != (part.rows,)):
             raise damaged(path, f"the scales of {self.kind} are not as they should be", remedy)
         return states, scales

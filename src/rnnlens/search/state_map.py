@@ -17,7 +17,7 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import damaged
-from rnnlens.base.tensors import Layouts, packed, read_tensors
+from rnnlens.base.tensors import Layouts, check_types, packed, read_tensors
 from rnnlens.model.cell import States
 
 WORDS = 4_096  # about how many the components are found from, at most
@@ -111,6 +111,7 @@ def read_axes(path: Path, sha: str, kinds: Sequence[str], remedy: str) -> dict[s
     """The axes of a file; refused where they are damaged, or of other kinds."""
 
     def fits(layouts: Layouts) -> None:
+        check_types(layouts)
         wanted = {f"{kind}/{name}" for kind in kinds for name in ("mean", "directions", "scale")}
         if wanted != layouts.keys():
             raise ValueError("it is of other kinds than the index has on its map")

@@ -113,10 +113,10 @@ def fit_into(
         if not (going_on and _is_fitted(run, config)):
             job.fit(run, dataset)
         for one in rest:
-            lock.enter_context(one.writing() if group.first else nullcontext())
-            observer.say(f"checkpoint {one.path.name}, {rest.index(one) + 1} of {len(rest)}")
-            model = one.network().to(dataset.device)
-            job.fit(one, of_model(dataset, model))
+            with one.writing() if group.first else nullcontext():
+                observer.say(f"checkpoint {one.path.name}, {rest.index(one) + 1} of {len(rest)}")
+                model = one.network().to(dataset.device)
+                job.fit(one, of_model(dataset, model))
 
 
 def _is_fitted(run: Run, config: FitConfig) -> bool:

@@ -1,26 +1,23 @@
 """The command `rnnlens`, which is `python -m rnnlens`: ready for signals before all else."""
 
 import os
+import signal
 import sys
-from signal import SIG_DFL, SIGINT, SIGTERM, default_int_handler, getsignal, signal
 
 TYPE_CHECKING = False  # as typing has it, which takes long to import
 if TYPE_CHECKING:
     from typing import NoReturn
 
-try:
-    from signal import SIGHUP
-except ImportError:  # Windows has no such signal
-    SIGHUP = SIGTERM
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has not all of them
 
 
 def run() -> int:
     """Run the command that was typed."""
     # Set before torch is imported, which takes a second and may not survive a KeyboardInterrupt.
     # What is ignored, as nohup has it, or somebody else's stays as it is.
-    for number in (SIGINT, SIGTERM, SIGHUP):
-        if getsignal(number) in (SIG_DFL, default_int_handler):
-            signal(number, _stop)
+    for number in (getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)):
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _stop)
     from rnnlens.cli import main
 
     return main()

@@ -7,7 +7,6 @@ label, by whole numbers of 32 bits: the published page has the same. With edits 
 and in both of two texts, it is the same noise, so that samples differ only where the model does.
 """
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -19,7 +18,8 @@ from pydantic import Field, StrictInt
 from pydantic.dataclasses import dataclass as question
 from torch import Tensor
 
-from rnnlens.ask.questions import STRICT, OfText, Subjects, Whole, given
+from rnnlens.ask.questions import MOST_SEED, STRICT, OfText, Subjects, Whole, check_whole, given
+from rnnlens.base.draws import uniform
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count as limit
 from rnnlens.base.rules import message
@@ -31,8 +31,6 @@ from rnnlens.reading.reading import Reading
 from rnnlens.reading.session import Changes, Session
 
 MOST_WORDS, MOST_SAMPLES = limit("continuation_words"), limit("continuation_samples")
-MOST_SEED = 2**32 - 1
-_STEP = np.uint32(0x9E3779B9)  # from label to label
 
 
 @question(frozen=True, kw_only=True, config=STRICT)
@@ -118,17 +116,9 @@ def continuation(reading: Reading, count: int, samples: int = 0, seed: int = 0) 
 
 def _check(count: int, samples: int, seed: int) -> None:
     """Refuse numbers beyond what is computed."""
-    given = (("words", count, 1, MOST_WORDS), ("samples", samples, 0, MOST_SAMPLES),
-             ("seed", seed, 0, MOST_SEED))  # fmt: skip
-    for name, value, least, most in given:
-        try:
-            whole = operator.index(value)
-        except TypeError:
-            whole = -1
-        if not least <= whole <= most or isinstance(value, bool):
-            huge = abs(whole) > 10**20  # of which Python may not even write all digits
-            shown = "beyond 10^20" if huge else repr(value)[: limit("quoted_number")]
-            raise RnnlensError(message(f"continuation_{name}", count=shown, most=f"{most:,}"))
+    check_whole("continuation_words", count, 1, MOST_WORDS)
+    check_whole("continuation_samples", samples, 0, MOST_SAMPLES)
+    check_whole("continuation_seed", seed, 0, MOST_SEED)
 
 
 class _Choice:
@@ -153,20 +143,8 @@ class _Choice:
 
 def noise(seed: int, samples: int, step: int, labels: int) -> NDArray[np.float64]:
     """Gumbel's noise for a word of each sample, (samples, labels)."""
-    begin = _mixed(np.array([seed], np.uint32))
-    begin = _mixed(begin ^ np.arange(samples, dtype=np.uint32))
-    begin = _mixed(begin ^ np.uint32(step))
-    steps = np.arange(labels, dtype=np.uint32) * _STEP
-    bits = _mixed(begin[:, None] + steps)
-    drawn: NDArray[np.float64] = -np.log(-np.log((bits + 0.5) / 2**32))
+    drawn: NDArray[np.float64] = -np.log(-np.log(uniform(seed, samples, step, labels)))
     return drawn
-
-
-def _mixed(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Whole numbers of 32 bits as others that look random (Wellons' lowbias32)."""
-    x = (x ^ (x >> np.uint32(16))) * np.uint32(0x7FEB352D)
-    x = (x ^ (x >> np.uint32(15))) * np.uint32(0x846CA68B)
-    return x ^ (x >> np.uint32(16))
 
 
 Words = tuple[tuple[str, ...], ...]

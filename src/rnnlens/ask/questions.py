@@ -3,6 +3,7 @@
 Bases and the types of fields are here; each question stands beside its answer.
 """
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
@@ -29,6 +30,7 @@ from rnnlens.reading.subject import Subject
 
 MOST_ROWS, MOST_PAIRS, MOST_LABELS, MOST_EDITS = 200, 64, 64, 64
 MOST_COLUMNS = 5_000
+MOST_SEED = 2**32 - 1
 STRICT = ConfigDict(extra="forbid")  # and of its fields none is converted: their types are strict
 
 
@@ -125,6 +127,18 @@ class OfState(OfText):
 def names(given: str | Iterable[str]) -> tuple[str, ...]:
     """One name or several, as several."""
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def check_whole(refused: str, value: int, least: int, most: int) -> None:
+    """Refuse, in the words of a message, what is no whole number or lies beyond its limits."""
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        whole = least - 1
+    if not least <= whole <= most or isinstance(value, bool):
+        huge = abs(whole) > 10**20  # of which Python may not even write all digits
+        shown = "beyond 10^20" if huge else repr(value)[: count("quoted_number")]
+        raise RnnlensError(message(refused, count=shown, most=f"{most:,}"))
 
 
 class UnknownRunError(RnnlensError):

@@ -2,23 +2,47 @@
 
 Three readings of each word, named for what they are. `stored` is the exact split of a memory over
 the words that wrote it. `path` goes on down to the words, with gates held and every tanh as a line.
-`without` is the truth: the text is read again without the word. What `without` has beyond `path`
-runs through the gates.
+`without` reads the text again with something else in the word's place, and says what: where words
+are drawn, it is the mean over these, with an interval. What `without` has beyond `path` runs
+through the gates.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field, StrictInt
 from pydantic.dataclasses import dataclass as question
 from torch import Tensor
 
 from rnnlens.ask.json_types import Logits
 from rnnlens.ask.memory import Direction, UnknownWayError, added, path, stored
-from rnnlens.ask.questions import MOST_LABELS, STRICT, Name, OfState, Subjects, given, several
+from rnnlens.ask.questions import (
+    MOST_LABELS,
+    MOST_SEED,
+    STRICT,
+    Name,
+    OfState,
+    Subjects,
+    Whole,
+    given,
+    several,
+)
+from rnnlens.ask.stand_ins import (
+    DRAWS,
+    LEAST_DRAWS,
+    LEFT_OUT,
+    MODEL,
+    MOST_DRAWS,
+    TAG,
+    UNKNOWN,
+    StandIn,
+    StandIns,
+)
+from rnnlens.base.draws import half_width
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message
 from rnnlens.base.schema import rounded, sent, unsent
@@ -29,15 +53,16 @@ from rnnlens.labels.sets import number_of
 from rnnlens.model.kinds import INPUT, JOINED, PREDICTION
 from rnnlens.model.traceable import Trace
 from rnnlens.reading.reading import Reading
-from rnnlens.reading.subject import Subject
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Parts = NDArray[np.float64]
 _COLUMNS = 20_000  # words of all texts that are read side by side
+_BESIDE = 64  # texts that are read side by side where each begins at its first other word
 _WIDEST = 18  # columns of a word in a table
 _five = rounded(5)
+_Numbers = list[Logits | None] | None  # of each word
 
 
 @question(frozen=True, kw_only=True, config=STRICT)
@@ -46,8 +71,15 @@ class WrittenQuestion(OfState):
 
     labels: tuple[Name, ...] = several(MOST_LABELS, "none: the most probable")
     against: tuple[Name, ...] = several(MOST_LABELS, "none: the most probable other")
-    instead: Name | None = given(
-        None, "the word that is read in a word's place; null: the unknown word"
+    stand_in: Name | None = given(
+        None, "what is read in a word's place: tag, model, unknown or left_out; null: the usual"
+    )
+    instead: Name | None = given(None, "a word that is read in a word's place; null: stand_in")
+    draws: Annotated[StrictInt, Field(ge=LEAST_DRAWS, le=MOST_DRAWS), Whole] = given(
+        DRAWS, "how many words are drawn for each, where they are drawn"
+    )
+    seed: Annotated[StrictInt, Field(ge=0, le=MOST_SEED), Whole] = given(
+        0, "what is drawn: the same words for the same seed"
     )
 
 
@@ -108,41 +140,62 @@ class Written:
       those before, and gates decide how much is kept.
     - `path` is what the word's own input comes to along all ways with gates held; with `path_rest`
       it adds up to the difference, too.
-    - `without` is how much of the difference goes when the word is taken away and everything is
-      read again: the truth. `instead` is the word that is read in its place; empty: it is left out.
+    - `without` is how much of the difference goes when something else is read in the word's place
+      and everything is read again. What that was changes what is found: `stand_in` says it. `tag`
+      and `model` draw `draws` other words for each, those of the same part of speech or those that
+      the model expected; `without` is the mean over them, `low` to `high` its 95% interval and
+      `spread` the deviation of one draw. `unknown` reads the word `instead`, as does a word that
+      was named; `left_out` reads nothing there. NaN: nothing could stand in for the word.
     - `gates` is what of that runs through gates: `without` less `path`.
 
-    `stored` and `path` are None where the model has no such thing; `note` says why.
+    `path` is against the same stand-ins as `without`: its rest is what they come to in all places,
+    with the gates of this text. `stored` and `path` are None where the model has no such thing;
+    `note` says why.
     """
 
     labels: tuple[str, ...]
     against: tuple[str, ...]
     difference: Logits = sent("how far the labels are ahead", write=_five)
     without: Parts = sent(
-        "what goes without the word, all read again", type=list[Logits | None], write=_five
-    )
-    instead: str = sent("the word that is read in a word's place; empty: left out")
+        "what goes where something else is read in the word's place: the mean over draws",
+        type=list[Logits | None], write=_five,
+    )  # fmt: skip
     kind: str = unsent()
     step: int = unsent()
     words: tuple[str, ...] = unsent()
+    stand_in: str = sent(
+        "what is read in a word's place: tag, model, unknown or left_out; empty: `instead`"
+    )
+    instead: str = sent("the one word that is read in a word's place; empty: none is")
+    offered: tuple[str, ...] = sent("the stand-ins that there are for this text")
+    draws: int = sent("words that are drawn for each; 0: none is", default=0)
+    drawn: tuple[tuple[str, ...], ...] = sent("these words, for each; none: none is", default=())
+    low: Parts | None = sent(
+        "of the 95% interval of `without`; null: nothing is drawn",
+        type=_Numbers,
+        write=_five,
+        default=None,
+    )
+    high: Parts | None = sent("of the same interval", type=_Numbers, write=_five, default=None)
+    spread: Parts | None = sent(
+        "the deviation of a single draw from `without`", type=_Numbers, write=_five, default=None
+    )
     stored: Parts | None = sent(
-        "the exact split of the memory", type=list[Logits | None] | None, write=_five, default=None
+        "the exact split of the memory", type=_Numbers, write=_five, default=None
     )
     stored_rest: Logits = sent(
         "which with all of `stored` makes the difference", write=_five, default=0.0
     )
     path: Parts | None = sent(
-        "down to the words, with gates held", type=list[Logits | None] | None, write=_five,
-        default=None,
-    )  # fmt: skip
+        "down to the words, with gates held", type=_Numbers, write=_five, default=None
+    )
     path_rest: Logits = sent(
         "which with all of `path` makes the difference", write=_five, default=0.0
     )
     note: str = sent("why a reading is missing; empty: none is", default="")
     gates: Parts | None = sent(
-        "what of `without` runs through gates", type=list[Logits | None] | None, write=_five,
-        default=None,
-    )  # fmt: skip
+        "what of `without` runs through gates", type=_Numbers, write=_five, default=None
+    )
 
     @property
     def readings(self) -> dict[str, Parts]:
@@ -159,27 +212,46 @@ class Written:
         return f"{self.kind} after {self.words[self.step]!r}: {ours} against {theirs}"
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A row for every word: step, word and the readings."""
+        """A row for every word: step, word, the readings, and how sure `without` is."""
+        drawn = {"low": self.low, "high": self.high, "spread": self.spread}
+        there = self.readings | {name: some for name, some in drawn.items() if some is not None}
         return data_frame(
             {"step": step, "word": word}
-            | {name: float(values[step]) for name, values in self.readings.items()}
+            | {name: float(values[step]) for name, values in there.items()}
             for step, word in enumerate(self.words)
         )
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
 
+    @property
+    def instead_of(self) -> str:
+        """What is read in a word's place, in words."""
+        if self.stand_in == LEFT_OUT:
+            return "the word left out"
+        if not self.draws:
+            unknown = ", the unknown word," if self.stand_in == UNKNOWN else ""
+            return f"{self.instead!r}{unknown} in its place"
+        by = {TAG: "of the same tag", MODEL: "that the model expected"}[self.stand_in]
+        return f"{self.draws} other words {by} in its place: mean and 95% interval"
+
     def lines(self) -> list[str]:
         """As a table for people."""
         readings = self.readings
         margin = min(_WIDEST, max(map(width_of, (*self.words, "the rest"))))
-        lines = [f"{self.title}, {self.difference:+.2f}", _line("", margin, list(readings))]
+        width = None if self.low is None or self.high is None else (self.high - self.low) / 2
+        columns: dict[str, list[str]] = {}
+        for name, values in readings.items():
+            columns[name] = [_said(value) for value in values]
+            if name == "without" and width is not None:
+                columns["±"] = [f"{one:.2f}" if np.isfinite(one) else "" for one in width]
+        rests = {"stored": _said(self.stored_rest), "path": _said(self.path_rest)}
+        lines = [f"{self.title}, {self.difference:+.2f}", _line("", margin, list(columns))]
         for step, word in enumerate(self.words):
-            lines.append(_line(word, margin, [_said(v[step]) for v in readings.values()]))
-        rests = {"stored": self.stored_rest, "path": self.path_rest}
+            lines.append(_line(word, margin, [cells[step] for cells in columns.values()]))
         if self.path is not None:
-            told = [_said(rests[name]) if name in rests else "" for name in readings]
-            lines.append(_line("the rest", margin, told))
+            lines.append(_line("the rest", margin, [rests.get(name, "") for name in columns]))
+        lines.append(f"without: read again with {self.instead_of}")
         return [*lines, self.note] if self.note else lines
 
 
@@ -196,7 +268,10 @@ def _line(head: str, margin: int, cells: Sequence[str]) -> str:
 def written(subjects: Subjects, asked: WrittenQuestion) -> Written:
     """Which words have made a state say some labels rather than others."""
     reading, row = subjects.read(asked).state(asked.row)
-    return written_by(reading, asked.column, row, asked.labels, asked.against, asked.instead)
+    return written_by(
+        reading, asked.column, row, asked.labels, asked.against, asked.instead,
+        stand_in=asked.stand_in, draws=asked.draws, seed=asked.seed,
+    )  # fmt: skip
 
 
 def written_by(
@@ -207,6 +282,10 @@ def written_by(
     against: Sequence[str] = (),
     instead: str | None = None,
     distribution: Callable[[], NDArray[np.float64]] | None = None,
+    *,
+    stand_in: str | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> Written:
     """The readings of every word for one state of a text; `distribution` gives what the state says,
     for who knows that already.
@@ -227,16 +306,7 @@ def written_by(
     contrast = Contrast.of(labels, against, says, reading.answers.names)
     state = _State(reading, kind, step, contrast)
     with one_thread():  # small products: threads would wait for each other
-        return state.answer(_replacement(reading.subject, instead))
-
-
-def _replacement(subject: Subject, instead: str | None) -> int | None:
-    """The number of the word that is put in a word's place; None: words are left out."""
-    if instead is None:
-        return subject.session.vocabulary.unknown
-    if instead not in subject.session.vocabulary.index:
-        raise RnnlensError(f"the model does not read {instead!r}; give a word that it knows")
-    return subject.session.vocabulary.index[instead]
+        return state.answer(state.stand_ins.of(stand_in, instead, draws, seed))
 
 
 class _State:
@@ -249,18 +319,29 @@ class _State:
         # Words after the state have no part in it, where none is read before its time.
         self.ids = reading.ids[: step + 1] if self.model.causal else list(reading.ids)
         self.words = reading.words[: len(self.ids)]
+        self.stand_ins = StandIns(self.subject, self.ids)
 
     @torch.no_grad()
-    def answer(self, instead: int | None) -> Written:
-        """Every reading that there is, and why another is missing."""
+    def answer(self, stand_in: StandIn | None) -> Written:
+        """Every reading that there is, and why another is missing; without a stand-in no text is
+        read again.
+        """
         trace = self.model.trace(self.side.batch(self.ids))
         real = float(self.value(trace, self.step)[0])
-        without, inputs = self._without(real, instead)
-        name = "" if instead is None else self.side.name(instead)
+        chosen = stand_in or StandIn(LEFT_OUT)
+        words = self.stand_ins.drawn(chosen, trace)
+        again = self._again(real, chosen, words, trace) if stand_in else _Again([()])
         written = Written(
-            self.contrast.labels, self.contrast.against, real, without, name, self.kind, self.step,
-            self.words,
+            self.contrast.labels, self.contrast.against, real, again.mean, self.kind, self.step,
+            self.words, chosen.name, "" if chosen.word is None else self.side.name(chosen.word),
+            self.stand_ins.offered, note="" if stand_in else message("no_other_word"),
         )  # fmt: skip
+        if chosen.draws:
+            named = tuple(tuple(self.side.name(word) for word in some) for some in words)
+            written = replace(
+                written, draws=chosen.draws, drawn=named, low=again.mean - again.half_width,
+                high=again.mean + again.half_width, spread=again.spread,
+            )  # fmt: skip
         if self.side.mark is not None:
             return replace(written, note=message("written_mark"))
         try:
@@ -269,8 +350,8 @@ class _State:
             return replace(written, note=str(unknown))
         try:
             layers, states = self.model.recurrence, trace.states
-            parts, rest = added(path(layers, states, one, inputs) for one in directions)
-            written = replace(written, path=parts, path_rest=rest, gates=without - parts)
+            parts, rest = added(path(layers, states, one, again.inputs) for one in directions)
+            written = replace(written, path=parts, path_rest=rest, gates=again.mean - parts)
             parts, rest = added(stored(layers, states, one) for one in directions)
             written = replace(written, stored=parts, stored_rest=rest)
         except UnknownWayError as unknown:
@@ -315,47 +396,111 @@ class _State:
         values: NDArray[np.float64] = logits.double().cpu().numpy() @ self.contrast.weights()
         return values
 
-    def _without(
-        self, real: float, instead: int | None
-    ) -> tuple[NDArray[np.float64], list[dict[str, Tensor]]]:
-        """How much less the contrast is without each word, and what is read in its place."""
-        if instead is None and len(self.ids) == 1:
-            return np.array([np.nan]), []
-        values: list[float] = []
-        inputs: list[dict[str, Tensor]] = []
-        leaves = [kind.id for kind in self.model.kinds if kind.letter == INPUT]
-        for first, texts in self._texts(instead):
-            trace = self.model.trace(self._batch(texts))
-            places = [self._place(word, instead) for word in range(first, first + len(texts))]
-            found = {step: self.value(trace, step) for step in {*places}}
-            values += [float(found[step][at]) for at, step in enumerate(places)]
-            if instead is not None:
-                words = enumerate(range(first, first + len(texts)))
-                inputs += [{x: trace.states[x][t, at] for x in leaves} for at, t in words]
-        return real - np.array(values), inputs
+    def _again(
+        self, real: float, chosen: StandIn, words: Sequence[Sequence[int]], trace: Trace
+    ) -> "_Again":
+        """The text with each word's stand-ins in its place; what is drawn twice is read once."""
+        texts = [
+            (place, put)
+            for place, some in enumerate(words)
+            for put in (dict.fromkeys(some) if not chosen.leaves_out else (None,))
+        ]
+        found: dict[tuple[int, int | None], tuple[float, dict[str, Tensor]]] = {}
+        for beside in self._at_once(texts):
+            found |= self._read_again(beside, trace)
+        if chosen.leaves_out:
+            return _Again([[real - found[place, None][0]] for place in range(len(words))])
+        lost, inputs = [], []
+        for place, some in enumerate(words):
+            lost.append([real - found[place, put][0] for put in some])
+            # With gates held all is linear: several stand-ins come to what their mean does.
+            read = [found[place, put][1] for put in some] or [self._inputs(trace, place, 0)]
+            inputs.append({x: torch.stack([one[x] for one in read]).double().mean(0)
+                           for x in self._leaves})  # fmt: skip
+        return _Again(lost, inputs)
 
-    def _place(self, word: int, instead: int | None) -> int:
+    def _read_again(
+        self, texts: Sequence[tuple[int, int | None]], trace: Trace
+    ) -> dict[tuple[int, int | None], tuple[float, dict[str, Tensor]]]:
+        """The contrast, and what is read in the word's place, with one word or none in another's
+        place; what was read before the first of these places is not read again.
+        """
+        ids = [self._with(*one) for one in texts]
+        places = [self._place(*one) for one in texts]
+        begin = min(texts[0][0], *places) if self._continues else 0
+        start = {kind: trace.states[kind][begin - 1].expand(len(ids), -1).contiguous()
+                 for kind in self.model.carried} if begin else None  # fmt: skip
+        read = self.model.trace(self._batch([some[begin:] for some in ids]), start)
+        values = {step: self.value(read, step - begin) for step in {*places}}
+        return {
+            (place, put): (
+                float(values[step][at]),
+                {} if put is None else self._inputs(read, place - begin, at),
+            )
+            for at, ((place, put), step) in enumerate(zip(texts, places, strict=True))
+        }
+
+    def _inputs(self, trace: Trace, step: int, at: int) -> dict[str, Tensor]:
+        """What is read at a step of one of the texts of a trace."""
+        return {x: trace.states[x][step, at] for x in self._leaves}
+
+    @property
+    def _leaves(self) -> list[str]:
+        """The kinds that the words themselves are."""
+        return [kind.id for kind in self.model.kinds if kind.letter == INPUT]
+
+    @property
+    def _continues(self) -> bool:
+        """Whether a text can be read on from a word in the middle, beside others."""
+        return self.model.causal and self.side.side_by_side and self.side.mark is None
+
+    def _with(self, place: int, put: int | None) -> list[int]:
+        """The text with another word in a place, or none; a state beside the mark that is read
+        first has not read its own word.
+        """
+        if put is None and self.side.mark is not None and place == self.step:
+            return list(self.ids)
+        return [*self.ids[:place], *([] if put is None else [put]), *self.ids[place + 1 :]]
+
+    def _place(self, place: int, put: int | None) -> int:
         """Where the state stands in the text without a word: one earlier where it is left out, but
         for the state's own word, before which a layer that reads backwards has read the next one.
         """
-        if instead is not None or word > self.step:
+        if put is not None or place > self.step:
             return self.step
-        if word == self.step and self._is_reverse():
+        if place == self.step and self.side.mark is not None:
+            return self.step
+        if place == self.step and self._is_reverse():
             return min(self.step, len(self.ids) - 2)
         return max(0, self.step - 1)
 
     def _is_reverse(self) -> bool:
         return any(kind.reverse for kind in self.model.kinds if kind.id == self.kind)
 
-    def _texts(self, instead: int | None) -> Iterator[tuple[int, list[list[int]]]]:
-        """The text without each of its words in turn, as many at once as the model can read."""
-        put = [] if instead is None else [instead]
-        every = [[*self.ids[:k], *put, *self.ids[k + 1 :]] for k in range(len(self.ids))]
-        size = max(1, _COLUMNS // len(self.ids)) if self.side.side_by_side else 1
-        for first in range(0, len(every), size):
-            yield first, every[first : first + size]
+    def _at_once(
+        self, texts: Sequence[tuple[int, int | None]]
+    ) -> Iterator[Sequence[tuple[int, int | None]]]:
+        """As many texts as are read side by side."""
+        size = 1
+        if self.side.side_by_side:
+            size = min(_BESIDE if self._continues else len(texts), _COLUMNS // len(self.ids))
+        for first in range(0, len(texts), max(1, size)):
+            yield texts[first : first + max(1, size)]
 
     def _batch(self, texts: Sequence[Sequence[int]]) -> Any:
         if len(texts) == 1:
             return self.side.batch(texts[0])
         return torch.cat([self.side.batch(text) for text in texts], 1)
+
+
+class _Again:
+    """What a text lost where it was read again, for each word once for every draw."""
+
+    def __init__(
+        self, lost: Sequence[Sequence[float]], inputs: Sequence[Mapping[str, Tensor]] = ()
+    ) -> None:
+        self.inputs = inputs
+        self.mean = np.array([np.mean(some) if some else np.nan for some in lost])
+        self.spread = np.array([np.std(some, ddof=1) if len(some) > 1 else np.nan for some in lost])
+        each = zip(self.spread, lost, strict=True)
+        self.half_width = np.array([half_width(spread, max(2, len(some))) for spread, some in each])

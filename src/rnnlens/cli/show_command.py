@@ -14,6 +14,7 @@ from rnnlens.ask.continuation import Continued, continuation
 from rnnlens.ask.decision import answer_line
 from rnnlens.ask.follow import follow_all
 from rnnlens.ask.grids import grid_of
+from rnnlens.ask.stand_ins import STAND_INS
 from rnnlens.ask.written import Written, written_by
 from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
@@ -96,10 +97,16 @@ def add_to(verbs: Any) -> None:
     asked.add_argument("--samples", type=int, default=0, metavar="N",
                        help="with --continue: draw so many samples, too")  # fmt: skip
     asked.add_argument("--seed", type=int, default=0, metavar="N",
-                       help="with --samples: the same seed, the same samples")  # fmt: skip
+                       help="with --samples, or words that stand in: the same seed, the same "
+                       "words")  # fmt: skip
     asked.add_argument("--written-by", metavar="KIND@ROW",
                        help="which words made a state say --follow rather than --against (default: "
                        "its most probable label rather than the next)")  # fmt: skip
+    asked.add_argument("--stand-in", metavar="NAME", choices=STAND_INS,
+                       help="with --written-by: what is read in a word's place, other words of the "
+                       "same tag (tag) or that the model expected (model), the unknown word "
+                       "(unknown) or nothing (left_out); default: the first that there "
+                       "is")  # fmt: skip
     asked.add_argument("--palette", metavar="NAME",
                        help="how labels are grouped (default: the run's first)")  # fmt: skip
     asked.add_argument("--colours", type=Path, metavar="FILE",
@@ -139,6 +146,10 @@ def run_show(args: argparse.Namespace) -> int:
     if args.against and args.follow is None:
         raise RnnlensError(
             "--against names labels, and --follow none; give both, or --follow alone"
+        )
+    if args.stand_in and args.written_by is None:
+        raise RnnlensError(
+            "--stand-in says what is read in a word's place, and nothing is; give --written-by, too"
         )
     look = Look(**{one.name: getattr(args, one.name) for one in fields(Look)})
     if args.output:
@@ -202,7 +213,9 @@ def _written(args: argparse.Namespace, lines: Lines) -> Written:
     labels, against = (
         listed(given, names) if given else () for given in (args.follow, args.against)
     )
-    return written_by(reading, form[1], step, labels, against)
+    return written_by(
+        reading, form[1], step, labels, against, stand_in=args.stand_in, seed=args.seed
+    )
 
 
 def _lenses(args: argparse.Namespace) -> tuple[Lens, Lens | None]:

@@ -25,6 +25,7 @@ from rnnlens.labels.sets import MOST_LABELS, is_special
 
 MOST_GROUPS, _MOST_PALETTES = 1000, 16
 OTHER = text("other_group")  # the group of every label that is not listed
+TAGS = text("tag_palette")  # the grouping that has the part of speech of each word
 
 # Content words in Okabe and Ito's colours, which colour-blind readers can tell apart.
 _CONTENT = {"NOUN": "#009e73", "VERB": "#cc79a7", "ADJ": "#0072b2", "ADV": "#d55e00"}
@@ -101,7 +102,7 @@ def default_colours(
         ways: tuple[tuple[str, dict[str, str], Callable[[str], str]], ...] = (
             ("classes", CLASS_COLOURS, word_class),
             ("coarse", COARSE_COLOURS, coarse),
-            ("universal", UNIVERSAL_COLOURS, str),
+            (TAGS, UNIVERSAL_COLOURS, str),
         )
         for name, colours, group_of in ways:
             found = {label: group_of(part) for label, part in pairs}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.ask.questions import names
+from rnnlens.ask.stand_ins import DRAWS
 from rnnlens.ask.state_pairs import state_divergence
 from rnnlens.ask.written import Written, written_by
 from rnnlens.base.errors import RnnlensError
@@ -125,13 +126,22 @@ class State:
         return units
 
     def written_by(
-        self, *labels: str, against: str | Sequence[str] = (), instead: str | None = None
+        self,
+        *labels: str,
+        against: str | Sequence[str] = (),
+        instead: str | None = None,
+        stand_in: str | None = None,
+        draws: int = DRAWS,
+        seed: int = 0,
     ) -> Written:
         """Which words have made it say `labels` rather than those `against` them.
 
         Without labels, the most probable is taken against the next; with labels alone, these are
-        taken against the most probable other one. `instead` is the word that stands in a word's
-        place where the text is read without it: the unknown word, unless you name another.
+        taken against the most probable other one. `stand_in` says what is read in a word's place
+        where the text is read without it: other words of the same tag (`tag`), or such as the model
+        expected there (`model`), `draws` of them for each word, the same for the same seed; the
+        unknown word (`unknown`); or nothing (`left_out`). Without it the first of these that there
+        is. `instead` is one word that stands in for all.
 
         >>> import rnnlens
         >>> grid = rnnlens.load("english-news")("the dogs near the house")
@@ -141,7 +151,7 @@ class State:
         """
         return written_by(
             self.reading, self.column, self.step, labels, names(against), instead,
-            self.distribution,
+            self.distribution, stand_in=stand_in, draws=draws, seed=seed,
         )  # fmt: skip
 
     def top(self, k: int = 5) -> list[Label]:

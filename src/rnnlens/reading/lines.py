@@ -15,7 +15,7 @@ from rnnlens.base.rules import message, number
 from rnnlens.base.threads import one_thread
 from rnnlens.labels.sets import NUM, UNK, LabelSet
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.probe.semantics import label_at
+from rnnlens.probe.semantics import label_at, of_model
 from rnnlens.reading.changes import TextEdits
 from rnnlens.reading.divergence import Difference, Floats, bits_between
 from rnnlens.reading.edits import Edit, Side, parsed
@@ -243,6 +243,8 @@ class Lines:
         """What the states of a line where texts part say of the next word of each, exactly."""
         if line.then is None or line.row is None or said is None:
             return []
+        if not of_model(self.readings[0].semantic):  # no state is asked about words
+            return [None] * len(self.columns)
         side = self.readings[0].subject.session.text
         labels = [
             label_at(one.came, row + 1)

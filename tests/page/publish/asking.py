@@ -190,8 +190,18 @@ class Chance:
             "text": self.pick(self.words(), self.words(), self.pair()), "semantic": self.semantic,
             "column": self.column(), "row": self.row(),
             "labels": self.pick([], self.some_labels(1)),
-            "against": self.pick([], self.some_labels(1)),
+            "against": self.pick([], self.some_labels(1)), **self.stand_in(),
         }  # fmt: skip
+
+    def stand_in(self) -> dict[str, Any]:
+        word = self.mostly(self.pick(*self.known), "unheard")
+        named = self.pick(None, None, "tag", "model", "unknown", "left_out")
+        return self.pick(
+            {"instead": word},
+            {"stand_in": self.mostly(named, "nobody"), "seed": self.pick(0, 5, 2**32 - 1)},
+            {"stand_in": named, "draws": self.pick(8, 21)},
+            {"stand_in": named, "instead": self.mostly(None, word)},
+        )
 
     def continued(self) -> Question:
         return "api/continue", {

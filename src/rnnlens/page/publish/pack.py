@@ -201,6 +201,7 @@ def text_json(side: TextSide) -> dict[str, Any]:
     return {
         "labels": answers_json(side.labels),
         "inputs": words.words,
+        "counts": words.counts if words.words is None else None,
         "numerals": sorted(words.numerals),
         "lowercase": words.lowercase,
         "numbers": words.numbers,

@@ -1054,10 +1054,24 @@ export interface Written {
   against: string[];
   /** how far the labels are ahead */
   difference: Logits;
-  /** what goes without the word, all read again */
+  /** what goes where something else is read in the word's place: the mean over draws */
   without: (Logits | null)[];
-  /** the word that is read in a word's place; empty: left out */
+  /** what is read in a word's place: tag, model, unknown or left_out; empty: `instead` */
+  stand_in: string;
+  /** the one word that is read in a word's place; empty: none is */
   instead: string;
+  /** the stand-ins that there are for this text */
+  offered: string[];
+  /** words that are drawn for each; 0: none is */
+  draws: number;
+  /** these words, for each; none: none is */
+  drawn: string[][];
+  /** of the 95% interval of `without`; null: nothing is drawn */
+  low: (Logits | null)[] | null;
+  /** of the same interval */
+  high: (Logits | null)[] | null;
+  /** the deviation of a single draw from `without` */
+  spread: (Logits | null)[] | null;
   /** the exact split of the memory */
   stored: (Logits | null)[] | null;
   /** which with all of `stored` makes the difference */
@@ -1090,8 +1104,14 @@ export interface WrittenQuestion {
   labels?: string[];
   /** none: the most probable other; at most 64 */
   against?: string[];
-  /** the word that is read in a word's place; null: the unknown word; at most 200 characters */
+  /** what is read in a word's place: tag, model, unknown or left_out; null: the usual; at most 200 characters */
+  stand_in?: string | null;
+  /** a word that is read in a word's place; null: stand_in; at most 200 characters */
   instead?: string | null;
+  /** how many words are drawn for each, where they are drawn; 8 to 100 */
+  draws?: number;
+  /** what is drawn: the same words for the same seed; 0 to 4.2949673e+09 */
+  seed?: number;
   /** at most 20,000 characters */
   text: string;
   /** at most 200 characters */

@@ -12,3 +12,8 @@ export function message(name, values = {}) {
 export function refusal(name, values) {
   return new Refusal(message(name, values));
 }
+
+/** Whether it is a whole number within its limits. @param {number} value @param {number} least @param {number} most */
+export function isWithin(value, least, most) {
+  return Number.isInteger(value) && value >= least && value <= most;
+}

@@ -9,7 +9,7 @@ import { message, refusal } from "./refusals.js";
 /** @typedef {{edges: number[], middles: number[], names: string[], error: number}} Scale */
 /** @typedef {{names: string[], several: boolean, scale: Scale | null}} Answers */
 /**
- * @typedef {{labels: Answers, inputs: string[] | null, numerals: string[], lowercase: boolean, numbers: boolean,
+ * @typedef {{labels: Answers, inputs: string[] | null, counts: number[] | null, numerals: string[], lowercase: boolean, numbers: boolean,
  *   splitting: "penn" | "blanks" | "numbers", follows: boolean, mark: number | null,
  *   features: number}} TextJson
  */

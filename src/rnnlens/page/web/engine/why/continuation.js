@@ -4,10 +4,11 @@
 import { general } from "../python.js";
 import { COUNTS } from "../../base/rules.js";
 import { Lines } from "../lines.js";
+import { uniform } from "../draws.js";
 import { of, PREDICTION } from "../network.js";
-import { refusal } from "../refusals.js";
+import { isWithin, refusal } from "../refusals.js";
 
-const SEEDS = 2 ** 32, STEP = 0x9E3779B9; // from label to label
+const SEEDS = 2 ** 32;
 
 /**
  * @param {Subject} subject @param {Posts["api/continue"]["asked"]} question @param {Pause} pause
@@ -25,11 +26,6 @@ export async function continued(subject, question, pause) {
   const [before, ...without] = await goingOn(reading.edited([]), count, choice, pause);
   const [after, ...drawn] = reading.edits ? await goingOn(reading, count, choice, pause) : [before, ...without];
   return { before, after, samples: drawn, samples_before: without, left_out: features || unknown === null ? null : subject.text.name(unknown) };
-}
-
-/** @param {number} value @param {number} least @param {number} most */
-function isWithin(value, least, most) {
-  return Number.isInteger(value) && value >= least && value <= most;
 }
 
 /** Which label comes next: of the likeliest words, or of a sample. */
@@ -65,18 +61,7 @@ class Choice {
 
 /** Gumbel's noise for every label. @param {number} seed @param {number} sample @param {number} step @param {number} labels */
 export function gumbel(seed, sample, step, labels) {
-  const begin = mixed(mixed(mixed(seed) ^ sample) ^ step), drawn = new Float64Array(labels);
-  for (let label = 0; label < labels; label++) {
-    drawn[label] = -Math.log(-Math.log(((mixed(begin + Math.imul(label, STEP)) >>> 0) + 0.5) / SEEDS));
-  }
-  return drawn;
-}
-
-/** A whole number of 32 bits as another that looks random (Wellons' lowbias32). @param {number} x */
-function mixed(x) {
-  let y = Math.imul(x ^ (x >>> 16), 0x7FEB352D);
-  y = Math.imul(y ^ (y >>> 15), 0x846CA68B);
-  return y ^ (y >>> 16);
+  return uniform(seed, sample, step, labels).map((share) => -Math.log(-Math.log(share)));
 }
 
 /** The words that follow a text: the likeliest, then those of each sample. @param {Reading} reading @param {number} count @param {Choice} choice @param {Pause} pause */

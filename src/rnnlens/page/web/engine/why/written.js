@@ -1,17 +1,19 @@
 // Who wrote this: which words have made a state say one label rather than another.
 //
 // Three readings of each word, named for what they are. `stored` is the exact split of a memory over the words that wrote
-// it. `path` goes on down to the words, with gates held and every tanh as a line. `without` is the truth: the text is
-// read again without the word. What `without` has beyond `path` runs through the gates.
+// it. `path` goes on down to the words, with gates held and every tanh as a line. `without` reads the text again with
+// something else in the word's place, and says what. What `without` has beyond `path` runs through the gates.
 
 import { COUNTS } from "../../base/rules.js";
 import { probabilities } from "../answers.js";
+import { halfWidth } from "../draws.js";
 import { numberOf } from "../labels.js";
 import { Lines } from "../lines.js";
 import { INPUT, of, PREDICTION } from "../network.js";
 import { first, repr, rounded } from "../python.js";
 import { message, refusal } from "../refusals.js";
 import { added, path, split, stored, UnknownWay } from "./memory.js";
+import { StandIns } from "./standins.js";
 
 /** @typedef {Posts["api/written"]["answer"]} Written */
 
@@ -27,7 +29,7 @@ export async function written(subject, question, pause) {
   const { kind, back } = reading.column(column, row);
   if (row < back) throw refusal("unread_column", { column });
   const contrast = new Contrast(labels, against, probabilities(answers, await reading.logits(column, row, pause)), answers.names);
-  return new Question(reading, kind, row - back, contrast, pause).answer();
+  return new Question(reading, kind, row - back, contrast, pause).answer(question);
 }
 
 /** One state of a text, and the labels that it is asked about. */
@@ -43,26 +45,31 @@ class Question {
     this.pause = pause;
     // Words after the state have no part in it, where none is read before its time.
     this.ids = subject.network.causal ? reading.ids.slice(0, step + 1) : reading.ids;
-    this.instead = subject.text.unknown;
+    this.standIns = new StandIns(subject, this.ids);
     this.rows = this.linear();
   }
 
-  /** Every reading that there is, and why another is missing. @returns {Promise<Written>} */
-  async answer() {
-    const { contrast, ids, instead, subject } = this, real = await this.value(ids, this.step);
-    const without = await this.without(real);
+  /** Every reading that there is, and why another is missing. @param {Posts["api/written"]["asked"]} question @returns {Promise<Written>} */
+  async answer(question) {
+    const { contrast, ids, standIns, subject } = this, standIn = standIns.of(question), real = await this.value(ids, this.step);
+    const { states } = await subject.session.read(ids, 0, ids.length, null, this.pause);
+    const words = standIn ? standIns.drawn(standIn, states) : ids.map(() => []), lost = standIn ? await this.lost(real, standIn, words) : [[]];
+    const without = lost.map(mean), { draws, word, name } = standIn ?? { draws: 0, word: null, name: "left_out" };
+    const spreads = draws ? lost.map(deviation) : null, wide = (/** @type {number} */ k) => halfWidth(spreads?.[k] ?? NaN, Math.max(2, lost[k].length));
     /** @type {Written} */ const answer = {
       labels: contrast.labels, against: contrast.against, difference: rounded(real, COUNTS.written_decimals),
-      instead: instead === null ? "" : subject.text.name(instead), stored: null, stored_rest: 0, path: null, path_rest: 0,
-      without: without.map(sent), gates: null, note: "",
+      without: without.map(sent), stand_in: name, instead: word === null ? "" : subject.text.name(word), offered: standIns.offered,
+      draws, drawn: draws ? words.map((some) => some.map((one) => subject.text.name(one))) : [],
+      low: spreads && without.map((value, k) => sent(value - wide(k))), high: spreads && without.map((value, k) => sent(value + wide(k))),
+      spread: spreads && spreads.map(sent), stored: null, stored_rest: 0, path: null, path_rest: 0, gates: null,
+      note: standIn ? "" : message("no_other_word"),
     };
     try {
       if (subject.text.mark !== null) {
         throw new UnknownWay(message("written_mark"));
       }
-      const directions = this.directions(), { layers } = subject.network;
-      const { states } = await subject.session.read(ids, 0, ids.length, null, this.pause);
-      const inputs = this.inputs(), ways = [];
+      const directions = this.directions(), { layers } = subject.network, ways = [];
+      const inputs = standIn && !standIn.leavesOut ? this.inputs(words) : [];
       for (const one of directions) ways.push(await path(layers, states, one, inputs, this.pause));
       const way = added(ways);
       answer.path = way.parts.map(sent);
@@ -115,26 +122,52 @@ class Question {
     }, 0);
   }
 
-  /** How much less the contrast is without each word. @param {number} real */
-  async without(real) {
-    const { ids, instead, step } = this, put = instead === null ? [] : [instead];
-    if (!put.length && ids.length === 1) return [NaN];
-    const less = [];
-    for (let word = 0; word < ids.length; word++) {
-      const others = [...ids.slice(0, word), ...put, ...ids.slice(word + 1)];
-      // Where the word is left out, the state stands one earlier.
-      const place = put.length || word > step ? step : Math.max(0, step - 1);
-      less.push(real - await this.value(others, place));
+  /** How much less the contrast is with each stand-in in a word's place; what is drawn twice is read once. @param {number} real @param {import("./standins.js").StandIn} standIn @param {number[][]} words */
+  async lost(real, { leavesOut }, words) {
+    const { ids } = this, less = [];
+    for (let place = 0; place < ids.length; place++) {
+      /** @type {Map<number, number>} */ const found = new Map();
+      for (const word of new Set(words[place])) {
+        found.set(word, real - await this.value([...ids.slice(0, place), word, ...ids.slice(place + 1)], this.step));
+      }
+      less.push(leavesOut ? [real - await this.leftOut(place)] : words[place].map((word) => found.get(word) ?? NaN));
     }
     return less;
   }
 
-  /** What is read in the place of each word; nothing where words are left out. */
-  inputs() {
-    const { ids, instead, subject } = this;
-    if (instead === null) return [];
-    return ids.map((_, t) => new Map([[INPUT, subject.network.input(ids.map(() => instead), t)]]));
+  /**
+   * The contrast without a word. The state then stands one earlier, but for its own word, before which a layer that reads
+   * backwards has read the next one, and which a state beside the mark that is read first has not read.
+   * @param {number} word
+   */
+  leftOut(word) {
+    const { ids, kind, step, subject } = this, others = [...ids.slice(0, word), ...ids.slice(word + 1)];
+    if (word > step) return this.value(others, step);
+    if (word === step && subject.text.mark !== null) return this.value(ids, step);
+    const isReverse = subject.kinds.some(({ id, reverse }) => id === kind && reverse);
+    return this.value(others, word === step && isReverse ? Math.min(step, ids.length - 2) : Math.max(0, step - 1));
   }
+
+  /** What is read in the place of each word: of several the mean, since with gates held all is linear. @param {number[][]} words */
+  inputs(words) {
+    const { ids, subject } = this, read = (/** @type {number} */ word, /** @type {number} */ t) => subject.network.input(ids.map(() => word), t);
+    return words.map((some, t) => {
+      const all = (some.length ? some : [ids[t]]).map((word) => read(word, t));
+      const sum = all[0].map((_, u) => all.reduce((total, x) => total + x[u], 0) / all.length);
+      return new Map([[INPUT, sum]]);
+    });
+  }
+}
+
+/** @param {number[]} values */
+function mean(values) {
+  return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : NaN;
+}
+
+/** The deviation of a single one. @param {number[]} values */
+function deviation(values) {
+  const middle = mean(values);
+  return values.length > 1 ? Math.sqrt(values.reduce((sum, value) => sum + (value - middle) ** 2, 0) / (values.length - 1)) : NaN;
 }
 
 /** @param {number} value */

@@ -45,7 +45,8 @@ def readings(subject: Subject, ids: list[int], sides: tuple[int, int]) -> dict[s
     """Every method's value of each word, for the prediction after the last."""
     names = subject.labels
     reading = Reading.of(subject, " ".join(names[number] for number in ids))
-    written = written_by(reading, "y", len(ids) - 1, [names[sides[0]]], [names[sides[1]]])
+    asked = ([names[sides[0]]], [names[sides[1]]])
+    written = written_by(reading, "y", len(ids) - 1, *asked, stand_in="unknown")
     found = {name: written.readings[name] for name in METHODS[:3]}
     return found | slopes(subject.model, ids, sides, subject.session.vocabulary.unknown or 0)
 

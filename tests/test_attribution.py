@@ -32,7 +32,7 @@ def test_shapley_values_share_out_the_whole_and_treat_words_alike():
     np.testing.assert_allclose(alone, expected, atol=1e-5)
 
 
-def test_the_word_that_was_stored_is_named_by_what_is_stored_and_by_the_truth():
+def test_the_word_that_was_stored_is_named_by_what_is_stored_and_by_reading_again():
     for cell in ("lstm", "gru"):
         right = by_construction(cell, 8)
         assert list(right) == list(METHODS)

@@ -1,4 +1,4 @@
-"""Who wrote a state: parts that add up, the truth by reading again, and what cannot be split."""
+"""Who wrote a state: parts that add up, reading again with stand-ins, and what cannot be split."""
 
 import re
 from typing import Any
@@ -50,7 +50,8 @@ def test_parts_and_the_rest_are_what_the_state_says(lenses, run):
             (3, (("now", "old"), ("a",))),
             (0, (("a",), ("in",))),
         ):
-            written = grid[kind][step].written_by(*sides[0], against=sides[1])
+            state = grid[kind][step]
+            written = state.written_by(*sides[0], against=sides[1], stand_in="unknown")
             real = logit(lens, ids, kind, step, sides)
             assert written.difference == pytest.approx(real, abs=1e-5)
             assert written.stored.sum() + written.stored_rest == pytest.approx(real, abs=1e-4)
@@ -79,7 +80,7 @@ def test_what_is_stored_is_what_each_word_wrote_times_later_forget_gates(formula
 
 
 def test_a_path_is_what_a_word_counts_for_while_gates_stay(formula):
-    """Where gates do not move, the path is the whole truth but for the bend of a tanh."""
+    """Where gates do not move, the path is all there is but for the bend of a tanh."""
     network = formula.subject.model
     weights = {name: p.clone() for name, p in network.named_parameters()}
     try:
@@ -90,10 +91,14 @@ def test_a_path_is_what_a_word_counts_for_while_gates_stay(formula):
                 if weight.dim() == 2:
                     gates[[0, 1, 3]] = 0
         formula.subject.forget()
-        written = formula(TEXT)["y"][6].written_by("dog", against="old")
-        size = np.abs(written.without).max()
-        assert size > 1e-4
-        np.testing.assert_allclose(written.path, written.without, rtol=0, atol=0.02 * size)
+        for stand_in in ("unknown", "tag", "model"):
+            written = formula(TEXT)["y"][6].written_by("dog", against="old", stand_in=stand_in)
+            size = np.nanmax(np.abs(written.without))
+            assert size > 1e-4
+            there = np.isfinite(written.without)
+            np.testing.assert_allclose(
+                written.path[there], written.without[there], rtol=0, atol=0.02 * size
+            )
     finally:
         for name, p in network.named_parameters():
             p.copy_(weights[name])
@@ -110,15 +115,22 @@ def test_without_labels_the_top_stands_against_the_next(formula):
     assert written.difference > 0
     told = repr(written).splitlines()
     assert told[0].startswith(f"h2 after 'a': {first} against {second}, +")
-    assert told[1].split() == ["stored", "path", "without", "gates"]
-    assert [line.split()[0] for line in told[2:]] == [*TEXT.split()[:5], "the"]
+    assert told[1].split() == ["stored", "path", "without", "±", "gates"]
+    assert [line.split()[0] for line in told[2:]] == [*TEXT.split()[:5], "the", "without:"]
+    assert told[-1].endswith("12 other words of the same tag in its place: mean and 95% interval")
+    fixed = repr(state.written_by(stand_in="unknown")).splitlines()
+    assert fixed[1].split() == ["stored", "path", "without", "gates"]
+    assert fixed[-1].endswith("with 'UNK', the unknown word, in its place")
 
 
 def test_another_word_can_stand_in_the_place(formula):
     state = formula(TEXT)["h2"][4]
     assert state.written_by(instead="old").without[1] == pytest.approx(0, abs=1e-6)
+    assert "read again with 'old' in its place" in repr(state.written_by(instead="old"))
     with pytest.raises(RnnlensError, match="the model does not read 'ddog'"):
         state.written_by(instead="ddog")
+    with pytest.raises(RnnlensError, match="give one of them"):
+        state.written_by(instead="old", stand_in="tag")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +141,7 @@ def test_another_word_can_stand_in_the_place(formula):
         ("s2", "no memory"),
     ],
 )
-def test_what_is_no_memory_still_has_the_truth(formula, kind, said):
+def test_what_is_no_memory_can_still_be_read_without_a_word(formula, kind, said):
     written = formula(TEXT)[kind][3].written_by("dog", against="old")
     assert written.stored is None
     assert len(written.without) == 4
@@ -226,6 +238,7 @@ def test_users_modules_are_split_and_edited_in_the_same_way(how):
         assert edited.values.max() > 1e-4
     written = grid["y"][3].written_by("dog", against="old")
     assert written.path.sum() + written.path_rest == pytest.approx(written.difference, abs=1e-4)
+    written = grid["y"][3].written_by("dog", against="old", stand_in="unknown")
     assert written.without[3] == pytest.approx(
         written.difference - lens("the old dog UNK a bird .")["y"][3].written_by(
             "dog", against="old").difference, abs=1e-4)  # fmt: skip
@@ -240,7 +253,7 @@ def test_a_word_that_is_left_out_moves_the_states_that_read_on_from_it():
     lens = user_lens(MODULES["both ways"](), tuple(w if w != "UNK" else "few" for w in LABELS))
     words, step, sides = TEXT.split(), 3, (("dog",), ("old",))
     for kind, own in (("h1", step - 1), ("h1<", step)):
-        written = lens(TEXT)[kind][step].written_by("dog", against="old")
+        written = lens(TEXT)[kind][step].written_by("dog", against="old", stand_in="left_out")
         assert written.instead == ""  # no word is put in the place of another
         for word in range(len(words)):
             ids = lens.subject.session.vocabulary.encode(words[:word] + words[word + 1 :])
@@ -249,7 +262,8 @@ def test_a_word_that_is_left_out_moves_the_states_that_read_on_from_it():
             values = lens.subject.probes.logits(kind, states)
             left = float(values[LABELS.index("dog")] - values[LABELS.index("old")])
             assert written.without[word] == pytest.approx(written.difference - left, abs=1e-4)
-    last = lens(TEXT)["h1<"][len(words) - 1].written_by(*sides[0], against=sides[1])
+    end = lens(TEXT)["h1<"][len(words) - 1]
+    last = end.written_by(*sides[0], against=sides[1], stand_in="left_out")
     assert np.isfinite(last.without).all()
 
 

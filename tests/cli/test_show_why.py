@@ -53,6 +53,9 @@ def test_the_words_behind_a_state_are_a_table(command, run):
     assert out.endswith("\n".join(written.lines()) + "\n")
     top = opened(Run(run))(TEXT)["c2"][3].written_by()
     assert top.title in command(*asked)[1]
+    state = opened(Run(run))(TEXT)["c2"][3]
+    drawn = command(*asked, "--stand-in", "model", "--seed", 4)[1]
+    assert drawn.endswith("\n".join(state.written_by(stand_in="model", seed=4).lines()) + "\n")
 
 
 @pytest.mark.parametrize(
@@ -64,6 +67,8 @@ def test_the_words_behind_a_state_are_a_table(command, run):
         (("--written-by", "c2@5"), "give a column and a row from 1 to 4, such as c2@4"),
         (("--written-by", "q2@1"), "formula has no column 'q2'; it has x"),
         (("--continue", "0"), "0 words to go on with"),
+        (("--stand-in", "tag"), "--stand-in says what is read in a word's place, and nothing is"),
+        (("--written-by", "c2@4", "--stand-in", "tea"), "invalid choice: 'tea'"),
     ],
 )
 def test_what_cannot_be_is_one_line(command, run, flags, said):

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 from tests.page.test_page_access import findings
@@ -133,7 +134,10 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     screen.page.keyboard.press("w")
     state = rnnlens.load(probed_run)(TEXT)["y"][5]
     written = state.written_by()
-    without = [signed(value) for value in written.without]
+    without = [
+        f"{signed(value)} ±{high - value:.2f}" if np.isfinite(value) else "—"
+        for value, high in zip(written.without, written.high, strict=True)
+    ]
     expect(section.locator("tbody tr td:last-child")).to_have_text(without)  # the causal one first
     expect(section.locator("tfoot")).to_have_count(0)
     expect(section.locator(".ahead")).to_contain_text(f"by {abs(written.difference):.2f} logits")
@@ -147,9 +151,11 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     assert screen.words() == heads
     assert screen.find(".word .part").count() == 6
     first = section.locator("tbody tr").nth(1).get_attribute("title")
-    assert [line.rpartition(" ")[0] for line in first.splitlines()] == [
+    titles = first.splitlines()
+    assert [re.split(r" [+−]?\d", line)[0] for line in titles[:-1]] == [
         "without this word", "path", "stored", "through gates",
     ]  # fmt: skip
+    assert titles[-1].startswith(f"read in its place: {written.drawn[0][0]}")
     section.get_by_role("textbox", name="says").fill("see")
     section.get_by_role("textbox", name="against").fill("sees")
     other = state.written_by("see", against="sees")
@@ -158,6 +164,15 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     screen.page.reload()  # all of it is in the link
     expect(section.locator("tfoot")).to_contain_text(signed(other.difference))
     expect(section.get_by_role("radio", name="path")).to_have_attribute("aria-checked", "true")
+    section.get_by_role("radio", name="without").click()
+    section.get_by_label("what is read in a word’s place").select_option("unknown")
+    fixed = state.written_by("see", against="sees", stand_in="unknown")
+    rows = section.locator("tbody tr td:last-child")
+    expect(rows).to_have_text([signed(value) for value in fixed.without])
+    expect(section).to_contain_text("with the unknown word “UNK” in its place")
+    assert "stand_in=unknown" in screen.page.url
+    screen.page.reload()
+    expect(rows).to_have_text([signed(value) for value in fixed.without])
     screen.select(2, "short-term memory, layer 2")
     expect(section).to_contain_text("Only memories, outputs and the prediction")
     expect(screen.page.get_by_role("button", name="Explain")).to_be_disabled()

@@ -18,7 +18,7 @@ from pydantic import Field, StrictInt
 from pydantic.dataclasses import dataclass as question
 from torch import Tensor
 
-from rnnlens.ask.json_types import Logits
+from rnnlens.ask.json_types import Count, Logits
 from rnnlens.ask.memory import Direction, UnknownWayError, added, path, stored
 from rnnlens.ask.questions import (
     MOST_LABELS,
@@ -168,7 +168,7 @@ class Written:
     )
     instead: str = sent("the one word that is read in a word's place; empty: none is")
     offered: tuple[str, ...] = sent("the stand-ins that there are for this text")
-    draws: int = sent("words that are drawn for each; 0: none is", default=0)
+    draws: Count = sent("words that are drawn for each; 0: none is", default=0)
     drawn: tuple[tuple[str, ...], ...] = sent("these words, for each; none: none is", default=())
     low: Parts | None = sent(
         "of the 95% interval of `without`; null: nothing is drawn",
@@ -334,7 +334,7 @@ class _State:
         written = Written(
             self.contrast.labels, self.contrast.against, real, again.mean, self.kind, self.step,
             self.words, chosen.name, "" if chosen.word is None else self.side.name(chosen.word),
-            self.stand_ins.offered, note="" if stand_in else message("no_other_word"),
+            self.stand_ins.offered,
         )  # fmt: skip
         if chosen.draws:
             named = tuple(tuple(self.side.name(word) for word in some) for some in words)
@@ -342,21 +342,25 @@ class _State:
                 written, draws=chosen.draws, drawn=named, low=again.mean - again.half_width,
                 high=again.mean + again.half_width, spread=again.spread,
             )  # fmt: skip
+        written = self._split(written, trace, again.inputs)
+        return written if stand_in else replace(written, note=message("no_other_word"))
+
+    def _split(
+        self, written: Written, trace: Trace, inputs: Sequence[Mapping[str, Tensor]]
+    ) -> Written:
+        """With the readings that add up, as far as there are any."""
         if self.side.mark is not None:
             return replace(written, note=message("written_mark"))
         try:
             directions = self._directions(trace)
-        except UnknownWayError as unknown:
-            return replace(written, note=str(unknown))
-        try:
             layers, states = self.model.recurrence, trace.states
-            parts, rest = added(path(layers, states, one, again.inputs) for one in directions)
-            written = replace(written, path=parts, path_rest=rest, gates=again.mean - parts)
+            parts, rest = added(path(layers, states, one, inputs) for one in directions)
+            gates = written.without - parts
+            written = replace(written, path=parts, path_rest=rest, gates=gates)
             parts, rest = added(stored(layers, states, one) for one in directions)
-            written = replace(written, stored=parts, stored_rest=rest)
+            return replace(written, stored=parts, stored_rest=rest)
         except UnknownWayError as unknown:
             return replace(written, note=str(unknown))
-        return written
 
     def _directions(self, trace: Trace) -> list[Direction]:
         """The states that the contrast is a linear map of, and that map: one state, or the two that

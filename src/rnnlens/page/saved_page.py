@@ -105,8 +105,11 @@ def _view(grid: Grid, look: Look) -> dict[str, Any]:
         "edits": list(grid.get("edits", ())),
         "page": "grid",
         "find": None,
+        "map": None,
+        "seed": None,
         "tab": "says",
         "reading": "without",
+        "stand_in": None,
         "contrast": None,
         "alike": "cosine",
         "folded": False,
@@ -169,6 +172,10 @@ class View(TypedDict):
     ]
     reading: Annotated[
         Literal["stored", "path", "without", "gates"], about("how it is told which words wrote it")
+    ]
+    stand_in: Annotated[
+        Literal["tag", "model", "unknown", "left_out"] | None,
+        about("what is read in a word's place for that; null: the usual"),
     ]
     contrast: Annotated[Follow | None, about("labels that this is told of; null: the likeliest")]
     alike: Annotated[Literal["cosine", "divergence"], about("what makes states similar")]

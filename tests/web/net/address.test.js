@@ -46,7 +46,7 @@ test("a whole view comes back as it was", () => {
     ],
     focus: { column: "encoder.cell:2", row: 11 }, follow: { labels: ["are", ",", "a b"], against: ["is"] }, turns: true,
     edits: ["l2@4=0", "c1[0,5-9]@2*0.5", "h1<@3+1:a & b=c, d+e", "l2@1=@2:we ran / 50% & more"],
-    tab: "written", reading: "path", contrast: { labels: ["have", ","], against: ["has"] }, alike: "divergence", folded: true,
+    tab: "written", reading: "path", stand_in: "left_out", contrast: { labels: ["have", ","], against: ["has"] }, alike: "divergence", folded: true,
     view: "bare", seed: 7,
   };
   assert.deepEqual(decode(encode(view)), { view, problems: [] });
@@ -63,7 +63,7 @@ test("labels that are followed are said shortly; nothing stands against nothing"
   assert.equal(encode({ ...plainView(), follow, turns: true }), "follow=are,were&against=is,was&turns=1");
   assert.equal(decode("against=is").view.follow, null);
   assert.deepEqual(decode("follow=").problems.length, 1);
-  for (const wrong of ["turns=yes", "tab=shut", "reading=tea", "alike=me", "folded=0"]) assert.deepEqual(decode(wrong).problems.length, 1, wrong);
+  for (const wrong of ["turns=yes", "tab=shut", "reading=tea", "stand_in=tea", "alike=me", "folded=0"]) assert.deepEqual(decode(wrong).problems.length, 1, wrong);
 });
 
 test("pins of the view's own text and semantic do not repeat them", () => {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { canAsk, logits, readingsOf, shades, waterfall } from "../../../src/rnnlens/page/web/panel/written.js";
+import { canAsk, helpOf, logits, readingsOf, shades, waterfall } from "../../../src/rnnlens/page/web/panel/written.js";
 import { column } from "../sample.js";
 
-const written = { labels: ["have"], against: ["has"], difference: 0.5, instead: "UNK", stored: [0.1, -0.3, 0.4], stored_rest: 0.3,
+const written = { labels: ["have"], against: ["has"], difference: 0.5, stand_in: "unknown", instead: "UNK",
+  offered: ["tag", "unknown"], draws: 0, drawn: [], low: null, high: null, spread: null, stored: [0.1, -0.3, 0.4], stored_rest: 0.3,
   path: [1, -2, 0.5], path_rest: 1, without: [0.8, -1, null], gates: [-0.2, 1, null], note: "" };
 const words = ["the", "leaders", "of"];
 
@@ -47,4 +48,17 @@ test("only readings that there are can be chosen", () => {
   const elman = { ...written, stored: null, gates: null, path: null };
   assert.deepEqual(readingsOf(elman).map(([, name]) => name), ["without"]);
   assert.equal(readingsOf(written).length, 4);
+});
+
+test("where words are drawn, a part has its interval, and what stood in is named", () => {
+  const drawn = { ...written, stand_in: "tag", instead: "", draws: 12, drawn: [["a"], ["dogs"], []], low: [0.5, -1.5, null], high: [1.1, -0.5, null], spread: [0.4, 0.7, null] };
+  assert.deepEqual(waterfall(drawn, "without", words).map(({ ends }) => ends), [[0.5, 1.1], [-1.5, -0.5], null]);
+  assert.ok(waterfall(drawn, "path", words).every(({ ends }) => ends === null));
+  assert.equal(shades(drawn, "without")[0].said, "without this word +0.80 ±0.30");
+  assert.match(helpOf("without", drawn), /12 other words of the same tag in its place/);
+  assert.match(helpOf("without", { ...drawn, stand_in: "model" }), /that the model expected/);
+  assert.match(helpOf("without", written), /the unknown word “UNK” in its place/);
+  assert.match(helpOf("without", { ...written, stand_in: "", instead: "in" }), /with “in” in its place/);
+  assert.match(helpOf("without", { ...written, stand_in: "left_out", instead: "" }), /with the word left out/);
+  for (const reading of ["without", "path", "stored", "gates"]) assert.doesNotMatch(helpOf(reading, drawn), /truth|really/);
 });

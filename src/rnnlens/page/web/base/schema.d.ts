@@ -1028,6 +1028,8 @@ export interface View {
   tab: "says" | "changed" | "written" | "alike";
   /** how it is told which words wrote it */
   reading: "stored" | "path" | "without" | "gates";
+  /** what is read in a word's place for that; null: the usual */
+  stand_in: "tag" | "model" | "unknown" | "left_out" | null;
   /** labels that this is told of; null: the likeliest */
   contrast: Follow | null;
   /** what makes states similar */

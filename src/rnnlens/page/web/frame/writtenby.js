@@ -7,8 +7,8 @@ import { readingAt, rowShowing } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
 import { meaning } from "../base/metrics.js";
 import { whyNot } from "../panel/subject.js";
-import { drawWaterfall, helpOf, logits, READINGS, readingsOf, shades } from "../panel/written.js";
-import { segments, take } from "./menus.js";
+import { drawWaterfall, helpOf, logits, READINGS, readingsOf, shades, STAND_INS } from "../panel/written.js";
+import { list, segments, take } from "./menus.js";
 
 /** @typedef {import("../panel/subject.js").Subject} Subject */
 
@@ -31,9 +31,13 @@ export class WrittenBy {
     this.labels = this.field("a label, or several");
     this.against = this.field("the label, or labels, that it is told against");
     this.choice = segments("reading", READINGS.map(([value, text, title]) => ({ value, text, title })), "without", (reading) => set({ reading }));
+    this.standIns = list("what is read in a word’s place", STAND_INS.map(([value, text]) => ({ value, text })), "tag",
+      (chosen) => set({ stand_in: STAND_INS.find(([value]) => value === chosen)?.[0] ?? null }));
+    for (const [value, , title] of STAND_INS) this.standIns.querySelector(`[value=${value}]`)?.setAttribute("title", title);
+    this.inPlace = html("label", { class: "inplace" }, "in a word’s place ", this.standIns);
     this.told = html("div", { class: "told", role: "status" });
     this.root = html("section", { class: "writtenby", "aria-label": "written by" },
-      html("div", { class: "contrast" }, html("label", {}, "says ", this.labels), html("label", {}, "against ", this.against)), this.choice, this.told);
+      html("div", { class: "contrast" }, html("label", {}, "says ", this.labels), html("label", {}, "against ", this.against)), this.choice, this.inPlace, this.told);
   }
 
   /** @param {string} title */
@@ -86,10 +90,10 @@ export class WrittenBy {
   }
 
   /** What is asked; null: of a text with edits nothing can be. @param {Held} grid @param {View} view @param {Subject} subject */
-  asked(grid, { contrast }, { place, column }) {
+  asked(grid, { contrast, stand_in }, { place, column }) {
     if (editsOf(grid, grid.lines[place.row]?.side ?? "first").length) return null;
     const { run, text, row } = readingAt(grid, place.row);
-    return { run, text, semantic: grid.semantic, column: column.id, row: row ?? 0, labels: contrast?.labels ?? [], against: contrast?.against ?? [] };
+    return { run, text, semantic: grid.semantic, column: column.id, row: row ?? 0, labels: contrast?.labels ?? [], against: contrast?.against ?? [], stand_in };
   }
 
   forget() {
@@ -117,6 +121,7 @@ export class WrittenBy {
   say(...told) {
     this.told.replaceChildren(...told);
     this.choice.hidden = !this.written;
+    this.inPlace.hidden = this.view?.reading === "stored" || (!this.written && !this.view?.stand_in);
   }
 
   /** @param {Held} grid */
@@ -135,6 +140,8 @@ export class WrittenBy {
     this.drawn = drawn;
     take(this.choice, reading);
     for (const button of this.choice.querySelectorAll("button")) button.disabled = !there.some(([key]) => key === button.dataset.value);
+    this.standIns.value = written.stand_in;
+    for (const option of this.standIns.options) option.hidden = option.disabled = !written.offered.includes(option.value);
     const [ours, theirs] = [written.labels, written.against].map((labels) => labels.map((label) => `“${visible(label)}”`).join(" "));
     [this.labels.placeholder, this.against.placeholder] = [written.labels, written.against].map((labels) => labels.map(visible).join(" "));
     const ahead = html("p", { class: "ahead", ...meaning("logits") }, html("b", {}, bdi(ours)), written.difference < 0 ? " is behind " : " is ahead of ", html("b", {}, bdi(theirs)),

@@ -8,7 +8,7 @@ export function plainView() {
   return {
     run: null, text: null, beside: null, semantic: null, palette: null, density: "bars", kinds: null,
     naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null, map: null, seed: null,
-    tab: "says", reading: "without", contrast: null, alike: "cosine", folded: false,
+    tab: "says", reading: "without", stand_in: null, contrast: null, alike: "cosine", folded: false,
     view: "full",
   };
 }
@@ -63,7 +63,7 @@ function pinned(pin, view) {
 export function encode(view, usual = {}) {
   /** @type {string[]} */ const parts = [];
   const plain = { ...plainView(), ...usual };
-  /** @param {"run" | "beside" | "semantic" | "palette" | "density" | "naming" | "page" | "map" | "tab" | "reading" | "alike" | "view"} key */
+  /** @param {"run" | "beside" | "semantic" | "palette" | "density" | "naming" | "page" | "map" | "tab" | "reading" | "stand_in" | "alike" | "view"} key */
   const add = (key) => {
     const value = view[key];
     if (value !== null && value !== plain[key]) parts.push(`${key}=${quoted(value)}`);
@@ -90,6 +90,7 @@ export function encode(view, usual = {}) {
   if (view.turns) parts.push("turns=1");
   add("tab");
   add("reading");
+  add("stand_in");
   if (view.contrast?.labels.length) parts.push(`explain=${view.contrast.labels.map(item).join(",")}`);
   if (view.contrast?.against.length) parts.push(`than=${view.contrast.against.map(item).join(",")}`);
   add("alike");
@@ -203,6 +204,10 @@ function take(view, key, raw) {
     case "reading":
       if (value !== "stored" && value !== "path" && value !== "without" && value !== "gates") return false;
       view.reading = value;
+      return true;
+    case "stand_in":
+      if (value !== "tag" && value !== "model" && value !== "unknown" && value !== "left_out") return false;
+      view.stand_in = value;
       return true;
     case "alike":
       if (value !== "cosine" && value !== "divergence") return false;

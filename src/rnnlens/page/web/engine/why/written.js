@@ -62,7 +62,7 @@ class Question {
       draws, drawn: draws ? words.map((some) => some.map((one) => subject.text.name(one))) : [],
       low: spreads && without.map((value, k) => sent(value - wide(k))), high: spreads && without.map((value, k) => sent(value + wide(k))),
       spread: spreads && spreads.map(sent), stored: null, stored_rest: 0, path: null, path_rest: 0, gates: null,
-      note: standIn ? "" : message("no_other_word"),
+      note: "",
     };
     try {
       if (subject.text.mark !== null) {
@@ -82,6 +82,7 @@ class Question {
       if (!(error instanceof UnknownWay)) throw error;
       answer.note = error.message;
     }
+    if (!standIn) answer.note = message("no_other_word");
     return answer;
   }
 

@@ -1065,7 +1065,7 @@ export interface Written {
   /** the stand-ins that there are for this text */
   offered: string[];
   /** words that are drawn for each; 0: none is */
-  draws: number;
+  draws: Count;
   /** these words, for each; none: none is */
   drawn: string[][];
   /** of the 95% interval of `without`; null: nothing is drawn */

@@ -35,7 +35,8 @@ class Plain:
         return self.readout(self.outputs(self.w["embedding"][ids])[0])
 
     def readout(self, top: np.ndarray) -> np.ndarray:
-        return top @ self.w["readout"].T @ self.w["embedding"].T + self.w["bias"]
+        logits: np.ndarray = top @ self.w["readout"].T @ self.w["embedding"].T + self.w["bias"]
+        return logits
 
     def outputs(
         self, inputs: np.ndarray, others: np.ndarray | None = None
@@ -84,6 +85,7 @@ def test_the_mean_and_its_interval_are_those_of_reading_each_stand_in(formula, p
     assert written.difference == pytest.approx(real, abs=1e-5)
     assert written.stand_in == stand_in
     for k, word in enumerate(ids):
+        puts: list[list[int]]
         if stand_in == "left_out":
             puts = [[]]
         elif stand_in == "unknown":

@@ -134,6 +134,7 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     screen.page.keyboard.press("w")
     state = rnnlens.load(probed_run)(TEXT)["y"][5]
     written = state.written_by()
+    assert written.high is not None
     without = [
         f"{signed(value)} ±{high - value:.2f}" if np.isfinite(value) else "—"
         for value, high in zip(written.without, written.high, strict=True)

@@ -64,7 +64,7 @@ def test_pictures_lead_to_their_sentences_and_are_saved(look, lens):
     expect(square).to_have_class("leads asked")
     with page.expect_download() as saved:
         screen.find("[data-picture=disagreement] figcaption button").click()
-    assert saved.value.suggested_filename == "rnnlens-which-kinds-disagree-how-often.svg"
+    assert saved.value.suggested_filename == "rnnlens-which-parts-disagree-how-often.svg"
     assert saved.value.path().read_text().startswith("<?xml")
     with page.expect_download() as saved:
         page.click("text=save as CSV")
@@ -133,6 +133,10 @@ def test_states_alike_are_listed_and_opened(look, lens):
     screen.find(".likeness li a").nth(1).click()
     expect(screen.find("#text")).to_have_value(near.text)
     assert screen.page.url.endswith(f"at=l2:{near.position + 1}&tab=alike&alike=divergence")
+    screen.page.goto(f"{screen.address}#text={TEXT.replace(' ', '+')}&at=l2:3&edit=c1@2=0&tab=alike")
+    expect(screen.find(".likeness")).to_contain_text("only of a text as it is")
+    screen.page.get_by_role("button", name="Take the changes back").click()
+    expect(screen.find(".likeness li")).to_have_count(12)
 
 
 def test_a_run_without_an_index_says_how_to_make_one(look):
@@ -150,6 +154,8 @@ def test_the_corpus_that_comes_along(look, demo_address):
     page, total, news = screen.page, screen.find(".sum b"), rnnlens.load("english-news")
     expect(screen.find(".hits tbody tr").first).to_be_visible(timeout=30_000)
     clause = screen.find(".builder .clause").first
+    asking, shown = (screen.find(at).bounding_box() for at in (".asking", ".builder .outcome"))
+    assert asking["y"] < shown["y"] < asking["y"] + asking["height"]  # beside the conditions
     while screen.find(".builder .drop").count() > 1:
         screen.find(".builder .drop").last.click()
     clause.get_by_label("part", exact=True).select_option("l2")

@@ -6,14 +6,14 @@ import pytest
 
 from rnnlens.run.folder import run_at
 
-TEXT = "#text=0.1+0.4+0.7+0.2&at=h2:3"
+TEXT = "#text=0.1+0.4+0.7+0.2005&at=h2:3"
 
 
 def test_numbers_are_drawn_as_numbers(look, server):
     with server(run_at("waves").path) as address:
         screen = look(TEXT, at=address)
         screen.drawn(4)
-        grid = screen.ask("api/grid", {"text": "0.1 0.4 0.7 0.2", "limit": 100})
+        grid = screen.ask("api/grid", {"text": "0.1 0.4 0.7 0.2005", "limit": 100})
         assert screen.find(".row .word line").count() == 6  # to the rows above and below
         assert screen.find(".legend svg rect").count() == 16
         cell = screen.find(".row .state").first
@@ -25,7 +25,7 @@ def test_numbers_are_drawn_as_numbers(look, server):
         found = [float(number) for number in re.findall(r"-?[\d.]+(?!%)\b", said) if number != "80"]
         assert found == pytest.approx([mean, low, high], abs=0.006)
         came = screen.find(".panel dt:text-is('what came next') + dd")
-        assert came.inner_text() == "0.2"  # the number itself, not its part of the axis
+        assert came.inner_text() == "0.2005"  # the number itself, to its last digit
         assert "next number" in screen.find("body").inner_text()
         screen.find("text=accuracy").first.click()
         assert "mean absolute error" in screen.find("th:last-child").first.inner_text()

@@ -244,3 +244,15 @@ def test_a_tap_selects_without_a_card(look):
     assert screen.rings("focus") == [at(2, "cell state, layer 1")]
     expect(screen.find(".held")).to_have_count(0)
     expect(screen.find(".hovercard")).to_be_hidden()
+
+
+def test_what_is_outside_and_what_signs_are_called_is_said_wherever_a_state_is(look, demo_address):
+    screen = look("#text=we+stand+,+she+said&edit=c2@2=0&at=c2:2&tab=changed", at=demo_address)
+    screen.drawn(5)
+    expect(screen.find(".panel .outside")).to_contain_text("Outside what the probe has seen")
+    screen.point(1, "cell state, layer 2")
+    expect(screen.find(".hovercard")).to_contain_text("outside what the probe has seen")
+    expect(screen.find(".hovercard .named").first).to_have_text("rare word")  # and no group leads
+    signs = screen.find("table.before bdi[data-label=',']")
+    expect(signs).to_have_text("comma")
+    expect(signs).to_have_attribute("title", "comma (,)")

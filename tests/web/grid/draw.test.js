@@ -204,3 +204,11 @@ test("an arrow from the row above goes through the gaps between states, past row
   assert.equal(far.turns[0][1], round(-gap / 2 - layout.row));
   assert.ok(far.turns[1][1] < at("l1").x && !layout.slots.some((slot) => far.turns[1][1] > slot.x && far.turns[1][1] < slot.x + slot.width - gap)); // down between columns
 });
+
+test("an arrow passes what stands under a state where texts part", () => {
+  const layout = laidOut(hold(grid(), null)), at = (id) => layout.slots.find(({ column }) => column.id === id), split = 16;
+  const { d } = drawArrow(at("c1"), at("l1"), layout.row + split, layout, split).children[0].attributes;
+  const [left, first, across] = d.match(/^M([\d.-]+) [\d.-]+H([\d.-]+)V([\d.-]+)/).slice(1).map(Number);
+  assert.ok(first < left && left < at("c1").x); // down on the left of the numbers, not through them
+  assert.equal(across, round(-(layout.row - layout.state) / 2)); // and across under them
+});

@@ -156,7 +156,7 @@ export class Builder {
     const choices = /** @type {[string, string][]} */ ([["", "as sentences"], ["count", "as one number"], ["count by word", "counted by word read"],
       ...(corpus.follows ? [["count by next", "counted by word that came"]] : []), ...(corpus.tagged ? [["count by tag", "counted by part of speech"]] : []),
       ...parts.map((kind) => [`count by ${kind}`, `counted by what ${visible(kind)} expects`])]);
-    return html("span", { class: "clause shown" }, html("span", { class: "soft" }, "show"), choice("what is shown", choices, show, (other) => {
+    return html("span", { class: "clause outcome" }, html("span", { class: "soft" }, "show"), choice("what is shown", choices, show, (other) => {
       const rest = other ? this.built.rest.replace(/^sort by .*?(?= limit|$)/, "").trim() : this.built.rest;
       this.built = { ...this.built, show: other, rest };
       this.change(this.built.clauses);

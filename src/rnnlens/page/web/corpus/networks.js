@@ -36,7 +36,7 @@ export function drawDisagreement({ kinds, pairs }, width, onLabel, measure) {
         fill: HUE, "fill-opacity": round(0.03 + 0.72 * (share / most)) }), ...number);
     });
   });
-  return sheet(round(names + size + 2), round(top + size + 2), "how often kinds disagree, in hundredths of words", ...heads, ...rows, ...squares);
+  return sheet(round(names + size + 2), round(top + size + 2), "how often parts disagree, in hundredths of words", ...heads, ...rows, ...squares);
 }
 
 /** How an edge is called. @param {TurnEdge} edge */

@@ -16,9 +16,9 @@ import { drawReach, drawSurprise, drawTags } from "./words.js";
 
 /** @type {Sort[]} */
 const SORTS = [
-  { name: "disagreement", title: "Which kinds disagree, how often", choices: [["groups", "groups"], ["labels", "labels"]],
-    help: ({ disagreement }) => `Share of words after which two kinds expect different things. Click one to see them.${
-      disagreement?.left_out ? ` ${thousands(disagreement.left_out)} kinds farther from the prediction are left out.` : ""}`,
+  { name: "disagreement", title: "Which parts disagree, how often", choices: [["groups", "groups"], ["labels", "labels"]],
+    help: ({ disagreement }) => `Share of words after which two parts expect different things. Click one to see them.${
+      disagreement?.left_out ? ` ${thousands(disagreement.left_out)} parts farther from the prediction are left out.` : ""}`,
     draw: ({ disagreement }, width, choice, measure) => disagreement && drawDisagreement(disagreement, width, choice === "labels", measure) },
   { name: "turns", title: "Where the prediction turns", choices: [["feeds", "along the network"], ["step", "from step to step"], ["beside", "side by side"]],
     help: ({ turns }) => `Mean divergence between the predictions at both ends of an edge, in bits, the largest first.${

@@ -173,6 +173,7 @@ export class FigureMode {
     this.panel.setAttribute("aria-busy", String(!wrong));
     if (wrong) this.tell(wrong);
     else this.timer = setTimeout(() => this.preview(asked), SETTLED);
+    if (!wrong && !this.paper.firstChild) this.said.textContent = "drawing \u2026";
   }
 
   /** @param {Held} grid @param {View} view @returns {FigureQuestion} */

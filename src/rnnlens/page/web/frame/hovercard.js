@@ -1,9 +1,10 @@
 // What a state says while it is pointed at: a small card beside it, which is no part of the view and catches nothing.
 
-import { groupName, percent, visible } from "../base/format.js";
+import { groupName, OUTSIDE, percent } from "../base/format.js";
 import { columnsAt } from "../base/lines.js";
-import { bdi, html } from "../base/markup.js";
+import { html } from "../base/markup.js";
 import { numberWords } from "../grid/scale.js";
+import { labelled } from "../panel/compare.js";
 import { momentName, partName } from "../panel/subject.js";
 
 const LABELS = 4, GAP = 6; // pixels from the state
@@ -32,8 +33,8 @@ export class HoverCard {
   says(grid, state) {
     if (state.unread) return [html("p", {}, state.top.length ? "nothing read yet" : "no word stands here")];
     if (grid.scale) return [html("p", {}, numberWords(state, grid.scale))];
-    const said = state.top.slice(0, LABELS).map(([name, p]) => html("li", {}, html("span", {}, "“", bdi(visible(name)), "”"), html("span", {}, percent(p))));
-    return [html("ul", {}, ...said), html("p", { class: "soft" }, `${groupName(state.group)} ${percent(state.share)}`)];
+    const said = state.top.slice(0, LABELS).map(([name, p]) => html("li", {}, labelled(name, grid), html("span", {}, percent(p))));
+    return [html("ul", {}, ...said), html("p", { class: "soft" }, state.outside ? OUTSIDE : `${groupName(state.group)} ${percent(state.share)}`)];
   }
 
   /** Below a state and beside it, where there is room, else above or on the other side: never over it, nor over its row. @param {DOMRect} box */

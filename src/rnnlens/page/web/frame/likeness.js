@@ -45,7 +45,7 @@ export class Likeness {
     const wrong = whyNot("alike", grid, subject, this.similar.has(grid.run));
     this.choice.hidden = wrong !== "";
     if (wrong) this.say(`${wrong}.`);
-    else if (asked.edited) this.say("The text is read with changes. Similar states are looked for as the text is without them: take the changes back first.");
+    else if (asked.edited) this.sayEdited();
     else this.timer = setTimeout(() => this.ask(asked.asked), SETTLED);
   }
 
@@ -58,7 +58,7 @@ export class Likeness {
   forget() {
     clearTimeout(this.timer);
     this.flight?.abort();
-    this.told.replaceChildren(html("p", { class: "soft" }, "…"));
+    this.told.replaceChildren(html("p", { class: "soft" }, "looking for similar states \u2026"));
   }
 
   /** @param {SimilarQuestion} asked */
@@ -75,6 +75,12 @@ export class Likeness {
   /** @param {string} problem */
   say(problem) {
     this.told.replaceChildren(html("p", { class: "wrong" }, problem));
+  }
+
+  /** Of a text with edits nothing is looked for, and here is the way on. */
+  sayEdited() {
+    this.told.replaceChildren(html("p", {}, "The text is read with changes. Similar states are looked for only of a text as it is."),
+      html("button", { type: "button", class: "toggle", click: () => this.set({ edits: [] }) }, "Take the changes back"));
   }
 
   /** @param {Near[]} near @param {SimilarQuestion} asked */

@@ -41,6 +41,8 @@ export class Pages {
     this.toAccuracy.textContent = page === "accuracy" ? BACK : "accuracy";
     this.toCorpus.textContent = page === "corpus" ? BACK : "corpus";
     this.toCorpus.hidden = !callbacks.corpus || (!run.corpus && page !== "corpus");
+    const shown = page === "corpus" ? place.corpus : page === "accuracy" ? place.accuracy : null;
+    if (shown && !shown.firstChild) shown.append(html("p", { class: "soft unready", role: "status" }, "loading \u2026"));
     if (grid?.run !== run.id) return;
     if (page === "corpus") callbacks.corpus?.show(run, view, grid);
     else if (page === "accuracy") await this.showAccuracy(view, run, grid);

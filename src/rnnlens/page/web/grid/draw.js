@@ -222,13 +222,15 @@ export function drawRing(slot, layout, kind) {
  * From a state of an earlier row to one that reads it, in the coordinates of the latter's row: through the gaps between
  * states, so that it strikes through none.
  * @param {Slot} from @param {Slot} to @param {number} rise from the row of the one to that of the other @param {Layout} layout
+ * @param {number} split how high what stands under the one is: the next words, where texts part, which it passes on their left
  */
-export function drawArrow(from, to, rise, layout) {
-  const gap = layout.row - layout.state, below = round(layout.state + gap / 2 - rise), above = round(-gap / 2), top = -3.5;
-  const x = from.x + layout.mark / 2, end = to.x + layout.mark / 2, gutter = round(to.x - AFTER * layout.scale / 2 - 1);
-  const way = Math.abs(below - above) < 1 ? "" : `H${gutter}V${above}`; // past the rows between them
+export function drawArrow(from, to, rise, layout, split = 0) {
+  const gap = layout.row - layout.state, below = round(layout.state + split + gap / 2 - rise), above = round(-gap / 2), top = -3.5;
+  const end = to.x + layout.mark / 2, beside = (/** @type {Slot} */ slot) => round(slot.x - AFTER * layout.scale / 2 - 1);
+  const out = split ? `M${round(from.x - 3.5)} ${round(layout.state - rise - 6)}H${beside(from)}` : `M${round(from.x + layout.mark / 2)} ${round(layout.state - rise + 3.5)}`;
+  const way = Math.abs(below - above) < 1 ? "" : `H${beside(to)}V${above}`; // past the rows between them
   return shape("g", { class: "ring arrow", fill: "none", stroke: INK },
-    shape("path", { d: `M${round(x)} ${round(layout.state - rise + 3.5)}V${below}${way}H${round(end)}V${top - 3}` }),
+    shape("path", { d: `${out}V${below}${way}H${round(end)}V${top - 3}` }),
     shape("path", { class: "tip", d: `M${round(end - 3.2)} ${top - 4}h6.4l-3.2 5z`, fill: INK, stroke: "none" }));
 }
 

@@ -2,6 +2,7 @@
 
 import { toDom } from "../base/markup.js";
 import { drawArrow, drawRing } from "./draw.js";
+import { thenHeight } from "./lanes.js";
 import { topOf } from "./layout.js";
 
 /** What feeds and is fed belongs to the state pointed at, or else to the selected one. @typedef {{focus: Place | null, hover: Place | null, feeds: Place[], fed: Place[], pins: Place[]}} Marks */
@@ -54,7 +55,7 @@ export function mark(marks, layout, rowOf) {
     const from = layout.slots[slots.get(place.column) ?? -1], own = into?.querySelector(".insight");
     // What it reads of the step before: drawn as an arrow from there, rather than as a column of its own.
     if (!from || !to || !target || !target.column.sources.some(([kind, back]) => back > 0 && kind === from.column.id)) continue;
-    const made = toDom(drawArrow(from, target, topOf(layout, to.row) - topOf(layout, place.row), layout));
+    const made = toDom(drawArrow(from, target, topOf(layout, to.row) - topOf(layout, place.row), layout, thenHeight(layout, place.row)));
     if (own) own.before(made);
     else into?.append(made);
     marked.push(made);

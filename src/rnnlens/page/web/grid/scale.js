@@ -18,6 +18,11 @@ export function amount(value) {
     .replace("-", "\u2212");
 }
 
+/** A number that was given, with the digits that it was given with. @param {number} value */
+export function given(value) {
+  return String(Number(value.toPrecision(7))).replace("-", "\u2212"); // what a 32-bit float holds
+}
+
 /** A number of an axis, as exact as can be told on it. @param {number} value @param {Scale} scale */
 export function amountOn(value, { edges }) {
   const span = edges[edges.length - 1] - edges[0] || 1, decimals = 2 - Math.floor(Math.log10(span));

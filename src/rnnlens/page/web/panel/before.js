@@ -5,7 +5,7 @@ import { otherName, rowBeside } from "../base/lines.js";
 import { html, shape, toDom } from "../base/markup.js";
 import { changeOf } from "../grid/changed.js";
 import { colourOf, drawBar } from "../grid/bars.js";
-import { differing, probabilityOf } from "./compare.js";
+import { differing, labelled, probabilityOf } from "./compare.js";
 import { keep, pinOf } from "./pins.js";
 
 /** @typedef {import("./subject.js").Subject} Subject */
@@ -41,7 +41,7 @@ export function drawBefore(grid, subject, other, width) {
   const name = grid.lines.length ? visible(otherName(grid, place.row)) : "before", each = Math.floor((width - 92) / 2);
   const head = html("tr", {}, html("th", {}), html("th", { scope: "col" }, name), html("th", { scope: "col" }, grid.lines.length ? "here" : "now"));
   const rows = differing([other, here].filter(({ state }) => !state.unread), ROWS).map((label) => html("tr", {},
-    html("th", { scope: "row" }, html("bdi", { "data-label": label }, visible(label))), ...[other, here].map((kept) => cell(kept, label, each))));
+    html("th", { scope: "row" }, labelled(label, grid)), ...[other, here].map((kept) => cell(kept, label, each))));
   return [told, html("table", { class: "before", "aria-label": "what differs most" }, html("thead", {}, head), html("tbody", {}, ...rows))];
 }
 

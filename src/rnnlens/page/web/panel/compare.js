@@ -39,6 +39,12 @@ export function differing(kept, most) {
   return ranges.sort((a, b) => b.range - a.range).slice(0, most).map(({ name }) => name);
 }
 
+/** A label as cells have it: a sign by its name, with the label itself on pointing at it. @param {string} name @param {Pick<Held, "placeholders">} grid */
+export function labelled(name, grid) {
+  const called = nameOf(name, grid);
+  return html("bdi", { "data-label": name, title: labelWords(name, grid), ...(called ? { class: "named" } : {}) }, called ?? visible(name));
+}
+
 /** @param {Compared} compared @param {string} name @param {number} width */
 function cell({ kept }, name, width) {
   if (!kept) return html("td", {}, "…");
@@ -93,7 +99,7 @@ export function drawComparison(grid, compared, between, focus, how) {
   const kept = compared.flatMap(({ kept: one }) => (one && !one.state.unread ? [one] : []));
   const names = differing(kept, ROWS);
   const rows = names.map((name) => html("tr", {},
-    html("th", { scope: "row" }, html("bdi", { "data-label": name, title: labelWords(name, grid), ...(nameOf(name, grid) ? { class: "named" } : {}) }, nameOf(name, grid) ?? visible(name))),
+    html("th", { scope: "row" }, labelled(name, grid)),
     ...compared.map((one) => cell(one, name, width))));
   const first = compared[0].pin;
   const foot = [distances("from the first", compared.map(({ pin }) => between(first, pin)))];

@@ -9,7 +9,7 @@ import { METRICS } from "../base/metrics.js";
 import { tail } from "../base/text.js";
 import { drawLabel } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
-import { amountOn, drawAxis, numberWords } from "../grid/scale.js";
+import { amountOn, drawAxis, given, numberWords } from "../grid/scale.js";
 
 /** @typedef {import("./subject.js").Subject} Subject */
 /** How a panel is drawn: its width, and the perplexity of guessing by frequency alone, where it is known. @typedef {{width: number, measure: Measure, unigram: number | null}} PanelLook */
@@ -83,7 +83,7 @@ function came(grid, { place, column, index, state }) {
   }
   if (state.wanted) {
     const [name, p, rank] = state.wanted, number = cameNumber(grid, place.row, column, state);
-    const told = number !== null && grid.scale ? [amountOn(number, grid.scale)] : ["\u201c", bdi(visible(name)), "\u201d"];
+    const told = number !== null && grid.scale ? [given(number)] : ["\u201c", bdi(visible(name)), "\u201d"];
     return [...fact(term, number === null ? "" : `in the part of the axis ${visible(name)}`, ...told),
       ...fact(number === null ? "its probability" : "probability of its part", `${METRICS.probability} ${METRICS.rank}`, `${percent(p)}, ${ordinal(rank)}`)];
   }

@@ -27,7 +27,7 @@ const SORTS = [
   { name: "surprise", title: "Surprise against doubt",
     help: () => "Words by how undecided the prediction was and how surprising what came. On the line they are the same.",
     draw: ({ surprise }, width) => surprise && drawSurprise(surprise, width) },
-  { name: "reach", title: "How far each kind reaches",
+  { name: "reach", title: "How far each part reaches",
     help: () => "Of the bits that a word\u2019s frequency leaves open, the part that a kind tells, in hundredths, by words after the one just read.",
     draw: ({ reach }, width, _, measure) => reach && drawReach(reach, width, measure) },
   { name: "tags", title: "When memories part, by part of speech",

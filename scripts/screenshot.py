@@ -1,7 +1,7 @@
-"""The pictures of the page, with the bundled model: in the README, a state in view and two pinned;
-in the quick start, figure mode; with an index of the bundled model, the corpus page.
+"""The pictures of the page, with the bundled model and its index: in the README, a selected state;
+in the quick start, figure mode; and the corpus page.
 
-.venv/bin/python scripts/screenshot.py [INDEX]        after `make test`, which brings a browser
+.venv/bin/python scripts/screenshot.py        after `make test`, which brings a browser
 """
 
 import io
@@ -22,11 +22,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("--disable-background-networking", "--disable-component-update", "--no-first-run")
 FREQUENT, WIDESPREAD = 192, 64  # colours of a picture
 PAPERS = "%60%60+we+stand+in+solidarity+%2C+%27%27+she+emphasized+."  # sentence
-VIEW = (
-    f"text={PAPERS}&pin=l2:8&pin=s2:8&at=c2:8"  # the memories after `she`, and the cell they make
-)
-
-
+VIEW = f"text={PAPERS}&at=l2:8"  # the long-term memory after `she`
 ASKED = "page=corpus&find=l2+disagrees+with+s2"  # the two memories
 
 
@@ -47,11 +43,11 @@ def take(address: str) -> None:
     """Open the page and photograph it, as it is and in figure mode."""
     with window() as page:
         page.goto(f"{address}#{VIEW}")
-        page.locator(".comparison tfoot tr:last-child td", has_text="bits").last.wait_for()
+        page.locator(".panel dd", has_text="unigram").wait_for()
         keep(page, "screenshot.png")
         page.get_by_role("button", name="figure").click()
         page.get_by_label("rows", exact=True).fill("7-9")
-        page.get_by_label("kinds", exact=True).fill("c2@-1,l2,s2,c2,h2")
+        page.get_by_label("parts", exact=True).fill("l2,s2,c2,h2,y")
         page.wait_for_timeout(1000)
         page.locator(".figure[aria-busy=false] img").wait_for()
         keep(page, "figure-mode.png")
@@ -61,7 +57,7 @@ def take_corpus(address: str) -> None:
     """Photograph the corpus page."""
     with window() as page:
         page.goto(f"{address}#{ASKED}")
-        page.locator("[data-picture=turns] .score").first.wait_for()
+        page.locator("[data-picture=disagreement] .leads").first.wait_for()
         page.locator(".hits .mark").first.wait_for()
         keep(page, "corpus-page.png")
 
@@ -99,8 +95,7 @@ def served(words: Sequence[str], look: Callable[[str], None]) -> None:
 def main() -> None:
     """Take all pictures that can be taken."""
     served(["demo"], take)
-    if len(sys.argv) > 1:
-        served(["view", "english-news", "--index", sys.argv[1]], take_corpus)
+    served(["demo"], take_corpus)
 
 
 if __name__ == "__main__":

@@ -226,7 +226,7 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(screen):
 
 def test_a_grid_is_told_to_those_who_listen(screen):
     grid = screen.page.get_by_role("grid", name="states")
-    expect(grid.get_by_role("row")).to_have_count(len(WORDS) + 1)
+    expect(grid.get_by_role("row")).to_have_count(len(WORDS) + 2)  # heads, and how it goes on
     expect(grid.get_by_role("columnheader")).to_have_count(11)
     expect(grid.get_by_role("rowheader", name="dog", exact=True)).to_have_count(1)
     said = grid.get_by_role("gridcell").nth(10 * 2 + 7).get_attribute("aria-label")
@@ -247,12 +247,12 @@ def test_a_tap_selects_without_a_card(look):
 
 
 def test_what_is_outside_and_what_signs_are_called_is_said_wherever_a_state_is(look, demo_address):
-    screen = look("#text=we+stand+,+she+said&edit=c2@2=0&at=c2:2&tab=changed", at=demo_address)
-    screen.drawn(5)
-    expect(screen.find(".panel .outside")).to_contain_text("Outside what the probe has seen")
-    screen.point(1, "cell state, layer 2")
+    link = "#text=scientists+have+found+a&edit=l2@2=0&edit=c2@3=0&at=l2:2&tab=changed"
+    screen = look(link, at=demo_address)
+    screen.drawn(4)
+    sign = screen.find("table.before bdi[data-label=',']")
+    expect(sign).to_have_text("comma")
+    expect(sign).to_have_attribute("title", "comma (,)")
+    screen.point(2, "cell state, layer 2")
     expect(screen.find(".hovercard")).to_contain_text("outside what the probe has seen")
     expect(screen.find(".hovercard .named").first).to_have_text("rare word")  # and no group leads
-    signs = screen.find("table.before bdi[data-label=',']")
-    expect(signs).to_have_text("comma")
-    expect(signs).to_have_attribute("title", "comma (,)")

@@ -133,7 +133,8 @@ def test_states_alike_are_listed_and_opened(look, lens):
     screen.find(".likeness li a").nth(1).click()
     expect(screen.find("#text")).to_have_value(near.text)
     assert screen.page.url.endswith(f"at=l2:{near.position + 1}&tab=alike&alike=divergence")
-    screen.page.goto(f"{screen.address}#text={TEXT.replace(' ', '+')}&at=l2:3&edit=c1@2=0&tab=alike")
+    changed = f"#text={TEXT.replace(' ', '+')}&at=l2:3&edit=c1@2=0&tab=alike"
+    screen.page.goto(screen.address + changed)
     expect(screen.find(".likeness")).to_contain_text("only of a text as it is")
     screen.page.get_by_role("button", name="Take the changes back").click()
     expect(screen.find(".likeness li")).to_have_count(12)

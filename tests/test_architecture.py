@@ -23,6 +23,7 @@ LAYERS = [
     "corpus",
     "model",
     "adapter",
+    "states",
     "waves",
     "probe",
     "run",

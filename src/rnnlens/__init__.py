@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from rnnlens.adapter.user_model import UserModel as UserModel
     from rnnlens.base.errors import RnnlensError as RnnlensError
     from rnnlens.lens.fit import fit as fit
+    from rnnlens.lens.from_states import from_states as from_states
     from rnnlens.lens.grid import Grid as Grid
     from rnnlens.lens.lens import Lens as Lens
     from rnnlens.lens.lens import compare as compare
     from rnnlens.lens.state import State as State
     from rnnlens.lens.state import States as States
     from rnnlens.reading.edits import Edit as Edit
+    from rnnlens.states.recording import Recorder as Recorder
+    from rnnlens.states.recording import record as record
     from rnnlens.work.corpus_jobs import disagreement as disagreement
     from rnnlens.work.corpus_jobs import index as index
     from rnnlens.work.fit_run import fit_run as fit_run
@@ -44,6 +47,7 @@ _MODULES = {
     "rnnlens.corpus.read": "Sentence",
     "rnnlens.draw.look": "Look",
     "rnnlens.lens.fit": "fit",
+    "rnnlens.lens.from_states": "from_states",
     "rnnlens.lens.grid": "Comparison Grid Parting",
     "rnnlens.lens.lens": "Lens compare",
     "rnnlens.lens.state": "State States",
@@ -56,6 +60,7 @@ _MODULES = {
     "rnnlens.search.answers": "Hit Near Said",
     "rnnlens.search.disagreement": "DisagreedSentence Disagreement End",
     "rnnlens.search.find": "Found",
+    "rnnlens.states.recording": "Recorder record",
     "rnnlens.work.corpus_jobs": "disagreement index",
     "rnnlens.work.fit_run": "fit_run",
     "rnnlens.work.observer": "Observer",

@@ -44,6 +44,7 @@ class Zeroed(ByKind):
 
 def zeroed(reading: Reading, kinds: Sequence[str] | None = None, at: int | None = None) -> Zeroed:
     """Set each state of the words up to `at` (None: the last) to zero, one at a time."""
+    reading.subject.model.check_reads("setting a state to zero")
     if reading.edits:
         raise RnnlensError("states are set to zero in a text without edits; leave them out")
     model = reading.subject.model

@@ -95,6 +95,7 @@ def continued(subjects: Subjects, asked: ContinueQuestion) -> Continued:
 def continuation(reading: Reading, count: int, samples: int = 0, seed: int = 0) -> Continued:
     """How the model goes on after a text, with its edits and without."""
     session = reading.subject.session
+    session.model.check_reads("how a text goes on")
     _check(count, samples, seed)
     reads_labels = session.vocabulary.inputs == session.vocabulary.labels
     if not session.text.follows or not (reads_labels or session.text.features == 1):

@@ -290,6 +290,7 @@ def written_by(
     """The readings of every word for one state of a text; `distribution` gives what the state says,
     for who knows that already.
     """
+    reading.subject.model.check_reads("which words have written a state")
     if reading.edits:
         raise RnnlensError(
             message(

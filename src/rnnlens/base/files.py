@@ -14,7 +14,7 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
@@ -61,6 +61,11 @@ Settings = Annotated[dict[Name, Scalar], MaxLen(100)]
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a temporary neighbour, flush it to disk, and move it into place."""
+    write_pieces(path, [data])
+
+
+def write_pieces(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
+    """Write as `write_bytes` does what lies in several pieces, without joining them."""
     name = path.with_name(f".{path.name}{_TEMPORARY}{secrets.token_hex(4)}")
     try:
         clear_temporary(path.parent, path.name)
@@ -69,13 +74,15 @@ def write_bytes(path: Path, data: bytes) -> None:
         with put_away(name.unlink), os.fdopen(handle, "wb") as file:
             with suppress(OSError):  # some network file systems have no locks
                 fcntl.flock(file, fcntl.LOCK_EX)  # it is no leftover
-            file.write(data)
+            for piece in pieces:
+                file.write(piece)
             file.flush()
             os.fsync(file.fileno())
             name.replace(path)
         _flush_folder(path.parent)
     except OSError as error:
-        raise RnnlensError(_write_problem(path, len(data), error)) from error
+        size = sum(memoryview(piece).nbytes for piece in pieces)
+        raise RnnlensError(_write_problem(path, size, error)) from error
     finally:
         name.unlink(missing_ok=True)
 

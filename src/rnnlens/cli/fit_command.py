@@ -1,7 +1,7 @@
 """`rnnlens fit`: probes for every kind of a run's model."""
 
 import argparse
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.run.folder import Run
 from rnnlens.run.trusted_code import search
-from rnnlens.work.fit_run import ModuleRun, fit_into
+from rnnlens.work.fit_run import ModuleRun, StatesRun, fit_into
 from rnnlens.work.observer import check_seconds
 
 _HELP = """\
@@ -29,6 +29,9 @@ With --model the run is of a torch module of your own: package.module:factory is
 arguments that returns the trained module and the names of its labels (or rnnlens.UserModel, which
 says more). Its weights are kept in the run; its code is needed again only for new texts.
 
+With --recorded the run is of states that were recorded, without any network: a folder that
+rnnlens.record has written, or files of your own (safetensors, npz, HDF5, Parquet).
+
 examples:
   rnnlens fit runs/news
   rnnlens fit runs/news --probe shared --semantic output,input,output+2
@@ -36,6 +39,7 @@ examples:
   rnnlens fit runs/news --preset quick        one epoch, in minutes without a GPU
   rnnlens fit runs/news --epochs 0            the closed form alone, in one pass
   rnnlens fit --model mine:trained --path . --corpus news.txt -o runs/mine
+  rnnlens fit --recorded states -o runs/recorded
 
 Ctrl-C stops; the same command continues where it stopped."""
 _PRESETS: dict[str, dict[str, Any]] = {"quick": {"epochs": 1}}
@@ -57,6 +61,10 @@ def add_to(verbs: Any) -> None:
     user = parser.add_argument_group("a module of your own")
     user.add_argument("--model", metavar="PACKAGE.MODULE:FACTORY",
                       help="a function that returns the module")  # fmt: skip
+    user.add_argument("--recorded", metavar="FOLDER", help="states that were recorded")
+    user.add_argument("--end", metavar="WORD",
+                      help="with --recorded: the word after which a sequence ends, where no lengths "
+                      "are recorded")  # fmt: skip
     add_trust_flags(user)
     user.add_argument("-o", "--output", metavar="RUN", type=Path, help="the run folder to make")
     user.add_argument("--colours", type=Path, metavar="FILE",
@@ -72,8 +80,20 @@ def run_fit(args: argparse.Namespace) -> int:
     config = from_flags(FitConfig, args, _PRESETS[args.preset] if args.preset else None)
     check_seconds(args.checkpoint_seconds)
     _check_together(args)
-    run, module = Run(args.output if args.model else args.path), None
-    if args.model:
+    run = Run(args.output if args.model or args.recorded else args.path)
+    module: ModuleRun | StatesRun | None = None
+    if args.recorded:
+        module = StatesRun.of(
+            run,
+            args.recorded,
+            end=args.end,
+            device=args.device,
+            colours=args.colours,
+            command=terminal(args).command,
+        )
+        if args.semantic is None:
+            config = replace(config, semantic=module.source.semantics)
+    elif args.model:
         search(args.folders)
         module = ModuleRun.of(
             run,
@@ -102,6 +122,12 @@ def run_fit(args: argparse.Namespace) -> int:
 
 def _check_together(args: argparse.Namespace) -> None:
     """Refuse flags that do not go together."""
+    if args.recorded and (args.path or args.model or args.corpus or not args.output):
+        raise RnnlensError("recorded states take: rnnlens fit --recorded FOLDER -o RUN")
+    if args.end and not args.recorded:
+        raise RnnlensError("--end goes with --recorded; leave it out")
+    if args.recorded:
+        return
     if args.model and (args.path or not args.output or not args.corpus):
         raise RnnlensError(
             "a module of your own takes: rnnlens fit --model package.module:factory --corpus "
@@ -110,7 +136,9 @@ def _check_together(args: argparse.Namespace) -> None:
     if args.model:
         return
     if not args.path:
-        raise RnnlensError("give a run folder to fit, or a module of your own with --model")
+        raise RnnlensError(
+            "give a run folder to fit, a module of your own with --model, or states with --states"
+        )
     reading = {f.name for f in fields(ReadingConfig)} - {"valid", "test"}
     for name in ("output", "colours", *sorted(reading)):
         if getattr(args, name) is not None:

@@ -17,10 +17,11 @@ from rnnlens.reading.edits import Edit
 from rnnlens.reading.encoding import Palette
 from rnnlens.reading.lines import Lines
 from rnnlens.reading.subject import Subject
-from rnnlens.run.corpus_data import run_dataset
+from rnnlens.run.corpus_data import run_dataset, states_dataset
 from rnnlens.run.scores import Scores
 from rnnlens.search.find import LIMIT, Found, find
 from rnnlens.search.store import index_of
+from rnnlens.states.recorded import RecordedStates
 
 _HOW = (
     "{given} cannot be compared; give two grids, two lenses and a text, or a lens and a text with "
@@ -167,6 +168,13 @@ class Lens:
     def _dataset(self, data: Iterable[Any] | Mapping[str, Iterable[Any]] | None) -> Dataset:
         """What is measured on: data by split, data alone, or the corpus of the run."""
         subject = self.subject
+        if isinstance(subject.model, RecordedStates):
+            if data is not None:
+                raise RnnlensError(
+                    "recorded states are measured on the tenth of them that was held out; leave "
+                    "data out, or record what you want to measure on"
+                )
+            return states_dataset(subject.model, subject.session.text, subject.probes)
         if data is None and subject.run is None:
             raise RnnlensError("this lens comes from no run, so that it has no corpus; give data")
         if data is None and subject.run is not None:

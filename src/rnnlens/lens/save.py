@@ -8,11 +8,12 @@ from typing import Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import locked, write_bytes
+from rnnlens.model.text import Example
 from rnnlens.model.traceable import Traceable
 from rnnlens.reading.session import Session
 from rnnlens.reading.subject import Subject
 from rnnlens.run.folder import FILES, Run
-from rnnlens.run.run_files import COPYING, TRAINED
+from rnnlens.run.run_files import COPYING, LONGEST_KEPT, TRAINED
 
 
 def save_lens(subject: Subject, path: Path, factory: str, fitted: Mapping[str, Any]) -> Run:
@@ -39,7 +40,8 @@ def save_lens(subject: Subject, path: Path, factory: str, fitted: Mapping[str, A
         examples = [session.example(text) for text in session.examples or ()]
         model = model.found_at(factory, session.vocabulary, examples)
     colours = {name: palette.grouping(subject.labels) for name, palette in subject.palettes.items()}
-    record = {"command": "rnnlens.fit", "made_by": "fit", "corpus": {}}
+    command = "rnnlens.fit" if model.reads else "rnnlens.from_states"
+    record = {"command": command, "made_by": "fit", "corpus": {}}
     begun = {**record, "status": COPYING}
     with run.writing():
         keep(run, begun, model, session, {"source": "", "groupings": colours})
@@ -79,7 +81,13 @@ def keep(
     colours: Mapping[str, Any],
 ) -> None:
     """Write all that is known of a model without probes; the record says that more is to come."""
-    examples = [session.example(text) for text in session.examples or ()]
+    texts = session.examples or ()
+    if model.reads:
+        examples = [session.example(text) for text in texts]
+    else:  # states stay where they were recorded
+        split = {text: session.words(text) for text in texts}
+        examples = [Example(text, words, tuple(session.numbers(text, words)), {})
+                    for text, words in split.items() if len(words) <= LONGEST_KEPT]  # fmt: skip
     run.write_record(record)  # first: it marks the folder as ours
     run.write_vocabulary(session.vocabulary)
     run.write_colours(colours)

@@ -115,6 +115,22 @@ class TextSide:
             return [encode_numbers(word, self.features) for word in words]
         return self.vocabulary.encode(words)
 
+    def numbers(self, text: str, words: Sequence[str]) -> list[int]:  # noqa: ARG002
+        """The numbers of the words of a text, which they may be the first of."""
+        return self.encode(words)
+
+    def told(
+        self,
+        ids: Sequence[int],  # noqa: ARG002
+        name: str,  # noqa: ARG002
+        answers: LabelSet | None = None,  # noqa: ARG002
+    ) -> list[int] | None:
+        """The labels that are right at the states of a text, by the name of their targets, -1 where
+        there is none; None where texts do not tell them: what was typed has no other targets than
+        the words in it.
+        """
+        return None
+
     def name(self, number: int) -> str:
         """What the model takes a word for."""
         if self.features:

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import message
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import Cell, Change, States, Weights
 from rnnlens.model.kinds import Kind, prediction
@@ -167,6 +168,7 @@ class Traceable(ABC):
     """A model whose every intermediate vector can be read by name."""
 
     predicts = True  #: Whether it predicts the labels that its states are asked about.
+    reads = True  #: Whether it can read: of states that were recorded there is no network.
     causal = False  #: Whether a state depends on nothing after it, so that `start` can be given.
 
     @property
@@ -178,6 +180,16 @@ class Traceable(ABC):
     def prediction(self) -> Kind:
         """The kind `y`, the model's own prediction."""
         return prediction(self.kinds)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether there are labels of the semantic `output`."""
+        return self.predicts
+
+    def check_reads(self, what: str) -> None:
+        """Refuse what only a network can do; `what` it is, such as "an edit"."""
+        if not self.reads:
+            raise RnnlensError(message("no_network", what=what))
 
     @property
     def description(self) -> str:

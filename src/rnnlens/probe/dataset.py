@@ -82,8 +82,8 @@ class Dataset:
     def answers_to(self, semantic: str) -> LabelSet:
         """The labels that a semantic asks for."""
         name = OUTPUT if of_model(semantic) else base(semantic)
-        if name not in self.answers or (name == OUTPUT and not self.model.predicts):
-            there = [n for n in self.answers if n != OUTPUT or self.model.predicts]
+        if name not in self.answers or (name == OUTPUT and not self.model.has_labels):
+            there = [n for n in self.answers if n != OUTPUT or self.model.has_labels]
             raise RnnlensError(
                 f"{semantic!r} is no semantic here; give {', '.join(there)}, or a number behind "
                 "it, as output+2; tag wants a tagged corpus, other names targets in the batches"
@@ -177,7 +177,9 @@ class Stream:
             labels = (part.labels for part in self._parts(every))
         else:
             batches = self.data.batches(every, torch.device("cpu"))
-            labels = (_present(self.labels(batch, lambda: Trace({}))) for batch in batches)
+            codes = (_present(self.labels(batch, lambda: Trace({}))) for batch in batches)
+            labels = (part if self.table is None else self.answers.of(self.table[part])
+                      for part in codes)  # fmt: skip
         counts = (self.answers.counts(part.cpu()) for part in labels)
         return sum(counts, start=self.answers.no_counts())
 

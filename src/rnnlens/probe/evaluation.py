@@ -249,12 +249,13 @@ def probe_scores(
     for semantic in probes.semantics:
         if not of_model(semantic) and base(semantic) not in others:
             continue  # this data does not tell
-        kinds = (*probes.kinds, *((PREDICTION,) if semantic == "output" else ()))
+        own = semantic == OUTPUT and dataset.model.predicts
+        kinds = (*probes.kinds, *((PREDICTION,) if own else ()))
         stream, counts = dataset.stream("test", semantic, kinds=kinds), probes.counts.get(semantic)
         answers = dataset.answers_to(semantic)
         prior = answers.prior(dataset.counts(semantic) if counts is None else counts)
         sums = {kind: _Sums(answers, dataset.device) for kind in probes.kinds}
-        model = _Sums(answers, dataset.device) if semantic == "output" else None
+        model = _Sums(answers, dataset.device) if own else None
         constant = _Sums(answers, dataset.device)
         pairs, unigram = 0, 0.0
         chunks = stream.chunks((0,) if states else None) if stream.pairs else ()

@@ -117,6 +117,7 @@ def used(
 
     `advance` is told the number of states after each kind of each group of sequences.
     """
+    dataset.model.check_reads("what is used of a state")
     if "output" not in probes.stacks:
         raise RnnlensError("there are no probes of the semantic output; fit them to see its use")
     if not probes.spreads:

@@ -142,7 +142,7 @@ class TextEdits:
         """The words of the text that an address is in."""
         ids: Sequence[int] = self.ids
         if address.text is not None:
-            ids = self.session.text.encode(self.session.words(address.text))
+            ids = self.session.numbers(address.text, self.session.words(address.text))
         most = count("quoted_edit")
         where = message("edited_text") if address.text is None else repr(address.text[:most])
         self._check_step(edit, address.step, len(ids), where)

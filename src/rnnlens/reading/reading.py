@@ -61,13 +61,14 @@ class Reading:
         colours = subject.check_palette(palette, chosen)
         every = words_of(subject, text)
         words = every[:LONGEST]
-        ids, left_out = subject.session.text.encode(words), len(every) - len(words)
+        ids, left_out = subject.session.numbers(text, words), len(every) - len(words)
         came = subject.session.text.came(ids)
         reading = cls(subject, text, words, ids, came, chosen, colours, left_out)
         return reading.edited(edits, lenient) if edits else reading
 
     def edited(self, edits: Edits, lenient: bool = False) -> "Reading":
         """The text with these edits on the way."""
+        self.subject.model.check_reads("an edit")
         session, probes = self.subject.session, self.subject.probes
         strict = () if lenient else parsed(edits)
         changes = TextEdits.of(strict, session, probes, self.ids, self.semantic)

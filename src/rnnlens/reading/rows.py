@@ -15,7 +15,7 @@ from torch import Tensor
 from rnnlens.base.threads import one_thread
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece
-from rnnlens.probe.semantics import label_at, of_model, offset
+from rnnlens.probe.semantics import base, label_at, of_model, offset, shift
 from rnnlens.reading.divergence import Difference
 from rnnlens.reading.encoding import Encodings, Integers, encode
 from rnnlens.reading.reading import Reading
@@ -227,8 +227,13 @@ def _copy(logits: Tensor, start: int, chosen: Integers, into: Tensor) -> None:
 
 def labels_that_came(reading: Reading, places: Sequence[Place]) -> Integers:
     """The label that really came at each state, -1 where the text has none."""
-    if not of_model(reading.semantic):  # no text tells these
+    side, semantic = reading.subject.session.text, reading.semantic
+    told = side.told(reading.ids, base(semantic), reading.answers)
+    if told is not None:
+        at = [t + (0 if kind == PREDICTION else shift(semantic)) for kind, t in places]
+        return np.array([label_at(told, place) for place in at], np.int64)
+    if not of_model(semantic):  # no text tells these
         return np.full(len(places), -1, np.int64)
-    shift = offset(reading.semantic)
-    at = [t + (1 if kind == PREDICTION else shift) for kind, t in places]
+    ahead = offset(semantic)
+    at = [t + (1 if kind == PREDICTION else ahead) for kind, t in places]
     return np.array([label_at(reading.came, place) for place in at], np.int64)

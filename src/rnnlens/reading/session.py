@@ -23,6 +23,7 @@ from rnnlens.model.text import Example, TextSide, column, text_states
 from rnnlens.model.traceable import StateEdit, Trace, Traceable
 from rnnlens.probe.data import Data, Sentences, of_batches
 from rnnlens.probe.dataset import Dataset
+from rnnlens.reading.two_texts import plain
 
 _ROOM = 16 * 2**20  # bytes: thousands of prefixes
 _ENTRY = 200  # bytes of bookkeeping for each
@@ -84,6 +85,10 @@ class Session:
         """The words of a text somebody typed."""
         return self._split[text] if text in self._split else self.text.words(text)
 
+    def numbers(self, text: str, words: Sequence[str]) -> list[int]:
+        """The numbers of the first words of a text."""
+        return self.text.numbers(plain(text, self.vocabulary.inputs), words)
+
     def read(
         self, ids: Sequence[int], first: int, last: int, edits: Changes | None = None
     ) -> tuple[States, States]:
@@ -108,7 +113,7 @@ class Session:
     def example(self, text: str) -> Example:
         """A text with its states, to be kept."""
         words = self.words(text)
-        ids = tuple(self.text.encode(words))
+        ids = tuple(self.numbers(text, words))
         return Example(text, words, ids, self._states(ids))
 
     def dataset(

@@ -13,13 +13,17 @@ from rnnlens.corpus.tokens import ReadingConfig
 from rnnlens.labels.parts_of_speech import UNIVERSAL
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.network import Network
+from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import Traceable
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.inspect import inspect_module
-from rnnlens.probe.semantics import TAG
+from rnnlens.probe.probes import Probes
+from rnnlens.probe.recorded_data import answers_of, recorded_dataset
+from rnnlens.probe.semantics import OUTPUT, TAG
 from rnnlens.run.folder import Run
+from rnnlens.states.recorded import RecordedStates
 
 Config = TypeVar("Config", bound=ReadingConfig)
 
@@ -37,6 +41,9 @@ def run_dataset(run: Run, device: str = "auto", moved: Moved | None = None) -> D
     """The model of a run, ready to trace, with the corpus that it was made with."""
     run.check_finished()
     moved, record = moved or Moved(), run.record()
+    if isinstance(model := run.model() if not record.corpus else None, RecordedStates):
+        model.on(pick_device(device))
+        return states_dataset(model, run.text(model), run.probes() if run.has_probes() else None)
     if not record.corpus:
         raise RnnlensError(
             f"the run.json of {run.path} names no corpus; of a run that was fitted in Python, "
@@ -46,6 +53,16 @@ def run_dataset(run: Run, device: str = "auto", moved: Moved | None = None) -> D
         return _module_dataset(run, device, moved)
     network = run.network().to(pick_device(device))
     return sentence_dataset(network, encoded_corpus(run, moved))
+
+
+def states_dataset(model: RecordedStates, text: TextSide, probes: Probes | None) -> Dataset:
+    """Recorded states with all that they can be asked for; the bins of numbers are the probes'."""
+    answers = dict(probes.answers if probes else {})
+    if model.has_labels:
+        answers[OUTPUT] = text.labels
+    missing = [name for name in model.kept.targets if name not in answers]
+    answers |= {name: answers_of(model.kept, model.kept.targets[name]) for name in missing}
+    return recorded_dataset(model, text.vocabulary, answers)
 
 
 def of_model(dataset: Dataset, model: Traceable, splits: Sequence[str] = ()) -> Dataset:

@@ -37,6 +37,8 @@ from rnnlens.probe.probes import Bounds, Probes, ProbesFile, check_layouts, halv
 from rnnlens.run import run_files, trusted_code
 from rnnlens.run.run_files import TRAINED, TRAINING
 from rnnlens.run.scores import Scores
+from rnnlens.states.kept import opened as opened_states
+from rnnlens.states.recorded import RecordedStates, StatesRecord
 from rnnlens.version import __version__
 
 FILES = (  # what a finished run may hold, besides run.json
@@ -247,11 +249,18 @@ class Run:
             described = {**asdict(model.config), **counts}
         elif isinstance(model, StoredModule):
             weights, described = model.user.weights(), asdict(model.record)
+        elif isinstance(model, RecordedStates):  # which stay where they are
+            self._write_model_file(asdict(model.record))
+            return
         else:
             raise RnnlensError(
                 f"a {type(model).__name__} cannot be saved as a run; give a network or a module"
             )
         described["sha256"] = write_tensors(self.path / "model.safetensors", weights)
+        self._write_model_file(described)
+
+    def _write_model_file(self, described: dict[str, Any]) -> None:
+        """Write model.json."""
         words = self.path / "vocabulary.json"
         described["vocabulary"] = sha256(words) if words.exists() else None
         write_json(self.path / "model.json", described)
@@ -267,21 +276,27 @@ class Run:
                 f"{self.path / 'run.json'} is of another run than the model beside it; restore both"
             )
 
-    def _model_file(self) -> run_files.NetworkFile | ModuleRecord:
+    def _model_file(self) -> run_files.ModelFile:
         """Read model.json."""
         path = self.path / "model.json"
-        if isinstance(value := read_json(path, object), dict) and "kinds" in value:
+        if isinstance(value := read_json(path, object), dict) and "states" in value:
+            return read_json(path, StatesRecord)
+        if isinstance(value, dict) and "kinds" in value:
             return run_files.read_module_record(path)
         return read_json(path, run_files.NetworkFile)
 
-    def model(self, code: Any = None) -> Network | StoredModule:
+    def model(self, code: Any = None) -> Network | StoredModule | RecordedStates:
         """The trained model, ready to trace.
 
         A user's module needs its code when it is first traced: that which the run names, or `code`
-        in its place (a module, a UserModel, or its package.module:factory).
+        in its place (a module, a UserModel, or its package.module:factory). Of recorded states,
+        `code` is the folder that they are in now.
         """
         self.check_finished()
-        if isinstance(self._model_file(), ModuleRecord):
+        file = self._model_file()
+        if isinstance(file, StatesRecord):
+            return self._recorded(file, code)
+        if isinstance(file, ModuleRecord):
             return self.module(code)
         if code is not None:
             raise RnnlensError(f"{self.path} holds its model itself; leave model= out")
@@ -293,7 +308,23 @@ class Run:
         record = run_files.read_module_record(self.path / "model.json")
         return StoredModule(record, lambda: self._module(record, code))
 
-    def text(self, model: Network | StoredModule) -> TextSide:
+    def _recorded(self, record: StatesRecord, folder: Any) -> RecordedStates:
+        """The states that a run is of, opened where they are."""
+        place = Path(record.states if folder is None else folder)
+        if not place.exists():
+            raise RnnlensError(
+                f"the states of {self.path} were at {place} and are not there; say where they are "
+                "now: rnnlens.load(run, model=folder), or rnnlens fit --recorded FOLDER -o RUN"
+            )
+        named = dict(record.named or {})
+        words = named.pop("words", None)
+        model = RecordedStates(
+            record, lambda: opened_states(place, words=words, targets=named, end=record.end)
+        )
+        _ = model.kept  # or say now what is wrong with them
+        return model
+
+    def text(self, model: Network | StoredModule | RecordedStates) -> TextSide:
         """How texts are given to the model of this run."""
         vocabulary = self.vocabulary()
         if self._model_file().vocabulary not in (None, sha256(self.path / "vocabulary.json")):

@@ -28,10 +28,12 @@ from rnnlens.labels.sets import MOST_LABELS
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import Example, encode_numbers
+from rnnlens.states.recorded import StatesRecord
 from rnnlens.version import __version__
 
 FORMAT = 1
 TRAINING, TRAINED, COPYING = "training", "trained", "copying"
+LONGEST_KEPT = 2_000  # words of a text that a run keeps
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,9 @@ class NetworkFile(NetworkConfig, Strict):
     words: Annotated[int, Ge(1), Le(MOST_LABELS)] | None = None  # that it reads; None: its labels
 
 
+ModelFile = NetworkFile | ModuleRecord | StatesRecord
+
+
 def read_module_record(path: Path) -> ModuleRecord:
     """Read model.json of a user's module."""
     record = read_json(path, ModuleRecord)
@@ -97,8 +102,8 @@ class ExamplesHeader(Strict):
 
     examples: Annotated[
         tuple[
-            tuple[Annotated[str, MaxLen(20_000)], Annotated[tuple[Name, ...], MaxLen(2_000)],
-                  Annotated[tuple[Count, ...], MaxLen(2_000)]], ...
+            tuple[Annotated[str, MaxLen(20_000)], Annotated[tuple[Name, ...], MaxLen(LONGEST_KEPT)],
+                  Annotated[tuple[Count, ...], MaxLen(LONGEST_KEPT)]], ...
         ], MaxLen(100),
     ]  # fmt: skip
     model: Annotated[str, MaxLen(64)] = ""  # the hash of the weights, where texts have states
@@ -133,9 +138,7 @@ def write_examples(path: Path, examples: Sequence[Example], model: str) -> None:
     write_tensors(path, states, ExamplesHeader(texts, model))
 
 
-def read_examples(
-    path: Path, model: NetworkFile | ModuleRecord, vocabulary: Vocabulary
-) -> list[Example]:
+def read_examples(path: Path, model: ModelFile, vocabulary: Vocabulary) -> list[Example]:
     """Read what `write_examples` has written."""
     remedy = "delete it"
     tensors, header = read_sealed(path, ExamplesHeader, remedy, older=True)
@@ -160,7 +163,7 @@ def _numbered(words: Sequence[str], features: int) -> tuple[int, ...]:
 def _check_examples(
     header: ExamplesHeader,
     tensors: Mapping[str, Tensor],
-    model: NetworkFile | ModuleRecord,
+    model: ModelFile,
     vocabulary: Vocabulary,
 ) -> None:
     """Raise ValueError where kept texts and their states are not of this model."""
@@ -173,7 +176,8 @@ def _check_examples(
     read = [k for k in range(len(header.examples)) if kinds and f"{k}/{kinds[-1]}" in tensors]
     if strange := sorted({f"{k}/{kind}" for k in read for kind in kinds} ^ tensors.keys()):
         raise ValueError(f"the tensor {strange[0]} is missing or too many")
-    known = None if user and user.features else len(vocabulary.inputs)
+    unnamed = isinstance(model, StatesRecord) or (user is not None and user.features > 0)
+    known = None if unnamed else len(vocabulary.inputs)
     for k, (_, words, ids) in enumerate(header.examples):
         if len(words) != len(ids) or (known is not None and any(n >= known for n in ids)):
             raise ValueError("its words do not fit their numbers")

@@ -21,6 +21,7 @@ from rnnlens.corpus.corpus import Corpus, numbered, tag_counts_of
 from rnnlens.corpus.tokens import Ints, ReadingConfig
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.colours import colours_of, read_colours
+from rnnlens.lens.from_states import RecordedSource
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.lens.save import keep
@@ -73,7 +74,7 @@ def run_of(run: str | Path | Lens) -> Run:
 def fit_into(
     run: Run,
     config: FitConfig,
-    module: "ModuleRun | None" = None,
+    module: "ModuleRun | StatesRun | None" = None,
     *,
     device: str = "auto",
     moved: Moved | None = None,
@@ -83,7 +84,7 @@ def fit_into(
 ) -> None:
     """Fit the probes of a run and of its training's checkpoints, from where an earlier fit stopped.
 
-    Of a user's module the run is made first.
+    Of a user's module, and of recorded states, the run is made first.
     """
     check_seconds(checkpoint_seconds)
     dataset = module.dataset if module else run_dataset(run, device, moved)
@@ -96,11 +97,10 @@ def fit_into(
             observer.say(module.describe())
             module.write()
         group.any(False)  # no process reads before the folder is written
-        differs = module and digest(module.model.user.weights()) != run.model_hash()
-        if module and group.any(bool(differs)):
+        if module and group.any(module.differs(run)):
             raise RnnlensError(
-                f"{module.model.user.where} gives other weights in each process; see to it that "
-                "the same are loaded each time"
+                f"{module.where} gives other weights in each process; see to it that the same are "
+                "loaded each time"
             )
         if anew and group.first:
             remove(run.fit_checkpoint)
@@ -274,6 +274,15 @@ class ModuleRun:
         given = own_colours is not None
         return cls(run, before, record, all_colours, model, dataset, session, description, given)
 
+    @property
+    def where(self) -> str:
+        """What gives the module."""
+        return self.model.user.where
+
+    def differs(self, run: Run) -> bool:
+        """Whether the module has other weights than the run that was made of it."""
+        return digest(self.model.user.weights()) != run.model_hash()
+
     def describe(self) -> str:
         """A summary of the module and its corpus in a few lines."""
         record = self.model.record
@@ -298,6 +307,77 @@ class ModuleRun:
         begun = {**self.record, "status": TRAINING}
         keep(self.run, begun, self.model, self.session, self.colours)
         self.run.write_record({**self.record, "status": TRAINED})
+
+
+@dataclass(frozen=True)
+class StatesRun:
+    """Recorded states, and the run that is to be made of them."""
+
+    run: Run
+    source: RecordedSource
+    colours: Mapping[str, Any]
+    recoloured: bool  # whether the user gave the colours
+    command: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        run: Run,
+        folder: str | Path,
+        *,
+        end: str | None = None,
+        device: str = "auto",
+        colours: Path | None = None,
+        command: str = "",
+    ) -> "StatesRun":
+        """The run of the states in a folder; an error where RUN is of something else."""
+        own = read_colours(colours) if colours else None
+        source = RecordedSource.of(folder, end=end)
+        begun = run.exists() and run.record().status == TRAINED
+        if begun and run.model_hash() != source.model.record.sha256:
+            raise RnnlensError(f"{run.path} holds a run of something else; choose another with -o")
+        if device != "auto":
+            source.model.on(pick_device(device))
+        names, in_order = source.vocabulary, source.model.record.scale is not None
+        found = own or colours_of(names.labels, names.counts, None, in_order=in_order)
+        return cls(run, source, found, own is not None, command)
+
+    @property
+    def dataset(self) -> Dataset:
+        """The states with what they are asked for."""
+        return self.source.dataset
+
+    @property
+    def where(self) -> str:
+        """Where the states are."""
+        return self.source.model.record.states
+
+    def differs(self, run: Run) -> bool:
+        """Whether the states are others than those of the run."""
+        return self.source.model.record.sha256 != run.model_hash()
+
+    def describe(self) -> str:
+        """A summary in a few lines."""
+        kept = self.source.model.kept
+        size = sum(column.width for column in kept.kinds.values())
+        return (
+            f"states      {kept.path}: {kept.rows:,} rows in {len(kept):,} sequences, "
+            f"{len(kept.kinds)} kinds, {size:,} numbers a row\n"
+            f"asked for   {self.source.semantics}, unless --semantic says otherwise\n"
+            "parts       a tenth of the sequences decides when to stop, another is for rnnlens eval"
+        )
+
+    def write(self) -> None:
+        """Make the folder, or note where the states are now."""
+        if self.run.exists() and self.run.record().status == TRAINED:
+            self.run.write_model(self.source.model)
+            if self.recoloured:
+                self.run.write_colours(self.colours)
+            return
+        record: dict[str, Any] = {"command": self.command, "made_by": "fit", "corpus": {}}
+        begun = {**record, "status": TRAINING}
+        keep(self.run, begun, self.source.model, self.source.session(), self.colours)
+        self.run.write_record({**record, "status": TRAINED})
 
 
 def _refuse_other(run: Run, corpus: Mapping[str, Any], user: UserModel) -> None:

@@ -1,0 +1,1 @@
+"""States that others have recorded: read where they lie, or written from any loop."""

@@ -30,7 +30,7 @@ def test_grids_are_the_probes_on_the_recorded_states(lens):
     ends = np.cumsum(some["lengths"])
     grid = lens("#5")
     rows = slice(ends[4], ends[5])
-    assert grid.words == list(recorded.WORDS[k] for k in some["words"][rows])
+    assert grid.words == [recorded.WORDS[k] for k in some["words"][rows]]
     for kind in ("x", "h1"):
         logits = lens.subject.probes.logits(kind, torch.from_numpy(some[kind][rows]))
         p = logits.double().softmax(-1).numpy()
@@ -176,6 +176,7 @@ def test_unknown_options_and_semantics_are_named(folder):
 def test_the_commands_take_recorded_states(folder, tmp_path, capsys):
     run = tmp_path / "run"
     assert main(["fit", "--recorded", str(folder), "-o", str(run), "--epochs", "3"]) == 0
+    assert "60 sequences" in capsys.readouterr().out
     assert main(["eval", str(run), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)
     assert {"short", "size", "traits"} <= {row["semantic"] for row in scores["scores"]}

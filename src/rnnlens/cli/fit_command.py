@@ -63,8 +63,8 @@ def add_to(verbs: Any) -> None:
                       help="a function that returns the module")  # fmt: skip
     user.add_argument("--recorded", metavar="FOLDER", help="states that were recorded")
     user.add_argument("--end", metavar="WORD",
-                      help="with --recorded: the word after which a sequence ends, where no lengths "
-                      "are recorded")  # fmt: skip
+                      help="with --recorded: the word after which a sequence ends, if it has no "
+                      "lengths")  # fmt: skip
     add_trust_flags(user)
     user.add_argument("-o", "--output", metavar="RUN", type=Path, help="the run folder to make")
     user.add_argument("--colours", type=Path, metavar="FILE",
@@ -137,7 +137,7 @@ def _check_together(args: argparse.Namespace) -> None:
         return
     if not args.path:
         raise RnnlensError(
-            "give a run folder to fit, a module of your own with --model, or states with --states"
+            "give a run folder to fit, a module of your own with --model, or --recorded"
         )
     reading = {f.name for f in fields(ReadingConfig)} - {"valid", "test"}
     for name in ("output", "colours", *sorted(reading)):

@@ -37,9 +37,9 @@ class Stored:
         return np.dtype("<u2" if self.dtype == BF16 else self.dtype)
 
     @property
-    def sort(self) -> str:
-        """What it holds: f for floats, i or u for whole numbers, b for yes and no, U for texts."""
-        return "f" if self.dtype == BF16 else self.item.kind
+    def is_float(self) -> bool:
+        """Whether it holds floats."""
+        return self.dtype == BF16 or is_float(self.item)
 
     @property
     def row_bytes(self) -> int:
@@ -57,6 +57,11 @@ class Stored:
                        (last - first) * self.row_bytes)  # fmt: skip
         rows: NDArray[Any] = data.view(self.item).reshape(last - first, *self.shape[1:])
         return (rows.astype(np.uint32) << 16).view(np.float32) if self.dtype == BF16 else rows
+
+
+def is_float(dtype: "np.dtype[Any]") -> bool:
+    """Whether a type is that of floats."""
+    return np.issubdtype(dtype, np.floating)
 
 
 def read_at(path: Path, offset: int, size: int) -> NDArray[np.uint8]:

@@ -50,7 +50,7 @@ def hdf5_part(files: Sequence[Path], room: Path) -> RawPart:
     arrays: dict[str, Stored] = {}
     names: dict[str, list[str]] = {}
     for path in files:
-        with _reading(path), h5py.File(path, "r", locking=False) as file:
+        with _reading(path), h5py.File(path, locking=False) as file:
             for name, data in _datasets(path, file):
                 if name in arrays or name in names:
                     raise RnnlensError(f"{folder} has {name[:80]!r} in two files; leave one out")
@@ -176,7 +176,7 @@ def _of_lstmvis(configuration: Path, room: Path) -> RawPart:
 
     def take(name: str, file: Any, path: Any) -> None:
         place = _inside(configuration, folder, files.get(str(file), file))
-        with _reading(place), h5py.File(place, "r", locking=False) as opened:
+        with _reading(place), h5py.File(place, locking=False) as opened:
             there = dict(_datasets(place, opened))
             if str(path) not in there:
                 raise RnnlensError(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import damaged
 from rnnlens.base.rules import count, message
-from rnnlens.states.arrays import REMEDY, Column, Stored
+from rnnlens.states.arrays import REMEDY, Column, Stored, is_float
 from rnnlens.states.npz_file import npz_part
 from rnnlens.states.part import LENGTHS, TARGETS, TEXT_BYTES, WORDS, RawPart, Y
 from rnnlens.states.safetensors_file import safetensors_part
@@ -55,7 +55,7 @@ class Target:
     @property
     def is_number(self) -> bool:
         """Whether numbers are asked for."""
-        return self.values.dtype.kind == "f"
+        return is_float(self.values.dtype)
 
     @property
     def is_set(self) -> bool:
@@ -87,14 +87,14 @@ class Kept:
     @property
     def has_names(self) -> bool:
         """Whether rows have words, and not only numbers."""
-        return self.words is not None and self.words.dtype.kind != "f"
+        return self.words is not None and not is_float(self.words.dtype)
 
     def word(self, row: int) -> str:
         """What a row is called: its word, its number, or its step."""
         if self.words is None:
             return str(row - int(self.starts[np.searchsorted(self.starts, row, "right") - 1]))
         value = self.words[row]
-        return f"{float(value):.6g}" if self.words.dtype.kind == "f" else self.names[value]
+        return f"{float(value):.6g}" if is_float(self.words.dtype) else self.names[value]
 
     def span(self, number: int) -> range:
         """The rows of a sequence."""
@@ -331,7 +331,7 @@ class _Understood:
                     f"{part.path}: words has the shape {values.shape}, and states {rows:,} rows; "
                     "give a word for each"
                 )
-        if every[0].dtype.kind == "f":
+        if is_float(every[0].dtype):
             numbers = np.concatenate(every).astype(np.float64)
             if not np.isfinite(numbers).all():
                 raise RnnlensError(f"{self.path}: a word is {numbers[~np.isfinite(numbers)][0]}")
@@ -426,7 +426,7 @@ class _Understood:
         names: tuple[str, ...]
         if joined.ndim == 2:
             values, names = self._sets(name, joined)
-        elif joined.dtype.kind == "f":
+        elif is_float(joined.dtype):
             values, names = _floats(self.path, name, joined), ()
         else:
             values, names = self._named(name, every)
@@ -455,7 +455,7 @@ class _Understood:
 
 def _is_states(name: str, array: Stored) -> bool:
     reserved = name in (LENGTHS, WORDS, TARGETS) or name.startswith((f"{TARGETS}.", f"{TARGETS}/"))
-    return not reserved and array.sort == "f" and len(array.shape) == 2
+    return not reserved and array.is_float and len(array.shape) == 2
 
 
 def _in_time(part: RawPart) -> RawPart:

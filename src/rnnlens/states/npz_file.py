@@ -98,6 +98,6 @@ def _header(path: Path, data: Any, name: str) -> tuple[tuple[int, ...], "np.dtyp
 
 def _texts(array: Stored, name: str) -> list[str]:
     """The names that an array of texts holds."""
-    if array.sort != "U" or len(array.shape) != 1 or array.size > TEXT_BYTES:
+    if array.item.kind != "U" or len(array.shape) != 1 or array.size > TEXT_BYTES:
         raise RnnlensError(f"{array.path}: {name[:80]!r} must be one axis of texts, dtype=str")
     return [str(one) for one in array.rows(0, array.shape[0])]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import damaged
-from rnnlens.states.arrays import REMEDY, Stored
+from rnnlens.states.arrays import REMEDY, Stored, is_float
 from rnnlens.states.part import LENGTHS, TEXT_BYTES, WORDS, RawPart
 
 _MOST_PACKED = 1100  # times smaller than what it holds
@@ -94,7 +94,7 @@ class _Unpacked:
                 raise RnnlensError(f"{self.path} has no rows; record some")
             width, dtype = self.widths[column], self.types[column]
             shape = (self.rows, width) if width else (self.rows,)
-            is_state = width > 0 and dtype[1] == "f"
+            is_state = width > 0 and is_float(np.dtype(dtype))
             called = (
                 name if is_state or name == WORDS else f"targets.{name.removeprefix('targets.')}"
             )

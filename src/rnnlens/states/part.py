@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.base.files import damaged
+from rnnlens.base.rules import text
 from rnnlens.states.arrays import REMEDY, Stored
 
-LENGTHS, WORDS, TARGETS, NAMES, Y = "lengths", "words", "targets", "names", "y"
+LENGTHS, WORDS, TARGETS, NAMES = "lengths", "words", "targets", "names"
+Y = text("prediction")  # the network's own logits
 TEXT_BYTES = 1 << 30  # of names and words that are held in memory
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import locked, write_pieces
+from rnnlens.states.arrays import is_float
 from rnnlens.states.kept import opened
 from rnnlens.states.part import LENGTHS, NAMES, TARGETS, WORDS, Y
 from rnnlens.states.safetensors_file import safetensors_part
@@ -169,7 +170,7 @@ class Recorder:
             return np.array([index.setdefault(one, len(index)) for one in texts], np.int32)
         if values.ndim == 2:
             return values.astype(np.uint8)
-        return values.astype(np.float64 if values.dtype.kind == "f" else np.int32)
+        return values.astype(np.float64 if is_float(values.dtype) else np.int32)
 
     def flush(self) -> None:
         """Write what waits, as a file of its own."""

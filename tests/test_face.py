@@ -55,7 +55,8 @@ def test_every_name_can_be_imported():
     assert {*rnnlens.__all__} <= {*dir(rnnlens)}
     assert {one.__name__ for one in FACE} == {*rnnlens.__all__}
     assert {one.__name__ for one in FUNCTIONS} == {
-        "compare", "disagreement", "fit", "fit_run", "index", "load", "train",
+        "compare", "disagreement", "fit", "fit_run", "from_states", "index", "load", "record",
+        "train",
     }  # fmt: skip
 
 

@@ -232,4 +232,9 @@ def test_the_examples_run(example):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     last = done.stdout.splitlines()[-1]
-    assert {"gru_language_model": "see", "tagger": "NOUN", "characters": "]"}[example.stem] in last
+    assert {
+        "gru_language_model": "see",
+        "tagger": "NOUN",
+        "characters": "]",
+        "numpy_states": "three",
+    }[example.stem] in last

@@ -179,7 +179,7 @@ def test_the_commands_take_recorded_states(folder, tmp_path, capsys):
     assert "60 sequences" in capsys.readouterr().out
     assert main(["eval", str(run), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)
-    assert {"short", "size", "traits"} <= {row["semantic"] for row in scores["scores"]}
+    assert {"short", "size", "traits"} <= {row["semantic"] for row in scores["probes"]}
     assert main(["show", str(run), "#5"]) == 0
     assert "sees" in capsys.readouterr().out
     assert main(["fit", str(run), "--epochs", "1", "--semantic", "output"]) == 0  # fitted anew

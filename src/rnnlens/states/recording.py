@@ -5,6 +5,7 @@ one stretch takes. Whenever it is killed, what was recorded before the last stre
 import json
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,7 @@ from rnnlens.states.kept import opened
 from rnnlens.states.part import LENGTHS, NAMES, TARGETS, WORDS, Y
 from rnnlens.states.safetensors_file import safetensors_part
 
-STRETCH = 64 << 20  # bytes of states that are written at once
+STRETCH = 128 << 20  # bytes of states that are written at once
 _PART = re.compile(r"part-\d{6}\.safetensors")
 _DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "int32": "I32", "int64": "I64",
            "uint8": "U8"}  # fmt: skip
@@ -65,6 +66,8 @@ class Recorder:
         self._parts = 0
         self._form: dict[str, tuple[Any, ...]] | None = None
         self._lock = ExitStack()
+        self._thread = ThreadPoolExecutor(1, "rnnlens-recorder")
+        self._writing: Future[None] | None = None
         self._begin()
         self._clear()
 
@@ -135,7 +138,7 @@ class Recorder:
         self._lengths.append(steps)
         self.count += 1
         if self._held >= self.stretch:
-            self.flush()
+            self._write()
 
     def _check_form(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Refuse a sequence that has other kinds, widths or targets than those before it."""
@@ -173,7 +176,18 @@ class Recorder:
         return values.astype(np.float64 if is_float(values.dtype) else np.int32)
 
     def flush(self) -> None:
-        """Write what waits, as a file of its own."""
+        """Write what waits, as a file of its own, and wait until it is on the disk."""
+        self._write()
+        self._wait()
+
+    def _wait(self) -> None:
+        """Until the last file is written, or to say why it was not."""
+        writing, self._writing = self._writing, None
+        if writing:
+            writing.result()
+
+    def _write(self) -> None:
+        """Begin to write what waits; the loop goes on meanwhile, up to the next stretch."""
         if not self._lengths:
             return
         arrays = {**self._arrays, LENGTHS: [np.array(self._lengths, np.int64)]}
@@ -182,13 +196,9 @@ class Recorder:
             if given is not None:
                 names[f"{NAMES}.{name}"] = json.dumps(list(given))
         path = self.folder / f"part-{self._parts:06}.safetensors"
-        write_pieces(
-            path,
-            [
-                _header(arrays, names),
-                *(one.data.cast("B") for some in arrays.values() for one in some),
-            ],
-        )
+        pieces = [one.data.cast("B") for some in arrays.values() for one in some]
+        self._wait()  # files come one after the other, so that none is missing between others
+        self._writing = self._thread.submit(write_pieces, path, [_header(arrays, names), *pieces])
         self._parts += 1
         self._clear()
 
@@ -197,6 +207,7 @@ class Recorder:
         try:
             self.flush()
         finally:
+            self._thread.shutdown()
             self._lock.close()
 
     def __enter__(self) -> Self:

@@ -26,11 +26,20 @@ _LIBRARIES = {"hdf5": "h5py and pyyaml", "parquet": "pyarrow"}
 def unpacked(form: str, files: Sequence[Path], room: Path) -> list[RawPart]:
     """What files of a form hold, each a part, or all together one; `room` is an empty folder."""
     _check_library(form)
-    command: list[str | Path] = [sys.executable, "-m", "rnnlens.states.unpack", form, room, *files]
+    command: list[str | Path] = [
+        sys.executable,
+        "-P",
+        "-m",
+        "rnnlens.states.unpack",
+        form,
+        room,
+        *files,
+    ]
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     done = subprocess.run(  # noqa: S603 - our own module
         command, capture_output=True, check=False, stdin=subprocess.DEVNULL,
-        env={**os.environ, **threads, "HDF5_PLUGIN_PATH": "::"},
+        env={**os.environ, **threads, "HDF5_PLUGIN_PATH": "::",
+             "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )  # fmt: skip
     said = done.stdout.decode("utf-8", "replace").strip()
     if done.returncode == 2 and said:

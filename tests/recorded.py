@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -21,7 +22,7 @@ SENTENCES = [
 FORMATS = ("safetensors", "npz", "npz-packed", "hdf5", "hdf5-packed", "parquet", "lstmvis")
 
 
-def arrays(count: int = 60, seed: int = 0) -> dict[str, np.ndarray]:
+def arrays(count: int = 60, seed: int = 0) -> dict[str, Any]:
     """Of some sentences, the states of a small network, with words and targets of three sorts."""
     chance = np.random.default_rng(seed)
     embedding, carry = chance.normal(size=(len(WORDS), 6)), 0.3 * chance.normal(size=(6, 6))
@@ -48,7 +49,7 @@ def arrays(count: int = 60, seed: int = 0) -> dict[str, np.ndarray]:
 NAMES = {"words": WORDS, "short": ["no", "yes"], "traits": ["even", "late"]}
 
 
-def write(folder: Path, form: str, given: dict[str, np.ndarray] | None = None) -> Path:
+def write(folder: Path, form: str, given: dict[str, Any] | None = None) -> Path:
     """States in a format; LSTMVis knows neither lengths nor numbers and sets."""
     some = arrays() if given is None else given
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +57,7 @@ def write(folder: Path, form: str, given: dict[str, np.ndarray] | None = None) -
         metadata = {f"names.{name}": json.dumps(names) for name, names in NAMES.items()}
         save_file(some, folder / "states.safetensors", metadata)
     elif form.startswith("npz"):
-        named = {f"names.{name}": np.array(names) for name, names in NAMES.items()}
+        named: dict[str, Any] = {f"names.{name}": np.array(names) for name, names in NAMES.items()}
         save = np.savez_compressed if "packed" in form else np.savez
         save(folder / "states.npz", **some, **named)
     elif form.startswith("hdf5"):
@@ -83,7 +84,7 @@ def write(folder: Path, form: str, given: dict[str, np.ndarray] | None = None) -
     return folder
 
 
-def _lstmvis(folder: Path, some: dict[str, np.ndarray]) -> None:
+def _lstmvis(folder: Path, some: dict[str, Any]) -> None:
     with h5py.File(folder / "states.hdf5", "w") as file:
         file["inputs"], file["states1"] = some["x"], some["h1"]
     with h5py.File(folder / "train.hdf5", "w") as file:
@@ -106,7 +107,7 @@ def _lstmvis(folder: Path, some: dict[str, np.ndarray]) -> None:
     )
 
 
-def recorded(folder: Path, some: dict[str, np.ndarray] | None = None, **options: object) -> Path:
+def recorded(folder: Path, some: dict[str, Any] | None = None, **options: object) -> Path:
     """The same states, recorded sentence by sentence."""
     some = some or arrays()
     ends = np.cumsum(some["lengths"])

@@ -140,9 +140,9 @@ def test_a_saved_lens_is_the_same_and_knows_where_its_states_are(lens, folder, t
         with pytest.raises(rnnlens.RnnlensError, match=r"were at .* and are not there; say where"):
             rnnlens.load(run)
         assert rnnlens.load(run, model=elsewhere)("#7").words == lens("#7").words
-        other = recorded.recorded(tmp_path / "other", recorded.arrays(seed=3))
+        strange = recorded.recorded(tmp_path / "other", recorded.arrays(seed=3))
         with pytest.raises(rnnlens.RnnlensError, match="are not those that this run was made of"):
-            rnnlens.load(run, model=other)
+            rnnlens.load(run, model=strange)
     finally:
         elsewhere.rename(folder)
 

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from typing import Any
 
 import h5py
 import numpy as np
@@ -32,8 +33,8 @@ def test_every_format_gives_the_same_states(tmp_path, form):
         np.testing.assert_array_equal(kept.kinds[name].rows(0, kept.rows), some[wanted])
     assert [kept.word(row) for row in range(9)] == [recorded.WORDS[k] for k in some["words"][:9]]
     short = kept.targets["short"]
-    wanted = [("no", "yes")[k] for k in some["targets.short"]]
-    assert [short.names[k] for k in short.values] == wanted
+    labels = [("no", "yes")[k] for k in some["targets.short"]]
+    assert [short.names[k] for k in short.values] == labels
     if form != "lstmvis":
         np.testing.assert_array_equal(kept.targets["size"].values, some["targets.size"])
         np.testing.assert_array_equal(kept.targets["traits"].values, some["targets.traits"])
@@ -44,8 +45,12 @@ def test_files_of_a_folder_are_parts_of_one(tmp_path):
     cut = int(some["lengths"][:20].sum())
     for k, rows in enumerate((slice(0, cut), slice(cut, None))):
         sequences = slice(0, 20) if k == 0 else slice(20, None)
-        part = {n: v[sequences if n == "lengths" else rows] for n, v in some.items()}
-        named = {"names.words": np.array(recorded.WORDS[:: -1 if k else 1])}  # in another order
+        part: dict[str, Any] = {
+            n: v[sequences if n == "lengths" else rows] for n, v in some.items()
+        }
+        named: dict[str, Any] = {
+            "names.words": np.array(recorded.WORDS[:: -1 if k else 1])
+        }  # in another order
         if k:
             part["words"] = len(recorded.WORDS) - 1 - part["words"]
         np.savez(tmp_path / f"part-{k}.npz", **part, **named)

@@ -33,6 +33,7 @@ class _Split(Strict):
     pairs: Count = 0
     sentences: Count = 0
     batches: Count = 0
+    sequences: Count = 0
     accuracy: Number | None = None  # of networks that tag or classify
     macro_f1: Number | None = None
 

@@ -105,7 +105,7 @@ class Recorder:
     def add(
         self,
         states: Mapping[str, Any],
-        words: Sequence[Any] | None = None,
+        words: Sequence[Any] | NDArray[Any] | None = None,
         targets: Any = None,
         y: Any = None,
     ) -> None:

@@ -35,7 +35,7 @@ nitpick_ignore = [
 # Made by the package, or described by their fields: their constructors say nothing more.
 _MADE = set(
     "UserModel Sentence Lens Grid States State Score Trace Readout Kind Edge ByKind Comparison "
-    "Continued Written Followed Turns Turn TurnRow Decision Zeroed Used Against Stateful "
+    "Continued Written Followed Turns Turn TurnRow Decision Ablated Used Against Stateful "
     "Disagreement DisagreedSentence End Found Hit Said Near Evaluation Memory Observer".split()
 )
 

@@ -77,3 +77,13 @@ def test_the_rest_of_a_path_is_not_what_a_text_of_stand_ins_says(tables):
         unknown = lens(" ".join(["UNK"] * len(usual.words)))["y"][-1]
         alone = unknown.written_by(*usual.labels, against=usual.against).difference
         assert usual.path_rest - alone > 0.5
+
+
+def test_what_the_page_tells_of_a_gate_that_is_set_to_zero():
+    grid = rnnlens.load("english-news")("the dogs near the house")
+    zero, mean, drawn = (grid.ablated(["o2", "h2"], by=by) for by in ("zero", "mean", "resampled"))
+    last = [float(found["o2"][-1]) for found in (zero, mean, drawn)]
+    assert last == pytest.approx([0.78, 0.01, 0.03], abs=0.005)
+    assert zero["h2"][-1] == pytest.approx(last[0])
+    assert min(found["h2"][-1] for found in (zero, mean, drawn)) > 0.4
+    assert drawn.low[-1, 1] > drawn.high[-1, 0]

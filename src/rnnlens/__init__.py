@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "rnnlens.adapter": "Adapter",
     "rnnlens.adapter.user_model": "UserModel",
-    "rnnlens.ask.ablation": "Zeroed",
+    "rnnlens.ask.ablation": "Ablated",
     "rnnlens.ask.continuation": "Continued",
     "rnnlens.ask.decision": "Decision",
     "rnnlens.ask.follow": "Followed",

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load_file
+from tests.ask.plain import Plain
 from tests.fixtures import WORDS
 from tests.letters import WORDS as LETTERS
 from tests.letters import Classifier, batches
@@ -21,49 +21,9 @@ NAMES, TAGS = tuple(WORDS), dict(WORDS)
 SIDES = ("dog", "old")
 
 
-class Plain:
-    """The network of a run in NumPy, float64, written from its equations."""
-
-    def __init__(self, lens) -> None:
-        self.w = {
-            name: value.astype(float)
-            for name, value in load_file(lens.subject.run.path / "model.safetensors").items()
-        }
-
-    def logits(self, ids: list[int]) -> np.ndarray:
-        """After each word, (T, V)."""
-        return self.readout(self.outputs(self.w["embedding"][ids])[0])
-
-    def readout(self, top: np.ndarray) -> np.ndarray:
-        logits: np.ndarray = top @ self.w["readout"].T @ self.w["embedding"].T + self.w["bias"]
-        return logits
-
-    def outputs(
-        self, inputs: np.ndarray, others: np.ndarray | None = None
-    ) -> tuple[np.ndarray, ...]:
-        """Of the last layer; and what others would give with all gates and slopes held."""
-        held = inputs if others is None else others
-        for layer in sorted({n.split(".")[1] for n in self.w if n.startswith("layers.")}):
-            w_x, w_h, b_x, b_h = (
-                self.w[f"layers.{layer}.{k}"] for k in ("w_x", "w_h", "b_x", "b_h")
-            )
-            h = c = h_held = c_held = np.zeros(w_h.shape[1])
-            outputs, outputs_held = [], []
-            for x, x_held in zip(inputs, held, strict=True):
-                i, f, g, o = np.split(w_x @ x + b_x + w_h @ h + b_h, 4)
-                i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
-                g_held = np.split(w_x @ x_held + b_x + w_h @ h_held + b_h, 4)[2]
-                c_held = f * c_held + i * np.tanh(g) / g * g_held
-                c = f * c + i * np.tanh(g)
-                h, h_held = o * np.tanh(c), o * np.tanh(c) / c * c_held
-                outputs.append(h)
-                outputs_held.append(h_held)
-            inputs, held = np.array(outputs), np.array(outputs_held)
-        return inputs, held
-
-    def contrast(self, ids: list[int]) -> float:
-        y = self.logits(ids)[-1]
-        return float(y[NAMES.index(SIDES[0])] - y[NAMES.index(SIDES[1])])
+def contrast(plain, ids: list[int]) -> float:
+    y = plain.logits(ids)[-1]
+    return float(y[NAMES.index(SIDES[0])] - y[NAMES.index(SIDES[1])])
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +41,7 @@ def test_the_mean_and_its_interval_are_those_of_reading_each_stand_in(formula, p
         asked(formula, stand_in=stand_in, draws=9, seed=3),
         [*map(NAMES.index, TEXT.split())],
     )
-    real = plain.contrast(ids)
+    real = contrast(plain, ids)
     assert written.difference == pytest.approx(real, abs=1e-5)
     assert written.stand_in == stand_in
     for k, word in enumerate(ids):
@@ -95,7 +55,7 @@ def test_the_mean_and_its_interval_are_those_of_reading_each_stand_in(formula, p
             assert len(puts) == 9
             assert word not in [one for (one,) in puts]
             assert "UNK" not in written.drawn[k]
-        lost = [real - plain.contrast([*ids[:k], *put, *ids[k + 1 :]]) for put in puts]
+        lost = [real - contrast(plain, [*ids[:k], *put, *ids[k + 1 :]]) for put in puts]
         assert written.without[k] == pytest.approx(np.mean(lost), abs=1e-5)
         if len(lost) > 1:
             deviation = np.std(lost, ddof=1)
@@ -167,10 +127,10 @@ def test_the_rest_of_a_path_is_what_its_stand_ins_come_to_with_the_gates_of_the_
     words = plain.w["embedding"]
     names = written.drawn or [["UNK"]] * len(ids)
     others = np.array([words[[NAMES.index(name) for name in some]].mean(0) for some in names])
-    top = plain.readout(plain.outputs(words[ids], others)[1])[-1]
+    top = plain.readout(plain.held(words[ids], others))[-1]
     rest = float(top[NAMES.index(SIDES[0])] - top[NAMES.index(SIDES[1])])
     assert written.path_rest == pytest.approx(rest, abs=1e-5)
-    again = plain.readout(plain.outputs(others)[0])[-1]
+    again = plain.readout(plain.top(others))[-1]
     alone = float(again[NAMES.index(SIDES[0])] - again[NAMES.index(SIDES[1])])
     assert abs(rest - alone) > 1e-4
     assert written.path.sum() + written.path_rest == pytest.approx(written.difference, abs=1e-4)

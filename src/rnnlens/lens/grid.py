@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnlens.ask.ablation import Zeroed, zeroed
+from rnnlens.ask.ablation import RESAMPLED, ZERO, Ablated, ablated
 from rnnlens.ask.continuation import Continued, continuation
 from rnnlens.ask.decision import Decision, decision
 from rnnlens.ask.follow import Followed, follow_all
 from rnnlens.ask.grids import grid_of
 from rnnlens.ask.questions import names
 from rnnlens.ask.results import ByKind, Values
+from rnnlens.ask.stand_ins import DRAWS
 from rnnlens.ask.turns import Turns, all_turns
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tables import data_frame
@@ -181,17 +182,33 @@ class Grid(Drawn):
         """
         return continuation(self.reading, words, samples, seed)
 
-    def zeroed(self, kinds: Sequence[str] | None = None, at: int | None = None) -> Zeroed:
+    def ablated(
+        self,
+        kinds: Sequence[str] | None = None,
+        at: int | None = None,
+        by: str = RESAMPLED,
+        others: Sequence[str] | None = None,
+        draws: int = DRAWS,
+        seed: int = 0,
+    ) -> Ablated:
         """How far the prediction after word `at` (None: the last) moves without each state before
-        it, one at a time, set to zero while the rest goes on.
+        it, one at a time, with something else in its place while the rest goes on.
+
+        `by` says what: `resampled`, states of the same kind from `others`, `draws` of them;
+        `mean`, the mean of these; or `zero`. `others` are texts, None: the run's own examples,
+        which are few: give more where you can.
 
         >>> import rnnlens
         >>> grid = rnnlens.load("english-news")("we stand in solidarity")
-        >>> without = grid.zeroed(["l2", "h2"])
-        >>> [bool(bits > 0) for bits in without["h2"]]
+        >>> ablated = grid.ablated(["l2", "h2"], by="mean")
+        >>> [bool(bits > 0) for bits in ablated["h2"]]
         [True, True, True, True]
         """
-        return zeroed(self.reading, kinds, at)
+        return ablated(self.reading, kinds, at, by, others, draws, seed)
+
+    def zeroed(self, kinds: Sequence[str] | None = None, at: int | None = None) -> Ablated:
+        """`ablated` with zero in the place of each state, a value that states seldom have."""
+        return ablated(self.reading, kinds, at, ZERO)
 
     def to_numpy(self) -> dict[str, NDArray[np.float32]]:
         """The states themselves: of every kind its units after each word, (T, H)."""

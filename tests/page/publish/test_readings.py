@@ -107,7 +107,19 @@ def test_samples_are_pythons_also_of_a_file_in_half_precision():
         for seed in (0, 1, 2**32 - 1)
         for edits in ([], ["c2@2=0"])
     ]
-    answers = asked_engine([lens], asked, wasm=True)
+    words = [
+        (0, "api/written", {"text": text, "column": "y", "row": 2, "stand_in": name, "seed": 3})
+        for text in texts[:2]
+        for name in ("tag", "model", "unknown", "left_out")
+    ]
+    every = asked_engine([lens], [*asked, *words], wasm=True)
+    answers, found = every[: len(asked)], every[len(asked) :]
+    for answer, (_, path, question) in zip(found, words, strict=True):  # words that stand in
+        given, expected = answer["gives"], asked_python(lens, path, question)["gives"]
+        assert given["drawn"] == expected["drawn"]
+        assert given["without"] == pytest.approx(expected["without"], abs=0.02)
+        if expected["low"]:
+            assert given["low"] == pytest.approx(expected["low"], abs=0.03)
     right = [asked_python(lens, path, question) for _, path, question in asked]
     same = [a == b for mine, ours in zip(answers, right, strict=True)
             for name in ("samples", "samples_before")

@@ -113,7 +113,10 @@ def test_compare_follow_and_turns(lens):
         (lambda lens: lens("#3", edits=["h1@2=0"]), "an edit needs a network"),
         (lambda lens: lens("#3")["h1"][1].written_by("cat"), "written a state needs a network"),
         (lambda lens: lens("#3").continuation(2), "how a text goes on needs a network"),
-        (lambda lens: lens("#3").zeroed(), "setting a state to zero needs a network"),
+        (
+            lambda lens: lens("#3").zeroed(),
+            "putting another state in the place of one needs a network",
+        ),
         (lambda lens: lens.evaluate(used=True), "what is used of a state needs a network"),
         (lambda lens: lens.evaluate(["a cat"]), "leave data out"),
     ],

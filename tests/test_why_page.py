@@ -86,4 +86,6 @@ def test_what_the_page_tells_of_a_gate_that_is_set_to_zero():
     assert last == pytest.approx([0.78, 0.01, 0.03], abs=0.005)
     assert zero["h2"][-1] == pytest.approx(last[0])
     assert min(found["h2"][-1] for found in (zero, mean, drawn)) > 0.4
+    assert drawn.low is not None
+    assert drawn.high is not None
     assert drawn.low[-1, 1] > drawn.high[-1, 0]

@@ -44,7 +44,7 @@ _NO_WORD: answers.Word = {
     "text": "", "label": "", "unknown": False, "group": OTHER, "value": None,
 }  # fmt: skip
 _NO_STATE: answers.State = {  # no word was read, so that no state says anything
-    "colour": colour("gap"), "group": OTHER, "share": 0.0, "entropy": 0.0, "top": [],
+    "colour": colour("gap"), "group": OTHER, "share": 0.0, "rival": None, "entropy": 0.0, "top": [],
     "wanted": None, "unread": True, "outside": None, "number": None,
 }  # fmt: skip
 _known_columns: WeakKeyDictionary[Subject, dict[str, tuple[Scores, list[answers.Column]]]] = (
@@ -152,6 +152,7 @@ def head(lines: Lines) -> dict[str, Any]:
         "semantics": list(first.subject.semantics),
         "palette": first.palette_name,
         "palettes": list(palettes),
+        "rule": first.palette.rule,
         "groups": groups,
         "columns": _described(first, common.columns),
         "edges": edge_names(common.columns),
@@ -306,6 +307,7 @@ def _states(
             "colour": _NO_STATE["colour"] if out else colour,
             "group": palette.groups[group],
             "share": share,
+            "rival": None if rival < 0 else palette.groups[rival],
             "entropy": entropy,
             "top": [(labels[label], p) for label, p in zip(*top, strict=True)],
             "wanted": None if outcome[0] < 0 else (labels[outcome[0]], *outcome[1:]),
@@ -313,11 +315,12 @@ def _states(
             "outside": out,
             "number": number,
         }
-        for place, colour, group, share, entropy, top, outcome, out, number in zip(
+        for place, colour, group, share, rival, entropy, top, outcome, out, number in zip(
             encoded.places,
             made.colours(palette),
             made.group.tolist(),
-            significant(made.share),
+            made.share.astype(np.float64).round(count("share_decimals")).tolist(),
+            made.rivals().tolist(),
             significant(made.entropy),
             tops,
             outcomes,

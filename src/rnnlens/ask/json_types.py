@@ -139,7 +139,8 @@ class State(TypedDict):
 
     colour: Colour
     group: Annotated[str, about("that dominates")]
-    share: Probability
+    share: Annotated[Probability, about("how much colour it has, by the palette's rule")]
+    rival: Annotated[str | None, about("a group whose share is less than .05 smaller")]
     entropy: Bits
     top: Annotated[list[tuple[str, Probability]], about("the most probable labels first")]
     wanted: Annotated[tuple[str, Probability, Rank] | None, about("what really came")]
@@ -209,6 +210,10 @@ class Grid(From):
     semantics: list[str]
     palette: str
     palettes: list[str]
+    rule: Annotated[
+        Literal["excess", "paper"],
+        about("colours fade by what exceeds the groups' base rates, or by the paper's rule"),
+    ]
     groups: dict[str, Colour]
     columns: list[Column]
     edges: Annotated[

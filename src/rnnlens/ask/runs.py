@@ -54,7 +54,7 @@ def summary(subject: Subject, others: Sequence[Subject] = ()) -> RunSummary:
         "title": subject.title,
         "labels": len(subject.labels),
         "semantics": list(subject.semantics),
-        "palettes": list(subject.palettes),
+        "palettes": list(subject.palettes_for("output")),
         "examples": subject.examples(),
         "probes": subject.probes is not None,
         "comparable": {

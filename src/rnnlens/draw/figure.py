@@ -18,6 +18,7 @@ from rnnlens.base.rules import colour
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
     OUTSIDE,
+    TWO_LEAD,
     Grid,
     Look,
     bits_at,
@@ -25,6 +26,7 @@ from rnnlens.draw.look import (
     chosen_columns,
     chosen_rows,
     has_outside,
+    has_rivals,
     paleness,
     pinned_states,
 )
@@ -310,6 +312,10 @@ class _Layout:
             self.pen.hatch(x, y, wide, high, _GREY)
         else:
             self.pen.box(x, y, wide, high, colour, edge)
+            if state.get("rival") and not (scale and self.compact):
+                side = min(wide, high) / 3
+                rival = self.grid["groups"][state["rival"]]
+                self.pen.box(x + wide - side, y + high - side, side, side, rival)
         if bits := bits_at(self.grid, row, column):  # from the bottom up: the whole height is 1
             tall = max(0.4, bits * high)
             self.pen.box(x + wide + 0.4, y + high - tall, 1.6, tall, _INK)
@@ -386,6 +392,8 @@ class _Layout:
             yield "bar = √probability" + (", numbers in %" if self.values else ""), ""
         if has_outside(grid):
             yield OUTSIDE, "hatch"
+        if has_rivals(grid):
+            yield f"corner = {TWO_LEAD}", ""
         if any(word["unknown"] for word in grid["words"]):
             yield "italic = unknown word", ""
         if grid.get("lines"):

@@ -205,6 +205,7 @@ def asked_for(grid: Mapping[str, Any]) -> str:
     return f"the {names.get(name, name)}{later}"
 
 
+TWO_LEAD = "two groups within .05"
 OUTSIDE = "outside what the probe has seen"  # of states that are unlike those of the fit
 
 
@@ -213,10 +214,17 @@ def has_outside(grid: Mapping[str, Any]) -> bool:
     return any(state and state.get("outside") for row in grid["rows"] for state in row)
 
 
+def has_rivals(grid: Mapping[str, Any]) -> bool:
+    """Whether two groups are close in any state."""
+    return any(state and state.get("rival") for row in grid["rows"] for state in row)
+
+
 def paleness(grid: Mapping[str, Any]) -> str:
     """What a faded rectangle means."""
     if grid.get("scale"):
         return "the state tells less"
+    if grid.get("rule") == "excess":
+        return "nearer the base rate"
     if grid.get("several"):
         return "less probable"
     return "less sure of its label" if grid.get("alone") else "groups mixed"

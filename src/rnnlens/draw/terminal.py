@@ -9,6 +9,7 @@ from typing import Any
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
     OUTSIDE,
+    TWO_LEAD,
     Grid,
     Look,
     asked_for,
@@ -17,10 +18,12 @@ from rnnlens.draw.look import (
     chosen_columns,
     chosen_rows,
     has_outside,
+    has_rivals,
     last_layer,
     paleness,
     partings,
 )
+from rnnlens.draw.pen import mixed
 from rnnlens.draw.printable import (
     bar,
     bar_length,
@@ -38,6 +41,7 @@ PLAIN, INDEXED, TRUE = 0, 256, 1 << 24  # how many colours a terminal can show
 
 _RESET = "\x1b[0m"
 _SHADES = "░▒▓█"
+_NO_COLOUR = 0.005  # a share that is none
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _FORMS = ((12, 4), (12, 0), (7, 0))  # widths of a label and its bar, the best first
 _VOID, _OUTSIDE = "nothing read", "outside"
@@ -201,10 +205,16 @@ class _Screen:
         state, wide = self.grid["rows"][row][column], _BLOCK if self.cells.lines else _ALONE
         if state["unread"] or state.get("outside"):
             return ("╱" if state["unread"] else "╳") * wide
+        rival = state.get("rival")
         if self.cells.colours:
-            return self.cells.paper(" " * wide, state["colour"])
+            block = self.cells.paper(" " * (wide - bool(rival)), state["colour"])
+            shown = mixed(self.grid["groups"][rival], state["share"]) if rival else ""
+            return block + (self.cells.paper(" ", shown) if rival else "")
+        if state["share"] < _NO_COLOUR:
+            return " " * wide
         shade = _SHADES[min(int(state["share"] * len(_SHADES)), len(_SHADES) - 1)]
-        return self.letters[state["group"]] + shade * (wide - 1)
+        close = self.letters[rival] if rival else ""
+        return self.letters[state["group"]] + shade * (wide - 1 - len(close)) + close
 
     def _beside(self, row: int, column: int, line: int) -> str:
         """What stands beside a rectangle: what is followed, or one of the most probable labels."""
@@ -267,6 +277,8 @@ class _Screen:
             yield "", "bar = √probability"
         if has_outside(self.grid):
             yield "╳", OUTSIDE
+        if has_rivals(self.grid):
+            yield "", f"two {'colours' if coloured else 'letters'} = {TWO_LEAD}"
         if any(word["unknown"] for word in self.grid["words"]):
             yield "?", "unknown word"
         if self.grid.get("lines") and self.cells.lines:

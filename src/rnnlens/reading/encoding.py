@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from rnnlens.labels.sets import LabelSet, Scale
 _SHARE = number(
     "rectangle_share"
 )  # of the labels take part in the rectangle: the paper's top-k is 10% of the vocabulary
+_CLOSE = number("close_groups")  # shares that differ by less may as well be the other way round
 BARS = count("state_labels")  # labels kept of each state: what the detail panel shows
 _BLOCKS = 8  # blocks of columns for each bar, or more
 _LARGEST = 32  # columns of a block, beyond which its maximum takes long
@@ -26,20 +27,50 @@ _SAMPLED = 128  # at least so many
 _ROUNDS = 2  # of mending a guess
 _TINY = 1e-30  # whose logarithm is finite
 _LEAST = 1e-300  # what is divided by less is infinite
+_NARROW = 1e-6  # the least room that a base rate leaves
 
+Rule = Literal["excess", "paper"]  # what rectangles fade by
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class BaseRates:
+    """How probable each group is to whoever knows nothing.
+
+    That is by the labels' frequencies; where a state is less decided than these are, the nearer to
+    all labels being equally probable, the less it is. So neither has a colour.
+    """
+
+    frequent: Tensor  # (G, 1) by the frequencies
+    even: Tensor  # (G, 1) by labels that are equally probable
+    bits: float  # the entropy of the frequencies
+    most: float  # the entropy of labels that are equally probable
+
+    @classmethod
+    def of(cls, members: Tensor, frequencies: Tensor) -> "BaseRates":
+        """Of groups (G, V), given how probable labels are by their frequencies, (V,)."""
+        frequent, even = (members.double() @ frequencies)[:, None], members.mean(1, keepdim=True)
+        bits = float(torch.special.entr(frequencies).sum()) / np.log(2)
+        return cls(frequent.float(), even, bits, float(np.log2(len(frequencies))))
+
+    def rates(self, entropy: Tensor) -> Tensor:
+        """Of each group beside each state (G, N), given the states' entropies in bits, (N,)."""
+        beyond = (entropy - self.bits) / max(self.most - self.bits, _NARROW)
+        frequent, even = (one.to(entropy.device) for one in (self.frequent, self.even))
+        return torch.lerp(frequent, even, beyond.clamp(0, 1).float())
+
+
+@dataclass(frozen=True)
 class Palette:
-    """Every label's group and every group's colour."""
+    """Every label's group, every group's colour, and what rectangles fade by."""
 
     groups: tuple[str, ...]
     colours: tuple[str, ...]  # of each group
     group_of: Integers  # (V,) number of each label's group
     members: Tensor  # (G, V) 1 where a label is of a group
     answers: LabelSet | None = None  # the labels, where there is more to them than their names
+    base: BaseRates | None = None  # that colours fade by; None: by the paper's rule
 
     @cached_property
     def alone(self) -> bool:
@@ -77,6 +108,21 @@ class Palette:
             "groups": {label: group for label, group in named.items() if group != OTHER},
         }
 
+    def against(self, counts: Tensor) -> "Palette":
+        """The palette, faded by what exceeds the base rates of the groups, given how often each
+        label occurs in training; as it is where nothing was counted, or where the rectangle is
+        that of a number or of labels that hold each by itself.
+        """
+        answers = self.answers or LabelSet.numbered(len(self.group_of))
+        if answers.several or answers.scale or counts.ndim != 1 or not counts.sum():
+            return self
+        return replace(self, base=BaseRates.of(self.members, answers.prior(counts).exp()))
+
+    @property
+    def rule(self) -> Rule:
+        """What its rectangles fade by."""
+        return "paper" if self.base is None else "excess"
+
     @property
     def channels(self) -> NDArray[np.float64]:
         """Red, green and blue of each group, (G, 3)."""
@@ -100,7 +146,9 @@ class Encodings:
     labels: Integers  # (N, k) the most probable labels, most probable first
     probabilities: Floats  # (N, k) of each
     group: Integers  # (N,) the dominant group
-    share: Floats  # (N,) how much of the top labels' probability it holds
+    share: Floats  # (N,) how much colour the rectangle has, by the palette's rule
+    rival: Integers  # (N,) the group that comes second, -1 where none has a share
+    lead: Floats  # (N,) by how much the dominant group's share is the larger
     entropy: Floats  # (N,) bits
     came: Floats  # (N,) probability of the label that really came; 0 where none did
     rank: Integers  # (N,) of that label, 1 is the most probable; 0 where none did
@@ -129,6 +177,13 @@ class Encodings:
         rank[rows] = 1 + _count(x if len(rows) == len(x) else x[rows], np.nextafter(value, np.inf))
         return replace(self, came=came, rank=rank)
 
+    def rivals(self) -> Integers:
+        """The group that comes second where it is close to the dominant one, else -1; where there
+        is hardly any colour, none is close.
+        """
+        close = (self.lead < _CLOSE) & (self.share >= _CLOSE)
+        return np.where(close, self.rival, -1)
+
     def colours(self, palette: Palette) -> list[str]:
         """The rectangles: each dominant group's colour, faded by what the others hold."""
         return faded(palette.channels[self.group], self.share)
@@ -140,8 +195,9 @@ def encode(
     """Encode states given the logits (N, V) of their distributions and the labels that came; `p`
     are the probabilities, where they are known already.
 
-    Rectangle: over the labels that take part add up probability by group; the group with the
-    largest sum is dominant. Labels equally probable stand in the order of their numbers.
+    Rectangle: add up probability by group, over all labels or, by the paper's rule, over those that
+    take part; the group that exceeds its base rate most is dominant, or that with the largest sum.
+    Labels equally probable stand in the order of their numbers.
     """
     x: Floats = logits.numpy()
     if palette.answers and palette.answers.several:
@@ -153,13 +209,12 @@ def encode(
     highest = np.take_along_axis(x, labels[:, :1], 1)[:, 0]
     with np.errstate(invalid="ignore"):  # of what is impossible
         nats = highest - np.log(values[:, 0]) - np.vecdot(p.numpy(), x)
-    group, share = _dominant(logits, p, palette)
+    bits = np.maximum(nats / np.log(2), 0)
     made = Encodings(
         labels,
         values,
-        group,
-        share,
-        np.maximum(nats / np.log(2), 0),
+        *_dominant(logits, p, palette, bits),
+        bits,
         *_nothing(len(x)),
     )
     if palette.answers and palette.answers.scale:
@@ -167,13 +222,32 @@ def encode(
     return made.asked_about(logits, wanted)
 
 
-def _dominant(logits: Tensor, p: Tensor, palette: Palette) -> tuple[Integers, Floats]:
-    """The dominant group of each state, and its share."""
-    top = palette.taking_part
-    every = top == logits.shape[1]
-    sums = palette.members @ (p if every else among_top(logits, top).mul_(p)).T
-    dominant, group = sums.max(0)  # of (G, N)
-    return group.numpy(), (dominant / sums.sum(0)).numpy()
+def _dominant(
+    logits: Tensor, p: Tensor, palette: Palette, bits: Floats
+) -> tuple[Integers, Floats, Integers, Floats]:
+    """The dominant group of each state and its share, the one that comes second, and the lead."""
+    every = palette.base is not None or palette.taking_part == logits.shape[1]
+    among = p if every else among_top(logits, palette.taking_part).mul_(p)
+    rates = palette.base.rates(torch.from_numpy(bits)) if palette.base else None
+    group, share, rival, lead = leading(palette.members @ among.T, rates)
+    return group.numpy(), share.numpy(), rival.numpy(), lead.numpy()
+
+
+def leading(sums: Tensor, base: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The dominant group of each state, its share, the group that comes second (-1: none) and by
+    how much the first one leads, (N,), given the probabilities of the groups, and their base rates
+    where colours fade by these, (G, N).
+
+    A group's share is what exceeds its base rate, of all that could: 0 at the base rate or below,
+    1 where the state is certain of it. By the paper's rule it is its part of the sum.
+    """
+    # A group that holds every label exceeds nothing.
+    above = None if base is None else (sums - base) / (1 - base).clamp_min(_NARROW)
+    shares = sums / sums.sum(0) if above is None else above
+    share, group = shares.max(0)
+    second, rival = shares.scatter(0, group[None], -torch.inf).max(0)
+    share, second = share.clamp(0, 1), second.clamp(0, 1)
+    return group, share, torch.where(second > 0, rival, -1), share - second
 
 
 def _check_finite(p: Floats) -> None:
@@ -193,12 +267,14 @@ def _on_axis(made: Encodings, p: Tensor, palette: Palette, scale: Scale) -> Enco
     nothing finds all equally probable.
     """
     median = (p.cumsum(1) < p.sum(1, keepdim=True) / 2).sum(1).clamp(max=p.shape[1] - 1)
-    certain = 1 - made.entropy / np.log2(p.shape[1])
+    share = np.clip(1 - made.entropy / np.log2(p.shape[1]), 0, 1).astype(np.float32)
     numbers = torch.cat([scale.mean(p)[:, None], scale.interval(p)], 1)
     return replace(
         made,
         group=palette.group_of[median.numpy()],
-        share=np.clip(certain, 0, 1).astype(np.float32),
+        share=share,
+        rival=np.full(len(p), -1),
+        lead=share,
         numbers=numbers.numpy(),
     )
 
@@ -215,8 +291,8 @@ def _encode_several(logits: Tensor, palette: Palette, bars: int) -> Encodings:
     bits = np.where((p > 0) & (p < 1), -p * np.log2(np.maximum(p, _TINY)), 0)
     bits += np.where((p > 0) & (p < 1), -(1 - p) * np.log2(np.maximum(1 - p, _TINY)), 0)
     return Encodings(
-        labels, values, palette.group_of[labels[:, 0]], values[:, 0], bits.sum(1),
-        *_nothing(len(x)),
+        labels, values, palette.group_of[labels[:, 0]], values[:, 0], np.full(len(x), -1),
+        values[:, 0], bits.sum(1), *_nothing(len(x)),
     )  # fmt: skip
 
 

@@ -117,7 +117,7 @@ class Lines:
         texts = texts or TwoTexts(text, text)
         other = beside or subject
         first = Reading.of(subject, texts.first, semantic, palette)
-        known = palette if palette in other.palettes else None
+        known = palette if palette in other.palettes_for(first.semantic) else None
         second = Reading.of(other, texts.second, first.semantic, known)
         readings, made, dropped = _edited((first, second), edits, lenient)
         return replace(cls.of_two(readings, text), dropped=dropped, edits=made)

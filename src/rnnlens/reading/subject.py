@@ -5,7 +5,7 @@ measured of them. Data and look-ups; no text is in it.
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.rules import message
+from rnnlens.base.rules import message, text
 from rnnlens.base.threads import pool
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION, Kind, drawn, prediction
@@ -27,6 +27,7 @@ from rnnlens.reading.session import Session, examples_of
 from rnnlens.run.folder import Run
 from rnnlens.run.scores import Scores
 
+PAPER = text("paper_rule")  # behind the name of a palette that fades by the paper's rule
 _ROOM = 112 * 2**20  # bytes: the last rows of 100 texts under 15,000 labels
 Parallel = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 RowKey = tuple[bytes, str, str, frozenset[str] | None]  # a prefix, a semantic, a palette, kinds
@@ -142,7 +143,7 @@ class Subject:
         """`run`: where all of it comes from, if from a run."""
         self.name, self.session, self.model = name, session, session.model
         self.labels = session.vocabulary.labels
-        self.palettes, self.probes, self.scores = dict(palettes), probes, scores or Scores()
+        self.probes, self.scores = probes, scores or Scores()
         probed = probes.kinds if probes else ()
         kinds = drawn(self.model.kinds, probed)
         own = prediction(kinds) if self.model.predicts else None
@@ -152,11 +153,33 @@ class Subject:
         self.run = run
         self.hashes = (run.model_hash(), run.probes_hash()) if run else None
         self.index_folder: Path | None = None  # of an index that is not in the run's folder
+        self.palettes = self._against_base(palettes, "output")
         others = probes.answers if probes else {}
-        self._other_palettes = {name: palettes_of(answers) for name, answers in others.items()}
+        self._shown_palettes = {  # by what is asked for
+            "output": with_papers_rule(self.palettes),
+            **{
+                name: with_papers_rule(self._against_base(palettes_of(answers), name))
+                for name, answers in others.items()
+            },
+        }
         row = 4 * len(self.columns) * len(session.vocabulary)  # bytes
         self.recent = RecentRows(_ROOM // row if self.model.causal else 0)
         self.parallel: Parallel = _in_threads
+
+    def _against_base(self, palettes: Mapping[str, Palette], asked: str) -> dict[str, Palette]:
+        """Palettes that know how often their labels occur in training, where that is known: as the
+        probes of a semantic about `asked` have it, or of words, the vocabulary.
+        """
+        known = self.probes.counts if self.probes else {}
+        counts = next((known[name] for name in known if base(name) == asked), None)
+        if counts is None:
+            own = self.session.vocabulary.counts if asked == "output" else ()
+            counts = torch.tensor(own)
+        right = counts.shape[-1:] == next(iter(palettes.values())).group_of.shape
+        return {
+            name: palette.against(counts) if right else palette
+            for name, palette in palettes.items()
+        }
 
     def called(self, name: str) -> "Subject":
         """A subject by another name, beside one that has its own."""
@@ -181,8 +204,10 @@ class Subject:
         return others.get(base(semantic), self.session.text.labels)
 
     def palettes_for(self, semantic: str) -> Mapping[str, Palette]:
-        """The colours of what a semantic asks for."""
-        return self.palettes if of_model(semantic) else self._other_palettes[base(semantic)]
+        """The colours of what a semantic asks for, and each with the paper's rule, where it has
+        another.
+        """
+        return self._shown_palettes["output" if of_model(semantic) else base(semantic)]
 
     def limits(self, semantic: str) -> Mapping[str, Bounds]:
         """By kind, which states are like those of the fit, where that is known."""
@@ -211,8 +236,7 @@ class Subject:
     def check_palette(self, palette: str | None, semantic: str) -> str:
         """A palette of a semantic; that of another semantic, and None, stand for the first."""
         palettes = self.palettes_for(semantic)
-        others = {name for some in self._other_palettes.values() for name in some}
-        if palette and palette not in {*palettes, *self.palettes, *others}:
+        if palette and not any(palette in some for some in self._shown_palettes.values()):
             raise RnnlensError(
                 message(
                     "no_palette", run=self.name, palette=repr(palette), known=", ".join(palettes)
@@ -228,6 +252,16 @@ class Subject:
         """Have nothing at hand that was computed before."""
         self.recent.clear()
         self.session.forget()
+
+
+def with_papers_rule(palettes: Mapping[str, Palette]) -> dict[str, Palette]:
+    """Palettes, and behind them those that fade by the paper's rule, where they do not already."""
+    papers = {
+        f"{name}{PAPER}": replace(palette, base=None)
+        for name, palette in palettes.items()
+        if palette.base is not None
+    }
+    return dict(palettes) | papers
 
 
 def _in_threads(work: Callable[[Any], Any], pieces: Iterable[Any]) -> Iterable[Any]:

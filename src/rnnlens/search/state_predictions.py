@@ -18,7 +18,7 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.probes import Probes
 from rnnlens.reading.divergence import from_entropies
-from rnnlens.reading.encoding import Encodings, Integers, Palette, encode
+from rnnlens.reading.encoding import Encodings, Integers, Palette, encode, leading
 from rnnlens.search.index_files import TOP, Pair
 
 _TINY = 1e-30  # its logarithm is finite, and nothing times it is nothing
@@ -210,11 +210,16 @@ def encode_on_device(
     palette, size = predictor.palette, logits.shape[1]
     values, labels = logits.topk(min(TOP, size), 1)
     probabilities = p.gather(1, labels)
-    among = logits.topk(palette.taking_part, 1, sorted=False).indices
     sums = p.new_zeros(len(p), len(palette.groups))
-    sums.scatter_add_(1, predictor.group_of[among], p.gather(1, among))
-    dominant, group = sums.max(1)
+    if palette.base is None:
+        among = logits.topk(palette.taking_part, 1, sorted=False).indices
+        sums.scatter_add_(1, predictor.group_of[among], p.gather(1, among))
+    else:
+        sums.index_add_(1, predictor.group_of, p)
     nats = values[:, 0] - probabilities[:, 0].log() - torch.linalg.vecdot(p, logits)
+    bits = (nats / math.log(2)).clamp_min(0)
+    rates = palette.base.rates(bits) if palette.base else None
+    group, share, rival, lead = leading(sums.T, rates)
     number = torch.from_numpy(wanted).to(logits.device)[:, None]
     there = number[:, 0] >= 0
     value = logits.gather(1, number.clamp_min(0))
@@ -226,8 +231,10 @@ def encode_on_device(
         labels.cpu().numpy(),
         probabilities.cpu().numpy(),
         group.cpu().numpy(),
-        (dominant / sums.sum(1)).cpu().numpy(),
-        (nats / math.log(2)).clamp_min(0).cpu().numpy(),
+        share.cpu().numpy(),
+        rival.cpu().numpy(),
+        lead.cpu().numpy(),
+        bits.cpu().numpy(),
         came.cpu().numpy(),
         rank.cpu().numpy(),
         np.zeros((len(p), 0)),  # of labels that are numbers, which no index has

@@ -19,7 +19,7 @@ from rnnlens.page.publish.quantised import Precision, Tensors
 from rnnlens.probe.probes import Probes, Stack
 from rnnlens.probe.semantics import base, of_model, offset
 from rnnlens.reading.encoding import Palette
-from rnnlens.reading.subject import Subject
+from rnnlens.reading.subject import PAPER, Subject
 
 FORMAT, VERSION = text("lens_format"), count("lens_version")
 _ALONE = {"corpus": False, "training": None}  # what a file has not: a corpus and other runs
@@ -101,8 +101,11 @@ def _palettes(palettes: Mapping[str, Palette], tensors: Tensors) -> dict[str, An
             "groups": list(palette.groups),
             "colours": list(palette.colours),
             "group_of": tensors.numbers("colours", palette.group_of),
+            "base": palette.base
+            and {"frequent": palette.base.frequent[:, 0].tolist(), "bits": palette.base.bits},
         }
         for name, palette in palettes.items()
+        if not name.endswith(PAPER)  # which the engine makes of the others
     }
 
 

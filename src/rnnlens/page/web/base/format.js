@@ -2,7 +2,7 @@
 
 import { besideOf, readingAt, rowsAfter } from "./lines.js";
 import { filled } from "./refusal.js";
-import { COUNTS, NOTICES, SIGNS } from "./rules.js";
+import { COUNTS, NOTICES, SIGNS, TEXTS } from "./rules.js";
 
 /** @param {number} p */
 export function percent(p) {
@@ -29,6 +29,7 @@ export function thousands(n) {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+const NO_COLOUR = 0.005; // a share that is 0 in percent
 const LONGEST_TEXT = COUNTS.text_characters, LONGEST_QUOTE = 80;
 
 /** What is wrong with a text of too many characters, as the server says it. @param {string} text */
@@ -195,10 +196,22 @@ export function outsideReason([size, low, high]) {
     + `is ${own}; at least 99.9% of held-out states have ${from} to ${to}. What the probe says of it means little.`;
 }
 
-/** What a faded rectangle means. @param {Pick<Grid, "scale" | "several" | "alone">} grid */
-export function paleness({ scale, several, alone }) {
+/** What a faded rectangle means. @param {Pick<Grid, "scale" | "several" | "alone" | "rule">} grid */
+export function paleness({ scale, several, alone, rule }) {
   if (scale) return "the state tells less";
+  if (rule === "excess") return "nearer the base rate";
   return several ? "less probable" : alone ? "less sure of its label" : "groups mixed";
+}
+
+/** A palette's name without the rule that it fades by. @param {string} palette */
+export function plainPalette(palette) {
+  return palette.endsWith(TEXTS.paper_rule) ? palette.slice(0, -TEXTS.paper_rule.length) : palette;
+}
+
+/** The group that a state stands for, and how much colour it has. @param {State} state */
+export function groupWords({ group, share, rival }) {
+  if (share < NO_COLOUR) return "no leading group";
+  return `${groupName(group)} ${percent(share)}${rival === null ? "" : `, ${groupName(rival)} close behind`}`;
 }
 
 /**
@@ -259,7 +272,7 @@ export function describe(grid, state, name, after, bars, number = "") {
   if (state.outside) return `${name}, after ${after}: ${OUTSIDE}`;
   if (number) return `${name}, after ${after}: ${number}`;
   const said = state.top.slice(0, bars).map(([label, p]) => `${labelWords(label, grid)} ${percent(p)}`);
-  return `${name}, after ${after}: ${groupName(state.group)} ${percent(state.share)}; ${said.join(", ")}`;
+  return `${name}, after ${after}: ${groupWords(state)}; ${said.join(", ")}`;
 }
 
 /**

@@ -7,6 +7,7 @@ export const METRICS = {
   odds: "Odds: the probability of the first labels over that of the others. 3:1 is three times as probable, 1:3 a third.",
   entropy: "Entropy in bits: how undecided the state is. 0 bits: one label is certain; each bit more doubles the labels it wavers between.",
   "leading group": "The group with the largest share among the most probable tenth of the labels, and that share in percent.",
+  "above base rate": "The group that is furthest above its base rate, and how far, in percent: 0% no more probable than by the labels' frequencies, 100% certain.",
   likeliest: "The label that is most likely to hold, and its probability in percent.",
   mean: "The mean of the distribution, in the unit of the series.",
   "80% between": "The middle 80% of the probability lies between these two numbers.",

@@ -405,6 +405,8 @@ export interface Grid {
   semantics: string[];
   palette: string;
   palettes: string[];
+  /** colours fade by what exceeds the groups' base rates, or by the paper's rule */
+  rule: "excess" | "paper";
   groups: Record<string, Colour>;
   columns: Column[];
   /** which columns feed which; K@-1 without a column is K one row up, K@+1 down */
@@ -840,7 +842,10 @@ export interface State {
   colour: Colour;
   /** that dominates */
   group: string;
+  /** how much colour it has, by the palette's rule */
   share: Probability;
+  /** a group whose share is less than .05 smaller */
+  rival: string | null;
   entropy: Bits;
   /** the most probable labels first */
   top: [string, Probability][];

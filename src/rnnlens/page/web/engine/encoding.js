@@ -2,20 +2,20 @@
 // rnnlens/reading/encoding.py; states are encoded four at a time.
 
 import { COUNTS, NUMBERS } from "../base/rules.js";
-import { rint } from "./palette.js";
+import { NARROW, rint } from "./palette.js";
 import { BINS } from "./plain.js";
 import { refusal } from "./refusals.js";
 import { intervalOf, meanOf } from "./scale.js";
 
 /**
- * What is drawn of a state: its most probable labels, the dominant group and its share, bits, mean and interval where
+ * What is drawn of a state: its most probable labels, the dominant group, its share and a group that is close (-1: none), bits, mean and interval where
  * labels are numbers, and its size and its limits where it is unlike the states of the fit.
- * @typedef {{labels: number[], probabilities: number[], highest: number, group: number, share: number, entropy: number,
+ * @typedef {{labels: number[], probabilities: number[], highest: number, group: number, share: number, rival: number, entropy: number,
  *   numbers: number[] | null, outside?: [size: number, low: number, high: number] | null}} Encoding
  */
 /** @typedef {{came: number, rank: number}} Outcome probability and rank of the label that really came; rank 0: none did */
 
-const { rectangle_share: SHARE } = NUMBERS, { state_labels: BARS, state_digits: DIGITS } = COUNTS;
+const { rectangle_share: SHARE, close_groups: CLOSE } = NUMBERS, { state_labels: BARS, state_digits: DIGITS } = COUNTS;
 const LEAST = 1e-300; // what is divided by less is infinite
 
 export class Encoder {
@@ -56,11 +56,11 @@ export class Encoder {
     if (!sum.every(Number.isFinite)) throw refusal("too_large");
     this.measure(x, labels);
     const tops = this.largest(x, lanes, labels, Math.min(BARS, labels));
-    const shares = answers.scale ? [] : this.shares(x, lanes, labels, palette);
+    const bits = tops.map((_, lane) => Math.max((Math.log(sum[lane]) - weighed[lane] / sum[lane]) / Math.LN2, 0));
+    const shares = answers.scale ? [] : this.shares(x, lanes, labels, palette, bits);
     return tops.map((top, lane) => {
       const probabilities = top.map(([value]) => Math.exp(value - most[lane]) / sum[lane]);
-      const nats = Math.log(sum[lane]) - weighed[lane] / sum[lane];
-      const entropy = Math.max(nats / Math.LN2, 0);
+      const entropy = bits[lane];
       const rectangle = answers.scale ? this.onAxis(lane, labels, sum[lane], entropy, palette, answers.scale)
         : { ...shares[lane], numbers: null };
       return { labels: top.map(([, label]) => label), probabilities, highest: most[lane], entropy, ...rectangle };
@@ -130,10 +130,12 @@ export class Encoder {
   }
 
   /**
-   * The dominant group of each state among its top labels, and the part of their probability that it holds.
-   * @param {number} x @param {number} lanes @param {number} labels @param {Palette} palette
+   * The dominant group of each state and its share: what exceeds its base rate, or by the paper's rule the part that it
+   * holds of the probability of the top labels.
+   * @param {number} x @param {number} lanes @param {number} labels @param {Palette} palette @param {number[]} bits of each state
    */
-  shares(x, lanes, labels, palette) {
+  shares(x, lanes, labels, palette, bits) {
+    if (palette.base) return this.excesses(x, lanes, labels, palette, bits);
     const { floats, kernels } = this.machine, top = Math.floor(SHARE * labels + 0.5);
     if (top < 2 || palette.alone) return Array.from({ length: lanes }, (_, lane) => this.shareOfAll(lane, labels, palette));
     const doubtful = Array.from({ length: lanes }, (_, lane) => {
@@ -150,7 +152,22 @@ export class Encoder {
       for (const [, label] of some.slice(0, top - floats[this.counts + lane])) {
         sums[palette.groupOf[label]] += floats[this.e + label * 4 + lane];
       }
-      return largestOf(sums);
+      return papersShare(sums);
+    });
+  }
+
+  /**
+   * The group of each state that exceeds its base rate most, and by which part of what it could.
+   * @param {number} x @param {number} lanes @param {number} labels @param {Palette} palette @param {number[]} bits of each state
+   */
+  excesses(x, lanes, labels, palette, bits) {
+    const { floats, kernels } = this.machine, count = palette.groups.length;
+    floats.fill(-Infinity, this.bounds, this.bounds + 4); // all labels take part
+    floats.fill(0, this.grouped, this.grouped + count * 4);
+    kernels.grouped(x, this.e, labels, this.bounds, palette.at, this.grouped);
+    return Array.from({ length: lanes }, (_, lane) => {
+      const base = palette.rates(bits[lane]), sums = base.map((_, group) => floats[this.grouped + group * 4 + lane]), all = sums.reduce((sum, one) => sum + one, 0);
+      return leading(sums.map((sum, group) => (sum / all - base[group]) / Math.max(1 - base[group], NARROW)));
     });
   }
 
@@ -158,7 +175,7 @@ export class Encoder {
   shareOfAll(lane, labels, palette) {
     const sums = palette.groups.map(() => 0);
     for (let label = 0; label < labels; label++) sums[palette.groupOf[label]] += this.machine.floats[this.e + label * 4 + lane];
-    return largestOf(sums);
+    return papersShare(sums);
   }
 
   /**
@@ -173,7 +190,7 @@ export class Encoder {
     let median = 0;
     for (let upTo = p[0]; upTo < half && median < labels - 1; upTo += p[median]) median++;
     const share = Math.min(Math.max(1 - entropy / Math.log2(labels), 0), 1);
-    return { group: palette.groupOf[median], share, numbers: [meanOf(scale, p), ...intervalOf(scale, p)] };
+    return { group: palette.groupOf[median], share, rival: -1, numbers: [meanOf(scale, p), ...intervalOf(scale, p)] };
   }
 
   /**
@@ -189,7 +206,7 @@ export class Encoder {
       const top = logits.map((_, label) => label).sort((a, b) => logits[b] - logits[a] || a - b).slice(0, BARS);
       const entropy = logits.reduce((bits, logit) => bits + binaryBits(logit), 0), probabilities = top.map((k) => sigmoid(logits[k]));
       return { labels: top, probabilities, highest: logits[top[0]], group: palette.groupOf[top[0]],
-        share: probabilities[0], entropy, numbers: null };
+        share: probabilities[0], rival: -1, entropy, numbers: null };
     });
   }
 
@@ -217,9 +234,16 @@ export class Encoder {
 }
 
 /** The group with the largest sum, and its part of all. @param {number[]} sums */
-function largestOf(sums) {
-  const dominant = Math.max(...sums), all = sums.reduce((sum, one) => sum + one, 0);
-  return { group: sums.indexOf(dominant), share: dominant / all };
+function papersShare(sums) {
+  const all = sums.reduce((sum, one) => sum + one, 0);
+  return leading(sums.map((sum) => sum / all));
+}
+
+/** The group with the largest share, that share, and the group that comes second where it is close. @param {number[]} shares */
+function leading(shares) {
+  const most = Math.max(...shares), group = shares.indexOf(most), others = shares.map((share, k) => (k === group ? -Infinity : share));
+  const next = Math.max(...others), [share, second] = [most, next].map((one) => Math.min(Math.max(one, 0), 1));
+  return { group, share, rival: second > 0 && share >= CLOSE && share - second < CLOSE ? others.indexOf(next) : -1 };
 }
 
 /** @param {number} x */

@@ -4,16 +4,18 @@ import { COLOURS, COUNTS, TEXTS } from "../base/rules.js";
 import { significant } from "./encoding.js";
 import { Lines, spanOf } from "./lines.js";
 import { PREDICTION } from "./network.js";
+import { rint } from "./palette.js";
 import { tooMany } from "./reading.js";
 
 /** @typedef {Pick<Grid, "labels" | "changes" | "then" | "rows">} Part */
 /** What every state of some rows says of every label, by kind and timestep. @typedef {Map<string, Float32Array>} Said */
 
 const STEP = 24; // rows that are encoded at once
+const SHARES = 10 ** COUNTS.share_decimals;
 const FEW = 8; // lines at once whose states are compared: all that they say is held
 const NO_WORD = { text: "", label: "", unknown: false, group: TEXTS.other_group, value: null };
 /** No word was read, so that no state says anything. @type {State} */
-const NO_STATE = { colour: COLOURS.gap, group: TEXTS.other_group, share: 0, entropy: 0, top: [], wanted: null, unread: true, outside: null, number: null };
+const NO_STATE = { colour: COLOURS.gap, group: TEXTS.other_group, share: 0, rival: null, entropy: 0, top: [], wanted: null, unread: true, outside: null, number: null };
 
 /**
  * The grid for somebody who has the first `have` rows of that of `previous` with `previous_edits`: its rows begin at the
@@ -56,6 +58,7 @@ function headOf({ text, shown, lines, areTwo, edits, dropped, readings }) {
     semantics: subject.semantics,
     palette: reading.palette,
     palettes: Object.keys(palettes),
+    rule: palette.rule,
     groups: Object.fromEntries(palette.groups.map((group, k) => [group, palette.colours[k]])),
     columns,
     edges,
@@ -164,11 +167,12 @@ async function drawnRows(reading, first, last, pause, keep) {
  * @param {Palette} palette @returns {State}
  */
 function stateJson(encoding, outcome, wanted, labels, palette) {
-  const { group, share, entropy, numbers, probabilities, outside = null } = encoding;
+  const { group, share, rival, entropy, numbers, probabilities, outside = null } = encoding;
   return {
     colour: outside ? COLOURS.gap : palette.faded(group, share),
     group: palette.groups[group],
-    share: significant(share),
+    share: rint(share * SHARES) / SHARES,
+    rival: rival < 0 ? null : palette.groups[rival],
     entropy: significant(entropy),
     top: encoding.labels.map((label, k) => [labels[label], significant(probabilities[k])]),
     wanted: wanted < 0 ? null : [labels[wanted], significant(outcome.came), outcome.rank],

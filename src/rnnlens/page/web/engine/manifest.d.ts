@@ -92,6 +92,7 @@ export interface PaletteJson {
   groups: string[];
   colours: string[];
   group_of: Numbered;
+  base: { frequent: number[]; bits: number } | null;
 }
 
 export interface Manifest {

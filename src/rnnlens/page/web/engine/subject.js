@@ -1,5 +1,6 @@
 // A model, its probes and its colours: data and look-ups, no text in them, as rnnlens/reading/subject.py has them.
 
+import { TEXTS } from "../base/rules.js";
 import { repr } from "./python.js";
 import { Comparison } from "./difference.js";
 import { Network } from "./network.js";
@@ -24,7 +25,7 @@ export class Subject {
     this.probes = manifest.probes && new Probes(manifest.probes, machine);
     this.session = new Session(this.network, manifest.kinds);
     /** @type {Record<string, Record<string, Palette>>} */
-    this.palettes = mapped(manifest.palettes, (some) => mapped(some, (one) => new Palette(one, machine)));
+    this.palettes = mapped(manifest.palettes, (some) => withPapersRule(mapped(some, (one) => new Palette(one, machine))));
     this.rows = new Rows(this.session, this.probes, manifest.semantics, this.palettes,
       (semantic) => this.answers(semantic), manifest.predicts, machine);
     const counts = Object.keys(manifest.semantics).map((one) => this.answers(one)).map(({ names, several }) => names.length * (several ? 2 : 1));
@@ -66,6 +67,12 @@ export class Subject {
     }
     return palette && Object.hasOwn(palettes, palette) ? palette : names[0];
   }
+}
+
+/** Palettes, and behind them those that fade by the paper's rule, where they do not already. @param {Record<string, Palette>} palettes */
+function withPapersRule(palettes) {
+  const others = Object.entries(palettes).filter(([, palette]) => palette.base);
+  return { ...palettes, ...Object.fromEntries(others.map(([name, palette]) => [name + TEXTS.paper_rule, palette.byPapersRule()])) };
 }
 
 /** @template A, B @param {Record<string, A>} values @param {(value: A) => B} by @returns {Record<string, B>} */

@@ -1,7 +1,9 @@
 // The controls of a view: semantic, density, kinds, names or symbols, bars, palette, theme.
 
-import { groupName, lastLayer, layerName, paleness, semanticHelp, semanticName, visible } from "../base/format.js";
+import { groupName, lastLayer, layerName, paleness, plainPalette, semanticHelp, semanticName, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
+import { TEXTS } from "../base/rules.js";
+import { drawRival } from "../grid/draw.js";
 import { amount, drawRamp } from "../grid/scale.js";
 import { layerAlone, shownColumns } from "../grid/layout.js";
 import { action, list, menu, segments, take } from "./menus.js";
@@ -60,10 +62,10 @@ export class Controls {
       this.seen = seen;
       this.offer(grid);
     }
-    const semantics = this.semantics.firstElementChild, palettes = this.palettes.querySelector(".segments");
+    const semantics = this.semantics.firstElementChild;
     if (semantics instanceof HTMLSelectElement) semantics.value = grid.semantic;
     else if (semantics instanceof HTMLElement) take(semantics, grid.semantic);
-    if (palettes instanceof HTMLElement) take(palettes, grid.palette);
+    this.palettes.replaceChildren(...(this.can.semantic ? this.colouring(grid) : []));
     const shown = new Set(shownColumns(grid, view.kinds).map((column) => column.id));
     for (const box of this.kinds.querySelectorAll("input")) box.checked = shown.has(box.value);
   }
@@ -71,7 +73,6 @@ export class Controls {
   /** @param {Held} grid */
   offer(grid) {
     this.semantics.replaceChildren();
-    this.palettes.replaceChildren();
     const choices = grid.semantics.map((value) => ({ value, text: semanticName(value, grid.follows, grid.numbers),
       title: semanticHelp(value, grid.follows, grid.numbers) }));
     const choose = (/** @type {string} */ semantic) => this.onView({ semantic });
@@ -80,15 +81,21 @@ export class Controls {
       this.semantics.append(control("ask about", choices, grid.semantic, choose),
         html("span", { class: "soft askabout", "aria-hidden": "true", title: "What every state is asked about: point at a choice to read the question" }, "ask about"));
     }
-    if (this.can.semantic && grid.palettes.length > 1) {
-      const named = grid.palettes.map((value) => {
-        const [text, title] = PALETTES.get(value) ?? [visible(value), ""];
-        return { value, text, title };
-      });
-      const control = segments("colours", named, grid.palette, (palette) => this.onView({ palette }));
-      this.palettes.append(field("colours", control));
-    }
     this.kinds.replaceChildren(this.presets(grid), html("div", {}, ...this.layers(grid)));
+  }
+
+  /** Which groups have colours, and what these fade by, where there is a choice. @param {Held} grid */
+  colouring({ palette, palettes }) {
+    const plain = plainPalette(palette), groups = [...new Set(palettes.map(plainPalette))], paper = plain + TEXTS.paper_rule;
+    const named = groups.map((value) => {
+      const [text, title] = PALETTES.get(value) ?? [visible(value), ""];
+      return { value, text, title };
+    });
+    const suffix = palette === plain ? "" : TEXTS.paper_rule, choose = (/** @type {string} */ palette) => this.onView({ palette });
+    const colours = segments("colours", named, plain, (value) => choose(palettes.includes(value + suffix) ? value + suffix : value));
+    const rules = [{ value: plain, text: "above base rate", title: BASE_RATE }, { value: paper, text: "the paper\u2019s", title: PAPERS }];
+    return [...(groups.length > 1 ? [field("colours", colours)] : []),
+      ...(palettes.includes(paper) ? [field("fade by", segments("fade by", rules, palette, choose))] : [])];
   }
 
   /** @param {Held} grid */
@@ -139,6 +146,9 @@ function field(name, control) {
 }
 
 const RAMP = 144;
+const BASE_RATE = "By how far the leading group is above its base rate: white where a state says no more than the labels’ frequencies, the full colour where it is certain.";
+const PAPERS = "By how much of the most probable tenth of the labels the leading group holds, whatever its base rate.";
+const CLOSE = "Two groups lead by less than .05 of each other: the corner has the colour of the second.";
 const BY = new Map([["frequency", "by how frequent a label is:"], ["labels", "a colour for each label:"]]);
 // The groupings that runs have by themselves, in words, and what is in them.
 /** @type {Map<string, [name: string, about: string]>} */
@@ -158,14 +168,16 @@ const MEMBERS = new Map([
 /** What the colours mean. @param {Held} grid */
 export function legend(grid) {
   if (grid.scale) return scaleLegend(grid, grid.scale);
-  const by = BY.get(grid.palette), how = by ? [html("li", { class: "soft" }, by)] : [];
+  const palette = plainPalette(grid.palette), by = BY.get(palette), how = by ? [html("li", { class: "soft" }, by)] : [];
   const items = [...grid.groups].map(([group, colour]) => {
     const patch = shape("rect", { width: 12, height: 12, rx: 3, fill: colour });
     const drawn = shape("svg", { width: 12, height: 12, "aria-hidden": "true" }, patch);
-    const [name, about] = (grid.palette === "classes" && MEMBERS.get(group)) || [groupName(group), ""];
+    const [name, about] = (palette === "classes" && MEMBERS.get(group)) || [groupName(group), ""];
     return html("li", about ? { title: about } : {}, toDom(drawn), name);
   });
-  return [...how, ...items, html("li", { class: "soft" }, `faded = ${paleness(grid)}`)];
+  const corner = toDom(shape("svg", { width: 12, height: 12, "aria-hidden": "true" }, shape("rect", { width: 12, height: 12, rx: 3, fill: "#8883" }), drawRival(12, 12, "#888")));
+  const close = grid.several ? [] : [html("li", { class: "soft", title: CLOSE }, corner, "two groups lead")];
+  return [...how, ...items, html("li", { class: "soft", title: grid.rule === "excess" ? BASE_RATE : PAPERS }, `faded = ${paleness(grid)}`), ...close];
 }
 
 /** What the colours of numbers mean. @param {Held} grid @param {import("../base/schema.d.ts").Scale} scale */

@@ -1,6 +1,6 @@
 // What a state says while it is pointed at: a small card beside it, which is no part of the view and catches nothing.
 
-import { groupName, OUTSIDE, percent } from "../base/format.js";
+import { groupWords, OUTSIDE, percent } from "../base/format.js";
 import { columnsAt } from "../base/lines.js";
 import { html } from "../base/markup.js";
 import { numberWords } from "../grid/scale.js";
@@ -34,7 +34,7 @@ export class HoverCard {
     if (state.unread) return [html("p", {}, state.top.length ? "nothing read yet" : "no word stands here")];
     if (grid.scale) return [html("p", {}, numberWords(state, grid.scale))];
     const said = state.top.slice(0, LABELS).map(([name, p]) => html("li", {}, labelled(name, grid), html("span", {}, percent(p))));
-    return [html("ul", {}, ...said), html("p", { class: "soft" }, state.outside ? OUTSIDE : `${groupName(state.group)} ${percent(state.share)}`)];
+    return [html("ul", {}, ...said), html("p", { class: "soft" }, state.outside ? OUTSIDE : groupWords(state))];
   }
 
   /** Below a state and beside it, where there is room, else above or on the other side: never over it, nor over its row. @param {DOMRect} box */

@@ -31,7 +31,8 @@ export function drawState(grid, state, slot, layout, more = {}, over = null, edi
   const mark = shape("rect", { class: "mark", width: layout.mark, height: layout.state,
     rx: compact ? 2 : 3, stroke: "#000", "stroke-opacity": 0.1,
     ...(over?.scale && compact ? followedFill(over, slot) : colour) });
-  const turns = [...(over?.turns ? drawTurns(grid, over.turns, slot, layout) : []), ...editing];
+  const rival = state.rival !== null && !over?.scale ? [drawRival(layout.mark, layout.state, grid.groups.get(state.rival) ?? NONE)] : [];
+  const turns = [...rival, ...(over?.turns ? drawTurns(grid, over.turns, slot, layout) : []), ...editing];
   if (state.outside && !over?.scale) return drawHatched(slot, layout, { ...more, "data-outside": "" }, ["outside what", "the probe", "has seen"], turns);
   const place = { class: "state", transform: `translate(${slot.x} 0)`, ...more };
   if (compact) return shape("g", place, mark, ...turns);
@@ -41,6 +42,12 @@ export function drawState(grid, state, slot, layout, more = {}, over = null, edi
   const inside = grid.scale ? drawStrip(grid, grid.scale, state, layout.state, look) : drawBars(grid, state, layout.bars, look);
   const bars = shape("svg", { x, width, height: layout.state, "aria-hidden": "true" }, ...inside);
   return shape("g", place, mark, ...turns, bars);
+}
+
+/** The corner of a rectangle, in the colour of a group that is close to the leading one. @param {number} width @param {number} height @param {string} colour */
+export function drawRival(width, height, colour) {
+  const side = round(Math.min(7, width * 0.6, height * 0.6)), [x, y] = [round(width - side), round(height - side)];
+  return shape("path", { class: "rival", d: `M${width} ${y}V${height}H${x}Z`, fill: colour });
 }
 
 /** @param {Layout} layout @param {number} height @param {number} top */

@@ -1,7 +1,7 @@
 // The panel's account of one state: what it says, what came, and how far to trust it.
 
 import {
-  cameNumber, groupName, labelWords, semanticHelp, ordinal, OUTSIDE, outsideReason, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
+  cameNumber, groupName, groupWords, labelWords, semanticHelp, ordinal, OUTSIDE, outsideReason, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
 } from "../base/format.js";
 import { columnsAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
@@ -112,6 +112,13 @@ export function drawDetail(grid, subject, { width, measure, unigram }) {
   return [...outside, toDom(drawTop(grid, state, width, measure, [0, FIRST])), ...(facts.length ? [html("dl", {}, ...facts)] : [])];
 }
 
+/** Which group a state stands for, by the rule that its colour fades by. @param {Held} grid @param {State} state */
+function leadingFact({ rule, several, alone }, state) {
+  if (rule === "excess") return fact("leading group", METRICS["above base rate"], groupWords(state));
+  const name = several || alone ? "likeliest" : "leading group";
+  return fact(name, METRICS[name], groupWords(state));
+}
+
 /** Of a row that one of two texts has no word for. @returns {Node[]} */
 export function drawGap() {
   return [html("h2", {}, GAP), html("p", {}, GAPS)];
@@ -125,7 +132,7 @@ export function drawSays(grid, { state }, { width, measure }) {
     const [mean, low, high] = state.number.map((value) => amountOn(value, scale));
     facts.append(...fact("mean", METRICS.mean, mean), ...fact("80% between", METRICS["80% between"], `${low} and ${high}`),
       ...fact("median", METRICS.median, `${visible(state.group)}; tells ${percent(state.share)}`));
-  } else facts.append(...fact(grid.several || grid.alone ? "likeliest" : "leading group", METRICS[grid.several || grid.alone ? "likeliest" : "leading group"], `${groupName(state.group)}, ${percent(state.share)}`));
+  } else facts.append(...leadingFact(grid, state));
   facts.append(...fact("entropy", METRICS.entropy, `${state.entropy.toFixed(1)} bits`));
   if (scale) return [facts];
   const held = state.top.reduce((sum, [, p]) => sum + p, 0), more = thousands(state.top.length);

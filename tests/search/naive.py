@@ -24,6 +24,30 @@ Fact = dict[str, Any]  # of one word
 Holds = Callable[[list[Fact], int], bool]  # of the word at a place in its sentence
 
 
+class Following:
+    """A condition about what follows: whoever asks it leaves out the words that nothing follows,
+    whatever it is joined with.
+    """
+
+    def __init__(self, holds: Holds, *there: Holds) -> None:
+        self.holds, self.there = holds, there
+
+    def __call__(self, sentence: list[Fact], place: int) -> bool:
+        return self.holds(sentence, place)
+
+
+def asked(holds: Holds) -> Holds:
+    """Whether a question is asked of a word at all."""
+    there = getattr(holds, "there", ())
+    return lambda s, t: all(one(s, t) for one in there)
+
+
+def joined(holds: Holds, *some: Holds) -> Holds:
+    """A condition made of some, asked of the words that all of them are asked of."""
+    there = [one for holds in some for one in getattr(holds, "there", ())]
+    return Following(holds, *there) if there else holds
+
+
 def jensen_shannon(p: ArrayLike, q: ArrayLike) -> float:
     """In bits, by its definition: the mean divergence of two distributions from their middle."""
     a, b = np.asarray(p, np.float64), np.asarray(q, np.float64)
@@ -107,11 +131,13 @@ class Questions:
         b, holds_b = self.condition(depth - 1)
         sort = self.pick(("and", "or", "not", "before", "after", "within"))
         if sort == "and":
-            return f"({a}) and ({b})", lambda s, t: holds_a(s, t) and holds_b(s, t)
+            both: Holds = lambda s, t: holds_a(s, t) and holds_b(s, t)  # noqa: E731
+            return f"({a}) and ({b})", joined(both, holds_a, holds_b)
         if sort == "or":
-            return f"({a} or {b})", lambda s, t: holds_a(s, t) or holds_b(s, t)
+            either: Holds = lambda s, t: holds_a(s, t) or holds_b(s, t)  # noqa: E731
+            return f"({a} or {b})", joined(either, holds_a, holds_b)
         if sort == "not":
-            return f"not ({a})", lambda s, t: not holds_a(s, t)
+            return f"not ({a})", joined(lambda s, t: not holds_a(s, t), holds_a)
         way, count = "", 1
         if sort == "within":
             count, way = self.chance.randint(1, 4), self.pick(("", " before", " after"))
@@ -119,7 +145,8 @@ class Questions:
         back = range(-count, 0) if "after" not in sort + way else ()
         ahead = range(1, count + 1) if "before" not in sort + way else ()
         return f"{sort}{way} ({a})", lambda s, t: any(
-            0 <= t + k < len(s) and holds_a(s, t + k) for k in (*back, *ahead)
+            0 <= t + k < len(s) and holds_a(s, t + k) and asked(holds_a)(s, t + k)
+            for k in (*back, *ahead)
         )
 
     def border(self, what: str, values: list[float]) -> float:
@@ -188,10 +215,10 @@ class Questions:
 
         there = [v for fact in self.words if (v := value(fact)) is not None]
         edge = self.border("p" if what == "came" else what, there)
-        return (
-            f"{name} {sign} {edge!r}",
-            lambda s, t: value(s[t]) is not None and SIGNS[sign](value(s[t]), edge),
-        )
+        holds: Holds = lambda s, t: there_is(s, t) and SIGNS[sign](value(s[t]), edge)  # noqa: E731
+        there_is: Holds = lambda s, t: value(s[t]) is not None  # noqa: E731
+        follows = what in ("came", "surprisal")
+        return f"{name} {sign} {edge!r}", Following(holds, there_is) if follows else holds
 
     def whole(self):
         name, sign = self.pick(("position", "length", "rank")), self.pick(SIGNS)
@@ -199,18 +226,16 @@ class Questions:
         if name != "rank":
             return f"{name} {sign} {number}", lambda s, t: SIGNS[sign](s[t][name], number)
         kind = self.pick(self.kinds)
-        return (
-            f"{kind} rank {sign} {number}",
-            lambda s, t: s[t][kind]["rank"] is not None and SIGNS[sign](s[t][kind]["rank"], number),
+        there: Holds = lambda s, t: s[t][kind]["rank"] is not None  # noqa: E731
+        return f"{kind} rank {sign} {number}", Following(
+            lambda s, t: there(s, t) and SIGNS[sign](s[t][kind]["rank"], number), there
         )
 
     def ranks(self):
         a, b, sign = self.pick(self.kinds), self.pick(self.kinds), self.pick(SIGNS)
-        return (
-            f"{a} rank {sign} {b} rank",
-            lambda s, t: (
-                s[t][a]["rank"] is not None and SIGNS[sign](s[t][a]["rank"], s[t][b]["rank"])
-            ),
+        there: Holds = lambda s, t: None not in (s[t][a]["rank"], s[t][b]["rank"])  # noqa: E731
+        return f"{a} rank {sign} {b} rank", Following(
+            lambda s, t: there(s, t) and SIGNS[sign](s[t][a]["rank"], s[t][b]["rank"]), there
         )
 
     def field(self):
@@ -219,13 +244,15 @@ class Questions:
         there = sorted({v for fact in self.words if (v := value(fact)) is not None})
         one, other = self.pick(there), self.pick(there)
         quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (one, other)]
-        return self.pick((
+        text, holds = self.pick((
             (f'{field} = "{quoted[0]}"', lambda s, t: value(s[t]) == one),
             (f'{field} != "{quoted[0]}"', lambda s, t: value(s[t]) != one),
             (f'{field} in {{"{quoted[0]}", "{quoted[1]}"}}',
              lambda s, t: value(s[t]) in (one, other)),
             (f'{field} like "%e%"', lambda s, t: "e" in (value(s[t]) or "")),
         ))  # fmt: skip
+        there_is: Holds = lambda s, t: s[t]["next"] is not None  # noqa: E731
+        return text, Following(holds, there_is) if field == "next" else holds
 
     def tag(self, fact: Fact) -> str:
         return self.tags.get(fact["word"], "X")
@@ -246,7 +273,9 @@ class Questions:
             return "word is unknown", lambda s, t: s[t]["label"] == "UNK"
         field, group = self.pick(("word", "next")), self.pick(self.groups)
         members = {word for word in self.labels if self.group_of[word] == group}
-        return f"{field} is {group}", lambda s, t: s[t][field] in members
+        holds: Holds = lambda s, t: s[t]["label" if field == "word" else field] in members  # noqa: E731
+        there_is: Holds = lambda s, t: s[t]["next"] is not None  # noqa: E731
+        return f"{field} is {group}", Following(holds, there_is) if field == "next" else holds
 
     @property
     def group_of(self) -> dict[str, str]:

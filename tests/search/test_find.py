@@ -163,11 +163,11 @@ def test_counts_lead_to_their_words(page):
 def test_groups_of_any_name_can_be_asked_for(tmp_path, corpus_file):
     run = Run(formula_run(tmp_path / "run", semantics="output"))
     odd = {
-        "NOUN": "a, b `c`",
+        "ADJ": "a, b `c`",
         "VERB": 'say "so" and or',
         "DET": "group",
         "PRON": "1 x",
-        "ADJ": "l2",
+        "NOUN": "l2",
     }
     plain = json.dumps(run.colours())
     for name, other in odd.items():

@@ -30,8 +30,14 @@ def test_every_mark_of_a_picture_counts_the_words_that_its_question_finds(page):
     matrix = shown["disagreement"].disagreement
     assert len(matrix.pairs) == math.comb(len(matrix.kinds), 2)
     for pair in matrix.pairs[::17]:
-        assert total(page, pair.question) == round(pair.groups * words)
-        assert total(page, pair.label_question) == round(pair.labels * words)
+        for question, measured in (
+            (pair.question, pair.groups),
+            (pair.clear_question, pair.clear),
+            (pair.label_question, pair.labels),
+        ):
+            assert total(page, question) == round(measured.share * words)
+            assert measured.low <= measured.share <= measured.high
+        assert pair.clear.share <= pair.groups.share
     edges = shown["turns"].turns.edges
     assert [edge.bits for edge in edges] == sorted((e.bits for e in edges), reverse=True)
     sorts = {(edge.kind, edge.other): edge.sort for edge in edges}

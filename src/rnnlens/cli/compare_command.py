@@ -15,7 +15,7 @@ from rnnlens.cli.shared_flags import add_trust_flags, allow_code
 from rnnlens.cli.view_command import unique_names
 from rnnlens.corpus.tokens import SPLITS
 from rnnlens.draw.charts import check_chart, write_disagreement
-from rnnlens.draw.sentences import sentence_page, sentence_table
+from rnnlens.draw.sentences import notes_of, sentence_page, sentence_table
 from rnnlens.lens.open import opened
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.run.folder import Run, run_at
@@ -50,7 +50,8 @@ def add_to(verbs: Any) -> None:
     parser.add_argument("--corpus", metavar="CORPUS", required=True,
                         help="a file, a folder or nltk:NAME, whose words are read")  # fmt: skip
     parser.add_argument("--part", choices=("all", *SPLITS), default="all",
-                        help="only sentences that training uses so (default: all)")  # fmt: skip
+                        help="only sentences that the run's own training uses so, where CORPUS is "
+                        "what it was trained on (default: all)")  # fmt: skip
     parser.add_argument("--kinds", default=PREDICTION, metavar="LIST",
                         help="one kind for both, or two with a comma (default: y)")  # fmt: skip
     parser.add_argument("--semantic", metavar="NAME",
@@ -133,10 +134,17 @@ def _written(
         for one, where in zip(top, links, strict=True)
     ]  # fmt: skip
     if args.output.suffix == ".json":
-        return (
-            json.dumps({"notes": apart.notes, "sentences": rows}, indent=1, ensure_ascii=False)
-            + "\n"
-        )
+        sure = apart.interval
+        whole = {
+            "bits": round(float(apart.bits.mean()), 5),
+            "low": sure and round(sure.low, 5),
+            "high": sure and round(sure.high, 5),
+            "words": len(apart.bits),
+            "all_sentences": len(apart.sentences),
+            "notes": notes_of(apart),
+            "sentences": rows,
+        }
+        return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
     return csv_text(rows[0] if rows else (), (row.values() for row in rows))
 
 

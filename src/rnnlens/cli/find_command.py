@@ -96,8 +96,7 @@ def _give(args: argparse.Namespace, table: Any) -> None:
 
 def _sentences(answer: Found, address: str) -> str:
     """The answers as sentences with the place marked, and what the kinds say there."""
-    share = answer.total / max(1, answer.words)
-    lines = [f"{answer.total:,} of {answer.words:,} words ({share:.2%})"]
+    lines = [answer.summary()]
     if answer.total > len(answer):
         lines[0] += f"; the first {len(answer)}, or with limit N more:"
     bold = sys.stdout.isatty()

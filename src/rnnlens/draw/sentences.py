@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rnnlens.draw.printable import clip, padded, printable, width_of
 from rnnlens.model.kinds import PREDICTION
+from rnnlens.search.disagreement import LEAST_WORDS
 
 if TYPE_CHECKING:
     from rnnlens.search.disagreement import DisagreedSentence, Disagreement
@@ -35,8 +36,15 @@ def _title(disagreement: "Disagreement") -> str:
     kind = f", {first.kind}" if first.kind == second.kind and first.kind != PREDICTION else ""
     run = f" of {first.subject.name}" if first.subject is second.subject else ""
     where = f"{len(disagreement.bits):,} words in {len(disagreement.sentences):,} sentences"
-    mean = f"{disagreement.bits.mean():.3f} bits apart on average"
-    return f"{' and '.join(names_of_two(disagreement))}{run}{kind}: {mean} over {where}"
+    who = " and ".join(names_of_two(disagreement))
+    return f"{who}{run}{kind}: {disagreement.told()} over {where}"
+
+
+def notes_of(disagreement: "Disagreement") -> tuple[str, ...]:
+    """What is not compared or not listed."""
+    short = disagreement.short()
+    left_out = f"{short:,} sentences of fewer than {LEAST_WORDS} words are compared and not listed"
+    return (*disagreement.notes, *((left_out,) if short else ()))
 
 
 def sentence_table(
@@ -53,7 +61,7 @@ def sentence_table(
         words = [f"[{w}]" if k == one.step else w for k, w in enumerate(one.words)]
         start = f"{one.bits:5.2f} {one.most:5.2f}  {labels}"
         lines.append(start + clip(" ".join(words), max(20, width - width_of(start))))
-    return "\n".join([*lines, *(printable(note) for note in disagreement.notes)])
+    return "\n".join([*lines, *(printable(note) for note in notes_of(disagreement))])
 
 
 def sentence_page(
@@ -81,7 +89,7 @@ def sentence_page(
         f"<table><caption>{escape(printable(_title(disagreement)))}</caption><thead><tr>",
         *(f'<th scope="col">{escape(printable(head))}</th>' for head in heads),
         "</tr></thead><tbody>", *rows, "</tbody></table>",
-        *(f"<p>{escape(printable(note))}</p>" for note in disagreement.notes),
+        *(f"<p>{escape(printable(note))}</p>" for note in notes_of(disagreement)),
         "</body></html>", "",
     ])  # fmt: skip
 

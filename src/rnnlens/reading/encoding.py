@@ -1,5 +1,6 @@
 """The encoding of a state: from a distribution over labels to bars and a coloured rectangle."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -51,8 +52,8 @@ class BaseRates:
     def of(cls, members: Tensor, frequencies: Tensor) -> "BaseRates":
         """Of groups (G, V), given how probable labels are by their frequencies, (V,)."""
         frequent, even = (members.double() @ frequencies)[:, None], members.mean(1, keepdim=True)
-        bits = float(torch.special.entr(frequencies).sum()) / np.log(2)
-        return cls(frequent.float(), even, bits, float(np.log2(len(frequencies))))
+        bits = float(torch.special.entr(frequencies).sum()) / math.log(2)
+        return cls(frequent.float(), even, bits, math.log2(len(frequencies)))
 
     def rates(self, entropy: Tensor) -> Tensor:
         """Of each group beside each state (G, N), given the states' entropies in bits, (N,)."""

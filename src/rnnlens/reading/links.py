@@ -14,12 +14,13 @@ def link(
     run: str = "",
     beside: str = "",
     semantic: str = "",
+    palette: str = "",
     kinds: Sequence[str] = (),
     pins: Sequence[tuple[str, int]] = (),
 ) -> str:
     """What opens the grid of a text at a state, whose row is counted from 0.
 
-    `run` and `semantic` are named where the page would begin with others; `beside` is a second run,
+    `run`, `semantic` and `palette` are named where the page would begin with others; `beside` is a second run,
     `kinds` those that are shown, and `pins` other states, as kind and row.
     """
     fields = [
@@ -27,6 +28,7 @@ def link(
         ("beside", _quoted(beside)),
         ("text", _quoted(text)),
         ("semantic", _quoted(semantic)),
+        ("palette", _quoted(palette)),
         ("kinds", ",".join(map(_item, kinds))),
         *(("pin", _state(*pin)) for pin in pins),
         ("at", _state(kind, row)),

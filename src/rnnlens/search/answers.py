@@ -8,6 +8,7 @@ from annotated_types import Ge, Gt, Le
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count
 from rnnlens.base.schema import sent
+from rnnlens.reading.encoding import Rule
 
 Share = Annotated[float, Ge(0), Le(1)]  # a probability, or how many of how many
 Bits = Annotated[float, Ge(0)]
@@ -41,6 +42,7 @@ class Corpus:
     sentences: Count = sent()
     kinds: tuple[str, ...] = sent("of which strips and pictures are made")
     groups: dict[str, str] = sent("and their colours")
+    rule: Rule = sent("what colours fade by, as when the index was made")
     examples: tuple[Example, ...] = sent()
     grammar: str = sent("of questions")
     maps: tuple[str, ...] = sent("the kinds whose states are on a map")
@@ -113,6 +115,8 @@ class CountLine:
     count: Count
     words: Count = sent("with these properties")
     share: Share = sent()
+    low: Share | None = sent("its 95% interval by resampling sentences; null: these are too few")
+    high: Share | None = sent()
     question: str = sent(_QUESTION)
 
 
@@ -137,8 +141,16 @@ class FoundSlice:
     """Some answers to a question."""
 
     question: str
-    words: Count = sent("of the whole corpus")
+    words: Count = sent(
+        "that it is asked of: all, or those that something follows where it is about that",
+        default=0,
+    )
     total: Count = sent("words that it is about", default=0)
+    low: Share | None = sent(
+        "the 95% interval of their share by resampling sentences; null: these are too few",
+        default=None,
+    )
+    high: Share | None = sent(default=None)
     more: bool = sent("whether there are further answers", default=False)
     kinds: tuple[str, ...] = sent("that it names", default=())
     groups: tuple[str, ...] = sent("of these, whose dominant group it asks about", default=())
@@ -176,14 +188,27 @@ class Similar:
 
 
 @dataclass(frozen=True)
+class MeasuredShare:
+    """A share of words, and its 95% interval by resampling sentences."""
+
+    share: Share
+    low: Share | None = sent("null: the sentences are too few")
+    high: Share | None = sent()
+
+
+@dataclass(frozen=True)
 class KindPair:
     """How often two kinds expect different things."""
 
     kind: str
     other: str
-    groups: Share = sent("the share of words at which dominant groups differ")
-    labels: Share = sent("and most probable labels")
+    groups: MeasuredShare = sent("of words at which dominant groups differ")
+    clear: MeasuredShare | None = sent(
+        "of words at which each leads by the margin, too; null: the index does not tell"
+    )
+    labels: MeasuredShare = sent("of words at which most probable labels differ")
     question: str = sent(_QUESTION)
+    clear_question: str = sent(_QUESTION)
     label_question: str = sent(_QUESTION)
 
 
@@ -193,6 +218,9 @@ class KindPairs:
 
     kinds: tuple[str, ...]
     left_out: Count = sent("kinds beyond the most that are drawn")
+    words: Count = sent("of the corpus")
+    sentences: Count = sent()
+    margin: Share = sent("by which a group that leads clearly does")
     pairs: tuple[KindPair, ...] = sent()
 
 
@@ -245,6 +273,8 @@ class TagCount:
     tag: str
     words: Count
     count: Count
+    low: Share | None = sent("the 95% interval of the share; null: sentences are too few")
+    high: Share | None = sent()
     question: str = sent(_QUESTION)
 
 

@@ -144,6 +144,7 @@ class Plan:
             state_kinds=(self.state_kinds or self.kinds[:-1]) if self.states else (),
             follows=self.side.follows,
             map_kinds=self.kinds[:-1],
+            rule=self.palette.rule,
         )
 
 
@@ -499,6 +500,7 @@ def _kind(kind: str, encodings: Encodings, palette: Palette) -> dict[str, Any]:
         columns[probability_column(kind, k + 1)] = _numbers(p, "p", mask)
     columns[f"{kind}_group"] = _names(encodings.group, palette.groups, None)
     columns[f"{kind}_share"] = _numbers(torch.from_numpy(encodings.share), "share", None)
+    columns[f"{kind}_lead"] = _numbers(torch.from_numpy(encodings.lead), "share", None)
     columns[f"{kind}_entropy"] = _numbers(torch.from_numpy(encodings.entropy), "entropy", None)
     unasked = encodings.rank == 0
     columns[f"{kind}_came"] = _numbers(torch.from_numpy(encodings.came), "p", unasked)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.intervals import Interval, interval
 from rnnlens.base.tables import data_frame
 from rnnlens.base.threads import one_thread, pool
 from rnnlens.model.kinds import PREDICTION
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 1024  # words that are read together, about
 _PIECE = 256  # pairs of states whose logits are computed at once
 _BLOCK = 64  # of which so many are compared at once: they stay in the processor's cache
+LEAST_WORDS = 4  # of a sentence that is listed: the mean of fewer words is that of any one
 Values = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Advance = Callable[[int], object]
@@ -64,7 +66,19 @@ class Disagreement:
         means: Values = np.add.reduceat(self.bits, self.starts[:-1]) / np.diff(self.starts)
         return means
 
-    def top(self, count: int = 50, least: int = 4) -> list[DisagreedSentence]:
+    @property
+    def interval(self) -> Interval | None:
+        """Between which numbers the mean over all words lies, by resampling sentences; None: these
+        are too few to say.
+        """
+        return interval(np.add.reduceat(self.bits, self.starts[:-1]), np.diff(self.starts))
+
+    def short(self, least: int = LEAST_WORDS) -> int:
+        """How many sentences are too short for `top`."""
+        long = np.diff(self.starts) >= least
+        return int((~long).sum()) if long.any() else 0
+
+    def top(self, count: int = 50, least: int = LEAST_WORDS) -> list[DisagreedSentence]:
         """The sentences of so many words at `least` on which the two disagree most, by their mean;
         of a corpus of shorter ones, any.
         """
@@ -132,7 +146,13 @@ class Disagreement:
 
     def __repr__(self) -> str:
         names = " and ".join(f"{end.kind} of {end.subject.name}" for end in self.ends)
-        return f"<{names} over {len(self.bits):,} words: {self.bits.mean():.3f} bits apart>"
+        return f"<{names} over {len(self.bits):,} words: {self.told()}>"
+
+    def told(self) -> str:
+        """How far apart they are on average, and how sure that is."""
+        sure = self.interval
+        between = f" (95%: {sure.low:.3f} to {sure.high:.3f})" if sure else ""
+        return f"{self.bits.mean():.3f} bits apart on average{between}"
 
 
 def disagreement(

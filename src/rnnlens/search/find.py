@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import write_bytes
+from rnnlens.base.intervals import Interval, Resamples, interval
 from rnnlens.base.tables import csv_text, data_frame
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.reading.encoding import Palette, faded
 from rnnlens.reading.links import link
-from rnnlens.reading.subject import Subject
+from rnnlens.reading.subject import PAPER, Subject
 from rnnlens.search import language, sql
 from rnnlens.search.answers import (
     Corpus,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LIMIT = 1000  # answers that are given, unless others are asked for
+SURE = 200  # lines of counts that intervals are told of
+_HELD = 2**22  # numbers at once, to tell them
 MOST_ROWS = 10_000  # of a table that the page saves
 ENDINGS = (".csv", ".json", ".parquet")
 
@@ -47,7 +51,9 @@ class Found:
     """The answer to a question: iterate over its hits, or take its table.
 
     `total` is how many words the question is about, of which the first are given; `words` how many
-    the index has; `sql` what the index was asked. A question that counts has a table, and no hits.
+    it is asked of: those of the index, but one about what follows of those that something follows;
+    `interval` is how sure that share is, by resampling sentences, None where these are too few;
+    `sql` what the index was asked. A question that counts has a table, and no hits.
     """
 
     def __init__(
@@ -59,13 +65,13 @@ class Found:
         deadline: Deadline | None = None,
     ) -> None:
         """`deadline`: when the index gives up, so that nobody waits without end."""
-        self.index, self.question, self.words = index, question, index.manifest.rows
+        self.index, self.question = index, question
         self.deadline = deadline
         self.query = replace(query, limit=limit) if query.limit is None else query
         self.kinds, self.is_count = query.kinds, query.count
         for kind in query.maps:
             index.extent(kind, deadline)  # which refuses a map with states that are nowhere
-        self._compiler = sql.Compiler(index.contents.top)
+        self._compiler = sql.Compiler(index.contents.top, index.read_as)
         self.sql = (
             self._compiler.counts(query)
             if query.count
@@ -76,7 +82,7 @@ class Found:
     def table(self) -> "pa.Table":
         """The answer as an Arrow table, with names for labels and a link for each word."""
         if self.is_count:
-            return self.index.ask(self.sql, self.deadline)
+            return self._with_intervals(self.index.ask(self.sql, self.deadline))
         rows = [_table_row(hit, row) for hit, row in zip(self, self.rows, strict=True)]
         names = list(rows[0]) if rows else [*sql.WORD, "text", "link"]
         return arrow().table({name: [row[name] for row in rows] for name in names})
@@ -100,6 +106,54 @@ class Found:
         """How many words the question is about, whatever it counts and however many it limits."""
         answer = self.index.ask(self._compiler.total(self.query), self.deadline)
         return int(answer["total"][0].as_py())
+
+    @cached_property
+    def words(self) -> int:
+        """How many words it is asked of."""
+        return int(self._by_sentence[1].sum())
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """Between which shares the true one lies; None: the sentences are too few to say."""
+        return interval(*self._by_sentence)
+
+    @cached_property
+    def _by_sentence(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Of each sentence how many words the question is about, and how many it is asked of."""
+        table = self.index.ask(self._compiler.by_sentence(self.query), self.deadline)
+        return table["count"].to_numpy().astype(float), table["words"].to_numpy().astype(float)
+
+    def _with_intervals(self, table: "pa.Table") -> "pa.Table":
+        """Counts, and between which shares the true one of each lies."""
+        found = self._intervals(table) if self.query.by else [self.interval]
+        found += [None] * (len(table) - len(found))
+        for name in ("low", "high"):
+            values = [one and getattr(one, name) for one in found]
+            table = table.append_column(name, arrow().array(values, arrow().float64()))
+        return table
+
+    def _intervals(self, table: "pa.Table") -> list[Interval | None]:
+        """Of the first lines of a table of counts, a few lines at a time."""
+        names, resamples = [key.name for key in self.query.by], Resamples(len(self._by_sentence[1]))
+        rows = table.slice(0, SURE).select(names).to_pylist()
+        if not resamples.enough:
+            return []
+        lines = [tuple(row.values()) for row in rows]
+        asked = self._compiler.by_sentence(self.query, lines)
+        parts = self.index.ask(asked, self.deadline)
+        _, sentence = np.unique(parts["sentence"].to_numpy(), return_inverse=True)
+        number = {line: k for k, line in enumerate(lines)}
+        line = np.array([number[tuple(row.values())] for row in parts.select(names).to_pylist()])
+        counts = np.stack([parts[name].to_numpy() for name in ("count", "words")], 1)
+        found, size = list[Interval | None](), max(1, _HELD // (2 * resamples.sentences))
+        for first in range(0, len(lines), size):
+            here = (line >= first) & (line < first + size)
+            both = np.zeros((resamples.sentences, min(size, len(lines) - first), 2))
+            both[sentence[here], line[here] - first] = counts[here]
+            above, below = np.moveaxis(resamples.sums(both), -1, 0)  # (draws, lines) each
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found += [resamples.interval(one) for one in (above / below).T]
+        return found
 
     def __len__(self) -> int:
         return len(self.table) if self.is_count else len(self.rows)
@@ -137,8 +191,13 @@ class Found:
     def __repr__(self) -> str:
         if self.is_count:
             return f"<{len(self)} counts of: {self.question}>"
-        share = self.total / max(1, self.words)
-        return f"<{self.total:,} of {self.words:,} words ({share:.2%}): {self.question}>"
+        return f"<{self.summary()}: {self.question}>"
+
+    def summary(self) -> str:
+        """How many words it is about, of how many, and how sure that share is."""
+        share, sure = self.total / max(1, self.words), self.interval
+        told = f", 95%: {sure.low:.2%} to {sure.high:.2%}" if sure else ""
+        return f"{self.total:,} of {self.words:,} words ({share:.2%}{told})"
 
 
 def find(index: Index, question: str, limit: int | None = LIMIT) -> Found:
@@ -182,6 +241,9 @@ class CorpusPage:
                 f"{self.index.folder}; call them otherwise, or leave --colours out"
             )
         self.palette: Palette = palette
+        papers = f"{contents.palette}{PAPER}"  # as an index has it that was made by an older version
+        is_papers = contents.rule != "excess" and papers in subject.palettes_for(contents.semantic)
+        self.link_palette = papers if is_papers else ""
 
     def about(self) -> Corpus:
         """What the page begins with."""
@@ -197,6 +259,7 @@ class CorpusPage:
             sentences=contents.sentences,
             kinds=index.drawn_kinds,
             groups=dict(zip(palette.groups, palette.colours, strict=True)),
+            rule=contents.rule or "paper",
             examples=tuple(Example(question, means) for question, means in examples),
             grammar=language.GRAMMAR,
             maps=contents.map_kinds,
@@ -207,7 +270,7 @@ class CorpusPage:
 
     def find(self, question: str, first: int, limit: int) -> FoundSlice:
         """Some answers to a question; or what is wrong with it, and where."""
-        answer = FoundSlice(question, self.index.manifest.rows)
+        answer = FoundSlice(question)
         try:
             query = language.parse(question, self.index.names)
         except language.QueryError as error:
@@ -217,15 +280,17 @@ class CorpusPage:
             return answer
         query = replace(query, limit=most, offset=first)
         found = Found(self.index, query, question, None, Deadline.of_page())
-        more = len(found) > limit
+        more, sure = len(found) > limit, found.interval
+        low, high = (sure.low, sure.high) if sure else (None, None)
+        answer = replace(
+            answer, words=found.words, low=low, high=high, more=more, kinds=found.kinds
+        )
         if found.is_count:
             counts = self._counts(found, limit)
-            return replace(answer, total=found.count(), more=more, kinds=found.kinds, counts=counts)
+            return replace(answer, total=found.count(), counts=counts)
         hits = self._coloured(list(found)[:limit], found.deadline)
         groups = tuple(kind for kind in found.kinds if kind in query.groups)
-        return replace(
-            answer, total=found.total, more=more, kinds=found.kinds, groups=groups, hits=hits
-        )
+        return replace(answer, total=found.total, groups=groups, hits=hits)
 
     def _counts(self, found: Found, limit: int) -> Counts:
         """How many words there are of each sort."""
@@ -235,7 +300,12 @@ class CorpusPage:
             values = [row[name] for name in names]
             keys = tuple(None if value is None else str(value) for value in values)
             question = language.possible(language.narrowed(query, values), self.index.names)
-            lines.append(CountLine(keys, row["count"], row["words"], row["share"], question))
+            lines.append(
+                CountLine(
+                    keys, row["count"], row["words"], row["share"], row["low"], row["high"],
+                    question,
+                )
+            )  # fmt: skip
         return Counts(names, tuple(lines))
 
     def _coloured(self, hits: Sequence[Hit], deadline: Deadline | None) -> tuple[Hit, ...]:
@@ -254,6 +324,7 @@ class CorpusPage:
                     hit.position,
                     run=self.subject.name,
                     semantic=self.index.link_semantic,
+                    palette=self.link_palette,
                 ),
             )
             for hit, strip in zip(hits, self._strips(hits, deadline), strict=True)

@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Le, Len, MaxLen
 
@@ -84,14 +84,15 @@ def map_columns(kind: str) -> tuple[str, str]:
     return f"{kind}_map1", f"{kind}_map2"
 
 
-def kind_columns(kind: str, top: int) -> list[str]:
+def kind_columns(kind: str, contents: "Contents") -> list[str]:
     """The columns of a kind, but for its divergences."""
-    places = range(1, top + 1)
+    places = range(1, contents.top + 1)
     return [
         *(label_column(kind, k) for k in places),
         *(probability_column(kind, k) for k in places),
         f"{kind}_group",
         *(f"{kind}_{name}" for name in _NUMBERS),
+        *((f"{kind}_lead",) if contents.rule else ()),
     ]
 
 
@@ -101,7 +102,7 @@ def column_types(contents: "Contents") -> dict[str, str]:
     types |= dict.fromkeys(("split", "text", "word"), "string")
     types |= {"unknown": "bool", "tag": "string", "next": "string", "surprisal": "float"}
     for kind in contents.kinds:
-        names = kind_columns(kind, contents.top)
+        names = kind_columns(kind, contents)
         whole = {*names[: contents.top], f"{kind}_rank"}
         types |= {name: "int32" if name in whole else "float" for name in names}
         types[f"{kind}_group"] = "string"
@@ -175,6 +176,8 @@ class Contents(Strict):
     state_kinds: Annotated[tuple[Name, ...], MaxLen(5000)]
     follows: bool = True  # whether labels are the words that follow, so that the corpus tells them
     map_kinds: Annotated[tuple[Name, ...], MaxLen(5000)] = ()  # whose states are on a map
+    #: What the shares of groups are; older indexes have none, and fade by the paper's rule.
+    rule: Literal["", "excess", "paper"] = ""
 
 
 @dataclass(frozen=True)

@@ -31,14 +31,15 @@ THING      a GROUP, such as verb, or group "any name"; a label, such as "was"; o
            {was, were}
 FIELD      word, next (the word that came), tag, split
 NUMBER     a number; surprisal (of the word that came, in bits), position (from 0), length; or
-           KIND entropy, KIND share, KIND rank, KIND came, KIND surprisal, KIND differs from KIND
+           KIND entropy, KIND share, KIND lead (over the second group), KIND rank, KIND came,
+           KIND surprisal, KIND differs from KIND
 KEY        a FIELD, position, length, KIND (its group), or KIND label
 SIGN       = != < <= > >=
 KIND       as the grid names it, such as l2; c2@-1, one step back, in `differs from` alone"""
 
 FIELDS = ("word", "next", "tag", "split")
 WORD_NUMBERS = ("surprisal", "position", "length")
-KIND_NUMBERS = ("entropy", "share", "rank", "came", "surprisal")
+KIND_NUMBERS = ("entropy", "share", "lead", "rank", "came", "surprisal")
 LONGEST = 10_000  # characters of a question
 _OF_WHAT_CAME = ("next", "surprisal", "rank", "came")  # where the corpus tells which label came
 _SIGNS = ("=", "!=", "<", "<=", ">", ">=")
@@ -75,6 +76,8 @@ class Names:
     follows: bool = True  # whether the corpus tells which label came
     tagged: bool = True  # whether any word has a part of speech
     maps: tuple[str, ...] = ()  # the kinds whose states are on a map
+    leads: bool = True  # whether the index tells by how much groups lead
+    folded: bool = False  # whether its words are written small
 
 
 # The tree of a question: conditions on a row, and what is wanted of the rows.
@@ -348,6 +351,11 @@ class _Parser:
             self.need_following(token)
         if token.value.lower() == "tag" and not self.names.tagged:
             raise self.wrong("this corpus has no tags", token)
+        if token.value.lower() == "lead" and not self.names.leads:
+            raise self.wrong(
+                "this index was made before it told by how much groups lead; make it anew: "
+                "rnnlens index RUN --anew", token,
+            )  # fmt: skip
         return token.value.lower()
 
     def need(self, *words: str) -> str:
@@ -523,21 +531,40 @@ class _Parser:
     def field(self, field: str) -> Node:
         token = self.here
         if sign := self.sign("=", "!="):
-            same = OneOf(field, (self.text(),))
+            same = OneOf(field, (self.spelled(field),))
             return same if sign == "=" else Not(same)
         if self.word("not"):
             self.need("in")
-            return Not(OneOf(field, self.texts()))
+            return Not(OneOf(field, self.spellings(field)))
         if self.word("in"):
-            return OneOf(field, self.texts())
+            return OneOf(field, self.spellings(field))
         if self.word("like"):
-            return Like(field, self.text())
+            return Like(field, self.spelled(field))
         if field in ("word", "next") and self.word("is"):
             if field == "word" and self.word("unknown"):
                 return Unknown()
             self.need_following(token)
             return InGroup(field, self.group())
         raise self.wrong("=, !=, in, like or (of word and next) is belongs here", token)
+
+    def spelled(self, field: str) -> str:
+        """Take a text that the corpus can have in a field."""
+        token = self.here
+        return self.as_spelled(field, self.text(), token)
+
+    def spellings(self, field: str) -> tuple[str, ...]:
+        """Take such texts in braces."""
+        return tuple(self.as_spelled(field, token.value, token) for token in self.listed())
+
+    def as_spelled(self, field: str, value: str, token: Token) -> str:
+        """A text, refused where no word of a corpus that is written small can be spelled so."""
+        marks = self.names.labels.keys() & {value}  # such as UNK, which stay large
+        if field in ("word", "next") and self.names.folded and value != value.lower() and not marks:
+            raise self.wrong(
+                f"the words of this corpus are written small; write {as_text(value.lower())}",
+                token,
+            )
+        return value
 
     def about(self, kind: str) -> Node:
         token = self.here
@@ -558,7 +585,7 @@ class _Parser:
             is_alone = not (self.here.sort == SIGN and self.here.value in _SIGNS)
             return Compare(left, ">", 0.5) if is_alone else self.comparison(left)
         if verb:
-            self.groups |= {kind} if verb == "share" else set()
+            self.groups |= {kind} if verb in ("share", "lead") else set()
             return self.comparison(Quantity(verb, kind))
         verbs = ["expects", "agrees", "disagrees", "differs", *KIND_NUMBERS]
         raise self.wrong(f"after a kind: {suggestion(token.value, verbs)}", token)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.intervals import Resamples
 from rnnlens.probe.semantics import offset
 from rnnlens.reading.subject import Subject
 from rnnlens.search import sql
@@ -22,6 +23,7 @@ from rnnlens.search.answers import (
     DensityCell,
     KindPair,
     KindPairs,
+    MeasuredShare,
     Picture,
     PictureName,
     Reach,
@@ -38,6 +40,8 @@ from rnnlens.search.store import Deadline, Index, index_of
 
 MOST_PAIRS = 600  # of kinds whose divergence is ranked
 FAR = 0.5  # bits: a prediction that has turned
+MARGIN = 0.1  # between the shares of two groups: the first leads clearly
+_UNITS = 4096  # that are resampled: of a larger corpus each is several sentences
 _BINS, _HIGH = 28, 40  # across, at most; up
 SECONDS = 60.0  # after which a picture is given up
 
@@ -70,16 +74,27 @@ def disagreement(_: Subject, index: Index, deadline: Deadline) -> KindPairs:
     pairs = list(combinations(kinds, 2))
     if not pairs:
         raise MissingError("The index has one kind alone, so there is nothing to compare.")
-    groups = _differing(index, [f"{kind}_group" for kind in kinds], deadline)
-    labels = _differing(index, [label_column(kind, 1) for kind in kinds], deadline)
-    words = index.manifest.rows
+    tells_leads = bool(index.contents.rule)
+    groups, clear = _differing(index, "group", deadline, leads=tells_leads)
+    labels = _differing(index, "label", deadline)[0]
     cells = []
     for k, (a, b) in enumerate(pairs):
         question = f"{as_kind(a)} disagrees with {as_kind(b)}"
-        of_groups = possible(question, index.names)
-        of_labels = possible(f"{question} on label", index.names)
-        cells.append(KindPair(a, b, groups[k] / words, labels[k] / words, of_groups, of_labels))
-    return KindPairs(kinds, len(index.contents.kinds) - len(kinds), tuple(cells))
+        leads = f" and {as_kind(a)} lead >= {MARGIN:g} and {as_kind(b)} lead >= {MARGIN:g}"
+        asked = (question, question + leads, f"{question} on label")
+        cells.append(
+            KindPair(
+                a,
+                b,
+                groups[k],
+                clear[k] if tells_leads else None,
+                labels[k],
+                *(possible(one, index.names) for one in asked),
+            )
+        )
+    left_out = len(index.contents.kinds) - len(kinds)
+    words, sentences = index.manifest.rows, index.contents.sentences
+    return KindPairs(kinds, left_out, words, sentences, MARGIN, tuple(cells))
 
 
 def turns(subject: Subject, index: Index, deadline: Deadline) -> TurnEdges:
@@ -143,22 +158,26 @@ def by_tag(subject: Subject, index: Index, deadline: Deadline) -> Tags:
         raise MissingError(
             "This network has no two memories, one that is kept and one that is new, to compare."
         )
-    rows = index.ask(sql.disagreements_by_tag(pairs), deadline).to_pylist()
+    rows = index.ask(sql.disagreements_by_tag(pairs, _UNITS), deadline).to_pylist()
     if not rows:
         raise MissingError("This corpus has no parts of speech.")
+    resamples = Resamples(min(_UNITS, index.contents.sentences))
+    tags = list(dict.fromkeys(row["tag"] for row in rows))
+    counts = np.zeros((resamples.sentences, len(tags), 1 + len(pairs)))
+    for row in rows:
+        here = [row["words"], *(row[f"n{k}"] for k in range(len(pairs)))]
+        counts[row["unit"] % resamples.sentences, tags.index(row["tag"])] += here
+    every, draws = counts.sum(0).astype(int), resamples.sums(counts)
+    order = sorted(range(len(tags)), key=lambda t: (-every[t, 0], tags[t]))
     shown = []
-    for k, (a, b) in enumerate(pairs):
-        question = f"{as_kind(a)} disagrees with {as_kind(b)} and tag = "
-        tags = [
-            TagCount(
-                row["tag"],
-                row["words"],
-                row[f"n{k}"],
-                possible(question + as_text(row["tag"]), index.names),
-            )
-            for row in rows
-        ]
-        shown.append(TagPair(a, b, tuple(tags)))
+    for k, (a, b) in enumerate(pairs, 1):
+        question, lines = f"{as_kind(a)} disagrees with {as_kind(b)} and tag = ", []
+        for t in order:
+            sure = _measured(resamples, every[t, k] / every[t, 0], draws[:, t, k], draws[:, t, 0])
+            words, count = map(int, every[t, [0, k]])
+            asked = possible(question + as_text(tags[t]), index.names)
+            lines.append(TagCount(tags[t], words, count, sure.low, sure.high, asked))
+        shown.append(TagPair(a, b, tuple(lines)))
     return Tags(tuple(shown))
 
 
@@ -193,14 +212,49 @@ def _told(row: Mapping[str, Any]) -> float | None:
     return max(0.0, 1 - math.log(left) / math.log(all_))
 
 
-def _differing(index: Index, columns: Sequence[str], deadline: Deadline) -> list[int]:
-    """For each two columns, how many words have another value in one than in the other."""
-    pairs = list(combinations(range(len(columns)), 2))
-    counts = np.zeros(len(pairs), np.int64)
-    for table in index.scan(columns, deadline):
-        codes = [_codes(table[name], index.names.groups) for name in columns]
-        counts += [np.count_nonzero(codes[a] != codes[b]) for a, b in pairs]
-    return [int(count) for count in counts]
+def _differing(
+    index: Index, what: Literal["group", "label"], deadline: Deadline, leads: bool = False
+) -> tuple[list[MeasuredShare], list[MeasuredShare]]:
+    """For each two kinds the share of words at which they have another group or label; and, with
+    `leads`, of those at which each of the two leads by the margin, too.
+    """
+    kinds = index.drawn_kinds
+    names = [f"{kind}_group" if what == "group" else label_column(kind, 1) for kind in kinds]
+    also = [f"{kind}_lead" for kind in kinds] if leads else []
+    pairs = list(combinations(range(len(kinds)), 2))
+    resamples, begun = Resamples(min(_UNITS, index.contents.sentences)), 0
+    counts = np.zeros((resamples.sentences, 1 + 2 * len(pairs)))  # words, and of each pair
+    for table in index.scan(["position", *names, *also], deadline):
+        if not len(table):
+            continue
+        codes = [_codes(table[name], index.names.groups) for name in names]
+        far = [np.asarray(table[name]) >= MARGIN for name in also]
+        starts = np.flatnonzero(np.asarray(table["position"]) == 0)
+        units = (begun + np.arange(len(starts))) % resamples.sentences
+        begun += len(starts)
+        np.add.at(counts[:, 0], units, np.diff([*starts, len(table)]))
+        for k, (a, b) in enumerate(pairs):
+            apart = codes[a] != codes[b]
+            np.add.at(counts[:, 1 + 2 * k], units, np.add.reduceat(apart, starts, dtype=int))
+            if also:
+                apart = apart & far[a] & far[b]
+                np.add.at(counts[:, 2 + 2 * k], units, np.add.reduceat(apart, starts, dtype=int))
+    words, *every = counts.sum(0)
+    draws = resamples.sums(counts)
+    shares = [
+        _measured(resamples, count / words, draws[:, k], draws[:, 0])
+        for k, count in enumerate(every, 1)
+    ]
+    return shares[::2], shares[1::2]
+
+
+def _measured(
+    resamples: Resamples, share: float, above: NDArray[np.float64], below: NDArray[np.float64]
+) -> MeasuredShare:
+    """A share, with the interval of what resamples have of it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sure = resamples.interval(above / below)
+    return MeasuredShare(float(share), *((sure.low, sure.high) if sure else (None, None)))
 
 
 def _codes(values: Any, names: Sequence[str]) -> NDArray[np.int64]:

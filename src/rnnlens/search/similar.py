@@ -4,7 +4,7 @@ They are those that the index keeps. Of a small corpus they are computed anew fr
 instead, which takes a second or two, so that a small index need not keep any.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 from weakref import WeakKeyDictionary
@@ -35,6 +35,8 @@ MOST_TRACED = 128 * 2**20  # bytes of states that are computed anew, where an in
 _WORDS = 2048  # that are read together for it
 _KINDS = 2  # whose states are held at once: of each, memory grows with the corpus
 _MARGIN = 0.02  # bits by which rounding may move a bound
+_BLOCK = 4096  # states that are held at once
+_STILL = 1e-6  # of the largest deviation: a unit that varies less is still
 _AT_ONCE = 512  # states whose distributions are computed together
 _ROWS = 65_536  # states whose bounds are computed together
 
@@ -46,7 +48,11 @@ _Part = tuple[Tensor, Tensor | None]  # the states of a part, and what each is t
 
 
 class StoredStates:
-    """The states of one kind of an index, standardised, in the order of its rows."""
+    """The states of one kind of an index, in the order of its rows, as the probes take them.
+
+    What a probe takes is not standardised where the fit has put means and scales into the weights,
+    so that units are compared by how they vary in the index itself: the same for every run.
+    """
 
     def __init__(
         self, index: Index, kind: str, width: int, parts: list[_Part] | None = None
@@ -56,7 +62,8 @@ class StoredStates:
         self.parts = parts or list(pool().map(self._opened, index.manifest.parts))
         self.ends = np.cumsum([part.rows for part in index.manifest.parts])
         self._tops: Tops | None = None
-        self._lengths: list[Tensor] = []  # of the states, as they are stored
+        self._lengths: list[Tensor] = []  # of the standardised states
+        self._moments: tuple[Tensor, Tensor] | None = None
 
     def _opened(self, part: Part) -> _Part:
         """A part's states, which stay on the disk until they are used, and their scales."""
@@ -89,21 +96,49 @@ class StoredStates:
             if deadline:
                 deadline.left()
             with one_thread(), torch.inference_mode():
-                return torch.cat([work(some.float()) for some in part[0].split(4096)])
+                return torch.cat([work(some) for some in _blocks(part)])
 
         return list(pool().map(done, self.parts))
 
+    def moments(self, deadline: Deadline | None = None) -> tuple[Tensor, Tensor]:
+        """The mean of each unit over the index, and its deviation, (H,).
+
+        Rounding to eight bits adds to the variance as much as it makes up, so that a unit that
+        varies less than it is rounded by does not count like any other.
+        """
+        if self._moments is None:
+
+            def sums(states: Tensor) -> Tensor:
+                return torch.stack([states.double().sum(0), states.double().square().sum(0)])[None]
+
+            first, second = torch.cat(self._each(sums, deadline)).sum(0) / int(self.ends[-1])
+            steps = [
+                scales.double().square().sum() for _, scales in self.parts if scales is not None
+            ]
+            rounding = sum(steps, torch.zeros(())) / int(self.ends[-1]) / 12
+            deviation = ((second - first.square()).clamp_min(0) + rounding).sqrt()
+            least = float(deviation.max()) * _STILL
+            self._moments = first.float(), deviation.clamp_min(max(least, 1e-12)).float()
+        return self._moments
+
     def cosine(self, z: Tensor, deadline: Deadline | None = None) -> Floats:
-        """1 less the cosine of each state with a standardised one, (N,)."""
-        unit = z / torch.linalg.vector_norm(z).clamp_min(1e-12)
-        products = self._each(lambda states: states @ unit, deadline)
+        """1 less the cosine of each state with one, both standardised, (N,)."""
+        mean, deviation = self.moments(deadline)
+
+        def lengths(states: Tensor) -> Tensor:
+            long: Tensor = torch.linalg.vector_norm((states - mean) / deviation, dim=1)
+            return long.clamp_min(1e-12)
+
+        unit = (z - mean) / deviation
+        unit = unit / torch.linalg.vector_norm(unit).clamp_min(1e-12) / deviation
+        products = self._each(lambda states: states @ unit - mean @ unit, deadline)
         if not self._lengths:
-            self._lengths = self._each(_lengths, deadline)
+            self._lengths = self._each(lengths, deadline)
         pairs = zip(products, self._lengths, strict=True)
         return torch.cat([1 - one / length for one, length in pairs]).double().numpy()
 
     def rows(self, numbers: Sequence[int]) -> Tensor:
-        """Some standardised states, (n, H)."""
+        """Some states, (n, H)."""
         some = []
         for number in numbers:
             part = int(np.searchsorted(self.ends, number, "right"))
@@ -134,9 +169,12 @@ class StoredStates:
         return np.concatenate(labels), np.concatenate(shares)
 
 
-def _lengths(states: Tensor) -> Tensor:
-    lengths: Tensor = torch.linalg.vector_norm(states, dim=1)
-    return lengths.clamp_min(1e-12)
+def _blocks(part: _Part) -> Iterator[Tensor]:
+    """The states of a part, a few thousand at a time."""
+    states, scales = part
+    for k in range(0, len(states), _BLOCK):
+        some = states[k : k + _BLOCK].float()
+        yield some if scales is None else some * scales[k : k + _BLOCK, None]
 
 
 def lower_bounds(stored: StoredStates, p: Floats, deadline: Deadline | None = None) -> Floats:

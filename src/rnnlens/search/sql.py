@@ -37,8 +37,9 @@ def text(value: str) -> str:
 class Compiler:
     """Questions about an index that keeps `top` labels of each state."""
 
-    def __init__(self, top: int) -> None:
-        self.places = range(1, top + 1)
+    def __init__(self, top: int, read_as: tuple[str, str] = ("", "")) -> None:
+        """`read_as`: the labels that unknown words and numerals are taken for."""
+        self.places, self.read_as = range(1, top + 1), read_as
 
     def rows(self, query: tree.Query, shown: Sequence[str]) -> str:
         """The rows that a question is about, with columns of the kinds that are `shown`."""
@@ -63,22 +64,58 @@ class Compiler:
         """How many rows a question is about."""
         return f"SELECT count(*) AS total FROM words\nWHERE {self.where(query)}"
 
+    def by_sentence(self, query: tree.Query, lines: Sequence[Sequence[Any]] | None = None) -> str:
+        """Of each sentence how many rows a question is about, and how many it is asked of: of all
+        sorts, or of each that is among the `lines` of its counts.
+        """
+        names = [] if lines is None else [column(key.name) for key in query.by]
+        keys = [] if lines is None else self._keys(query)
+        rows = ", ".join(["sentence", *keys, f"{self._hit(query)} AS hit"])
+        sql = (
+            f"SELECT {', '.join(['sentence', *names])}, count(*) FILTER (WHERE hit) AS count, "
+            f"count(*) AS words\nFROM (SELECT {rows} FROM words WHERE {self.asked(query)})"
+        )
+        if lines is not None:
+            wanted = (
+                " AND ".join(
+                    f"{name} IS NOT DISTINCT FROM {_value(value)}"
+                    for name, value in zip(names, line, strict=True)
+                )
+                for line in lines
+            )
+            sql += f"\nWHERE {' OR '.join(wanted) or 'false'}"
+        return f"{sql}\nGROUP BY {', '.join(['sentence', *names])}\nORDER BY sentence"
+
     def counts(self, query: tree.Query) -> str:
         """How many rows there are of each sort."""
         names = [column(key.name) for key in query.by]
-        keys = [f"{self._key(key)} AS {column(key.name)}" for key in query.by]
-        inner = ", ".join([*keys, f"{self.where(query)} AS hit"])
+        inner = ", ".join([*self._keys(query), f"{self._hit(query)} AS hit"])
         outer = ", ".join([*names, "count(*) FILTER (WHERE hit) AS count", "count(*) AS words",
                            "count(*) FILTER (WHERE hit) / count(*) AS share"])  # fmt: skip
-        sql = f"SELECT {outer}\nFROM (SELECT {inner} FROM words)"
+        sql = f"SELECT {outer}\nFROM (SELECT {inner} FROM words WHERE {self.asked(query)})"
         if names:
             sql += f"\nGROUP BY {', '.join(names)}\nHAVING count(*) FILTER (WHERE hit) > 0\n"
             sql += f"ORDER BY count DESC, {', '.join(names)}{self._limit(query)}"
         return sql
 
     def where(self, query: tree.Query) -> str:
-        """The condition of a question."""
+        """The condition of a question, for the rows that it is asked of."""
+        asked, hit = self.asked(query), self._hit(query)
+        return hit if asked == "true" else asked if hit == "true" else f"{hit} AND {asked}"
+
+    def _hit(self, query: tree.Query) -> str:
         return self.condition(query.condition) if query.condition else "true"
+
+    def _keys(self, query: tree.Query) -> list[str]:
+        return [f"{self._key(key)} AS {column(key.name)}" for key in query.by]
+
+    @staticmethod
+    def asked(query: tree.Query) -> str:
+        """Which rows a question is asked of: one about what follows, of those that something
+        follows, so that neither `not` nor a share counts the others.
+        """
+        there = {**_came(query.condition), **{c: None for k in query.by for c in _came(k)}}
+        return " AND ".join(f"{column(name)} IS NOT NULL" for name in there) or "true"
 
     def condition(self, node: tree.Node) -> str:  # noqa: C901, PLR0911 - one for each sort of condition
         """A condition; it is never NULL."""
@@ -95,7 +132,8 @@ class Compiler:
                 return _is(f"{column(field)} LIKE {text(pattern)}")
             case tree.InGroup(field, group):
                 of = f'SELECT label FROM labels WHERE "group" = {text(group)}'
-                return f"(coalesce({column(field)}, '') IN ({of}))"
+                read = self._read_as() if field == "word" else column(field)
+                return f"(coalesce({read}, '') IN ({of}))"
             case tree.Unknown():
                 return "unknown"
             case tree.Expects():
@@ -124,9 +162,20 @@ class Compiler:
             return f"(-log2({column(quantity.kind + '_came')}))"
         return column(f"{quantity.kind}_{quantity.name}")
 
+    def _read_as(self) -> str:
+        """The label that the model takes a word for, which gives it its colour in a grid: whatever
+        is neither unknown nor spelled like a label is a numeral.
+        """
+        unknown, numeral = map(text, self.read_as)
+        return (
+            f"CASE WHEN unknown THEN {unknown} WHEN word IN (SELECT label FROM labels) THEN word "
+            f"ELSE {numeral} END"
+        )
+
     def _near(self, offsets: Sequence[int], condition: tree.Node) -> str:
         """Rows that lie so many rows from one that the condition holds of."""
-        inner = self.condition(condition)
+        came = (f"{column(name)} IS NOT NULL" for name in _came(condition))
+        inner = " AND ".join([self.condition(condition), *came])
         if len(offsets) == 1:
             there = f"SELECT sentence, position - ({offsets[0]}) FROM words WHERE {inner}"
         else:
@@ -165,6 +214,34 @@ class Compiler:
     def _limit(query: tree.Query) -> str:
         limit = "" if query.limit is None else f"\nLIMIT {query.limit}"
         return limit + (f" OFFSET {query.offset}" if query.offset else "")
+
+
+def _came(node: "tree.Node | tree.Key | None") -> dict[str, None]:
+    """The columns about what follows that a condition on a row is about: NULL where nothing
+    does.
+    """
+    match node:
+        case tree.Joined(_, conditions):
+            return {name: None for one in conditions for name in _came(one)}
+        case tree.Not(condition):
+            return _came(condition)
+        case tree.Compare(left, _, right):
+            both = (left, right) if isinstance(right, tree.Quantity) else (left,)
+            return {name: None for one in both for name in _came_of(one)}
+        case tree.OneOf(field) | tree.Like(field) | tree.InGroup(field) | tree.Key(field):
+            return {field: None} if field == "next" else {}
+    return {}
+
+
+def _came_of(quantity: tree.Quantity) -> tuple[str, ...]:
+    if quantity.kind and quantity.name in ("rank", "came", "surprisal"):
+        return (f"{quantity.kind}_rank",)
+    return ("surprisal",) if quantity.name == "surprisal" else ()
+
+
+def _value(value: Any) -> str:
+    """A value of a key."""
+    return "NULL" if value is None else text(value) if isinstance(value, str) else repr(value)
 
 
 def _is(condition: str) -> str:
@@ -236,17 +313,18 @@ def map_density(kind: str, corner: Sequence[float], sides: Sequence[float], most
     )
 
 
-def disagreements_by_tag(pairs: Sequence[tuple[str, str]]) -> str:
+def disagreements_by_tag(pairs: Sequence[tuple[str, str]], units: int) -> str:
     """For each part of speech its words, and as n0, n1 ... how many of them have another group in
-    one of a pair of kinds than in the other.
+    one of a pair of kinds than in the other; of `units` of sentences, whose numbers leave the same
+    rest.
     """
     counts = ", ".join(
         f"count(*) FILTER (WHERE {column(f'{a}_group')} <> {column(f'{b}_group')}) AS n{k}"
         for k, (a, b) in enumerate(pairs)
     )
     return (
-        f"SELECT tag, count(*) AS words, {counts} FROM words WHERE tag IS NOT NULL "
-        "GROUP BY tag ORDER BY words DESC, tag"
+        f"SELECT sentence % {units} AS unit, tag, count(*) AS words, {counts} FROM words "
+        "WHERE tag IS NOT NULL GROUP BY ALL ORDER BY ALL"
     )
 
 

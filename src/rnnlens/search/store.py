@@ -14,6 +14,8 @@ from weakref import WeakKeyDictionary, WeakSet
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import damaged, is_present, read_json, sha256
 from rnnlens.base.threads import pool
+from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.labels.sets import NUM
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import ProbesFile
 from rnnlens.probe.semantics import of_model
@@ -185,8 +187,24 @@ class Index:
         contents = self.contents
         return Names(
             contents.kinds, groups, numbers, frozenset(contents.pairs), contents.follows,
-            self.has_tags, contents.map_kinds,
+            self.has_tags, contents.map_kinds, bool(contents.rule),
+            folded=bool(self._vocabulary and self._vocabulary.lowercase),
         )  # fmt: skip
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary | None:
+        return self.run.vocabulary() if self.run else None
+
+    @property
+    def read_as(self) -> tuple[str, str]:
+        """The labels that the model takes unknown words and numerals for, empty where it has none
+        for them.
+        """
+        known = self._vocabulary
+        if known is None:
+            return "", ""
+        unknown = "" if known.unknown is None else known.inputs[known.unknown]
+        return unknown, NUM if known.numbers else ""
 
     @cached_property
     def axes(self) -> dict[str, Axes]:
@@ -214,7 +232,7 @@ class Index:
             numbers, *names = (table[name].to_pylist() for name in ("number", "label", "group"))
         except (OSError, KeyError, arrow().ArrowException) as error:
             raise damaged(path, error, self.remedy) from error
-        count = len(self.run.vocabulary().labels) if self.run else len(numbers)
+        count = len(self._vocabulary.labels) if self._vocabulary else len(numbers)
         if numbers != list(range(count)):
             raise damaged(path, f"its numbers are not those of {count:,} labels", self.remedy)
         if not all(isinstance(name, str) for some in names for name in some):
@@ -258,7 +276,7 @@ class Index:
     @cached_property
     def _inputs(self) -> frozenset[str]:
         """The words that the model reads."""
-        return frozenset(self.run.vocabulary().inputs if self.run else ())
+        return frozenset(self._vocabulary.inputs if self._vocabulary else ())
 
     def words(self, deadline: Deadline | None = None) -> Iterator[list[list[str]]]:
         """The words of every sentence, in the order of the rows, part by part."""

@@ -139,15 +139,9 @@ def _texts(run: Run, moved: Moved, split: str | None, plan: Plan) -> Texts:
     record = run.record()
     if not record.corpus and not moved.corpus:
         raise RnnlensError(f"the run.json of {run.path} names no corpus; give one with --corpus")
-    sort = CorpusConfig if record.made_by == "train" and record.corpus else ReadingConfig
-    config, sha, source = sort(), "", str(moved.corpus)
-    if record.corpus:
-        source, sha, config = recorded(run, moved, sort)
-    lowercase = isinstance(config, CorpusConfig) and config.lowercase
-    form, tokens = read_tokens(source, config, lowercase=lowercase)
-    if tokens.hash == sha:
-        corpus = Corpus.of(source, form, tokens, config)
-        return Texts(corpus, _splits(split or "test"), plan.side, config.longest)
+    own, source, config, lowercase = _read_like(run, moved)
+    if own:
+        return Texts(own, _splits(split or "test"), plan.side, config.longest)
     if not moved.corpus:
         raise RnnlensError(
             f"{source} is not what {run.path} was trained on; say where that is: --corpus"
@@ -156,10 +150,24 @@ def _texts(run: Run, moved: Moved, split: str | None, plan: Plan) -> Texts:
         raise RnnlensError(
             f"{source} is not the corpus of {run.path}, so that it has no parts; leave --split out"
         )
-    if config.valid or config.test:  # which are the run's, and no part of this corpus
-        alone = replace(config, valid="", test="")
-        form, tokens = read_tokens(source, alone, lowercase=lowercase)
+    alone = replace(config, valid="", test="")  # which are the run's, and no part of this corpus
+    form, tokens = read_tokens(source, alone, lowercase=lowercase)
     return Texts(Corpus(source, form, tokens, tokens.part), [ALL], plan.side, config.longest)
+
+
+def _read_like(run: Run, moved: Moved) -> tuple[Corpus | None, str, ReadingConfig, bool]:
+    """The corpus that a run was trained on, split as it was then, None where what is given is
+    another; where it is read from, how, and whether its words are written small.
+    """
+    record = run.record()
+    sort = CorpusConfig if record.made_by == "train" and record.corpus else ReadingConfig
+    config, sha, source = sort(), "", str(moved.corpus)
+    if record.corpus:
+        source, sha, config = recorded(run, moved, sort)
+    lowercase = isinstance(config, CorpusConfig) and config.lowercase
+    form, tokens = read_tokens(source, config, lowercase=lowercase)
+    own = Corpus.of(source, form, tokens, config) if tokens.hash == sha else None
+    return own, source, config, lowercase
 
 
 def _splits(names: str) -> list[str]:
@@ -182,8 +190,9 @@ def disagreement(
     """How far apart two lenses are after every word of a corpus, or two kinds of one lens.
 
     `corpus` is a file, a folder or nltk:NAME, of which at most so many `words` are read, all of it
-    or the `part` that training uses for train, valid or test; or it is sentences, as texts or as
-    lists of words. `kind` is compared, of both, or one of each: `("l2", "s2")`.
+    or the `part` that the lenses' own training uses for train, valid or test, where they were
+    trained on it; or it is sentences, as texts or as lists of words. `kind` is compared, of both,
+    or one of each: `("l2", "s2")`.
 
     `rnnlens.disagreement(lens, other, "news.txt").top(10)` are the sentences on which two models
     disagree most.
@@ -197,7 +206,12 @@ def disagreement(
     if words < 1:
         raise RnnlensError(f"--words {words}: give a number from 1 up")
     split = lenses[0].subject.session.words
-    sentences = list(_sentences(corpus, part, words, split))
+    notes = tuple[str, ...]()
+    if part != "all" and isinstance(corpus, str | Path):
+        every, notes = _part(lenses, str(corpus), part)
+        sentences = list(_up_to(every, words))
+    else:
+        sentences = list(_sentences(corpus, words, split))
     count = sum(map(len, sentences))
     with Progress(
         3 * count,
@@ -210,12 +224,46 @@ def disagreement(
             End(lens.subject, name)
             for lens, name in zip((lenses[0], lenses[-1]), kinds, strict=True)
         ]
-        return over_sentences(ends[0], ends[1], sentences, semantic, progress.advance)
+        found = over_sentences(ends[0], ends[1], sentences, semantic, progress.advance)
+    return replace(found, notes=(*found.notes, *notes))
+
+
+def _part(
+    lenses: Sequence[Lens], corpus: str, part: str
+) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+    """The sentences of a part of the corpus that a lens was trained on, as its training has split
+    it; and what has to be said where the training of the other has split it otherwise.
+    """
+    if part not in SPLITS:
+        raise RnnlensError(f"part={part!r}: give all, {', '.join(SPLITS)}")
+    runs = [(lens.subject.name, run) for lens in lenses if (run := lens.subject.run)]
+    read = [(name, _read_like(run, Moved(corpus, None, None))[0]) for name, run in runs]
+    trained = [(name, own) for name, own in read if own]
+    if not trained:
+        raise RnnlensError(
+            f"{corpus} is not what {' or '.join(name for name, _ in runs) or 'these lenses'} "
+            "was trained on, so that it has no parts; leave --part out"
+        )
+    sentences = [one.words for one in trained[0][1].sentences(part)]
+    notes = [f"the {part} sentences are those of {trained[0][0]}"]
+    for name, own in trained[1:] if part != "train" else ():
+        seen = {one.words for one in own.sentences("train")}
+        if count := sum(words in seen for words in sentences):
+            notes.append(f"{name} was trained on {count:,} of them: it was split otherwise")
+    return sentences, tuple(notes)
+
+
+def _up_to(sentences: Iterable[tuple[str, ...]], words: int) -> Iterator[tuple[str, ...]]:
+    """The first sentences, with at most so many words."""
+    for one in sentences:
+        if len(one) > words:
+            return
+        words -= len(one)
+        yield one
 
 
 def _sentences(
     corpus: str | Path | Iterable[str | Sequence[str]],
-    part: str,
     words: int,
     split: Callable[[str], tuple[str, ...]],
 ) -> Iterator[tuple[str, ...]]:
@@ -223,12 +271,5 @@ def _sentences(
     if not isinstance(corpus, str | Path):
         yield from (split(one) if isinstance(one, str) else tuple(one) for one in corpus)
         return
-    if part != "all" and part not in SPLITS:
-        raise RnnlensError(f"part={part!r}: give all, {', '.join(SPLITS)}")
     texts = Corpus.read(str(corpus), ReadingConfig())
-    for name in SPLITS if part == "all" else (part,):
-        for sentence in texts.sentences(name):
-            if len(sentence.words) > words:
-                return
-            words -= len(sentence.words)
-            yield sentence.words
+    yield from _up_to((one.words for name in SPLITS for one in texts.sentences(name)), words)

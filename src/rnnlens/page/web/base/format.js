@@ -10,6 +10,14 @@ export function percent(p) {
   return p >= 0.0995 ? `${Math.round(p * 100)}%` : p >= 0.001 ? `${(p * 100).toFixed(1)}%` : "<0.1%";
 }
 
+export const SURE = "In brackets: the 95% interval, by resampling sentences. Of the words that the question is asked of: one about what follows, of those that something follows.";
+export const TOO_FEW = "Too few sentences to tell an interval: at least 20 are needed.";
+
+/** A 95% interval of a share, behind it; nothing where there is none. @param {number | null} low @param {number | null} high */
+export function between(low, high) {
+  return low === null || high === null ? "" : ` [${percent(low)} to ${percent(high)}]`;
+}
+
 /** A probability, with as many digits as tell it from others. @param {number} p */
 export function probability(p) {
   if (p >= 0.0995) return p.toFixed(2);

@@ -177,6 +177,8 @@ export interface Corpus {
   kinds: string[];
   /** and their colours */
   groups: Record<string, string>;
+  /** what colours fade by, as when the index was made */
+  rule: "excess" | "paper";
   examples: Example[];
   /** of questions */
   grammar: string;
@@ -205,6 +207,10 @@ export interface CountLine {
   words: number;
   /** 0 to 1 */
   share: number;
+  /** its 95% interval by resampling sentences; null: these are too few; 0 to 1 */
+  low: number | null;
+  /** 0 to 1 */
+  high: number | null;
   /** which leads to its words; empty: there is none */
   question: string;
 }
@@ -371,10 +377,14 @@ export interface Followed {
 /** Some answers to a question. */
 export interface FoundSlice {
   question: string;
-  /** of the whole corpus; 0 to 4.61168602e+18 */
+  /** that it is asked of: all, or those that something follows where it is about that; 0 to 4.61168602e+18 */
   words: number;
   /** words that it is about; 0 to 4.61168602e+18 */
   total: number;
+  /** the 95% interval of their share by resampling sentences; null: these are too few; 0 to 1 */
+  low: number | null;
+  /** 0 to 1 */
+  high: number | null;
   /** whether there are further answers */
   more: boolean;
   /** that it names */
@@ -507,12 +517,16 @@ export interface Hit {
 export interface KindPair {
   kind: string;
   other: string;
-  /** the share of words at which dominant groups differ; 0 to 1 */
-  groups: number;
-  /** and most probable labels; 0 to 1 */
-  labels: number;
+  /** of words at which dominant groups differ */
+  groups: MeasuredShare;
+  /** of words at which each leads by the margin, too; null: the index does not tell */
+  clear: MeasuredShare | null;
+  /** of words at which most probable labels differ */
+  labels: MeasuredShare;
   /** which leads to its words; empty: there is none */
   question: string;
+  /** which leads to its words; empty: there is none */
+  clear_question: string;
   /** which leads to its words; empty: there is none */
   label_question: string;
 }
@@ -522,6 +536,12 @@ export interface KindPairs {
   kinds: string[];
   /** kinds beyond the most that are drawn; 0 to 4.61168602e+18 */
   left_out: number;
+  /** of the corpus; 0 to 4.61168602e+18 */
+  words: number;
+  /** 0 to 4.61168602e+18 */
+  sentences: number;
+  /** by which a group that leads clearly does; 0 to 1 */
+  margin: number;
   pairs: KindPair[];
 }
 
@@ -589,6 +609,16 @@ export interface MapQuestion {
   run?: string | null;
   /** at most 200 characters */
   kind: string;
+}
+
+/** A share of words, and its 95% interval by resampling sentences. */
+export interface MeasuredShare {
+  /** 0 to 1 */
+  share: number;
+  /** null: the sentences are too few; 0 to 1 */
+  low: number | null;
+  /** 0 to 1 */
+  high: number | null;
 }
 
 /** A state of the corpus that is like another. */
@@ -883,6 +913,10 @@ export interface TagCount {
   words: number;
   /** 0 to 4.61168602e+18 */
   count: number;
+  /** the 95% interval of the share; null: sentences are too few; 0 to 1 */
+  low: number | null;
+  /** 0 to 1 */
+  high: number | null;
   /** which leads to its words; empty: there is none */
   question: string;
 }

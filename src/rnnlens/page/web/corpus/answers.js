@@ -1,6 +1,6 @@
 // The answers to a question: sentences with the word in the middle and a strip of all kinds, or counts with bars.
 
-import { groupName, percent, thousands, visible } from "../base/format.js";
+import { between, groupName, percent, SURE, thousands, TOO_FEW, visible } from "../base/format.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { meaning } from "../base/metrics.js";
 import { label, NONE, round, SOFT } from "../grid/bars.js";
@@ -121,14 +121,15 @@ export function drawCounts(found, onAsk) {
     html("th", { scope: "col", class: "number" }, "words"), html("th", { scope: "col", class: "number" }, all ? "" : "of"),
     html("th", { scope: "col", colspan: 2 }, "share"));
   const line = (/** @type {CountLine} */ counted) => {
-    const { keys, count, words, question } = counted, share = shareOf(counted);
+    const { keys, count, words, low, high, question } = counted, share = shareOf(counted);
     const bar = toDom(shape("svg", { width: 220, height: 14, "aria-hidden": "true" },
       shape("rect", { class: "score", y: 2, width: round(Math.max(1, (share / most) * 220)), height: 10, rx: 2, fill: "#7d8ba1" })));
     const first = keys.map((key, k) => html("th", { scope: "row" }, k === 0 && question
       ? html("button", { type: "button", class: "plain key", title: question, click: () => onAsk(question) }, bdi(key === null ? "none" : visible(key)))
       : bdi(key === null ? "none" : visible(key))));
     return html("tr", question ? { class: "leads", click: () => onAsk(question) } : {}, ...first,
-      html("td", { class: "number" }, thousands(count)), html("td", { class: "number soft" }, all ? "" : thousands(words)), html("td", {}, bar), html("td", { class: "number" }, percent(share)));
+      html("td", { class: "number" }, thousands(count)), html("td", { class: "number soft" }, all ? "" : thousands(words)), html("td", {}, bar), html("td", all ? { class: "number" } : { class: "number", title: low === null ? TOO_FEW : SURE }, percent(share),
+        ...(all || low === null ? [] : [html("span", { class: "soft" }, between(low, high))])));
   };
   const add = (/** @type {CountLine[]} */ more) => body.append(...more.map(line));
   add(lines);

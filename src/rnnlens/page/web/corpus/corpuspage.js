@@ -1,6 +1,6 @@
 // The corpus page: a question, its answers, and pictures of the whole that lead to further questions.
 
-import { groupName, percent, semanticName, thousands, visible } from "../base/format.js";
+import { between, groupName, paleness, percent, semanticName, SURE, thousands, TOO_FEW, visible } from "../base/format.js";
 import { readingAt } from "../base/lines.js";
 import { html, shape, toDom, write } from "../base/markup.js";
 import { download, fileName } from "../net/save.js";
@@ -21,12 +21,13 @@ import { QuestionField } from "./question.js";
  *   measure: Measure}} CorpusCallbacks
  */
 
-/** What the colours mean. @param {Corpus["groups"]} groups */
-function groupKey(groups) {
+/** What the colours mean. @param {Pick<Corpus, "groups" | "rule">} corpus */
+function groupKey({ groups, rule }) {
+  const faded = html("li", { class: "soft" }, `faded = ${paleness({ rule, scale: null, several: false, alone: false })}`);
   return html("ul", { class: "legend", "aria-label": "colours" }, ...Object.entries(groups).map(([group, colour]) => {
     const patch = toDom(shape("svg", { width: 12, height: 12, "aria-hidden": "true" }, shape("rect", { width: 12, height: 12, rx: 3, fill: colour })));
     return html("li", {}, patch, groupName(group));
-  }));
+  }), faded);
 }
 
 const BLOCK = 50; // answers that are asked for at once
@@ -113,7 +114,7 @@ export class CorpusPage {
     this.builder.offer(corpus, this.grid?.columns ?? []);
     this.field.root.append(this.builder.root);
     this.root.replaceChildren(this.field.root, html("div", { class: "halves" },
-      html("section", { class: "answers", "aria-label": "answers" }, html("div", { class: "summary" }, this.sum, about, groupKey(corpus.groups), this.keep), this.still, this.table),
+      html("section", { class: "answers", "aria-label": "answers" }, html("div", { class: "summary" }, this.sum, about, groupKey(corpus), this.keep), this.still, this.table),
       this.pictures.root));
     this.map.begin(corpus, this.grid?.columns ?? []);
     this.pictures.begin();
@@ -198,7 +199,8 @@ export class CorpusPage {
     if (!corpus) return;
     this.found = found;
     this.showMap();
-    const share = found.words ? ` (${percent(found.total / found.words)})` : "";
+    const sure = between(found.low, found.high), share = found.words ? ` (${percent(found.total / found.words)}${sure})` : "";
+    this.sum.title = sure ? SURE : TOO_FEW;
     this.sum.replaceChildren(html("b", {}, thousands(found.total)), ` of ${thousands(found.words)} words${found.total ? share : ""}`);
     this.pictures.point(found.question);
     const { table, add } = found.counts ? drawCounts(found, (question) => this.ask(question, true))

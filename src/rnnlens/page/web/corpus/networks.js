@@ -1,6 +1,6 @@
 // Pictures of the network over a corpus: which kinds disagree, and along which edges predictions turn.
 
-import { percent, thousands, visible } from "../base/format.js";
+import { between, percent, thousands, visible } from "../base/format.js";
 import { shape } from "../base/markup.js";
 import { label, round } from "../grid/bars.js";
 import { BAR, HUE, kindName, line, mark, RULE, sheet, SMALL, soft } from "./marks.js";
@@ -11,9 +11,11 @@ const PITCH = 20, VALUE = 46, FAR = 74;
 
 /**
  * A square for each pair of kinds, the darker the more often they disagree.
- * @param {Disagreement} disagreement @param {number} width @param {boolean} onLabel @param {Measure} measure
+ * @param {Disagreement} disagreement @param {number} width @param {string} by groups, clear (groups that lead by a margin) or labels @param {Measure} measure
  */
-export function drawDisagreement({ kinds, pairs }, width, onLabel, measure) {
+export function drawDisagreement({ kinds, pairs, margin }, width, by, measure) {
+  const shareOf = (/** @type {Disagreement["pairs"][0]} */ pair) => (by === "labels" ? pair.labels : by === "clear" ? pair.clear : pair.groups);
+  if (pairs.some((pair) => !shareOf(pair))) return null;
   const names = Math.min(90, Math.max(20, ...kinds.map((kind) => measure(visible(kind), SMALL) + 8)));
   const side = round(Math.min(28, (width - names) / kinds.length)), size = side * kinds.length;
   const at = new Map(kinds.map((kind, k) => [kind, round(names + k * side)]));
@@ -24,10 +26,12 @@ export function drawDisagreement({ kinds, pairs }, width, onLabel, measure) {
       : label(x, top - 5, name, { "font-size": SMALL, "text-anchor": "middle" });
   });
   const rows = kinds.map((kind) => label(names - 6, round(down(kind) + side / 2 + 3.5), kindName(kind, names - 6, measure), { "font-size": SMALL, "text-anchor": "end" }));
-  const most = Math.max(0.01, ...pairs.map((pair) => (onLabel ? pair.labels : pair.groups)));
+  const most = Math.max(0.01, ...pairs.map((pair) => shareOf(pair)?.share ?? 0));
   const squares = pairs.flatMap((pair) => {
-    const share = onLabel ? pair.labels : pair.groups, question = onLabel ? pair.label_question : pair.question;
-    const told = `${visible(pair.kind)} and ${visible(pair.other)} expect different ${onLabel ? "labels" : "groups"} after ${percent(share)} of words`;
+    const share = shareOf(pair)?.share ?? 0, question = by === "labels" ? pair.label_question : by === "clear" ? pair.clear_question : pair.question;
+    const clearly = by === "labels" || !pair.clear ? "" : `; after ${sureShare(pair.clear)} each leads its second group by ${margin}`;
+    const told = `${visible(pair.kind)} and ${visible(pair.other)} expect different ${by === "labels" ? "labels" : "groups"} after ${
+      sureShare(by === "labels" ? pair.labels : pair.groups)} of words${clearly}`;
     return [[pair.kind, pair.other], [pair.other, pair.kind]].map(([row, column]) => {
       const x = at.get(column) ?? 0, y = down(row);
       const number = side >= NUMBERED ? [label(round(x + side / 2), round(y + side / 2 + 3.5), String(Math.round(share * 100)),
@@ -37,6 +41,11 @@ export function drawDisagreement({ kinds, pairs }, width, onLabel, measure) {
     });
   });
   return sheet(round(names + size + 2), round(top + size + 2), "how often parts disagree, in hundredths of words", ...heads, ...rows, ...squares);
+}
+
+/** A share of words, and how sure it is. @param {{share: number, low: number | null, high: number | null}} measured */
+function sureShare({ share, low, high }) {
+  return `${percent(share)}${between(low, high)}`;
 }
 
 /** How an edge is called. @param {TurnEdge} edge */

@@ -16,10 +16,11 @@ import { drawReach, drawSurprise, drawTags } from "./words.js";
 
 /** @type {Sort[]} */
 const SORTS = [
-  { name: "disagreement", title: "Which parts disagree, how often", choices: [["groups", "groups"], ["labels", "labels"]],
-    help: ({ disagreement }) => `Share of words after which two parts expect different things. Click one to see them.${
+  { name: "disagreement", title: "Which parts disagree, how often", choices: [["groups", "groups"], ["clear", "groups that lead clearly"], ["labels", "labels"]],
+    help: ({ disagreement }) => `Share of ${disagreement ? thousands(disagreement.words) : ""} words after which two parts expect different things; clearly, where each leads its part\u2019s second group by ${
+      disagreement?.margin ?? ""}. Click one to see them.${
       disagreement?.left_out ? ` ${thousands(disagreement.left_out)} parts farther from the prediction are left out.` : ""}`,
-    draw: ({ disagreement }, width, choice, measure) => disagreement && drawDisagreement(disagreement, width, choice === "labels", measure) },
+    draw: ({ disagreement }, width, choice, measure) => disagreement && drawDisagreement(disagreement, width, choice, measure) },
   { name: "turns", title: "Where the prediction turns", choices: [["feeds", "along the network"], ["step", "from step to step"], ["beside", "side by side"]],
     help: ({ turns }) => `Mean divergence between the predictions at both ends of an edge, in bits, the largest first.${
       turns?.left_out ? ` ${thousands(turns.left_out)} edges farther from the prediction are left out.` : ""}`,

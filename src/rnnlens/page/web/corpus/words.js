@@ -1,6 +1,6 @@
 // Pictures of the words of a corpus: surprise against doubt, how far kinds reach, memories by part of speech.
 
-import { percent, thousands, visible } from "../base/format.js";
+import { between, percent, thousands, visible } from "../base/format.js";
 import { shape } from "../base/markup.js";
 import { METRICS } from "../base/metrics.js";
 import { INK, label, round } from "../grid/bars.js";
@@ -74,7 +74,7 @@ export function drawTags({ pairs }, width, measure) {
     const y = top + row * pitch, ones = pairs.map((pair) => pair.tags.find((one) => one.tag === tag));
     const bars = ones.flatMap((one, k) => {
       if (!one) return [];
-      const told = `${visible(tag)}: ${visible(pairs[k].kind)} and ${visible(pairs[k].other)} disagree after ${thousands(one.count)} of ${thousands(one.words)} words (${percent(share(one))})`;
+      const told = `${visible(tag)}: ${visible(pairs[k].kind)} and ${visible(pairs[k].other)} disagree after ${thousands(one.count)} of ${thousands(one.words)} words (${percent(share(one))}${between(one.low, one.high)})`;
       return [line(one.question, told, shape("rect", { class: "hover", x: 0, y: round(y + 2 + k * thin), width, height: thin, fill: "#fff", "fill-opacity": 0 }),
         shape("rect", { class: "score", x: round(names), y: round(y + 3 + k * thin), width: round(Math.max(1, (share(one) / most) * room)), height: thin - 1, rx: 1.5, fill: paint(k) }))];
     });

@@ -66,7 +66,7 @@ def test_answers_in_the_terminal(made, command):
     assert any(line.startswith("  l2 ") for line in lines)
     assert any(line.startswith("  http://127.0.0.1:8000/#text=") for line in lines)
     counted = command("find", made, "l2 disagrees with s2 count by tag limit 2").out.splitlines()
-    assert counted[0].split() == ["tag", "count", "words", "share"]
+    assert counted[0].split() == ["tag", "count", "words", "share", "low", "high"]
     assert len(counted) == 3
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.sets import LabelSet
 from rnnlens.reading import encoding
 from rnnlens.reading.encoding import (
     Encodings,
@@ -240,3 +241,69 @@ def test_numbers_that_reach_a_bound_are_counted_whatever_their_number(labels):
     x = np.random.default_rng(labels).normal(size=(3, labels)).astype(np.float32)
     bounds = np.array([-9, 0, 9], np.float32)
     assert encoding._count(x, bounds).tolist() == (x >= bounds[:, None]).sum(1).tolist()
+
+
+def naive_shares(p, members, counts):
+    """By what each group exceeds its base rate, as the documentation has it, state by state."""
+    u = (counts + 1) / (counts + 1).sum()
+    frequent, even = members @ u, members.mean(1)
+    bits, most = -(u * np.log2(u)).sum(), np.log2(len(u))
+    shares = []
+    for row in p:
+        entropy = -(row[row > 0] * np.log2(row[row > 0])).sum()
+        beyond = min(max((entropy - bits) / (most - bits), 0), 1) if most > bits else 0
+        base = (1 - beyond) * frequent + beyond * even
+        shares.append((members @ row - base) / (1 - base))
+    return np.array(shares)
+
+
+@pytest.mark.parametrize("labels", [4, 30, 2500])
+def test_colours_fade_by_what_exceeds_the_base_rates(labels):
+    draw = np.random.default_rng(labels)
+    counts = draw.integers(0, 1000, labels)
+    colours = palette(labels).against(torch.from_numpy(counts))
+    assert (colours.rule, palette(labels).rule) == ("excess", "paper")
+    logits = torch.from_numpy(draw.normal(0, draw.uniform(0, 6, (50, 1)), (50, labels))).float()
+    shares = naive_shares(
+        logits.double().softmax(1).numpy(), colours.members.numpy().astype(float), counts
+    )
+    made = encode(logits, colours, np.full(50, -1))
+    assert made.group.tolist() == shares.argmax(1).tolist()
+    first, second = np.sort(shares.clip(0, 1), 1)[:, :-3:-1].T
+    assert made.share == pytest.approx(first, abs=1e-5)
+    assert made.lead == pytest.approx(first - second, abs=1e-5)
+    close = (first - second < 0.05) & (first >= 0.05) & (second > 0)
+    assert (made.rivals() >= 0).tolist() == close.tolist()
+    for k in np.flatnonzero(close):
+        assert shares[k, made.rivals()[k]] == pytest.approx(second[k], abs=1e-5)
+
+
+@pytest.mark.parametrize("labels", [4, 30, 2500])
+def test_what_knows_nothing_is_white_and_what_is_certain_has_the_whole_colour(labels):
+    counts = torch.from_numpy(np.random.default_rng(labels).integers(0, 10**6, labels))
+    colours = palette(labels).against(counts)
+    frequencies = ((counts + 1) / (counts + 1).sum()).log().float()
+    certain = torch.full((labels,), -80.0)
+    certain[1] = 0
+    logits = torch.stack([frequencies, torch.zeros(labels), certain])
+    made = encode(logits, colours, np.full(3, -1))
+    assert made.share.tolist() == pytest.approx([0, 0, 1], abs=1e-4)
+    assert made.colours(colours) == ["#ffffff", "#ffffff", PURPLE]
+    assert (made.rivals() == -1).all()
+    by_paper = encode(logits, palette(labels), np.full(3, -1)).share
+    assert (by_paper[:2] > 0.3).all()  # where the same is painted
+
+
+def test_rates_that_nobody_counted_leave_the_papers_rule():
+    for counts in (torch.zeros(3, dtype=torch.int64), torch.ones(2, 3, dtype=torch.int64)):
+        assert palette(3).against(counts).base is None
+    several = Palette.of(named(3), GROUPING, LabelSet(tuple(named(3)), several=True))
+    assert several.against(torch.ones(3)).rule == "paper"
+
+
+def test_one_group_for_all_labels_says_nothing():
+    alone = {"colours": {"OTHER": YELLOW}, "groups": {}}
+    colours = Palette.of(named(5), alone).against(torch.arange(5))
+    made = encode(torch.eye(5) * 9, colours, np.full(5, -1))
+    assert made.share.tolist() == pytest.approx([0] * 5, abs=1e-6)
+    assert (made.rivals() == -1).all()

@@ -21,9 +21,11 @@ PART = 60  # words of a part
 
 
 def corpus_text(count: int, seed: int = 0) -> str:
-    """Random sentences of the formula's words, as CoNLL-U; some words it does not know."""
+    """Random sentences of the formula's words, as CoNLL-U; it does not know some, and reads
+    numerals as one.
+    """
     chance = random.Random(seed)
-    words = [word for word in WORDS if word not in ("UNK", "NUM")] + ["zebra"]
+    words = [word for word in WORDS if word not in ("UNK", "NUM")] + ["zebra", "42"]
     blocks = []
     for _ in range(count):
         some = [chance.choice(words) for _ in range(chance.randint(2, 11))]

@@ -4,6 +4,7 @@ import os
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.fixtures import WORDS
 from tests.search.naive import Questions, asked, facts_of
@@ -241,3 +242,58 @@ def test_a_question_knows_whose_groups_it_asks_about(index):
     assert groups("l2 disagrees with s2 on label or y expects noun > .4") == {"y"}
     assert groups("map h2 in -1..1, -1..1 and l2 rank = 1") == {"h2"}
     assert groups("l2 rank = 1 and y entropy > 1") == set()
+
+
+def test_capitals_in_a_corpus_that_is_written_small_are_named(index):
+    for question in ('word = "The"', "word in {dog, The}", 'next like "The%"'):
+        with pytest.raises(QueryError, match="words of this corpus are written small; write"):
+            parse(question, index.names)
+        parse(question, replace(index.names, folded=False))
+    assert rows(index, 'next = "UNK"') != []  # a label, which stays large
+
+
+def test_a_word_is_of_the_group_that_the_grid_gives_it(index, grids):
+    for group in index.names.groups:
+        drawn = [
+            (number, place)
+            for number, grid in enumerate(grids)
+            for place, word in enumerate(grid.json["words"])
+            if word["group"] == group
+        ]
+        assert rows(index, f"word is {group}") == drawn
+    read = {word["label"] for grid in grids for word in grid.json["words"]}
+    assert {"UNK", "NUM"} <= read  # which are spelled otherwise
+
+
+def test_not_and_shares_are_of_the_words_that_something_follows(index, sentences):
+    both = [rows(index, question) for question in ("y rank != 1", "not y rank = 1")]
+    assert both[0] == both[1]
+    ends = sum(fact["next"] is None for facts in sentences for fact in facts)
+    every = sum(map(len, sentences))
+    found = find(index, "y rank = 1")
+    assert (found.words, find(index, "l2 expects verb").words) == (every - ends, every)
+    assert found.total + len(both[0]) == found.words
+    assert f"of {found.words:,} words" in repr(found)
+
+
+def test_intervals_are_those_of_sentences_drawn_again(index, sentences):
+    """Against a bootstrap that draws the sentences themselves."""
+    hits = [sum(fact["l2"]["group"] == fact["s2"]["group"] for fact in s) for s in sentences]
+    counts = np.array([hits, [len(s) for s in sentences]])
+    draw = np.random.default_rng(5)
+    picks = draw.integers(0, len(sentences), (4000, len(sentences)))
+    above, below = counts[:, picks].sum(2)
+    sure = find(index, "l2 agrees with s2").interval
+    assert sure is not None
+    low, high = np.quantile(above / below, (0.025, 0.975))
+    assert (sure.low, sure.high) == pytest.approx((low, high), abs=0.03)
+    (line,) = find(index, "l2 agrees with s2 count").table.to_pylist()
+    assert (line["low"], line["high"]) == (sure.low, sure.high)
+    for line in find(index, "l2 agrees with s2 count by y").table.to_pylist():
+        group = line["y group"]
+        mine = [[f for f in s if f["y"]["group"] == group] for s in sentences]
+        same = [sum(f["l2"]["group"] == f["s2"]["group"] for f in s) for s in mine]
+        above, below = np.array([same, list(map(len, mine))])[:, picks].sum(2)
+        if line["words"] > 20:
+            ends = np.quantile(above[below > 0] / below[below > 0], (0.025, 0.975))
+            assert (line["low"], line["high"]) == pytest.approx(tuple(ends), abs=0.06)

@@ -24,6 +24,7 @@ from rnnlens.run.folder import Run, run_at
 from rnnlens.search import store
 from rnnlens.search.find import CorpusPage, find
 from rnnlens.search.index_files import Manifest
+from rnnlens.search.pictures import picture
 from rnnlens.search.similar import StoredStates
 from rnnlens.search.store import Index
 
@@ -296,3 +297,24 @@ def test_a_part_that_goes_behind_an_open_index_is_one_line(run, harm):
         assert "mend the SQL" not in str(error.value)
     with pytest.raises(RnnlensError, match=r"part-00001\.parquet is damaged"):
         replace(index).ask("SELECT sum(l2_entropy) FROM words")
+
+
+def test_an_index_of_an_older_version_still_answers_and_says_what_it_lacks(run):
+    manifest = asdict(manifest_of(run))
+    del manifest["contents"]["rule"]  # with which the leads of groups came
+    for part in manifest["parts"]:
+        path = run.path / "index" / f"part-{part['number']:05d}.parquet"
+        table = pq.read_table(path)
+        pq.write_table(table.drop([n for n in table.column_names if n.endswith("_lead")]), path)
+        part |= {"bytes": path.stat().st_size, "sha256": sha256(path)}
+    write_json(run.path / "index" / "manifest.json", manifest)
+    page = CorpusPage(opened(run).subject)
+    assert page.about().rule == "paper"
+    found = page.find("l2 disagrees with s2", 0, 3)
+    assert found.total > 0
+    assert all("palette=classes/paper" in hit.link for hit in found.hits)  # whose colours it has
+    wrong = page.find("l2 lead > .1", 0, 3).wrong
+    assert wrong is not None
+    assert "made before it told by how much groups lead; make it anew: rnnlens index" in wrong.error
+    shown: Any = picture(page.subject, "disagreement").disagreement
+    assert all(pair.clear is None and not pair.clear_question for pair in shown.pairs)

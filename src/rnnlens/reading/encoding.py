@@ -51,15 +51,16 @@ class BaseRates:
     @classmethod
     def of(cls, members: Tensor, frequencies: Tensor) -> "BaseRates":
         """Of groups (G, V), given how probable labels are by their frequencies, (V,)."""
-        frequent, even = (members.double() @ frequencies)[:, None], members.mean(1, keepdim=True)
+        exact = members.double()
+        frequent, even = (exact @ frequencies)[:, None], exact.mean(1, keepdim=True)
         bits = float(torch.special.entr(frequencies).sum()) / math.log(2)
-        return cls(frequent.float(), even, bits, math.log2(len(frequencies)))
+        return cls(frequent, even, bits, math.log2(len(frequencies)))
 
     def rates(self, entropy: Tensor) -> Tensor:
         """Of each group beside each state (G, N), given the states' entropies in bits, (N,)."""
         beyond = (entropy - self.bits) / max(self.most - self.bits, _NARROW)
         frequent, even = (one.to(entropy.device) for one in (self.frequent, self.even))
-        return torch.lerp(frequent, even, beyond.clamp(0, 1).float())
+        return torch.lerp(frequent, even, beyond.clamp(0, 1).double())
 
 
 @dataclass(frozen=True)
@@ -242,13 +243,14 @@ def leading(sums: Tensor, base: Tensor | None = None) -> tuple[Tensor, Tensor, T
     A group's share is what exceeds its base rate, of all that could: 0 at the base rate or below,
     1 where the state is certain of it. By the paper's rule it is its part of the sum.
     """
-    # A group that holds every label exceeds nothing.
-    above = None if base is None else (sums - base) / (1 - base).clamp_min(_NARROW)
-    shares = sums / sums.sum(0) if above is None else above
+    sums = sums.double()  # so that what is left to the others is exact where that is little
+    shares = sums / sums.sum(0)
+    if base is not None:  # a group that holds every label exceeds nothing
+        shares = (shares - base) / (1 - base).clamp_min(_NARROW)
     share, group = shares.max(0)
     second, rival = shares.scatter(0, group[None], -torch.inf).max(0)
     share, second = share.clamp(0, 1), second.clamp(0, 1)
-    return group, share, torch.where(second > 0, rival, -1), share - second
+    return group, share.float(), torch.where(second > 0, rival, -1), (share - second).float()
 
 
 def _check_finite(p: Floats) -> None:

@@ -241,7 +241,9 @@ class CorpusPage:
                 f"{self.index.folder}; call them otherwise, or leave --colours out"
             )
         self.palette: Palette = palette
-        papers = f"{contents.palette}{PAPER}"  # as an index has it that was made by an older version
+        papers = (
+            f"{contents.palette}{PAPER}"  # as an index has it that was made by an older version
+        )
         is_papers = contents.rule != "excess" and papers in subject.palettes_for(contents.semantic)
         self.link_palette = papers if is_papers else ""
 

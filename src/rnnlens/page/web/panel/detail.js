@@ -1,7 +1,7 @@
 // The panel's account of one state: what it says, what came, and how far to trust it.
 
 import {
-  cameNumber, groupName, groupWords, labelWords, semanticHelp, ordinal, OUTSIDE, outsideReason, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
+  cameNumber, groupName, groupWords, labelWords, semanticHelp, ordinal, OUTSIDE, outsideReason, paleness, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
 } from "../base/format.js";
 import { columnsAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
@@ -170,7 +170,7 @@ export const KEYS = /** @type {const} */ ([
 export function drawHint(grid) {
   const asked = grid ? semanticHelp(grid.semantic, grid.follows, grid.numbers, grid.answer !== null) : semanticHelp("output");
   const plain = `${asked} The bars are its answer, the longer the more probable; the rectangle takes the colour of the `
-    + "group that leads, and fades where groups are mixed.";
+    + `group that leads; faded: ${grid ? paleness(grid) : "nearer the base rate"}.`;
   const step = grid?.words[0]?.value != null ? "number" : "word";
   const read = `Each row is a ${step} the network reads, each column a part of the network. `
     + (grid && (grid.scale || grid.several || grid.alone) ? readHelp(grid) : plain);

@@ -20,8 +20,8 @@ def link(
 ) -> str:
     """What opens the grid of a text at a state, whose row is counted from 0.
 
-    `run`, `semantic` and `palette` are named where the page would begin with others; `beside` is a second run,
-    `kinds` those that are shown, and `pins` other states, as kind and row.
+    `run`, `semantic` and `palette` are named where the page would begin with others; `beside` is a
+    second run, `kinds` those that are shown, and `pins` other states, as kind and row.
     """
     fields = [
         ("run", _quoted(run)),

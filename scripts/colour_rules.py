@@ -7,6 +7,8 @@ leading group goes with how far a state is from the labels' frequencies, how oft
 of that group, and what the frequencies and equally probable labels are painted.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -21,9 +23,9 @@ from rnnlens.search.store import index_of
 SENTENCES = 60
 
 
-def ranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def ranks(values: NDArray[Any]) -> NDArray[np.float64]:
     """The place of each among all."""
-    return np.argsort(np.argsort(values))
+    return np.argsort(np.argsort(values)).astype(np.float64)
 
 
 def main() -> None:

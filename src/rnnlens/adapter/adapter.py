@@ -22,7 +22,7 @@ from rnnlens.adapter.record.capture import (
     part_traces,
 )
 from rnnlens.adapter.record.parts import Part
-from rnnlens.adapter.restore import restoring
+from rnnlens.adapter.restore import restoring, seeded, unchanged
 from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.user_model import UserModel, users_code
 from rnnlens.base.errors import RnnlensError
@@ -71,6 +71,7 @@ class Adapter(Traceable):
         self._parts = {
             name: part for name, part in modules.parts(self.module).items() if part not in left_out
         }
+        self.seed = 0  # of the random numbers that a module may draw
         self.orders = Orders()
         self.axes: Axes | None = None  # where words and targets lie, once a batch is aligned
         self._apart = False  # whether a part reads the batch more than once
@@ -239,7 +240,9 @@ class Adapter(Traceable):
         # Of a module that a command has imported, errors are reported in one line.
         name, feed = type(self.module).__name__, self.user.feed or modules.call
         guard = users_code(f"the forward of {name}") if self.user.where else nullcontext()
-        with guard, restoring(self.module, here | there), modules.uncompiled():
+        restored = restoring(self.module, here | there)
+        with guard, unchanged(batch), restored, modules.uncompiled():
+            seeded(self.seed)
             capture.listen(embedding)
             try:
                 return feed(self.module, batch)

@@ -137,13 +137,15 @@ def _is_followed(words: Tensor, targets: Tensor) -> bool:
     """Whether targets are mostly the next words, along either axis."""
     if words.shape != targets.shape:
         return False
-    for axis in range(words.dim()):
-        steps = words.shape[axis] - 1
-        wanted = targets.narrow(axis, 0, steps).to(words.device)
-        right = (wanted == words.narrow(axis, 1, steps))[wanted >= 0].float()
-        if len(right) and right.mean() > MOSTLY:
-            return True
-    return False
+    return any(follows_along(words, targets, axis) for axis in range(words.dim()))
+
+
+def follows_along(words: Tensor, targets: Tensor, axis: int) -> bool:
+    """Whether targets, of the shape of words, are mostly the next words along an axis."""
+    steps = words.shape[axis] - 1
+    wanted = targets.narrow(axis, 0, steps).to(words.device)
+    right = (wanted == words.narrow(axis, 1, steps))[wanted >= 0].float()
+    return bool(len(right) and right.mean() > MOSTLY)
 
 
 def _tensors(inputs: Any) -> Iterator[Tensor]:

@@ -1,7 +1,7 @@
 """Evaluation mode for a user's module, which is afterwards restored exactly as it was."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from rnnlens.adapter.axes.layout import tensors
 
 _FORKED = ("cuda", "xpu")  # devices that have random states
 _MOST_ITEMS = 1000  # of a container that is copied: a vocabulary is slow to copy
@@ -41,6 +44,42 @@ def restoring(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
         for before in attributes:
             before.put_back()
         _put_back(buffers, gradients)
+
+
+@contextmanager
+def unchanged(batch: Any) -> Iterator[None]:
+    """Put back what a forward pass writes into its own input, which is the user's batch."""
+    given = {id(tensor): tensor for tensor in _held(batch)}.values()
+    before = [(tensor, tensor.clone(), _version(tensor)) for tensor in given]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for tensor, values, version in before:
+                if _version(tensor) != version or (
+                    tensor.is_inference() and not torch.equal(tensor, values)
+                ):
+                    tensor.copy_(values)
+
+
+def _held(batch: Any) -> Iterator[Tensor]:
+    """The tensors of a batch themselves, also those of a packed one."""
+    if isinstance(batch, PackedSequence):
+        yield batch.data
+    elif isinstance(batch, Mapping):
+        yield from _held(tuple(batch.values()))
+    elif isinstance(batch, tuple | list):
+        for inner in batch:
+            yield from _held(inner)
+    else:
+        yield from (t for _, t in tensors(batch) if t.device.type != "meta")
+
+
+def seeded(seed: int) -> None:
+    """Draw the same random numbers in every pass; to be called inside `restoring`."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - the user's module may use it
 
 
 @contextmanager

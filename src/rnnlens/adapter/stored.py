@@ -7,6 +7,7 @@ from threading import RLock
 from typing import Annotated, Any
 
 import torch
+import torch.nn.functional as F
 from annotated_types import Ge, Le, Len, MaxLen, Predicate
 from torch import Tensor
 
@@ -16,6 +17,7 @@ from rnnlens.adapter.axes.axes import MOST_FEATURES
 from rnnlens.adapter.batches import (
     LABEL,
     LABELS,
+    NONE,
     NOTHING,
     NUMBER,
     OUTPUT,
@@ -26,7 +28,8 @@ from rnnlens.adapter.batches import (
     most_telling,
 )
 from rnnlens.adapter.structure import anatomy_of
-from rnnlens.adapter.user_model import UserModel, user_model, user_model_at
+from rnnlens.adapter.texts import MOST_STEPS, Padding, TextBatch
+from rnnlens.adapter.user_model import UserModel, user_model, user_model_at, users_code
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Sha, Strict
 from rnnlens.base.tensors import digest
@@ -105,6 +108,10 @@ class ModuleRecord(Strict):
     scale: Scale | None = None  # of the numbers that it predicts; its labels are the bins
     predicts: bool = True  # whether its labels are what it predicts itself
     sha256: _Sha = ""  # of model.safetensors; empty until the module is saved
+    padding: Padding | None = None  # that stands around a text
+    begin: Count | None = None  # the word that every sequence began with, and every text does
+    #: The timestep of a text's first word; negative: that of its last, from the end.
+    first: Annotated[int, Ge(-MOST_STEPS), Le(MOST_STEPS)] = 0
     vocabulary: Sha | None = None  # of vocabulary.json; older versions did not keep it
 
     @property
@@ -203,6 +210,10 @@ class StoredModule(Traceable):
         return self.adapter.recurrence
 
     def anatomy(self) -> Anatomy:
+        if self.record.padding or self.record.first:
+            raise RnnlensError(
+                "something else than a text's words is read in front of it or behind"
+            )
         readout = self.start() if self.predicts else None
         if self.predicts and readout is None:
             raise RnnlensError("its prediction is no linear map of one of its states")
@@ -221,14 +232,20 @@ class StoredModule(Traceable):
     def trace(
         self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
     ) -> Trace:
-        with self._lock:
-            trace = self.adapter.trace(batch, start, edits)
+        text = batch if isinstance(batch, TextBatch) else None
+        fed = batch if text is None else text.inputs
+        with self._lock, users_code(f"the forward of {type(self.adapter.module).__name__}"):
+            if text and edits:
+                states = self.adapter.trace(fed).states.values() if text.first < 0 else ()
+                edits = text.moved(edits, max(map(len, states), default=MOST_STEPS))
+            trace = self.adapter.trace(fed, start, edits)
         if missing := [kind.id for kind in self.kinds if kind.id not in trace.states]:
             raise RnnlensError(
                 f"the module has no kind {missing[0]}, which the probes were fitted to; read it as "
                 "it was read then: kinds=, or the code of that time"
             )
-        return replace(trace, predict=self.predict)
+        trace = replace(trace, predict=self.predict)
+        return text.of(trace) if text else trace
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
         return self.adapter.in_time(labels, trace)
@@ -239,13 +256,25 @@ class StoredModule(Traceable):
         others = others or {}
         counts = {name: len(one) for name, one in others.items() if one.several}
         counts[OUTPUT] = self.record.labels
-        batches = check_batches(user_batches, "batches", self.user.ignore_index, counts)
+        plain = [self._unwrapped(pair) for pair in user_batches]
+        batches = check_batches(plain, "batches", self.user.ignore_index, counts)
         forms = {name: _form(one, len(one)) for name, one in others.items()}
         own = {OUTPUT: _form(self.record, self.record.labels)} if self.predicts else {}
         check_forms(batches, {**own, **forms}, "these batches")
         with self._lock:
             self.adapter.align(*most_telling(batches))
         return batches
+
+    def _unwrapped(self, pair: Any) -> Any:
+        """A text with its targets, beside all of whose timesteps there are targets, or none."""
+        text = pair[0] if isinstance(pair, tuple | list) and len(pair) == 2 else None
+        if not isinstance(text, TextBatch):
+            return pair
+        with self._lock:
+            steps = max(len(v) for v in self.adapter.trace(text.inputs).states.values())
+        first = text.place(steps)
+        none = float("nan") if pair[1].is_floating_point() else NONE
+        return text.inputs, F.pad(pair[1], (first, steps - first - text.count), value=none)
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
         return self.adapter.words(inputs, targets)
@@ -291,9 +320,11 @@ class StoredModule(Traceable):
                     return split_numbers(text, record.features)
                 return self.user.words(text)
 
+        begin = None if record.begin is None else vocabulary.inputs[record.begin]
         return TextSide(
             vocabulary, split, self._prepared, record.follows, mark=record.settings.mark,
             answers=record.answers(vocabulary.labels), features=record.features, splitting=rule,
+            begin=begin,
         )  # fmt: skip
 
     def reads_texts(self, vocabulary: Vocabulary) -> bool:
@@ -310,8 +341,18 @@ class StoredModule(Traceable):
         if features:
             rows = [decode_numbers(number, features) for number in ids]
             read = [row[0] for row in rows] if features == 1 else rows
+        first = self.record.first
+        if self.record.padding:
+            read, first = self.record.padding.around(read)
+        fed = self.fed(read)
+        around = first or self.record.padding
+        return TextBatch(fed, len(ids), first) if around else fed
+
+    def fed(self, read: Sequence[Any]) -> Any:
+        """What the module is fed for these words, or numbers."""
+        features = self.record.features
         if self.user.prepare:
-            batch = self.user.prepare(read)
+            batch = self.user.prepare(list(read))
             if batch is None:
                 raise RnnlensError("prepare= gave nothing; return what the module is fed")
             return batch

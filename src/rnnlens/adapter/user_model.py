@@ -58,6 +58,11 @@ class UserModel:
     exclude: Iterable[str] = ()
     #: Targets of this number count as none, as negative labels do.
     ignore_index: float | None = None
+    #: How many words it reads each time, where that is always the same number and no batch shows
+    #: what fills it up.
+    length: int | None = None
+    #: What stands in front of a shorter text then, a word or its number; batches may show it.
+    pad: str | int | None = None
     where: str = ""  # package.module:factory, where it came from there
 
     def __post_init__(self) -> None:
@@ -73,6 +78,13 @@ class UserModel:
                 object.__setattr__(self, name, names_of(getattr(self, name), f"{name}="))
         if self.batch_first not in (None, True, False):
             raise RnnlensError(f"batch_first= is {self.batch_first!r}; give True or False")
+        for name, sorts in (("length", int), ("pad", (int, str))):
+            value = getattr(self, name)
+            wrong = isinstance(value, bool) or not isinstance(value, sorts)
+            wrong = wrong or (isinstance(value, int) and value < (1 if name == "length" else 0))
+            if value is not None and wrong:
+                wanted = "a number of words" if name == "length" else "a word or its number"
+                raise RnnlensError(f"{name}= is {value!r}; give {wanted}")
         for name in _FUNCTIONS:
             value = getattr(self, name)
             if not (callable(value) or (value is None and name != "words")):

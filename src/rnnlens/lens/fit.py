@@ -22,6 +22,7 @@ from rnnlens.adapter.batches import (
 from rnnlens.adapter.stored import StoredModule
 from rnnlens.adapter.user_model import UserModel, names_of
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.progress import to_stderr
 from rnnlens.base.threads import threads_for
 from rnnlens.labels.colours import checked
 from rnnlens.lens.lens import Lens
@@ -70,6 +71,8 @@ def fit(
     - `kinds`: further submodules to be read; `exclude`: recurrent parts that are not
     - `feed`: how a batch is given to the module; `logits`: picks the logits from what it returns
     - `batch_first`: which axis is time, where nothing tells; `ignore_index`
+    - `length`, `pad`: how many words are read each time, and what fills a shorter text up, where
+      the batches do not show it
 
     Options that say how probes are fitted are those of `rnnlens fit`: `semantic="output,output+2"`,
     `probe="shared"`, `epochs=8`, ...
@@ -92,6 +95,7 @@ def fit(
         palettes = {key: Palette.of(vocabulary.labels, value, text.answers)
                     for key, value in chosen.items()}  # fmt: skip
     name = name or type(model.adapter.module).__name__
+    to_stderr(model.verified)
     return Lens(Subject(name, session, palettes, probes), asdict(config))
 
 
@@ -206,9 +210,11 @@ def _names(model: StoredModule, inputs: Sequence[str], read: Tensor) -> list[str
     if model.record.features:
         steps = read if read.dim() == 2 else read[:, None]
         return [written_numbers(values) for values in steps[:LONG_SERIES].tolist()]
-    numbers = read.tolist()
+    numbers, around = read.tolist(), model.record.padding
     while numbers and numbers[-1] == model.padding:
         numbers.pop()
+    while around and numbers and numbers[0] == around.number:
+        numbers.pop(0)
     if not all(0 <= number < len(inputs) for number in numbers):
         return []
     return [inputs[number] for number in numbers[:LONG]]

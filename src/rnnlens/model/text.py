@@ -83,6 +83,7 @@ class TextSide:
     features: int = 0  # numbers that are read at each step; 0: words
     #: The rule of `split`, where it has a name, so that others than Python can keep it.
     splitting: Splitting | None = None
+    begin: str | None = None  # the word that every text begins with, typed or not
 
     def words(self, text: str) -> tuple[str, ...]:
         """The words of a text that somebody typed."""
@@ -90,7 +91,8 @@ class TextSide:
         words = tuple(pieces) if isinstance(pieces, Iterable) else (pieces,)
         if strange := [word for word in words if not isinstance(word, str)]:
             raise RnnlensError(f"words= gave {strange[0]!r}; give a function from a text to words")
-        return words
+        missing = self.begin is not None and words and words[0] != self.begin
+        return (str(self.begin), *words) if missing else words
 
     def came(self, ids: Sequence[int]) -> list[int]:
         """The labels that the words of a text are, in the order of reading; -1: unknown.

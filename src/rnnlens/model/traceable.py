@@ -169,6 +169,7 @@ class Traceable(ABC):
 
     predicts = True  #: Whether it predicts the labels that its states are asked about.
     reads = True  #: Whether it can read: of states that were recorded there is no network.
+    verified = ""  #: What of how it is read was verified, and what is taken on trust, in one line.
     causal = False  #: Whether a state depends on nothing after it, so that `start` can be given.
 
     @property

@@ -13,7 +13,9 @@ from torch import Tensor
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.axes.axes import Axes
 from rnnlens.adapter.batches import (
+    LABEL,
     LABELS,
     NOTHING,
     NUMBER,
@@ -24,6 +26,7 @@ from rnnlens.adapter.batches import (
     words_of,
 )
 from rnnlens.adapter.stored import ModuleRecord, StoredModule, StoredOptions
+from rnnlens.adapter.texts import TextReading, text_reading
 from rnnlens.adapter.user_model import UserModel, names_of
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.corpus.vocabulary import Vocabulary
@@ -81,6 +84,19 @@ def inspect_module(
         predicts=sort != NOTHING,
     )
     model = StoredModule(record, lambda: adapter)
+    _check_sums(model, trace)
+    random = _warn_if_random(adapter, telling)
+    named = bool(inputs or record.features)
+    make = model.fed if named and (record.fed or user.prepare) else None
+    reading = text_reading(
+        user, adapter.trace, axes, [telling, *batches["train"]], make, record.settings.mark
+    )
+    record = replace(
+        record, padding=reading.padding, begin=reading.begin if inputs else None,
+        first=reading.first,
+    )  # fmt: skip
+    model = StoredModule(record, lambda: adapter)
+    model.verified = _verified(model, axes, reading, inputs, random)
     of_texts = _of_texts(trace)
     dataset = Dataset(
         model,
@@ -104,6 +120,62 @@ def counted(vocabulary: Vocabulary, dataset: Dataset) -> Vocabulary:
     counts = dataset.counts(OUTPUT) if dataset.model.predicts else labels.no_counts()
     rows = counts[1] if labels.several else counts
     return replace(vocabulary, counts=tuple(rows.tolist()))
+
+
+def _verified(
+    model: StoredModule, axes: Axes, reading: TextReading, inputs: Sequence[str], random: bool
+) -> str:
+    """What was verified of how a module is read, and what is taken on trust, in one line."""
+    record, (seen, trusted) = model.record, reading.said(inputs)
+    if axes.tried:
+        seen.insert(0, f"each of {axes.tried} timesteps of a batch reads its own word")
+    else:
+        trusted.insert(0, "where words and targets lie")
+    if model.adapter.is_recurrent:
+        seen.insert(0, f"recomputed states are the module's ({record.difference:.0e})")
+    if not inputs and not record.features:
+        trusted.append("nothing of texts: what it reads has no names (give inputs=)")
+    elif model.user.functions.get("words"):
+        trusted.append("words=, that it splits texts as yours were")
+    if model.user.labels is not None:
+        trusted.append("the order of labels")
+    if random:
+        trusted.append("its states, which are random")
+    return f"verified: {'; '.join(seen) or 'nothing'}. On trust: {'; '.join(trusted) or 'nothing'}."
+
+
+def _check_sums(model: StoredModule, trace: Trace) -> None:
+    """Refuse what a sigmoid gives for each label, where one of them is right: no softmax."""
+    y = trace.y
+    if y is None or model.record.sort != LABEL or y.shape[-1] < 2:
+        return
+    if bool(((y > 0) & (y < 1)).all()):
+        raise RnnlensError(
+            "what the module gives for its labels lies between 0 and 1 and does not sum to 1, as "
+            "after a sigmoid, and one label is right each time; give logits=lambda p: p.log() to "
+            "see each as a share of their sum, or targets as sets (0 and 1 for each label)"
+        )
+
+
+@torch.no_grad()
+def _warn_if_random(adapter: Adapter, batch: Batch) -> bool:
+    """Whether states or predictions depend on random numbers, which is warned of."""
+    passes = []
+    for seed in (1, 0):
+        adapter.seed = seed
+        passes.append(adapter.trace(batch.inputs))
+    pairs = [(passes[0].states[kind], passes[1].states[kind]) for kind in passes[0].states]
+    if passes[0].y is not None and passes[1].y is not None:
+        pairs.append((passes[0].y, passes[1].y))
+    if all(torch.equal(a, b) for a, b in pairs):
+        return False
+    warnings.warn(
+        "the module is random in evaluation mode too (dropout or sampling that is always on); it "
+        "is read with the same random numbers each time, which is one of many readings",
+        RnnlensWarning,
+        stacklevel=3,
+    )
+    return True
 
 
 @torch.no_grad()

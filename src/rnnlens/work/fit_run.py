@@ -144,6 +144,8 @@ class _Job:
             self.observer.say(
                 f"{probes.parameters:,} parameters; see how good they are: rnnlens eval {run.path}"
             )
+            if dataset.model.verified:
+                self.observer.say(dataset.model.verified)
 
 
 class _SavingObserver(FitObserver):

@@ -14,12 +14,15 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.axes.layout import Arranged, Layout, is_whole, tensors, with_tensors
+from rnnlens.adapter.axes.layout import Arranged, Layout, is_whole, tensors, with_tensors, within
 from rnnlens.base.errors import RnnlensError
+from rnnlens.model.cell import States
 from rnnlens.model.traceable import Trace
 
 _CHANGED_WORDS = 6  # that tell enough
 _COMPARED_LABELS = 64  # of many
+_MOST_PASSES = 8  # in which all timesteps are tried, where sequences are few and long
+_REPLACEMENTS = 3  # of a word: two may be the same to a module, as rare words are
 LOGITS = "logits"
 MODULE = ""  # stands for all tensors of a module without recurrent parts
 
@@ -141,6 +144,53 @@ def aligned(reader: Reader, batch: Any, words: Tensor, there: Tensor | None = No
     for name in sorted(doubtful):
         _learn(reader.orders, name, by_batch, by_time, None if name == MODULE else first)
     return _judged(reader, list(_changes(reader, batch, words, there)), words.shape[:2])
+
+
+def check_every_word(reader: Reader, batch: Any, words: Tensor, there: Tensor, first: bool) -> int:
+    """Refuse a module that does not read some of its words, as a decoder that reads its own guesses
+    at some timesteps; how many timesteps were tried.
+
+    Each sequence has another word changed, so that few passes try all timesteps.
+    """
+    rows, asked = (values if first else values.transpose(0, 1) for values in (words, there))
+    trace, tried = reader.trace(batch), 0
+    before, lengths = trace.states, trace.lengths
+    if lengths is not None and len(lengths) == len(rows):
+        asked = asked & within(rows.shape[1], lengths.cpu()).T.to(asked.device)
+    beside = [kind for kind, v in before.items() if v.shape[1] == len(rows)]
+    for start in range(0, min(rows.shape[1], _MOST_PASSES * len(rows)), len(rows)):
+        steps = range(start, min(start + len(rows), rows.shape[1]))
+        left = [
+            (b, t) for b, t in enumerate(steps)
+            if bool(asked[b, t]) and bool((rows[:, t] != rows[:1, t]).any())  # else it is a mark
+        ]  # fmt: skip
+        tried += len(left)
+        for attempt in range(_REPLACEMENTS):
+            changed = rows.clone()
+            for b, t in left:
+                changed[b, t] = _other(rows, (b, t), attempt)
+            fed = changed if first else changed.transpose(0, 1).contiguous()
+            after = reader.trace(_with(batch, words, fed)).states
+            left = [(b, t) for b, t in left if not _moved(before, after, beside, (t, b))]
+            if not left:
+                break
+        if left:
+            b, t = left[0]
+            raise RnnlensError(
+                f"the module does not read word {t + 1} of a sequence: whatever it is, no state of "
+                "that timestep changes. A decoder that reads its own guesses does so; make it read "
+                "the words it is given, as in "
+                "feed=lambda module, batch: module(*batch, teacher_forcing_ratio=1.0)"
+            )
+    return tried
+
+
+def _moved(before: States, after: States, kinds: list[str], place: Place) -> bool:
+    """Whether any of these kinds changes at a timestep of a sequence, or has none there."""
+    there = [kind for kind in kinds if place[0] < min(len(before[kind]), len(after[kind]))]
+    return not there or any(
+        not torch.equal(before[kind][place], after[kind][place]) for kind in there
+    )
 
 
 def learn_order(reader: Reader, batch: Any) -> bool:
@@ -314,11 +364,21 @@ def _places(there: Tensor) -> Iterator[Place]:
 def _changed(batch: Any, words: Tensor, place: Place) -> Any:
     """The batch with another of its words, or with other features, in one place."""
     changed = words.clone()
+    changed[place] = _other(words, place)
+    return _with(batch, words, changed)
+
+
+def _other(words: Tensor, place: Place, number: int = 0) -> Tensor:
+    """Another word of a batch than the one in a place; `number` chooses among them."""
     if words.is_floating_point():
-        changed[place] += 1
-    elif len(others := words[words != words[place]]):
-        changed[place] = others[0]
-    return with_tensors(batch, lambda tensor: changed if tensor is words else tensor)
+        return words[place] + 1 + number
+    others = words[words != words[place]]
+    return others[number * len(others) // _REPLACEMENTS] if len(others) else words[place]
+
+
+def _with(batch: Any, words: Tensor, others: Tensor) -> Any:
+    """The batch with others in the place of its words."""
+    return with_tensors(batch, lambda tensor: others if tensor is words else tensor)
 
 
 def _without(where: dict[str, Tensor], names: set[str]) -> dict[str, Tensor]:

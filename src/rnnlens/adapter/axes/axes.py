@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rnnlens.adapter.axes.alignment import Alignment, Reader, aligned
+from rnnlens.adapter.axes.alignment import Alignment, Reader, aligned, check_every_word
 from rnnlens.adapter.axes.layout import Layout, with_tensors, within
 from rnnlens.adapter.batches import (
     LABEL,
@@ -17,6 +17,7 @@ from rnnlens.adapter.batches import (
     OUTPUT,
     Batch,
     Pair,
+    follows_along,
     read_of,
     words_of,
 )
@@ -41,6 +42,7 @@ class Axes:
     follows: bool = False  #: Whether targets are the words that come next.
     fed: tuple[int, ...] | None = None  #: The shape of one text's words; None: it takes more.
     features: int = 0  #: Numbers that are read at each timestep; 0: words.
+    tried: int = 0  #: Timesteps whose own word was changed and was seen to be read.
 
     @property
     def sequences_first(self) -> bool | None:
@@ -112,7 +114,70 @@ def find_axes(reader: Reader, batches: Sequence[Batch], batch_first: bool | None
     if not whole:
         order = next(_orders_of_targets(axes, reader, batches), batch_first)
         axes = replace(axes, targets_first=order)
+    _check_predictions(axes, targets, trace)
+    if first is not None:
+        _check_time(batches, first)
+        axes = replace(axes, tried=_every_word(reader, batches[0], first))
     return _with_reading(axes, batches[0], trace)
+
+
+def _every_word(reader: Reader, batch: Batch, first: bool) -> int:
+    """How many timesteps of a batch are known to read their own word; an error where one does
+    not.
+    """
+    inputs, targets = batch
+    read = read_of(inputs, targets)
+    if read is None or read.dim() == 1:
+        return 0
+    there, shape = targets >= 0, read.shape[:2]
+    if there.dim() == 2 and there.T.shape == shape != there.shape:
+        there = there.T
+    elif there.shape != shape:
+        there = torch.ones(shape, dtype=torch.bool)
+    return check_every_word(reader, inputs, read, there, first)
+
+
+def _check_predictions(axes: Axes, targets: Tensor, trace: Trace) -> None:
+    """Refuse one prediction for a sequence whose timesteps have targets of their own."""
+    if axes.whole or trace.y is None or len(trace.y) > 1 or axes.steps == 1:
+        return
+    wanted = axes.in_time(targets, trace)
+    there = wanted >= 0
+    least = torch.where(there, wanted, wanted.max()).min(0).values
+    if bool((torch.where(there, wanted, least) != least).any()):
+        raise RnnlensError(
+            "the module predicts once for a sequence while it is read, in evaluation mode, and its "
+            "timesteps have targets of their own; let forward return every timestep's logits in "
+            "evaluation mode too, or give the target of each sequence alone, (sequences,)"
+        )
+
+
+def _check_time(batches: Sequence[Batch], first: bool) -> None:
+    """Refuse a module whose timesteps run along the axis that the user means for sequences: its
+    targets are the next words along the other one, or padding ends lines along that one.
+    """
+    time, other = (1, 0) if first else (0, 1)
+    for inputs, targets in batches:
+        words = words_of(inputs, targets)
+        if words is None or words.shape != targets.shape or words.dim() != 2:
+            continue
+        follows = [follows_along(words, targets, axis) for axis in (time, other)]
+        padded = [_ends_lines(targets < 0, axis) for axis in (time, other)]
+        if follows == [False, True] or (not any(follows) and padded == [False, True]):
+            how = "targets are the next words" if follows[1] else "padding ends sequences"
+            raise RnnlensError(
+                f"the module's timesteps run along axis {time} of its words, and {how} along axis "
+                f"{other}; was batch_first={not first} meant where its recurrent part is made? "
+                "Mend that and train it anew, or give it words.T"
+            )
+
+
+def _ends_lines(padding: Tensor, axis: int) -> bool:
+    """Whether padding is what lines of several lengths end with, along an axis."""
+    lines = padding.transpose(axis, 1)
+    behind = bool((lines[:, 1:] >= lines[:, :-1]).all())
+    counts = lines.sum(1)
+    return behind and bool(((counts > 0) & (counts < lines.shape[1])).any())
 
 
 def _with_reading(axes: Axes, batch: Batch, trace: Trace) -> Axes:

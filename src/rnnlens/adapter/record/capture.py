@@ -81,6 +81,8 @@ class Capture:
                     f"{base} returned {described(output)}, in which there is no tensor "
                     f"{path or 'to read'}; name a submodule that returns one"
                 )
+            if values.is_complex():  # real and imaginary parts side by side
+                values = torch.cat([values.real, values.imag], -1)
             self.outputs.setdefault(name, []).append(values.clone())
             if name not in self.order:
                 self.order.append(name)

@@ -211,6 +211,7 @@ def text_json(side: TextSide) -> dict[str, Any]:
         "splitting": side.splitting,
         "follows": side.follows,
         "mark": side.mark,
+        "begin": side.begin,
         "features": side.features,
     }
 

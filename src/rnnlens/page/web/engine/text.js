@@ -11,7 +11,7 @@ import { message, refusal } from "./refusals.js";
 /**
  * @typedef {{labels: Answers, inputs: string[] | null, counts: number[] | null, numerals: string[], lowercase: boolean, numbers: boolean,
  *   splitting: "penn" | "blanks" | "numbers", follows: boolean, mark: number | null,
- *   features: number}} TextJson
+ *   begin: string | null, features: number}} TextJson
  */
 
 const { number_word: NUM, unknown_word: UNK } = TEXTS, { unknown_words: UNKNOWN } = LISTS; // what a model may call unknown words
@@ -55,8 +55,9 @@ export class Text {
   /** The words of a text that somebody typed. @param {string} text @returns {string[]} */
   words(text) {
     if (this.json.splitting === "numbers") return this.features > 1 ? split(text) : splitNumbers(text);
-    const pieces = split(text);
-    return this.json.splitting === "blanks" ? pieces : pieces.flatMap((piece) => this.wordsOf(piece));
+    const pieces = split(text), { begin, splitting } = this.json;
+    const words = splitting === "blanks" ? pieces : pieces.flatMap((piece) => this.wordsOf(piece));
+    return begin !== null && words.length && words[0] !== begin ? [begin, ...words] : words;
   }
 
   /** The words of a text between blanks; unknown ones are taken apart as in Penn. @param {string} piece */

@@ -1,0 +1,647 @@
+"""Modules as strangers have them: a table of ways to write one, each with what plain torch says.
+
+A case is a module, its batches, how it is given to `rnnlens.fit`, and either what is refused or
+warned of, or a reference: functions of plain torch that read the module beside the lens.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from tests.letters import WORDS, LanguageModel, V, batches
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+Ids = list[int]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One module and how it is read."""
+
+    module: nn.Module
+    data: list[Any]
+    options: dict[str, Any] = field(default_factory=dict)
+    labels: Any = field(default_factory=lambda: list(WORDS))
+    #: What the message of the refusal has, if it is refused.
+    refused: str = ""
+    #: What a warning has, if there is one.
+    warned: str = ""
+    text: str = "c d e a"
+    ids: Ids = field(default_factory=lambda: [3, 4, 5, 1])
+    #: Plain torch: from the module and a text's numbers to what it is fed.
+    feeds: Callable[[Ids], Any] = lambda ids: (torch.tensor([ids]),)
+    #: Where states are recorded: the submodule, which kind that is, and how its output is turned
+    #: into (T, H) of the text's rows.
+    part: str = "recurrence"
+    kind: str = "h1"
+    rows: Callable[[Any, int], Tensor] = lambda output, n: output[0][0][:n]
+    #: From what the module returns to logits (n, V) of the text's rows.
+    logits: Callable[[Any, int], Tensor] = lambda output, n: output[0][:n]
+    #: From what the module returns and the targets of a batch to the mean loss.
+    loss: Callable[[Any, Tensor], Tensor] | None = None
+    reads: bool = True  # whether texts can be typed
+
+
+MAKERS: dict[str, Callable[[], Case]] = {}
+
+
+def case(maker: Callable[[], Case]) -> Callable[[], Case]:
+    """Put a case into the table, by the name of its function."""
+    MAKERS[maker.__name__] = maker
+    return maker
+
+
+def mean_loss(output: Any, targets: Tensor) -> Tensor:
+    """Cross-entropy of (B, T, V) or (B, V) with targets, negative ones left out."""
+    wanted = targets.flatten()
+    return F.cross_entropy(output.reshape(-1, output.shape[-1])[wanted >= 0], wanted[wanted >= 0])
+
+
+class Wrapped(nn.Module):
+    """A language model with one thing changed, by functions before and after."""
+
+    def __init__(self, before: Any = None, after: Any = None, **options: Any) -> None:
+        super().__init__()
+        inner = LanguageModel(**options)
+        self.embedding, self.recurrence, self.readout = (
+            inner.embedding, inner.recurrence, inner.readout,
+        )  # fmt: skip
+        self.before, self.after = before, after
+
+    def forward(self, words: Tensor, *rest: Any) -> Any:
+        if self.before:
+            words = self.before(words)
+        h = self.recurrence(self.embedding(words), *rest)[0]
+        made = self.readout(h)
+        return self.after(made) if self.after else made
+
+
+# Right as they are
+
+
+for _name, _cell in (("lstm", nn.LSTM), ("gru", nn.GRU), ("elman", nn.RNN)):
+    MAKERS[_name] = lambda cell=_cell: Case(LanguageModel(cell=cell), batches())  # type: ignore[misc]
+    MAKERS[f"{_name}_time_first"] = lambda cell=_cell: Case(  # type: ignore[misc]
+        LanguageModel(False, cell=cell), batches(False),
+        feeds=lambda ids: (torch.tensor([ids]).T,),
+        rows=lambda output, _n: output[0][:, 0], logits=lambda output, _n: output[:, 0],
+    )  # fmt: skip
+    MAKERS[f"{_name}_two_layers"] = lambda cell=_cell: Case(  # type: ignore[misc]
+        LanguageModel(cell=cell, num_layers=2), batches(), kind="h2"
+    )
+    MAKERS[f"{_name}_both_ways"] = lambda cell=_cell: Case(  # type: ignore[misc]
+        LanguageModel(cell=cell, bidirectional=True), batches(), kind="j1"
+    )
+    MAKERS[f"{_name}_half"] = lambda cell=_cell: Case(  # type: ignore[misc]
+        LanguageModel(cell=cell).double(), batches()
+    )
+
+
+@case
+def projected() -> Case:
+    module = LanguageModel(proj_size=5)
+    module.readout = nn.Linear(5, V)
+    return Case(module, batches(), kind="h1")
+
+
+@case
+def square_batches() -> Case:
+    return Case(LanguageModel(), batches(size=7))
+
+
+@case
+def log_probabilities() -> Case:
+    return Case(Wrapped(after=lambda y: y.log_softmax(-1)), batches())
+
+
+@case
+def probabilities() -> Case:
+    return Case(
+        Wrapped(after=lambda y: y.softmax(-1)), batches(),
+        logits=lambda output, n: output[0][:n].log(),
+        loss=lambda output, targets: mean_loss(output.log(), targets),
+    )  # fmt: skip
+
+
+@case
+def flat_logits() -> Case:
+    return Case(
+        Wrapped(after=lambda y: y.reshape(-1, V)), [(w, t.reshape(-1)) for w, t in batches()],
+        logits=lambda output, n: output[:n],
+    )  # fmt: skip
+
+
+@case
+def logits_in_a_dictionary() -> Case:
+    return Case(
+        Wrapped(after=lambda y: {"logits": y, "loss": y.mean()}), batches(),
+        logits=lambda output, n: output["logits"][0][:n],
+        loss=lambda output, targets: mean_loss(output["logits"], targets),
+    )  # fmt: skip
+
+
+@case
+def compiled() -> Case:
+    return Case(torch.compile(LanguageModel(), backend="eager"), batches())  # type: ignore[arg-type]
+
+
+@case
+def data_parallel() -> Case:
+    return Case(nn.DataParallel(LanguageModel()), batches(), part="module.recurrence")
+
+
+@case
+def tied() -> Case:
+    module = LanguageModel()
+    module.recurrence, module.readout = nn.LSTM(7, 7, batch_first=True), nn.Linear(7, V)
+    module.readout.weight = module.embedding.weight
+    return Case(module, batches())
+
+
+class Cells(nn.Module):
+    """A cell in a loop."""
+
+    def __init__(self, cell: Any = nn.LSTMCell) -> None:
+        super().__init__()
+        self.embedding, self.recurrence = nn.Embedding(V, 7), cell(7, 9)
+        self.readout = nn.Linear(9, V)
+
+    def forward(self, words: Tensor) -> Tensor:
+        state, rows = None, []
+        for x in self.embedding(words).unbind(1):
+            state = self.recurrence(x, state)
+            rows.append(state[0] if isinstance(state, tuple) else state)
+        self.seen = torch.stack(rows, 1)
+        return self.readout(self.seen)  # type: ignore[no-any-return]
+
+
+for _name, _step in (("lstm", nn.LSTMCell), ("gru", nn.GRUCell), ("rnn", nn.RNNCell)):
+    MAKERS[f"{_name}_cell"] = lambda cell=_step: Case(Cells(cell), batches(), part="")  # type: ignore[misc]
+
+
+class Packed(LanguageModel):
+    def forward(self, words: Tensor, lengths: Tensor) -> Any:  # type: ignore[override]
+        x = pack_padded_sequence(
+            self.embedding(words), lengths, batch_first=True, enforce_sorted=False
+        )
+        h, _ = pad_packed_sequence(self.recurrence(x)[0], batch_first=True)
+        return self.readout(h)
+
+
+def _ragged(seed: int = 0) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Words with zeros behind them, lengths, and targets."""
+    draw, made = random.Random(seed), []
+    for words, targets in batches():
+        lengths = torch.tensor([7, *(draw.randint(3, 7) for _ in words[1:])])
+        past = torch.arange(7) >= lengths[:, None]
+        made.append((words.masked_fill(past, 0), lengths, targets.masked_fill(past, -100)))
+    return made
+
+
+@case
+def packed() -> Case:
+    return Case(
+        Packed(), [((w, n), t) for w, n, t in _ragged()],
+        {"prepare": lambda ids: (torch.tensor([ids]), torch.tensor([len(ids)]))},
+        feeds=lambda ids: (torch.tensor([ids]), torch.tensor([len(ids)])),
+        rows=lambda output, _n: output[0].data,
+    )  # fmt: skip
+
+
+@case
+def padded_behind() -> Case:
+    return Case(LanguageModel(), [(w, t) for w, _, t in _ragged()])
+
+
+@case
+def padded_behind_both_ways() -> Case:
+    """Always seven words, of which the last may be padding that the reverse direction reads."""
+    return Case(
+        LanguageModel(bidirectional=True), [(w, t) for w, _, t in _ragged()],
+        feeds=lambda ids: (torch.tensor([[*ids, *[0] * (7 - len(ids))]]),), kind="j1",
+    )  # fmt: skip
+
+
+def _left(data: list[tuple[Tensor, Tensor]], seed: int = 0) -> list[tuple[Tensor, Tensor]]:
+    """The same words with zeros in front, all of one length."""
+    draw, made = random.Random(seed), []
+    for given in data:
+        words, targets = (values.clone() for values in given)
+        for row, wanted in zip(words, targets, strict=True):
+            count = draw.randint(0, 4)
+            row[:count], wanted[:count] = 0, -100
+        made.append((words, targets))
+    return made
+
+
+@case
+def padded_in_front() -> Case:
+    return Case(
+        LanguageModel(), _left(batches()),
+        feeds=lambda ids: (torch.tensor([[*[0] * (7 - len(ids)), *ids]]),),
+        rows=lambda output, n: output[0][0][-n:], logits=lambda output, n: output[0][-n:],
+    )  # fmt: skip
+
+
+class Last(LanguageModel):
+    """What follows the last word, of a sequence of fixed length."""
+
+    def forward(self, words: Tensor) -> Any:
+        return super().forward(words)[:, -1]
+
+
+@case
+def padded_in_front_one_answer() -> Case:
+    return Case(
+        Last(), [(w, t[:, -1]) for w, t in _left(batches())], {"inputs": WORDS},
+        feeds=lambda ids: (torch.tensor([[*[0] * (7 - len(ids)), *ids]]),),
+        rows=lambda output, n: output[0][0][-n:],
+        logits=lambda output, n: output[:1].expand(n, -1),
+        loss=None,
+    )  # fmt: skip
+
+
+@case
+def padded_by_prepare() -> Case:
+    return Case(
+        LanguageModel(), _left(batches()),
+        {"prepare": lambda ids: torch.tensor([[*[0] * (7 - len(ids)), *ids]])},
+        feeds=lambda ids: (torch.tensor([[*[0] * (7 - len(ids)), *ids]]),),
+        rows=lambda output, n: output[0][0][-n:], logits=lambda output, n: output[0][-n:],
+    )  # fmt: skip
+
+
+@case
+def length_is_said() -> Case:
+    return Case(
+        LanguageModel(), batches(), {"length": 7, "pad": "<unk>"},
+        feeds=lambda ids: (torch.tensor([[*[0] * (7 - len(ids)), *ids]]),),
+        rows=lambda output, n: output[0][0][-n:], logits=lambda output, n: output[0][-n:],
+    )  # fmt: skip
+
+
+def _marked() -> list[tuple[Tensor, Tensor]]:
+    """Every sequence begins with <unk>, which stands nowhere else."""
+    made = []
+    for words, _ in batches():
+        read = torch.cat([torch.zeros_like(words[:, :1]), words], 1)
+        made.append((read[:, :-1].contiguous(), read[:, 1:].contiguous()))
+    return made
+
+
+@case
+def begun_with_a_mark() -> Case:
+    return Case(LanguageModel(), _marked(), text="c d e a", ids=[0, 3, 4, 5, 1])
+
+
+@case
+def begun_with_a_mark_by_words() -> Case:
+    return Case(
+        LanguageModel(), _marked(), {"words": lambda text: ["<unk>", *text.split()]},
+        ids=[0, 3, 4, 5, 1],
+    )  # fmt: skip
+
+
+@case
+def begun_with_a_mark_by_prepare() -> Case:
+    return Case(
+        LanguageModel(), _marked(), {"prepare": lambda ids: torch.tensor([[0, *ids]])},
+        feeds=lambda ids: (torch.tensor([[0, *ids]]),),
+        rows=lambda output, _n: output[0][0][1:], logits=lambda output, _n: output[0][1:],
+    )  # fmt: skip
+
+
+@case
+def begun_and_shifted_by_prepare() -> Case:
+    return Case(
+        LanguageModel(), _marked(), {"prepare": lambda ids: torch.tensor([[0, *ids[:-1]]])},
+        feeds=lambda ids: (torch.tensor([[0, *ids[:-1]]]),),
+    )  # fmt: skip
+
+
+class InPlace(LanguageModel):
+    """Writes into what it is given."""
+
+    def forward(self, words: Tensor) -> Any:
+        words.remainder_(3)
+        return super().forward(words)
+
+
+@case
+def writes_into_its_input() -> Case:
+    return Case(InPlace(), batches())
+
+
+class Complex(nn.Module):
+    """A linear recurrence of complex numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decay = nn.Parameter(torch.polar(torch.full((5,), 0.8), torch.arange(5.0)))
+        self.w = nn.Parameter(torch.randn(7, 5, dtype=torch.cfloat))
+
+    def forward(self, x: Tensor) -> Tensor:
+        h, rows = x.new_zeros(len(x), 5).to(torch.cfloat), []
+        for now in x.unbind(1):
+            h = self.decay * h + now.to(torch.cfloat) @ self.w
+            rows.append(h)
+        return torch.stack(rows, 1)
+
+
+class ComplexModel(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.recurrence = nn.Embedding(V, 7), Complex()
+        self.readout = nn.Linear(10, V)
+
+    def forward(self, words: Tensor) -> Tensor:
+        h = self.recurrence(self.embedding(words))
+        return self.readout(torch.cat([h.real, h.imag], -1))  # type: ignore[no-any-return]
+
+
+@case
+def complex_states() -> Case:
+    return Case(
+        ComplexModel(), batches(), {"kinds": ["recurrence"]}, kind="recurrence",
+        rows=lambda output, _n: torch.cat([output[0].real, output[0].imag], -1),
+    )  # fmt: skip
+
+
+class Channels(nn.Module):
+    """A causal convolution, whose output has channels before timesteps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.recurrence = nn.Embedding(V, 7), nn.Conv1d(7, 9, 3, padding=2)
+        self.readout = nn.Linear(9, V)
+
+    def forward(self, words: Tensor) -> Tensor:
+        h = self.recurrence(self.embedding(words).transpose(1, 2))[..., : words.shape[1]]
+        return self.readout(h.tanh().transpose(1, 2))  # type: ignore[no-any-return]
+
+
+class Heads(nn.Module):
+    """Attention to what came before, whose heads stand side by side."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(V, 8)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.recurrence, self.readout = nn.Identity(), nn.Linear(8, V)
+
+    def forward(self, words: Tensor) -> Tensor:
+        x = self.embedding(words)
+        mask = nn.Transformer.generate_square_subsequent_mask(words.shape[1])
+        h = self.recurrence(self.attention(x, x, x, attn_mask=mask)[0] + x)
+        return self.readout(h)  # type: ignore[no-any-return]
+
+
+@case
+def attention() -> Case:
+    return Case(
+        Heads(), batches(), {"kinds": ["recurrence"]}, kind="recurrence",
+        rows=lambda output, _n: output[0],
+    )  # fmt: skip
+
+
+class Custom(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w, self.u = nn.Linear(7, 9), nn.Linear(9, 9)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h, rows = x.new_zeros(9), []
+        for now in x.unbind(1):
+            h = (self.w(now) + self.u(h)).tanh()
+            rows.append(h)
+        return torch.stack(rows, 1)
+
+
+@case
+def own_recurrence() -> Case:
+    class Own(LanguageModel):
+        def forward(self, words: Tensor) -> Any:
+            return self.readout(self.recurrence(self.embedding(words)))
+
+    own = Own()
+    own.recurrence = Custom()
+    return Case(
+        own, batches(), {"kinds": ["recurrence"]}, kind="recurrence",
+        rows=lambda output, _n: output[0],
+    )  # fmt: skip
+
+
+@case
+def classifier() -> Case:
+    return Case(
+        Last(), [(w, t[:, -1]) for w, t in batches()], {"inputs": WORDS},
+        logits=lambda output, n: output[:1].expand(n, -1),
+    )  # fmt: skip
+
+
+@case
+def tagger() -> Case:
+    return Case(
+        LanguageModel(labels=3), [(w, w % 3) for w, _ in batches()], {"inputs": WORDS},
+        labels=["x", "y", "z"],
+    )  # fmt: skip
+
+
+@case
+def stateful_hidden() -> Case:
+    def zeros(count: int) -> tuple[Tensor, Tensor]:
+        return torch.zeros(1, count, 9), torch.zeros(1, count, 9)
+
+    return Case(
+        Wrapped(), [((w, zeros(8)), t) for w, t in batches()],
+        {"prepare": lambda ids: (torch.tensor([ids]), zeros(1))},
+        feeds=lambda ids: (torch.tensor([ids]), zeros(1)),
+    )  # fmt: skip
+
+
+class Scheduled(LanguageModel):
+    """Drops words while it learns."""
+
+    def forward(self, words: Tensor) -> Any:
+        if self.training:
+            words = words * torch.randint(2, words.shape)
+        return super().forward(words)
+
+
+@case
+def word_dropout_in_training() -> Case:
+    return Case(Scheduled(), batches())
+
+
+@case
+def several_sizes() -> Case:
+    return Case(LanguageModel(), [*batches(count=4), *batches(count=4, size=3, length=5)])
+
+
+@case
+def one_batch() -> Case:
+    return Case(LanguageModel(), batches(count=1, size=20))
+
+
+@case
+def whole_numbers_of_32_bits() -> Case:
+    return Case(LanguageModel(), [(w.int(), t) for w, t in batches()])
+
+
+@case
+def characters() -> Case:
+    return Case(LanguageModel(), batches(), {"words": list}, text="cdea")
+
+
+@case
+def ignored_label() -> Case:
+    return Case(
+        LanguageModel(), [(w, t.masked_fill(t == 2, 0)) for w, t in batches()],
+        {"ignore_index": 0, "inputs": WORDS},
+        loss=lambda output, targets: mean_loss(output, targets.masked_fill(targets == 0, -1)),
+    )  # fmt: skip
+
+
+# Encoders and decoders
+
+
+class Seq2seq(nn.Module):
+    """The usual tutorial: a decoder that reads what it is given, or its own guess."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.source, self.target = nn.Embedding(V, 7), nn.Embedding(V, 7)
+        self.encoder = nn.GRU(7, 9, batch_first=True)
+        self.decoder, self.readout = nn.GRU(7, 9, batch_first=True), nn.Linear(9, V)
+
+    def forward(self, src: Tensor, trg: Tensor, teacher_forcing_ratio: float = 0.5) -> Tensor:
+        _, h = self.encoder(self.source(src))
+        rows, now = [], trg[:, 0]
+        for t in range(trg.shape[1]):
+            out, h = self.decoder(self.target(now[:, None]), h)
+            rows.append(self.readout(out[:, 0]))
+            forced = random.random() < teacher_forcing_ratio
+            if t + 1 < trg.shape[1]:
+                now = trg[:, t + 1] if forced else rows[-1].argmax(-1)
+        return torch.stack(rows, 1)
+
+
+def _pairs(length: int = 5) -> list[Any]:
+    return [
+        ((source[:, :length], words), targets)
+        for (source, _), (words, targets) in zip(batches(seed=1), batches(), strict=True)
+    ]
+
+
+@case
+def teacher_forcing_half() -> Case:
+    return Case(Seq2seq(), _pairs(), refused="does not read word .* teacher_forcing_ratio=1.0")
+
+
+@case
+def teacher_forcing_never() -> Case:
+    return Case(
+        Seq2seq(), _pairs(),
+        {"feed": lambda module, batch: module(*batch, teacher_forcing_ratio=0.0)},
+        refused="does not read word",
+    )  # fmt: skip
+
+
+_SOURCE = torch.tensor([[1, 2, 3, 4, 5]])
+
+
+@case
+def teacher_forcing_always() -> Case:
+    return Case(
+        Seq2seq(), _pairs(),
+        {"feed": lambda module, batch: module(*batch, teacher_forcing_ratio=1.0),
+         "prepare": lambda ids: (_SOURCE, torch.tensor([ids]))},
+        feeds=lambda ids: (_SOURCE, torch.tensor([ids]), 1.0),
+        warned="left out", part="", kind="decoder.h1",
+        loss=None,
+    )  # fmt: skip
+
+
+@case
+def teacher_forcing_as_long_as_its_source() -> Case:
+    """As many letters in the source as in the target."""
+    return Case(Seq2seq(), _pairs(7), refused="does not read word")
+
+
+# What is refused, or warned of
+
+
+class LastInEvaluation(LanguageModel):
+    def forward(self, words: Tensor) -> Any:
+        made = super().forward(words)
+        return made if self.training else made[:, -1]
+
+
+@case
+def last_logits_in_evaluation() -> Case:
+    return Case(LastInEvaluation(), batches(), refused="predicts once for a sequence")
+
+
+@case
+def prepare_that_reverses() -> Case:
+    return Case(
+        LanguageModel(), batches(), {"prepare": lambda ids: torch.tensor([ids[::-1]])},
+        refused="not read in their order",
+    )  # fmt: skip
+
+
+@case
+def prepare_that_reorders() -> Case:
+    return Case(
+        LanguageModel(), batches(), {"prepare": lambda ids: torch.tensor([[*ids[1:], ids[0]]])},
+        refused="not read in their order",
+    )  # fmt: skip
+
+
+@case
+def prepare_that_drops_words() -> Case:
+    return Case(
+        LanguageModel(), batches(), {"prepare": lambda ids: torch.tensor([[ids[0]] * len(ids)])},
+        refused="is not read",
+    )  # fmt: skip
+
+
+@case
+def sigmoid_heads() -> Case:
+    return Case(
+        Wrapped(after=lambda y: y.sigmoid()), batches(), refused=r"logits=lambda p: p\.log\(\)"
+    )
+
+
+@case
+def batch_first_forgotten() -> Case:
+    return Case(LanguageModel(False), batches(), refused="was batch_first=True meant")
+
+
+class Always(LanguageModel):
+    """Dropout that is always on."""
+
+    def forward(self, words: Tensor) -> Any:
+        return self.readout(F.dropout(self.recurrence(self.embedding(words))[0], 0.5))
+
+
+@case
+def dropout_always_on() -> Case:
+    return Case(Always(), batches(), warned="random in evaluation mode", part="")
+
+
+class Sampling(LanguageModel):
+    """Reads its words with noise."""
+
+    def forward(self, words: Tensor) -> Any:
+        x = self.embedding(words)
+        return self.readout(self.recurrence(x + torch.randn_like(x))[0])
+
+
+@case
+def noise_always_on() -> Case:
+    return Case(Sampling(), batches(), warned="random in evaluation mode", part="")

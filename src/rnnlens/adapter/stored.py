@@ -207,7 +207,9 @@ class StoredModule(Traceable):
 
     @property
     def recurrence(self) -> tuple[RecurrentLayer, ...]:
-        return self.adapter.recurrence
+        known = {kind.id for kind in self.kinds}  # an encoder has states beside other words
+        every = self.adapter.recurrence
+        return tuple(one for one in every if {*one.ids.values(), *one.below} <= known)
 
     def anatomy(self) -> Anatomy:
         if self.record.padding or self.record.first:
@@ -244,7 +246,8 @@ class StoredModule(Traceable):
                 f"the module has no kind {missing[0]}, which the probes were fitted to; read it as "
                 "it was read then: kinds=, or the code of that time"
             )
-        trace = replace(trace, predict=self.predict)
+        states = {kind.id: trace.states[kind.id] for kind in self.kinds}
+        trace = replace(trace, states=states, predict=self.predict)
         return text.of(trace) if text else trace
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:

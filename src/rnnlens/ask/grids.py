@@ -204,7 +204,7 @@ def described_columns(subject: Subject, semantic: str) -> list[answers.Column]:
 
 
 def _describe(subject: Subject, semantic: str) -> list[answers.Column]:
-    scores = subject.scores
+    scores, silent = subject.scores, subject.silent(semantic)
     return [
         {
             "id": column.id,
@@ -220,6 +220,7 @@ def _describe(subject: Subject, semantic: str) -> list[answers.Column]:
             "sources": [(source.kind, source.back) for source in column.kind.sources],
             # What was read a step before stands in the row above already.
             "shown": not column.kind.gate and not column.back,
+            "silent": column.kind.id in silent,
             "perplexity": scores.perplexity(semantic, column.kind.id),
             "used": None
             if (used := scores.used(semantic, column.kind.id)) is None

@@ -107,6 +107,7 @@ class Column(TypedDict):
         about("the kinds it is computed from, so many timesteps back"),
     ]
     shown: Annotated[bool, about("whether it is, unless somebody chooses")]
+    silent: Annotated[bool, about("whether its probe tells no more than how frequent labels are")]
     perplexity: Annotated[Perplexity | None, about("null: not measured")]
     used: Annotated[
         Share | None,

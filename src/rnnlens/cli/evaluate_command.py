@@ -10,6 +10,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
 from rnnlens.cli.shared_flags import add_corpus_flags, add_trust_flags, allow_code, moved
 from rnnlens.draw.charts import check_chart, write_accuracy, write_confusion, write_reach
+from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.semantics import offset
 from rnnlens.run.folder import Run
 from rnnlens.work.evaluate_run import cell, evaluate_run, model_table
@@ -43,6 +44,7 @@ examples:
   rnnlens eval runs/news --json"""
 
 
+_NO_MORE = 2e-4  # of the frequencies' perplexity: what half precision changes in it
 _MORE = (("error", "error"), ("precision", "precision"))  # of numbers, and of sets of labels
 
 
@@ -126,6 +128,7 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
                 f"{row['accuracy']:>9.2%}{cell(row['divergence'], 10, 3)}"
                 f"{row['calibration']:>13.4f}{shuffled}{_use(row.get('used')) if use else ''}"
                 + "".join(f"{row[key]['probe']:>11.4g}" for _, key in more)
+                + ("  says nothing" if _is_silent(row) else "")
             )
         lines += [_beside(name, rows[0][key]) for name, key in more]
         texts.append("\n".join(lines))
@@ -157,6 +160,12 @@ def training_tables(training: dict[int, dict[str, Any]]) -> list[str]:
             lines.append(f"{kind:<8}" + "".join(cell(value, 9, 1) for value in cells))
         texts.append("\n".join(lines))
     return texts
+
+
+def _is_silent(row: Mapping[str, Any]) -> bool:
+    """Whether a kind's probe says the frequencies of labels, whatever its states are."""
+    p, unigram = row["perplexity"], row["unigram"]
+    return row["kind"] != PREDICTION and p is not None and abs(p / unigram - 1) < _NO_MORE
 
 
 def _beside(name: str, measured: dict[str, float | None]) -> str:

@@ -19,6 +19,7 @@ from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
     OUTSIDE,
     TWO_LEAD,
+    SILENT,
     Grid,
     Look,
     bits_at,
@@ -27,6 +28,7 @@ from rnnlens.draw.look import (
     chosen_rows,
     has_outside,
     has_rivals,
+    has_silent,
     paleness,
     pinned_states,
 )
@@ -301,11 +303,12 @@ class _Layout:
         colour = scale.shade(value) if scale and self.compact else state["colour"]
         edge = mixed(colour, 0.82, "#000000")
         wide, high = (16.0, 10.0) if self.compact else (_BLOCK, self.pitch - 6)
-        outside = state.get("outside") and not (scale and self.compact)
+        silent = self.grid["columns"][column].get("silent")
+        outside = (state.get("outside") or silent) and not (scale and self.compact)
         if state["unread"] or (outside and not scale):
             self.pen.hatch(x, y, wide, high, _GREY)
             if not self.compact:
-                void = "unread" if state["unread"] else "outside"
+                void = "unread" if state["unread"] else "says nothing" if silent else "outside"
                 self.pen.text(x + _BLOCK + 4, y + _BASE, void if state["top"] else "", color=_GREY)
             return
         if outside:
@@ -394,6 +397,8 @@ class _Layout:
             yield OUTSIDE, "hatch"
         if has_rivals(grid):
             yield f"corner = {TWO_LEAD}", ""
+        if has_silent(grid):
+            yield SILENT, "hatch"
         if any(word["unknown"] for word in grid["words"]):
             yield "italic = unknown word", ""
         if grid.get("lines"):

@@ -209,6 +209,14 @@ TWO_LEAD = "two groups within .05"
 OUTSIDE = "outside what the probe has seen"  # of states that are unlike those of the fit
 
 
+SILENT = "says no more than the frequencies of labels"  # of kinds whose probes learnt nothing
+
+
+def has_silent(grid: Mapping[str, Any]) -> bool:
+    """Whether a grid has kinds whose probes tell no more than how frequent labels are."""
+    return any(column.get("silent") for column in grid["columns"])
+
+
 def has_outside(grid: Mapping[str, Any]) -> bool:
     """Whether a grid has states that are unlike those that the probes were fitted on."""
     return any(state and state.get("outside") for row in grid["rows"] for state in row)

@@ -10,6 +10,7 @@ from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
     OUTSIDE,
     TWO_LEAD,
+    SILENT,
     Grid,
     Look,
     asked_for,
@@ -19,6 +20,7 @@ from rnnlens.draw.look import (
     chosen_rows,
     has_outside,
     has_rivals,
+    has_silent,
     last_layer,
     paleness,
     partings,
@@ -44,7 +46,7 @@ _SHADES = "░▒▓█"
 _NO_COLOUR = 0.005  # a share that is none
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _FORMS = ((12, 4), (12, 0), (7, 0))  # widths of a label and its bar, the best first
-_VOID, _OUTSIDE = "nothing read", "outside"
+_VOID, _OUTSIDE, _SILENT = "nothing read", "outside", "says nothing"
 _WIDEST_WORD = 18  # columns
 _CUBE = (0, 95, 135, 175, 215, 255)  # levels of a channel among the 256 colours
 _BLOCK, _ALONE = 2, 3  # width of a rectangle beside labels, and on its own
@@ -205,6 +207,8 @@ class _Screen:
         state, wide = self.grid["rows"][row][column], _BLOCK if self.cells.lines else _ALONE
         if state["unread"] or state.get("outside"):
             return ("╱" if state["unread"] else "╳") * wide
+        if self.grid["columns"][column].get("silent"):
+            return "╲" * wide
         rival = state.get("rival")
         if self.cells.colours:
             block = self.cells.paper(" " * (wide - bool(rival)), state["colour"])
@@ -221,8 +225,9 @@ class _Screen:
         cells, state = self.cells, self.grid["rows"][row][column]
         if not cells.lines:
             return ""
-        if state["unread"] or (state.get("outside") and not self.scale):
-            told = _VOID if state["unread"] else _OUTSIDE
+        silent = self.grid["columns"][column].get("silent")
+        if state["unread"] or ((state.get("outside") or silent) and not self.scale):
+            told = _VOID if state["unread"] else _OUTSIDE if state.get("outside") else _SILENT
             void = told if state["top"] and not line else ""
             return f" {padded(void, cells.label + (cells.bar and cells.bar + 1))}"
         if self.scale:
@@ -279,6 +284,8 @@ class _Screen:
             yield "╳", OUTSIDE
         if has_rivals(self.grid):
             yield "", f"two {'colours' if coloured else 'letters'} = {TWO_LEAD}"
+        if has_silent(self.grid):
+            yield "╲", SILENT
         if any(word["unknown"] for word in self.grid["words"]):
             yield "?", "unknown word"
         if self.grid.get("lines") and self.cells.lines:

@@ -87,6 +87,13 @@ class State:
         return bool(self._drawn["unread"])
 
     @property
+    def silent(self) -> bool:
+        """Whether no probe of its kind was better than the frequencies of the labels, so that it
+        says the same of every state.
+        """
+        return self.kind in self.reading.subject.silent(self.reading.semantic)
+
+    @property
     def outside(self) -> tuple[float, float, float] | None:
         """Where the state is unlike those that its probe was fitted on, so that what it says means
         little: its size, the root mean square of its standardised units, and the range of at

@@ -63,6 +63,10 @@ class Family(ABC):
     def start(self, readout: Readout | None, log_prior: Tensor) -> None:
         """Set the parameters to the closed form of a readout, or without one to the prior."""
 
+    @abstractmethod
+    def silence(self, k: int, weights: dict[str, Tensor], log_prior: Tensor) -> None:
+        """Let the probe of the k-th kind say the frequencies of labels, whatever the state is."""
+
     def nll(self, k: int, x: Tensor, labels: Tensor) -> Tensor:
         """Each state's negative log-likelihood."""
         return self.gradient_(self.stack.logits(k, x), labels, self.label_count, 0.0)
@@ -124,6 +128,11 @@ class Linear(Family):
             self.fold(kind, read, bias, weight)
         self.refresh()
 
+    def silence(self, k: int, weights: dict[str, Tensor], log_prior: Tensor) -> None:
+        weights["map"][k] = 0
+        width = len(self.moments.mean(self.kinds[k]))
+        weights["map"][k, : self.label_count, width] = log_prior.float()
+
     def learn(self, k: int, x: Tensor, labels: Tensor, scale: float) -> Tensor:
         logits = self.stack.logits(k, x)
         nll = self.gradient_(logits, labels, self.label_count, scale)
@@ -184,6 +193,10 @@ class Shared(Family):
             read = narrow @ self.moments.regression(kind).T
             self.fold(kind, read, -read @ self.moments.mean(kind), weight)
         self.refresh()
+
+    def silence(self, k: int, weights: dict[str, Tensor], log_prior: Tensor) -> None:
+        weights["map"][k, : self.rank] = 0
+        weights["labels"][: self.label_count, self.rank + k] = log_prior.float()
 
     def learn(self, k: int, x: Tensor, labels: Tensor, scale: float) -> Tensor:
         z = x @ self.working["map"][k].T

@@ -22,6 +22,7 @@ from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
 from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.limits import Sizes
+from rnnlens.probe.measures import prior_nll
 from rnnlens.probe.moments import Moments, Spread, measure
 from rnnlens.probe.probes import FAMILIES, Bounds, Stack
 from rnnlens.probe.semantics import parse
@@ -37,6 +38,7 @@ _EPOCHS = 4  # where there are enough states, and from the prior
 _LEAST_EPOCHS, _MOST_EPOCHS = 3, 60  # where there are few
 _WIDE = 300  # units of a kind that _RATE is for; fewer must each move further
 _NARROW = 24  # the fewest units that this was measured with
+_ROUNDING = 1e-6  # nats by which a probe must be better than the frequencies
 _FROM_PRIOR = 5  # factor of the learning rate where fitting starts from the prior
 
 Result = TypeVar("Result")
@@ -165,6 +167,7 @@ class Fitter:
         self.recipe = Recipe.of(config, self.pairs, widest, from_prior=readout is None)
         self.epochs, self.rate = self.recipe.epochs, self.recipe.rate
         self.counts = dataset.note_counts(semantic, moments.label_counts)
+        self.log_prior = self.answers.prior(self.counts).cpu()  # (V,) what the frequencies say
         self.spreads = {kind: Spread.of(moments.covariance(kind)) for kind in self.kinds}
         self.family = self._family(moments, readout)
         # Shared probes add to one gradient of labels, and a GPU has threads enough.
@@ -178,6 +181,7 @@ class Fitter:
         self.best = {name: w.clone() for name, w in self.family.weights.items()}
         self.nll = torch.zeros(len(self.kinds), dtype=torch.float64, device=self.device)
         self._limits: dict[str, Bounds] | None = None  # measured when validation data is first read
+        self._prior_nll: float | None = None  # of validation data, by the frequencies alone
         self.seen = 0  # states of this epoch, in this process
 
     def _family(self, moments: Moments, readout: Readout | None) -> Family:
@@ -188,7 +192,7 @@ class Fitter:
         else:
             rank = min(self.config.rank, len(answers))
             family = Shared(moments, self.kinds, answers, self.device, rank)
-        family.start(readout, answers.prior(self.counts).to(self.device))
+        family.start(readout, self.log_prior.to(self.device))
         if readout and not all(torch.isfinite(w).all() for w in family.weights.values()):
             return self._family(moments, None)  # states too large to take a closed form of
         return family
@@ -247,8 +251,9 @@ class Fitter:
 
         `style` is how a setting is written: `--{} {}`.
         """
-        if self.epochs > 1:
-            return style.format("epochs", 1), 1 / self.epochs
+        if self.epochs > _LEAST_EPOCHS:  # in fewer, some kinds learn nothing
+            fewer = max(_LEAST_EPOCHS, self.epochs // 4)
+            return style.format("epochs", fewer), fewer / self.epochs
         return style.format("states", max(1, self.recipe.states // 4)), 1 / 4
 
     def _learn(self, chosen: np.ndarray, number: int) -> None:
@@ -316,10 +321,12 @@ class Fitter:
     def _validate(self) -> None:
         """Measure every kind on validation data, and keep the probes that have become better."""
         total = torch.zeros(len(self.kinds), dtype=torch.float64, device=self.device)
-        count = 0
+        count, prior = 0, 0.0
         sizes = Sizes(self.kinds)
         for chunk in self.valid.chunks():
             count += len(chunk.labels)
+            if self._prior_nll is None:
+                prior += prior_nll(self.answers, self.log_prior, chunk.labels)
             if self._limits is None and len(chunk.labels):
                 sizes.add(self.family.stack, chunk.states)
             total += torch.stack(self._each(partial(self._nll, chunk)))
@@ -329,6 +336,7 @@ class Fitter:
                 "or a nearer one"
             )
         self._limits = self._limits or sizes.limits()
+        self._prior_nll = prior / count if self._prior_nll is None else self._prior_nll
         mean = total / count
         best = torch.tensor(self.progress.best or [math.inf] * len(self.kinds), device=self.device)
         better = mean < best
@@ -354,6 +362,18 @@ class Fitter:
             self._limits = sizes.limits()
         return self._limits
 
+    def _frequencies(self) -> float:
+        """The mean negative log-likelihood of validation data by the frequencies of labels."""
+        if self._prior_nll is None:  # of a fit that was continued at its very end
+            labels = [chunk.labels for chunk in self.valid.chunks()]
+            total = sum(prior_nll(self.answers, self.log_prior, some) for some in labels)
+            self._prior_nll = total / max(1, sum(map(len, labels)))
+        return self._prior_nll
+
     def result(self) -> Stack:
-        """The best probes."""
+        """The best probes; of a kind that tells no more than the frequencies of labels, these."""
+        prior = self._frequencies()
+        for k, best in enumerate(self.progress.best):
+            if best >= prior - _ROUNDING:
+                self.family.silence(k, self.best, self.log_prior)
         return self.family.result(self.best).to(torch.device("cpu"))

@@ -23,6 +23,7 @@ _ALIGN = 16  # columns are a multiple of this, so that rows of weights begin at 
 _FLOATS = ("F16", "BF16", "F32", "F64")
 _EXACT = ("/counts", "/mean", "/scale", "/deviation")  # for which half precision is too coarse
 _WIDEST = 1 << 20  # numbers of a state
+_LOOKED_AT = 64  # labels whose rows tell whether a probe has learnt anything
 _LIMITS = "limits"  # how a tensor is called that holds them while a fit is not finished
 
 #: Of a kind's states, the least and the largest size of those that its probe has seen the like of.
@@ -71,6 +72,14 @@ class Stack:
         if self.labels is None:
             return self.map[k, list(labels)]
         return self.labels[list(labels)] @ self.map[k]
+
+    def silent(self) -> frozenset[str]:
+        """The kinds whose probes say the same of every state: the frequencies of labels."""
+        learnt = self.map[:, :_LOOKED_AT] if self.labels is None else self.map[:, : self.rank]
+        return frozenset(
+            kind for k, (kind, width) in enumerate(zip(self.kinds, self.widths, strict=True))
+            if not bool(learnt[k, :, :width].any())
+        )  # fmt: skip
 
     def pieces(self, states: Mapping[str, Tensor], size: int) -> list["Piece"]:
         """The kinds that states are given of, in their order here: pieces of at most `size` states,

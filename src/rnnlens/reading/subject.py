@@ -213,6 +213,11 @@ class Subject:
         """By kind, which states are like those of the fit, where that is known."""
         return self.probes.limits.get(semantic, {}) if self.probes else {}
 
+    def silent(self, semantic: str) -> frozenset[str]:
+        """The kinds whose probes tell no more than the frequencies of labels."""
+        there = self.probes is not None and semantic in self.probes.stacks
+        return self.probes.stacks[semantic].silent() if there and self.probes else frozenset()
+
     def columns_for(self, semantic: str) -> list[Column]:
         """The columns of a grid: `y` predicts labels of the model, and says nothing of others."""
         own = of_model(semantic)

@@ -194,6 +194,8 @@ export function readHelp({ semantic, follows, numbers = false, several = false, 
     + `${own ? ` y: the model\u2019s own prediction of the next ${numbers ? "number" : "word"}.` : ""}`;
 }
 
+export const SILENT = "says nothing";
+export const SILENT_REASON = "No probe of this kind was better than the frequencies of the labels on validation data, so that these are what it says of every state.";
 export const OUTSIDE = "outside what the probe has seen";
 
 /** Why a state is outside what its probe has seen. @param {[size: number, low: number, high: number]} outside */
@@ -274,10 +276,12 @@ export function wordAfter(grid, column, row) {
  * A state in words, for those who listen.
  * @param {Pick<Held, "placeholders">} grid @param {State} state @param {string} name @param {string} after
  * @param {number} bars @param {string} number what it says of a number
+ * @param {boolean} silent whether its kind says nothing
  */
-export function describe(grid, state, name, after, bars, number = "") {
+export function describe(grid, state, name, after, bars, number = "", silent = false) {
   if (state.unread) return state.top.length ? `${name}, after ${after}: nothing read yet` : `${name}: no word stands here`;
   if (state.outside) return `${name}, after ${after}: ${OUTSIDE}`;
+  if (silent) return `${name}, after ${after}: ${SILENT}`;
   if (number) return `${name}, after ${after}: ${number}`;
   const said = state.top.slice(0, bars).map(([label, p]) => `${labelWords(label, grid)} ${percent(p)}`);
   return `${name}, after ${after}: ${groupWords(state)}; ${said.join(", ")}`;

@@ -111,6 +111,8 @@ export interface Column {
   sources: [string, Steps][];
   /** whether it is, unless somebody chooses */
   shown: boolean;
+  /** whether its probe tells no more than how frequent labels are */
+  silent: boolean;
   /** null: not measured */
   perplexity: Perplexity | null;
   /** how much of what its probe reads the model uses; null: not measured */

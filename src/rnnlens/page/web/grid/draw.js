@@ -34,6 +34,7 @@ export function drawState(grid, state, slot, layout, more = {}, over = null, edi
   const rival = state.rival !== null && !over?.scale ? [drawRival(layout.mark, layout.state, grid.groups.get(state.rival) ?? NONE)] : [];
   const turns = [...rival, ...(over?.turns ? drawTurns(grid, over.turns, slot, layout) : []), ...editing];
   if (state.outside && !over?.scale) return drawHatched(slot, layout, { ...more, "data-outside": "" }, ["outside what", "the probe", "has seen"], turns);
+  if (slot.column.silent && !over?.scale) return drawHatched(slot, layout, { ...more, "data-silent": "" }, ["says", "nothing"], turns);
   const place = { class: "state", transform: `translate(${slot.x} 0)`, ...more };
   if (compact) return shape("g", place, mark, ...turns);
   if (over?.scale) return shape("g", place, mark, ...turns, ...drawFollowed(over, slot, layout));
@@ -92,7 +93,7 @@ export function drawRow(grid, row, layout, id, over = null) {
     const changed = changeOf(grid, row, slot);
     const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}${wasFollowed(over, slot.index)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
-      describe(grid, state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state, grid.scale)) + told + (changed.said && `; ${changed.said}`) } : {};
+      describe(grid, state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state, grid.scale), column.silent) + told + (changed.said && `; ${changed.said}`) } : {};
     const made = drawState(grid, state, slot, layout, said, lower, drawChanged(changed, layout)), then = drawNextPair(grid, row, slot, layout);
     return slot !== layout.own ? [made, ...then]
       : [inSight(layout, layout.row + thenHeight(layout, row), between / 2, made, ...then, ...drawSurprisal(grid, row, layout))];

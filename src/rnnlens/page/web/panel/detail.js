@@ -1,7 +1,7 @@
 // The panel's account of one state: what it says, what came, and how far to trust it.
 
 import {
-  cameNumber, groupName, groupWords, labelWords, semanticHelp, ordinal, OUTSIDE, outsideReason, paleness, percent, perplexity, readHelp, thousands, usedWords, visible, wantedName,
+  cameNumber, groupName, groupWords, labelWords, semanticHelp, ordinal, OUTSIDE, outsideReason, paleness, percent, perplexity, readHelp, SILENT, SILENT_REASON, thousands, usedWords, visible, wantedName,
 } from "../base/format.js";
 import { columnsAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
@@ -105,11 +105,12 @@ function trust(grid, { place, column }, unigram) {
 
 /** What stands above the tabs. @param {Held} grid @param {Subject} subject @param {PanelLook} look @returns {Node[]} */
 export function drawDetail(grid, subject, { width, measure, unigram }) {
-  const { state } = subject;
+  const { state, column } = subject;
   if (state.unread) return [html("p", {}, UNREAD)];
   const facts = [...came(grid, subject), ...trust(grid, subject, unigram)];
   const outside = state.outside ? [html("p", { class: "outside" }, html("b", {}, `${OUTSIDE[0].toUpperCase()}${OUTSIDE.slice(1)}. `), outsideReason(state.outside))] : [];
-  return [...outside, toDom(drawTop(grid, state, width, measure, [0, FIRST])), ...(facts.length ? [html("dl", {}, ...facts)] : [])];
+  const silent = column.silent ? [html("p", { class: "outside" }, html("b", {}, `${SILENT[0].toUpperCase()}${SILENT.slice(1)}. `), SILENT_REASON)] : [];
+  return [...outside, ...silent, toDom(drawTop(grid, state, width, measure, [0, FIRST])), ...(facts.length ? [html("dl", {}, ...facts)] : [])];
 }
 
 /** Which group a state stands for, by the rule that its colour fades by. @param {Held} grid @param {State} state */

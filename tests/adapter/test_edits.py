@@ -186,7 +186,7 @@ def test_a_change_below_reaches_the_layer_above_and_the_other_direction_its_own_
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (StateEdit("h9", 0, torch.zeros_like), "'h9' is no kind .* part .* there is x, r1, z1"),
+        (StateEdit("h9", 0, torch.zeros_like), "'h9' is no kind .* there is x, r1, z1"),
         (StateEdit("h1", T, torch.zeros_like), "timestep 5 of h1 .* it has 5, from 0"),
         (StateEdit("h1", -1, torch.zeros_like), "timestep -1 of h1"),
     ],

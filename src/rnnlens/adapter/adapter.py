@@ -15,6 +15,7 @@ from rnnlens.adapter.batches import LABEL, NOTHING, NUMBER, Batch, Pair, words_o
 from rnnlens.adapter.predictions import as_sort, find_logits, find_readout, is_linear
 from rnnlens.adapter.record.capture import (
     Capture,
+    OutputEdits,
     PartTrace,
     PartTraces,
     in_batch_order,
@@ -79,6 +80,7 @@ class Adapter(Traceable):
         self._structure: Structure | None = None
         self._difference = 0.0
         self._sample: Any = None
+        self._placed: tuple[Any, States, States] | None = None  # of the batch edited last
         if not self._parts and not self._named:
             raise RnnlensError(
                 f"{type(self.module).__name__} has no recurrent part that is read (LSTM, GRU, RNN "
@@ -171,6 +173,7 @@ class Adapter(Traceable):
         checking = self.debug or self._structure is None
         changes = self._structure.changes(edits) if self._structure and edits else {}
         capture = Capture(self._parts, self._named, checking, changes, self._apart)
+        capture.put = self._put(batch, edits)
         output = self._run(capture, batch)
         traces = self._part_traces(capture, output, batch)
         layouts = [trace.layout for trace in reversed(traces.values())]
@@ -191,6 +194,39 @@ class Adapter(Traceable):
                 return self.trace(batch)
         logits, lengths = self._predictions(output, layouts, traces, states)
         return Trace(states, lengths, logits)
+
+    def _put(self, batch: Any, edits: Sequence[StateEdit]) -> dict[str, OutputEdits]:
+        """The edits of named submodules' outputs; where their states are is seen without edits."""
+        mine = [edit for edit in edits if edit.kind in self._named]
+        if not mine:
+            return {}
+        if self._placed is None or self._placed[0] is not batch:
+            self._placed = (batch, *self._places(batch))
+        _, states, places = self._placed
+        for edit in mine:
+            check_edits([edit], self.kinds, len(states[edit.kind]))
+        return {
+            name: OutputEdits(places[name], states[name], [e for e in mine if e.kind == name])
+            for name in {edit.kind for edit in mine}
+        }
+
+    @torch.no_grad()
+    def _places(self, batch: Any) -> tuple[States, States]:
+        """The states of named submodules, and where each of their numbers is among all that a
+        submodule's calls return, counted from 1.
+        """
+        capture = Capture(self._parts, self._named, False, {}, self._apart)
+        traces = self._part_traces(capture, self._run(capture, batch), batch)
+        layouts = [trace.layout for trace in reversed(traces.values())]
+        states = self._outputs(capture, layouts)
+        for name, outputs in capture.outputs.items():
+            first, numbered = 1, list[Tensor]()
+            for values in outputs:
+                last = first + values.numel()
+                numbered.append(torch.arange(first, last, device=values.device).view(values.shape))
+                first = last
+            capture.outputs[name] = numbered
+        return states, self._outputs(capture, layouts)
 
     def _part_traces(self, capture: Capture, output: Any, batch: Any) -> PartTraces:
         """The traces of the recurrent parts, with sequences in the order of the batch."""

@@ -238,8 +238,8 @@ class StoredModule(Traceable):
         fed = batch if text is None else text.inputs
         with self._lock, users_code(f"the forward of {type(self.adapter.module).__name__}"):
             if text and edits:
-                states = self.adapter.trace(fed).states.values() if text.first < 0 else ()
-                edits = text.moved(edits, max(map(len, states), default=MOST_STEPS))
+                before = self.adapter.trace(fed).states if text.first < 0 else {}
+                edits = text.moved(edits, max(map(len, before.values()), default=MOST_STEPS))
             trace = self.adapter.trace(fed, start, edits)
         if missing := [kind.id for kind in self.kinds if kind.id not in trace.states]:
             raise RnnlensError(

@@ -94,7 +94,7 @@ def ablated(
     check_whole("stand_in_draws", draws, LEAST_DRAWS, MOST_DRAWS)
     check_whole("continuation_seed", seed, 0, MOST_SEED)
     model = reading.subject.model
-    editable = tuple(kind.id for kind in model.kinds if kind.letter)
+    editable = tuple(kind.id for kind in model.kinds)
     chosen = editable if kinds is None else names(kinds)
     if strange := [kind for kind in chosen if kind not in editable]:
         raise RnnlensError(f"{strange[0]!r} is no kind that could be edited; there is "

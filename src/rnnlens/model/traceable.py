@@ -66,13 +66,12 @@ def check_edits(edits: Sequence[StateEdit], kinds: Sequence[Kind], steps: int) -
 
 
 def check_edited_kinds(edits: Sequence[StateEdit], kinds: Sequence[Kind]) -> None:
-    """Refuse edits of kinds that there are not; of a submodule, whose output is only read, too."""
-    editable = [kind.id for kind in kinds if kind.letter]
+    """Refuse edits of kinds that there are not."""
+    editable = [kind.id for kind in kinds]
     for edit in edits:
         if edit.kind not in editable:
             raise RnnlensError(
-                f"{edit.kind!r} is no kind of a recurrent part that could be edited; there is "
-                + ", ".join(editable)
+                f"{edit.kind!r} is no kind that could be edited; there is {', '.join(editable)}"
             )
 
 

@@ -129,7 +129,7 @@ def used(
             "what is used is measured of one label of many, and here several hold at once; leave "
             "it out"
         )
-    kinds = [kind for kind in dataset.model.kinds if kind.id in probes.kinds and kind.letter]
+    kinds = [kind for kind in dataset.model.kinds if kind.id in probes.kinds]
     generator = torch.Generator(dataset.device).manual_seed(seed)
     chosen = frequent(probes, dataset, labels)
     directions = [_Directions(probes, kind, chosen, dataset.device) for kind in kinds]

@@ -44,7 +44,7 @@ class TextEdits:
         semantic: str,
     ) -> "TextEdits":
         """Refuse kinds, words and labels that there are not."""
-        editable = {kind.id: kind for kind in session.model.kinds if kind.letter}
+        editable = {kind.id: kind for kind in session.model.kinds}
         checked = cls(edits, editable, session, probes, tuple(ids), semantic)
         for edit in edits:
             checked.check(edit)

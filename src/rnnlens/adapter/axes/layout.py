@@ -5,7 +5,8 @@ recurrent part reads is compared with the batch column by column, with the vecto
 embedding has for its words, or with its features as they are.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
@@ -189,7 +190,13 @@ def with_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Mapping):
-        return {key: with_tensors(inner, change) for key, inner in value.items()}
+        inside = {key: with_tensors(inner, change) for key, inner in value.items()}
+        if not isinstance(value, MutableMapping) or type(value) is dict:
+            return inside
+        made = copy(value)  # of a class of its own, such as transformers have
+        for key, inner in inside.items():
+            made[key] = inner
+        return made
     if isinstance(value, tuple | list) and not isinstance(value, PackedSequence):
         items = [with_tensors(inner, change) for inner in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)

@@ -6,14 +6,20 @@ drop weights call `part.forward(x)`, which runs no hooks, and the user's hooks m
 in and comes out. All of it happens inside `restoring`, which puts everything back.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rnnlens.adapter.axes.layout import Layout, batch_order, described, tensors
+from rnnlens.adapter.axes.layout import (
+    Layout,
+    batch_order,
+    described,
+    tensors,
+    with_tensors,
+)
 from rnnlens.adapter.modules import embedding
 from rnnlens.adapter.predictions import count_logits
 from rnnlens.adapter.record.calls import Piece
@@ -22,6 +28,7 @@ from rnnlens.adapter.record.torch_parts import LayersPart, StepsPart
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Change
 from rnnlens.model.kinds import INPUT
+from rnnlens.model.traceable import StateEdit
 
 
 class Capture:
@@ -48,6 +55,7 @@ class Capture:
             if any(changes):
                 self.parts[part].edits[int(chain or 1) - 1] = changes
         self.named = named
+        self.put: dict[str, OutputEdits] = {}  # edits of the named submodules' outputs
         self.outputs: dict[str, list[Tensor]] = {}  # of the named submodules
         self.embedded: list[Tensor] = []  # outputs of the module's one embedding
         self.order: list[Part | str] = []  # recurrent parts, and names, as they are first called
@@ -70,24 +78,66 @@ class Capture:
 
         return call
 
-    def _hook(self, name: str) -> Callable[[nn.Module, Any, Any], None]:
+    def _hook(self, name: str) -> Callable[[nn.Module, Any, Any], Any]:
         base, bracket, rest = name.partition("[")
         path = bracket + rest  # `[1]` where the user means the second of several outputs
 
-        def keep(_module: nn.Module, _args: Any, output: Any) -> None:
-            values = next((t for at, t in tensors(output) if at.startswith(path)), None)
-            if values is None:
+        def keep(_module: nn.Module, _args: Any, output: Any) -> Any:
+            values = given = next((t for at, t in tensors(output) if at.startswith(path)), None)
+            if values is None or given is None:
                 raise RnnlensError(
                     f"{base} returned {described(output)}, in which there is no tensor "
                     f"{path or 'to read'}; name a submodule that returns one"
                 )
-            if values.is_complex():  # real and imaginary parts side by side
-                values = torch.cat([values.real, values.imag], -1)
-            self.outputs.setdefault(name, []).append(values.clone())
+            if given.is_complex():  # real and imaginary parts side by side
+                values = torch.cat([given.real, given.imag], -1)
+            edits, before = self.put.get(name), self.outputs.setdefault(name, [])
+            if edits:
+                values = edits.made(values, sum(some.numel() for some in before))
+            before.append(values.clone())
             if name not in self.order:
                 self.order.append(name)
+            if not edits:
+                return None
+            parts = values.chunk(2, -1)
+            new = torch.complex(*parts) if given.is_complex() else values
+            put = with_tensors(output, lambda tensor: new if tensor is given else tensor)
+            if not any(tensor is new for _, tensor in tensors(put)):
+                raise RnnlensError(
+                    f"{base} returns {described(output)}, in which nothing can be put in another's "
+                    "place; name a submodule that returns a tensor"
+                )
+            return put
 
         return keep
+
+
+@dataclass(frozen=True)
+class OutputEdits:
+    """Changes of a named submodule's states, in what its calls return.
+
+    `places` (T, B, H) are those of each state's numbers in all that the calls returned, one after
+    the other, counted from 1; 0 stands for padding. `before` (T, B, H) are the states without edits.
+    """
+
+    places: Tensor
+    before: Tensor
+    changes: Sequence[StateEdit]
+
+    def made(self, values: Tensor, first: int) -> Tensor:
+        """What a call returns, after the changes of those of its numbers that are states; so many
+        numbers came before it.
+        """
+        flat = values.reshape(-1)
+        for edit in self.changes:
+            at = self.places[edit.step] - 1 - first  # (B, H)
+            here = (at >= 0) & (at < len(flat))
+            if not bool(here.any()):
+                continue
+            state = torch.where(here, flat[at.clamp(0, len(flat) - 1)], self.before[edit.step])
+            new = edit.change(state).to(flat.dtype)
+            flat = flat.scatter(0, at[here], new[here])
+        return flat.view(values.shape)
 
 
 @dataclass(frozen=True)

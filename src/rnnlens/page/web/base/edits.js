@@ -46,7 +46,7 @@ export function wayParts(what) {
 
 /** Whether a state of a column can be changed: nothing goes on from the prediction. @param {Column} column */
 export function isEditable(column) {
-  return column.letter !== "" && column.letter !== "y";
+  return column.letter !== "y";
 }
 
 /**

@@ -37,8 +37,7 @@ export function whyNot(act, grid, { place, column, state }, indexed) {
   if (act === "pin") return "";
   if (state.unread) return "No word was read into this state yet";
   if (act === "change" && !targetOf(grid, place)) {
-    return column.letter === "y" ? "The prediction cannot be changed: nothing goes on from it"
-      : isEditable(column) ? "Nothing was read here that could be changed" : "The network does not say how to go on from another value of this";
+    return isEditable(column) ? "Nothing was read here that could be changed" : "The prediction cannot be changed: nothing goes on from it";
   }
   if (act === "explain" && !canAsk(column)) return "Only memories, outputs and the prediction are told by the words that wrote them";
   if (act === "alike" && column.letter === "y") return "The prediction is what the states say, and is no state itself";

@@ -117,7 +117,7 @@ class OutputEdits:
     """Changes of a named submodule's states, in what its calls return.
 
     `places` (T, B, H) are those of each state's numbers in all that the calls returned, one after
-    the other, counted from 1; 0 stands for padding. `before` (T, B, H) are the states without edits.
+    the other, counted from 1; 0 stands for padding. `before` are the states without edits.
     """
 
     places: Tensor

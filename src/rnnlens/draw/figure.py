@@ -18,8 +18,8 @@ from rnnlens.base.rules import colour
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
     OUTSIDE,
-    TWO_LEAD,
     SILENT,
+    TWO_LEAD,
     Grid,
     Look,
     bits_at,

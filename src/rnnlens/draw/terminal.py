@@ -9,8 +9,8 @@ from typing import Any
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
     OUTSIDE,
-    TWO_LEAD,
     SILENT,
+    TWO_LEAD,
     Grid,
     Look,
     asked_for,

@@ -22,7 +22,7 @@ Case = Callable[[random.Random, Path], str]
 
 SECONDS = 5.0  # that a case may compute
 LONGEST = 30.0  # seconds that it may take in all, as others compute on this machine too
-MEMORY = 1 << 30  # bytes that a process may hold
+MEMORY = 1 << 30  # bytes that a process and its children may hold, over what it starts with
 FAILURES = ("different", "traceback", "hang", "memory", "crash")
 WORKERS = 2
 
@@ -58,6 +58,7 @@ class _Worker:
     number: int = -1  # of the case at work
     since: float = 0.0
     computed: float = 0.0  # seconds, before this case
+    held: int = 0  # bytes, at the start
 
 
 class Different(Exception):  # noqa: N818
@@ -111,7 +112,8 @@ def _start(case: Case, seed: str, cases: Iterator[int], folder: Path) -> _Worker
     process = os.fork()
     if process:
         os.close(write)
-        return _Worker(case, process, read, iter(numbers), since=time.monotonic())
+        held = _memory(os.getpid())  # which it shares
+        return _Worker(case, process, read, iter(numbers), since=time.monotonic(), held=held)
     try:
         os.close(read)
         quiet = os.open(os.devnull, os.O_WRONLY)
@@ -146,7 +148,7 @@ def _problem(worker: _Worker) -> str:
     """What is wrong with a worker that is in the midst of a case."""
     if worker.number < 0:
         return ""
-    if _memory(worker.process) > MEMORY:
+    if _memory(worker.process) > worker.held + MEMORY:
         return "memory"
     taken = time.monotonic() - worker.since
     longest = getattr(worker.case, "longest", LONGEST)
@@ -155,12 +157,13 @@ def _problem(worker: _Worker) -> str:
 
 
 def _memory(process: int) -> int:
-    """Bytes that a process holds."""
+    """Bytes that a process holds, and those that it has started."""
     try:
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     except (OSError, IndexError):
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return pages * os.sysconf("SC_PAGE_SIZE") + sum(_memory(int(child)) for child in children)
 
 
 def _computed(process: int) -> float:

@@ -1,5 +1,6 @@
 """SQL that people write: it reads the index and nothing else, and what is wrong they can mend."""
 
+import re
 import shutil
 
 import pytest
@@ -16,11 +17,16 @@ def run(indexed, tmp_path):
 
 
 FORBIDDEN = {
-    "SELECT * FROM read_csv('/etc/passwd')": "file system operations are disabled",
-    "SELECT * FROM read_text('/etc/passwd')": "file system operations are disabled",
-    "SELECT * FROM glob('/etc/*')": "file system operations are disabled",
-    "SELECT * FROM '/etc/passwd'": "does not exist",
-    "SELECT * FROM index": "mend the SQL",
+    "SELECT * FROM read_csv('/etc/passwd')": "it reads what is not the index's; mend the SQL",
+    "SELECT * FROM read_text('/etc/passwd')": "it reads what is not the index's",
+    "SELECT * FROM glob('/etc/*')": "it reads what is not the index's",
+    "SELECT * FROM '/etc/passwd'": "there is no '/etc/passwd'; the tables are words and labels",
+    "SELECT * FROM index": "there is no 'index'",
+    "SELECT nothing FROM words": "there is no 'nothing'; the tables are words and labels",
+    "SELECT nothing(word) FROM words": "there is no 'nothing'",
+    "SELECT word, count(*) FROM words": "its columns and functions do not fit together",
+    "SELECT word::INT FROM words": "some value is none that can be computed with",
+    "SELECT list(a) FROM range(300000000) t(a)": "it takes more memory than 1GB; mend the SQL",
     "SELECT * FROM duckdb_settings() WHERE nothing": "mend the SQL",
     "COPY words TO '/tmp/rnnlens-words.csv'": "only read",
     "COPY (SELECT 1) TO '{part}'": "only read",
@@ -36,8 +42,12 @@ FORBIDDEN = {
     "WITH x AS (DELETE FROM labels RETURNING *) SELECT count(*) FROM x": "mend the SQL",
     "WITH x AS (INSERT INTO labels VALUES (1, 'a', 'b') RETURNING *) SELECT * FROM x": "mend the",
     "SELECT tag, tag FROM words": "two columns of the answer are called 'tag'",
-    "SELEC 1": "mend the SQL",
+    "SELEC 1": "it is not understood near 'SELEC'; mend the SQL",
 }
+
+
+# What a person cannot do anything about, as it is the database's own.
+ENGINE = re.compile(r"(?i)duckdb|error:|candidate|temp_directory|pragma|LINE 1|binder|catalog|\n")
 
 
 def test_sql_reads_the_index_and_nothing_else(run):
@@ -46,8 +56,9 @@ def test_sql_reads_the_index_and_nothing_else(run):
     before = path.read_bytes()
     words = ["a python variable that SQL must not see"]  # noqa: F841
     for sql, message in FORBIDDEN.items():
-        with pytest.raises(RnnlensError, match=message):
+        with pytest.raises(RnnlensError, match=message) as refused:
             index.ask(sql.replace("{part}", str(path)), by_user=True)
+        assert not ENGINE.search(str(refused.value))
     assert path.read_bytes() == before
     assert index.ask("SELECT count(*) FROM words")[0][0].as_py() == index.manifest.rows
     assert index.ask("SELECT count(*) FROM labels")[0][0].as_py() == len(index.labels)

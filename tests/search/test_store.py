@@ -5,27 +5,36 @@ may agree with their hashes and not with each other, or go away.
 import errno
 import hashlib
 import shutil
+from collections.abc import Callable
 from copy import copy
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
 from tests.fixtures import formula_probes
+from tests.sampling import sampled
 from tests.search.conftest import CPU, builder_of
 
+from rnnlens.ask.corpus_questions import (
+    MapQuestion,
+    SimilarQuestion,
+    corpus_map,
+    similar_states,
+)
+from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import read_json, sha256, write_json
 from rnnlens.labels.sets import LabelSet
 from rnnlens.lens.open import opened
 from rnnlens.run.folder import Run, run_at
 from rnnlens.search import store
+from rnnlens.search.answers import PictureName
 from rnnlens.search.find import CorpusPage, find
 from rnnlens.search.index_files import Manifest
 from rnnlens.search.pictures import picture
-from rnnlens.search.similar import StoredStates
 from rnnlens.search.store import Index
 
 
@@ -262,26 +271,79 @@ def test_labels_are_those_of_the_run(run, change):
 
 @pytest.mark.slow
 def test_a_row_of_what_there_is_not_is_one_line(run):
-    names = {"l2_label1": 10**6, "l2_label2": -1, "l2_label3": None, "l2_group": "none",
-             "l2_share": None, "position": 999}  # fmt: skip
     good = pq.read_table(run.path / "index" / FIRST)
     lens = opened(run)
-    for name, value in names.items():
-        column = pa.array([value] * len(good), good.schema.field(name).type)
-        forge(run, FIRST, lambda _, n=name, c=column: with_column(good, n, c))
-        if name in ("l2_label2", "l2_label3"):
-            stored = StoredStates(Index.of(run), "l2", 4)
-            if value is None:
-                stored.tops()
-                continue
-            with pytest.raises(RnnlensError, match=r"is damaged \(a row has a label that there is"):
-                stored.tops()
-            continue
-        with pytest.raises(RnnlensError, match=r"is damaged \(a row has a .* that there is not"):
-            CorpusPage(lens.subject).find("l2 entropy >= 0", 0, 5)
     forge(run, FIRST, lambda _: with_column(good, "text", pa.nulls(len(good), pa.string())))
     with pytest.raises(RnnlensError, match=r"a row has a sentence that there is not"):
         CorpusPage(lens.subject).find("", 0, 5)
+    late = pa.array([999] * len(good), pa.int32())
+    forge(run, FIRST, lambda _: with_column(good, "position", late))
+    with pytest.raises(RnnlensError, match=r"a row has a word that there is not"):
+        CorpusPage(lens.subject).find("", 0, 5)
+
+
+NONE_CAN_HAVE = {
+    "sentence": -1, "position": None, "word": None, "split": None, "unknown": None,
+    "surprisal": -1.0, "l2_label1": 10**6, "l2_label3": None, "l2_label2": -1,
+    "l2_p1": float("nan"), "l2_group": "none", "l2_share": None, "l2_entropy": float("inf"),
+    "l2_came": 1.5, "l2_rank": 0, "l2_differs_s2": 2.0, "l2_map1": 1e37,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sampled(NONE_CAN_HAVE, "l2_share", "word"))
+def test_values_that_a_column_cannot_have_are_one_line_for_whoever_uses_it(run, name):
+    """One value, somewhere, and any of the ways to ask for it."""
+    good = pq.read_table(run.path / "index" / FIRST)
+    values = good[name].to_pylist()
+    values[7] = NONE_CAN_HAVE[name]
+    column = pa.array(values, good.schema.field(name).type)
+    forge(run, FIRST, lambda _: with_column(good, name, column))
+    lens = opened(run)
+    subjects, subject = Subjects.of(lens.subject), lens.subject
+    state: dict[str, Any] = {"text": "the dog", "column": "l2", "row": 1}
+    asks: list[Callable[[], object]] = [
+        lambda: list(find(Index.of(run), "l2 expects noun")),
+        lambda: find(Index.of(run), "l2 surprisal > 3 and l2 entropy > 0 count by l2").table,
+        lambda: list(find(Index.of(run), "word is unknown sort by l2 differs from s2")),
+        lambda: CorpusPage(subject).find("l2 rank = 1", 0, 5),
+        lambda: CorpusPage(subject).table("l2 entropy >= 0"),
+        *(lambda n=n: picture(subject, n) for n in get_args(PictureName)),
+        lambda: corpus_map(subjects, MapQuestion(kind="l2")),
+        lambda: similar_states(subjects, SimilarQuestion(**state, by="cosine")),
+        lambda: similar_states(subjects, SimilarQuestion(**state, by="divergence")),
+    ]
+    refusals = []
+    for ask in asks:
+        try:
+            ask()
+        except RnnlensError as error:
+            refusals.append(str(error))
+    assert f"its column {name} has values that none can have" in " ".join(refusals)
+    assert all(len(line.splitlines()) == 1 for line in refusals)
+
+
+def test_a_column_that_occurs_twice_is_refused(run):
+    forge(run, FIRST, lambda table: table.append_column("l2_share", table["l2_share"]))
+    with pytest.raises(RnnlensError, match=r"of its \d+ columns some have the same name"):
+        Index.of(run)
+
+
+def test_more_rows_than_any_part_has_are_refused(run):
+    manifest = manifest_of(run)
+    more = replace(manifest.parts[0], rows=30_000_000)
+    rows = manifest.rows - manifest.parts[0].rows + more.rows
+    write_manifest(run, replace(manifest, rows=rows, parts=(more, *manifest.parts[1:])))
+    with pytest.raises(RnnlensError, match=r"manifest.json is damaged \(parts.0.rows"):
+        Index.of(run)
+
+
+def test_a_word_that_unfolds_to_gigabytes_is_refused(run):
+    good = pq.read_table(run.path / "index" / FIRST)
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * len(good), pa.int32()), ["a" * 2_000_000])
+    forge(run, FIRST, lambda _: with_column(good, "word", long))
+    with pytest.raises(RnnlensError, match="its column word has values that none can have"):
+        list(find(Index.of(run), ""))
 
 
 @pytest.mark.parametrize("harm", [lambda path: path.unlink(), lambda path: path.write_bytes(b"")])

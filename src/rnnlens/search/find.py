@@ -69,8 +69,6 @@ class Found:
         self.deadline = deadline
         self.query = replace(query, limit=limit) if query.limit is None else query
         self.kinds, self.is_count = query.kinds, query.count
-        for kind in query.maps:
-            index.extent(kind, deadline)  # which refuses a map with states that are nowhere
         self._compiler = sql.Compiler(index.contents.top, index.read_as)
         self.sql = (
             self._compiler.counts(query)
@@ -206,12 +204,8 @@ def find(index: Index, question: str, limit: int | None = LIMIT) -> Found:
 
 
 def _said(row: Mapping[str, Any], kind: str, index: Index) -> Said:
-    number = row[label_column(kind, 1)]
-    if number is None or not 0 <= number < len(index.labels):
-        raise index.out_of_range("a label")
-    probability = row[probability_column(kind, 1)]
-    group, share = row[f"{kind}_group"], row[f"{kind}_share"]
-    return Said(kind, index.labels[number], probability, group, share)
+    label, probability = index.labels[row[label_column(kind, 1)]], row[probability_column(kind, 1)]
+    return Said(kind, label, probability, row[f"{kind}_group"], row[f"{kind}_share"])
 
 
 def _table_row(hit: Hit, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -333,9 +327,7 @@ class CorpusPage:
         )
 
     def _colours(self, groups: list[str], shares: list[float]) -> list[str]:
-        numbers = [self.groups.get(group, -1) for group in groups]
-        if -1 in numbers or None in shares:
-            raise self.index.out_of_range("a group or a share")
+        numbers = [self.groups[group] for group in groups]
         return faded(self.palette.channels[numbers], np.array(shares))
 
     def _strips(

@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Ge, Le, Len, MaxLen
 
@@ -23,7 +23,10 @@ MAP = "map.safetensors"  # the axes of its maps
 UNFINISHED = "making.json"  # is there while an index is made
 TOP = 5  # labels kept of each state, the most probable ones
 _MOST_PARTS = 1_000_000
+_MOST_ROWS = 1 << 20  # of a part; one that is made has about 32,768
 _NUMBERS = ("share", "entropy", "came", "rank")
+_MOST_BITS = 1e6  # of a surprisal or an entropy
+_FARTHEST = 1e30  # from the middle of a map: what is beyond is no number of a state
 _LEVEL = 3  # of zstd: higher ones take long and save little
 
 
@@ -111,6 +114,36 @@ def column_types(contents: "Contents") -> dict[str, str]:
     return types | {pair.column: "float" for pair in contents.pairs}
 
 
+class Limits(NamedTuple):
+    """What the values of a column may be, beside their type: from where to where, whether some may
+    be missing; of texts, whether each is a group of labels.
+    """
+
+    least: float = 0
+    most: float = 2**31 - 1
+    missing: bool = False
+    is_group: bool = False
+
+
+def column_limits(contents: "Contents", labels: int) -> dict[str, Limits]:
+    """The limits of the columns of a part, where the model has so many labels."""
+    share, none = Limits(most=1), dict.fromkeys(("tag", "next", "text"), Limits(missing=True))
+    limits = {**dict.fromkeys(column_types(contents), Limits()), **none}
+    limits["surprisal"] = Limits(most=_MOST_BITS, missing=True)
+    for kind in contents.kinds:
+        for place in range(1, contents.top + 1):
+            missing = place > labels
+            limits[label_column(kind, place)] = Limits(most=labels - 1, missing=missing)
+            limits[probability_column(kind, place)] = share._replace(missing=missing)
+        limits[f"{kind}_group"] = Limits(is_group=True)
+        limits[f"{kind}_share"], limits[f"{kind}_came"] = share, share._replace(missing=True)
+        limits[f"{kind}_entropy"] = Limits(most=_MOST_BITS)
+        limits[f"{kind}_rank"] = Limits(1, labels, missing=True)
+    for name in (name for kind in contents.map_kinds for name in map_columns(kind)):
+        limits[name] = Limits(-_FARTHEST, _FARTHEST)
+    return limits | {pair.column: share._replace(missing=True) for pair in contents.pairs}
+
+
 def pairs_of(kinds: Sequence[Kind]) -> tuple[Pair, ...]:
     """What is compared: each kind with those that feed it and with itself one step before, which is
     the next word where a layer reads backwards, and those with each other that feed the same kind,
@@ -134,7 +167,7 @@ class Part(Strict):
     """One file of rows."""
 
     number: Count
-    rows: Count
+    rows: Annotated[int, Ge(0), Le(_MOST_ROWS)]
     bytes: Count
     sha256: Sha
     states: Sha | None = None  # of the file of states beside it, where there is one

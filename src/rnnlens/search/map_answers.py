@@ -35,8 +35,6 @@ def state_map(subject: Subject, kind: str) -> Map:
     counted = []
     for (x, y), groups in cells.items():
         (group, most), words = groups.most_common(1)[0], groups.total()
-        if group not in index.names.groups:
-            raise index.out_of_range("a group")
         counted.append((x, y, words, group, most / words))
     return Map(kind, "", axes.shares, corner, (sides[0], sides[1]), COLUMNS, tuple(counted))
 

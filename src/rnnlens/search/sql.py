@@ -3,7 +3,7 @@
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.search import language as tree
-from rnnlens.search.index_files import arrow, label_column, map_columns, probability_column
+from rnnlens.search.index_files import (
+    Limits,
+    arrow,
+    label_column,
+    map_columns,
+    probability_column,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,8 +25,10 @@ if TYPE_CHECKING:
 
 WORD = ("sentence", "position", "length", "split", "word", "tag", "next", "surprisal")
 HAS_TAGS = "SELECT 1 FROM words WHERE tag IS NOT NULL LIMIT 1"
-_MEMORY = "2GB"  # that a query may take
-_SORT_OF_ERROR = re.compile(r"^[A-Z][\w ]* Error: ")
+_MEMORY = "1GB"  # that a query may take
+_NAMED = re.compile(r'"((?:[^"]|"")+)"|(\w+)')
+_NEAR = re.compile(r'at or near "([^"]*)"')
+_UNKNOWN = re.compile(r"(column|name) \"?([^\s\"!]+)\"? (?:not found|does not exist)")
 _OPERATOR = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
@@ -159,7 +167,7 @@ class Compiler:
         if not quantity.kind:
             return column(quantity.name)
         if quantity.name == "surprisal":
-            return f"(-log2({column(quantity.kind + '_came')}))"
+            return f"(-log2(greatest({column(quantity.kind + '_came')}, 1e-38)))"
         return column(f"{quantity.kind}_{quantity.name}")
 
     def _read_as(self) -> str:
@@ -277,6 +285,34 @@ def groups_at(places: Sequence[tuple[int, int]], kinds: Sequence[str]) -> str:
     )
 
 
+def columns_in(query: str, known: Collection[str]) -> list[str]:
+    """Which of the known columns a query of ours may use."""
+    found = (quoted.replace('""', '"') or bare for quoted, bare in _NAMED.findall(query))
+    return [name for name in dict.fromkeys(found) if name in known]
+
+
+def within_limits(limits: Mapping[str, Limits], types: Mapping[str, str], size: int) -> str:
+    """As c0, c1 ... whether all values of a column are within its limits; texts take so many bytes
+    at most.
+    """
+    checks = [_check(column(name), limit, types[name], size) for name, limit in limits.items()]
+    return f"SELECT {', '.join(f'{check} AS c{k}' for k, check in enumerate(checks))} FROM words"
+
+
+def _check(name: str, limit: Limits, sort: str, size: int) -> str:
+    missing = str(limit.missing).lower()
+    if limit.is_group:
+        known = f'{name} IN (SELECT "group" FROM labels)'
+        return f"coalesce(bool_and({known}) AND count(*) = count({name}), true)"
+    if sort == "string":
+        there = f"({missing} OR count(*) = count({name}))"
+        return f"({there} AND coalesce(sum(strlen({name})), 0) <= {size})"
+    if sort == "bool":
+        return f"(count(*) = count({name}))"
+    within = f"{name} BETWEEN {limit.least!r} AND {limit.most!r}"
+    return f"coalesce(bool_and(coalesce({within}, {missing})), true)"
+
+
 def density(width: float, rows: int) -> str:
     """How many words there are in squares of so many bits: x by the entropy of the prediction, y by
     the surprisal of what came; the last row holds whatever is above.
@@ -289,13 +325,12 @@ def density(width: float, rows: int) -> str:
     )
 
 
-def extent(names: Sequence[str], farthest: float) -> str:
-    """From where to where two columns of a map go, and how many rows have no place on it."""
+def extent(names: Sequence[str]) -> str:
+    """From where to where two columns of a map go."""
     x, y = map(column, names)
-    good = " AND ".join(f"coalesce(abs({name}) <= {farthest!r}, false)" for name in (x, y))
     return (
-        f'SELECT min({x}) AS "left", max({x}) AS "right", min({y}) AS low, max({y}) AS high, '
-        f"count(*) FILTER (WHERE NOT ({good})) AS nowhere FROM words"
+        f'SELECT min({x}) AS "left", max({x}) AS "right", min({y}) AS low, max({y}) AS high '
+        "FROM words"
     )
 
 
@@ -361,8 +396,25 @@ def _translated() -> Iterator[None]:
     except duckdb.InterruptException as error:
         raise StoppedError from error
     except duckdb.Error as error:
-        line = " ".join(str(error).split())[:300]
-        raise FailedError(_SORT_OF_ERROR.sub("", line)) from error
+        raise FailedError(_reason(duckdb, error)) from error
+
+
+def _reason(duckdb: Any, error: Exception) -> str:
+    """Why SQL cannot be answered, in words of ours: the database's own name its settings."""
+    if near := _NEAR.search(str(error)):
+        return f"it is not understood near {near[1][:40]!r}"
+    if unknown := _UNKNOWN.search(str(error)):
+        return f"there is no {unknown[2][:40]!r}; the tables are words and labels"
+    reasons = {
+        duckdb.OutOfMemoryException: f"it takes more memory than {_MEMORY}",
+        duckdb.ParserException: "it is not understood",
+        duckdb.BinderException: "its columns and functions do not fit together",
+        duckdb.CatalogException: "its columns and functions do not fit together",
+        duckdb.PermissionException: "it reads what is not the index's",
+        duckdb.IOException: "it reads what is not the index's, or is there no longer",
+    }
+    other = "some value is none that can be computed with"
+    return next((said for sort, said in reasons.items() if isinstance(error, sort)), other)
 
 
 class Database:

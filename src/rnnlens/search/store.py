@@ -31,6 +31,7 @@ from rnnlens.search.index_files import (
     Manifest,
     Part,
     arrow,
+    column_limits,
     column_types,
     groups_hash,
     map_columns,
@@ -45,7 +46,8 @@ Extent = tuple[tuple[float, float], tuple[float, float]]  # along each component
 Sentence = tuple[tuple[str, ...], str]  # its words, and its text as a subject reads it
 MOST_KINDS = 40  # side by side
 SECONDS = 20.0  # after which a question of the page is given up
-_FARTHEST = 1e30  # from the middle of a map: what is beyond is no number of a state
+_TEXTS = 64 << 20  # bytes that the texts of a column may take, however small their file is
+_SWELLING = 100  # times the size of its files that they may take
 _HASHED = 2 * 2**30  # bytes of parts that are compared with their hashes when an index is opened
 
 
@@ -86,6 +88,7 @@ class Index:
     run: Run | None = None  # whose it is
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
     _extents: dict[str, Extent] = field(default_factory=dict, init=False, repr=False)
+    _checked: set[str] = field(default_factory=set, init=False, repr=False)  # columns
 
     @classmethod
     def of(cls, run: Run, elsewhere: Path | None = None) -> "Index":
@@ -215,11 +218,9 @@ class Index:
         return read_axes(self.folder / MAP, sha, contents.map_kinds, self.remedy)
 
     def extent(self, kind: str, deadline: Deadline | None = None) -> Extent:
-        """From where to where a kind's map goes; an error where a state is nowhere on it."""
+        """From where to where a kind's map goes."""
         if kind not in self._extents:
-            row = self.ask(sql.extent(map_columns(kind), _FARTHEST), deadline).to_pylist()[0]
-            if row["nowhere"]:
-                raise self.out_of_range(f"a place on the map of {kind}")
+            row = self.ask(sql.extent(map_columns(kind)), deadline).to_pylist()[0]
             self._extents[kind] = (row["left"], row["right"]), (row["low"], row["high"])
         return self._extents[kind]
 
@@ -227,12 +228,13 @@ class Index:
     def _labels(self) -> "pa.Table":
         """The labels with their numbers and groups; as many as the run has, if that is known."""
         path = self.folder / LABELS
+        count = len(self._vocabulary.labels) if self._vocabulary else None
         try:
-            table: pa.Table = arrow().parquet.read_table(path)
+            table: pa.Table = _labels_table(path, count)
             numbers, *names = (table[name].to_pylist() for name in ("number", "label", "group"))
-        except (OSError, KeyError, arrow().ArrowException) as error:
-            raise damaged(path, error, self.remedy) from error
-        count = len(self._vocabulary.labels) if self._vocabulary else len(numbers)
+        except (OSError, KeyError, ValueError, arrow().ArrowException) as error:
+            raise damaged(path, one_line(error), self.remedy) from error
+        count = len(numbers) if count is None else count
         if numbers != list(range(count)):
             raise damaged(path, f"its numbers are not those of {count:,} labels", self.remedy)
         if not all(isinstance(name, str) for some in names for name in some):
@@ -297,14 +299,34 @@ class Index:
         """Some columns of one part after the other: for hundreds of numbers about all words, which
         SQL takes long for.
         """
+        self._check_columns(columns, deadline)
         for path in self.paths:
             if deadline:
                 deadline.left()
             try:
                 table = arrow().parquet.read_table(path, columns=list(columns))
-            except (OSError, arrow().ArrowException) as error:
-                raise damaged(path, error, self.remedy) from error
+                table.validate(full=True)
+            except (OSError, ValueError, arrow().ArrowException) as error:
+                raise damaged(path, one_line(error), self.remedy) from error
             yield table
+
+    def _check_columns(self, names: Collection[str], deadline: Deadline | None) -> None:
+        """Refuse columns with values that are missing or none that they can have: each is looked
+        at once, before it is used.
+        """
+        limits = column_limits(self.contents, len(self.labels))
+        new = {name: limits[name] for name in names if name not in self._checked}
+        if not new:
+            return
+        size = max(_TEXTS, _SWELLING * sum(part.bytes for part in self.manifest.parts))
+        query = sql.within_limits(new, column_types(self.contents), size)
+        good = self._answer(query, deadline).to_pylist()[0].values()
+        for name, is_good in zip(new, good, strict=True):
+            if not is_good:
+                raise damaged(
+                    self.folder, f"its column {name} has values that none can have", self.remedy
+                )
+        self._checked.update(new)
 
     @cached_property
     def _database(self) -> sql.Database:
@@ -324,6 +346,20 @@ class Index:
 
         `by_user`: whether the SQL was written by somebody who can mend it.
         """
+        if not by_user:
+            known = column_types(self.contents)
+            self._check_columns(sql.columns_in(query, known), deadline)
+        answer = self._answer(query, deadline, by_user=by_user)
+        names = answer.column_names
+        if twice := [name for k, name in enumerate(names) if name in names[:k]]:
+            raise RnnlensError(
+                f"two columns of the answer are called {twice[0]!r}; name one otherwise, with AS"
+            )
+        return answer
+
+    def _answer(
+        self, query: str, deadline: Deadline | None, *, by_user: bool = False
+    ) -> "pa.Table":
         limit = deadline or Deadline()
         with self._lock:
             seconds, timer = limit.left(), None
@@ -331,7 +367,7 @@ class Index:
                 if seconds:
                     timer = Timer(seconds, self._database.interrupt)
                     timer.start()
-                answer = self._database.ask(query)
+                return self._database.ask(query)
             except sql.StoppedError as error:
                 raise limit.missed() from error
             except sql.FailedError as error:
@@ -344,12 +380,6 @@ class Index:
             finally:
                 if timer:
                     timer.cancel()
-        names = answer.column_names
-        if twice := [name for k, name in enumerate(names) if name in names[:k]]:
-            raise RnnlensError(
-                f"two columns of the answer are called {twice[0]!r}; name one otherwise, with AS"
-            )
-        return answer
 
 
 _open: WeakSet[Index] = WeakSet()
@@ -387,14 +417,36 @@ def _check_contents(folder: Path, contents: Contents, there: Sequence[str], reme
         raise damaged(folder / INDEX_MANIFEST, f"its last kind is not {PREDICTION}", remedy)
 
 
+def one_line(error: Exception) -> str:
+    """What a library says of a damaged file, in one line."""
+    return " ".join(str(error).split())[:200]
+
+
+def _labels_table(path: Path, count: int | None) -> "pa.Table":
+    """The table of labels; ValueError where it has another number of rows or is larger than any."""
+    with arrow().parquet.ParquetFile(path) as file:
+        about = file.metadata
+        if count is not None and about.num_rows != count:
+            raise ValueError(f"it has {about.num_rows:,} rows for {count:,} labels")
+        groups = (about.row_group(k) for k in range(about.num_row_groups))
+        sizes = (group.column(c).total_uncompressed_size for group in groups for c in range(3))
+        if about.num_columns != 3 or sum(sizes) > max(_TEXTS, _SWELLING * path.stat().st_size):
+            raise ValueError("its columns are not number, label and group")
+        table = file.read()
+    table.validate(full=True)
+    return table
+
+
 def _footer_problem(path: Path, rows: int, columns: dict[str, str]) -> str:
     """What is wrong with the columns or the number of rows of a Parquet file."""
     try:
         with arrow().parquet.ParquetFile(path) as file:
             there = {one.name: str(one.type) for one in file.schema_arrow}
-            count = file.metadata.num_rows
-    except (OSError, arrow().ArrowException) as error:
-        return str(error)
+            count, fields = file.metadata.num_rows, len(file.schema_arrow)
+    except (OSError, ValueError, arrow().ArrowException) as error:
+        return one_line(error)
+    if fields != len(there):
+        return f"of its {fields:,} columns some have the same name"
     if count != rows:
         return f"it has {count:,} rows and not {rows:,}"
     for name in columns.keys() | there.keys():

@@ -1,4 +1,5 @@
-"""`make fuzz`: mutated runs, checkpoints and corpora, commands that are killed, random requests.
+"""`make fuzz`: mutated runs, checkpoints, corpora and indexes, commands that are killed, random
+requests.
 
 python -m tests.fuzz                       everything, for at most --seconds each
 python -m tests.fuzz runs --count 500 --seed 7
@@ -16,6 +17,7 @@ import torch
 from tests.fuzz import harness, requests
 from tests.fuzz.checkpoints import Checkpoints
 from tests.fuzz.corpora import Corpora
+from tests.fuzz.indexes import Indexes
 from tests.fuzz.kills import Kills
 from tests.fuzz.runs import Runs
 
@@ -23,6 +25,7 @@ SUBJECTS: dict[str, tuple[Callable[[Path], harness.Case], int]] = {  # and how m
     "runs": (Runs, 10_000),
     "checkpoints": (Checkpoints, 2_000),
     "corpora": (Corpora, 5_000),
+    "indexes": (Indexes, 2_000),
     "kills": (Kills, 300),
 }
 

@@ -40,11 +40,10 @@ def _samples() -> list[bytes]:
     raw = " ".join(text.replace(" .", ".").replace(" ,", ",").capitalize() for text in sentences)
     plain = "\n".join(sentences)
     records = "\n".join(json.dumps({"words": s.words, "upos": s.tags}) for s in made)
-    texts = "\n".join(
-        json.dumps({"text": t, "label": "ab"[k % 2]}) for k, t in enumerate(sentences)
-    )
-    table = "label,text\n" + "\n".join(f'{"ab"[k % 2]},"{t}"' for k, t in enumerate(sentences))
-    tabs = "\n".join(f"{'ab'[k % 2]}\t{t}" for k, t in enumerate(sentences))
+    pairs = [("ab"[k % 2], text) for k, text in enumerate(sentences)]
+    texts = "\n".join(json.dumps({"text": text, "label": label}) for label, text in pairs)
+    table = "label,text\n" + "\n".join(f'{label},"{text}"' for label, text in pairs)
+    tabs = "\n".join("\t".join(pair) for pair in pairs)
     columns = "\n\n".join("\n".join(f"{w} {t}" for w, t in zip(s.words, s.tags or (), strict=True))
                           for s in made)  # fmt: skip
     parts = plain, raw, trees, grammar.conllu(60), records, texts, table, tabs, columns
@@ -76,7 +75,7 @@ class Corpora:
             formats = ["auto"] * 4 + [*FORMATS[task]]
         config = CorpusConfig(
             format=chance.choice(formats),
-            encoding=chance.choice(ENCODINGS),
+            encoding=chance.choice(ENCODINGS) if chance.random() < 0.5 else "utf-8",
             longest=chance.choice([3, 200]),
             min_count=chance.choice([1, 3]),
             lowercase=chance.random() < 0.8,

@@ -20,6 +20,7 @@ ODD: list[Any] = [
     "a" * 50_000, "\0", "\x1b[31m", "é", [], [[]], {}, {"a": 1}, ["a", "a"], [1] * 3000, "UNK", "y",
     "../x", "os:abort", "1e999",
 ]  # fmt: skip
+FOREIGN = "float8_e4m3fn float8_e5m2 bfloat16 float16 complex64 uint16 bool int8".split()
 RAW = ['"\\ud800"', "NaN", "1e999", "9" * 5000, "[" * 3000 + "]" * 3000, "{", "-", "Infinity"]
 
 
@@ -130,6 +131,7 @@ def spoil_tensors(tensors: dict[str, Tensor], chance: random.Random) -> None:
         lambda: torch.full_like(t, float(chance.choice(["nan", "inf", "-inf"])))
         if t.is_floating_point() else t - 10**6,
         lambda: torch.zeros_like(t),
+        lambda: t.float().to(getattr(torch, chance.choice(FOREIGN))),
         lambda: torch.zeros(chance.choice([0, 1, 7]), chance.choice([0, 1, 9])),
     ]  # fmt: skip
     changed = chance.choice(changes)()

@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,16 @@ def reading(path: Path, *, measure: bool) -> dict[str, Any]:
     return json.loads(json.dumps(shown, allow_nan=False))  # type: ignore[no-any-return]
 
 
-def spoil(path: Path, chance: random.Random) -> str:
+def _swap(path: Path, other: Path, chance: random.Random) -> str:
+    """Put a file of another run in the place of one."""
+    names = {p.name for p in path.iterdir()} & {p.name for p in other.iterdir()}
+    name = chance.choice(sorted(name for name in names if not name.endswith(".log")))
+    shutil.copyfile(other / name, path / name)
+    # The texts to begin with may be anybody's.
+    return "missing" if name == "examples.safetensors" else "damage"
+
+
+def spoil(path: Path, chance: random.Random, others: Sequence[Path] = ()) -> str:
     """Spoil a run; what may come of it: `damage` is to be noticed, the rest need not be."""
     files = sorted(p for p in path.iterdir() if p.suffix != ".log")
     how = chance.randrange(10)
@@ -109,6 +119,8 @@ def spoil(path: Path, chance: random.Random) -> str:
     if how == 4:
         mutations.replace_file(chosen, chance)
         return "damage"
+    if how == 5 and others and chance.random() < 0.5:
+        return _swap(path, chance.choice(others), chance)
     if how == 5:
         chosen.unlink()
         return "missing" if chosen.name in OPTIONAL else "damage"
@@ -150,7 +162,7 @@ class Runs:
     def __call__(self, chance: random.Random, folder: Path) -> str:
         base = chance.choice(self.runs)
         path = Path(shutil.copytree(base, folder / "run"))
-        kind = spoil(path, chance)
+        kind = spoil(path, chance, [run for run in self.runs if run != base])
         measure = "user" not in base.parts and chance.random() < 0.2
         try:
             found = reading(path, measure=measure)

@@ -15,6 +15,7 @@ from tests.fuzz.runs import command
 from rnnlens.run.folder import Run
 
 OFTEN = ["--checkpoint-seconds", "0"]
+KEEP = ["--keep", "2"]  # checkpoints, which are fitted and measured with the run
 REFIT = [*FIT, "--weight-decay", "0.01"]
 RESULTS = ("model.json", "model.safetensors", "vocabulary.json", "colours.json", "evaluation.json",
            "probes.json", "probes.safetensors")  # fmt: skip
@@ -45,7 +46,7 @@ class Kills:
         """Give the command; what it complains of where it fails."""
         words: list[object] = ["fit", path, *(REFIT if verb == "refit" else FIT), *OFTEN]
         if verb == "train":
-            words = ["train", self.corpus, "-o", path, *TRAIN, *OFTEN]
+            words = ["train", self.corpus, "-o", path, *TRAIN, *OFTEN, *KEEP]
         if verb == "eval":
             words = ["eval", path, "--device", "cpu"]
         code, complaint = command(*words)
@@ -64,7 +65,7 @@ class Kills:
             raise Different(f"{verb}: {complaint}")
         found = _results(path)
         others = [name for name, data in self.after[verb].items() if found.get(name) != data]
-        scraps = [p.name for p in path.iterdir() if p.name.startswith(".")]
+        scraps = [str(p.relative_to(path)) for p in path.rglob(".*")]
         if others or scraps:
             raise Different(f"{verb}: {others} {scraps}")
         return "same"
@@ -82,4 +83,8 @@ class Kills:
 
 
 def _results(path: Path) -> dict[str, bytes]:
-    return {name: (path / name).read_bytes() for name in RESULTS if (path / name).exists()}
+    """What a run and its checkpoints hold."""
+    files = [path / name for name in RESULTS] + [
+        p for n in RESULTS for p in path.glob(f"kept/*/{n}")
+    ]
+    return {str(p.relative_to(path)): p.read_bytes() for p in files if p.exists()}

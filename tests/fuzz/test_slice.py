@@ -8,6 +8,7 @@ import pytest
 from tests.fuzz import harness
 from tests.fuzz.checkpoints import Checkpoints
 from tests.fuzz.corpora import Corpora
+from tests.fuzz.indexes import Indexes
 from tests.fuzz.runs import Runs
 from tests.sampling import sampled
 
@@ -15,7 +16,7 @@ from tests.sampling import sampled
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "count"),
-    sampled([(Runs, 15), (Checkpoints, 12), (Corpora, 30)], (Checkpoints, 12)),
+    sampled([(Runs, 15), (Checkpoints, 12), (Corpora, 30), (Indexes, 12)], (Checkpoints, 12)),
 )
 def test_a_slice_of_all_mutations_is_refused_or_harmless(tmp_path, subject, count):
     case, outcomes = subject(tmp_path), []

@@ -1,10 +1,12 @@
 """`rnnlens train --preset quick`, and what a long training recommends."""
 
+import numpy as np
 import pytest
 import torch
 
 from rnnlens.base.progress import Shorter
 from rnnlens.cli import parser
+from rnnlens.corpus.split import Split
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.work import train_run
 from rnnlens.work.train_run import PRESETS, TrainOptions
@@ -53,3 +55,17 @@ def test_elsewhere_fewer_epochs_are(line, device, flag):
 
 def test_a_single_epoch_has_nothing_to_save():
     assert shorter("--epochs 1", CUDA) is None
+
+
+def test_much_memory_is_told_before_with_the_flags_that_help():
+    options = TrainOptions.of({"min_count": 1, "batch": 64}, None)
+    few, many = (Vocabulary(tuple(map(str, range(n))), (1,) * n) for n in (5_000, 600_000))
+    starts = np.arange(0, 2_100 + 1, 21)
+    train = Split(np.zeros(2_100, np.int64), starts)
+    assert not train_run.memory_needed(options, few, train)
+    told = train_run.memory_needed(options, many, train)
+    # A matrix of 300 numbers a label eight times; and three numbers a label for 64 times 20 words.
+    size = (600_000 * 300 * 8 + 3 * 64 * 20 * 600_000) * 4 / 1e9
+    assert f"up to about {size:.0f} GB, 9 of them for a step over 600,000 labels" in told
+    assert all(flag in told for flag in ("--min-count (now 1)", "--batch", "--longest", "--width"))
+    assert "\n" not in told

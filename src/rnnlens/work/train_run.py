@@ -86,6 +86,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 _COPIES = 8  # of the weights that training holds, at most: optimiser, averages, gradients, ...
+_LOGITS = 3  # numbers that a step holds for each word and label: logits, logarithms, gradients
+_MUCH = 2 * 10**9  # bytes of memory that somebody wants to know of before
 
 
 @dataclass(frozen=True)
@@ -213,8 +215,22 @@ def refuse_too_large(network: NetworkConfig, vocabulary: Vocabulary) -> None:
         raise RnnlensError(
             f"training a {network.cell} of width {network.width} and {network.layers} layers on "
             f"{words:,} words takes about {size / 2**30:,.0f} GiB and this machine has "
-            f"{memory / 2**30:,.0f}; give a smaller --width or --layers"
+            f"{memory / 2**30:,.0f}; give a smaller --width or --layers, or a larger --min-count"
         )
+
+
+def memory_needed(options: TrainOptions, vocabulary: Vocabulary, train: Split) -> str:
+    """What a training takes of memory, and which flags make it less; empty where it is little."""
+    words = int(train.steps.max(initial=0)) * min(options.training.batch, len(train))
+    step = 4 * _LOGITS * words * len(vocabulary)
+    size = 4 * _COPIES * _weights(options.network, vocabulary) + step
+    if size < _MUCH:
+        return ""
+    return (
+        f"memory      training takes up to about {size / 1e9:,.0f} GB, {step / 1e9:,.0f} of them "
+        f"for a step over {len(vocabulary):,} labels; less with a larger --min-count (now "
+        f"{options.corpus.min_count}), or a smaller --batch, --longest or --width"
+    )
 
 
 def train(
@@ -306,6 +322,9 @@ class _Job:
         """Train from the beginning, or from the checkpoint that the run holds."""
         self.observer.say(f"{self.corpus.describe()}\ncolours     {colours['source']}")
         refuse_too_large(self.options.network, self.corpus.vocabulary)
+        vocabulary, split = self.corpus.vocabulary, self.corpus.splits["train"]
+        if much := memory_needed(self.options, vocabulary, split):
+            self.observer.say(much)
         run, record = self.run, self.options.record(self.corpus, self.observer.command)
         self.group.any(False)  # no process writes before all have looked at the folder
         with run.writing() if self.group.first else nullcontext():

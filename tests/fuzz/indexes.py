@@ -47,13 +47,16 @@ QUESTIONS = (
     "y entropy < 9 and l2 surprisal > 0 sort by l2 share", "map l2 in -9..9, -9..9",
     "count by l2 label", 'word like "a%"', 'y expects "the" > .001',
 )  # fmt: skip
+FEW = 6  # questions of a case
 STATE: dict[str, Any] = {"text": "the old dog sees", "column": "l2", "row": 2}
 ENGINE = re.compile(r"(?i)duckdb|temp_directory|candidate binding|\bbinder\b|Invalid Input")
 ODD_TABLES = (pa.ArrowException, ValueError, IndexError, TypeError)  # there is no such table
 
 
-def answers(path: Path) -> dict[str, str]:
-    """What an index tells, question by question: the answer, or in what words it was refused."""
+def answers(path: Path, chance: random.Random | None = None) -> dict[str, str]:
+    """What an index tells, question by question: the answer, or in what words it was refused. Of
+    all questions, or of a few at random.
+    """
     lens = opened(Run(path))
     subjects = Subjects.of(lens.subject)
     asked: dict[str, Any] = {
@@ -67,23 +70,25 @@ def answers(path: Path) -> dict[str, str]:
         "cosine": lambda: similar_states(subjects, SimilarQuestion(**STATE, by="cosine")),
         "divergence": lambda: similar_states(subjects, SimilarQuestion(**STATE, by="divergence")),
     }  # fmt: skip
-    told = {}
-    for name, ask in asked.items():
+    told, names = {}, [*asked, "command"]
+    for name in chance.sample(names, FEW) if chance else names:
+        if name == "command":
+            code, complaint = command("find", path, "l2 expects noun")
+            told[name] = f"refused: {complaint}" if code else ""
+            _check_words(complaint.strip().rpartition("\n")[2])  # it points at what is wrong
+            continue
         try:
-            told[name] = json.dumps(asdict(ask()), allow_nan=False)
+            answer = json.dumps(asdict(asked[name]()), allow_nan=False)
+            told[name] = answer.replace(str(path), "RUN")
         except RnnlensError as error:
             told[name] = f"refused: {error}"
             _check_words(str(error))
-    code, complaint = command("find", path, "l2 expects noun")
-    told["command"] = f"refused: {complaint}" if code else ""
-    if code:
-        _check_words(complaint)
     return told
 
 
 def _check_words(refusal: str) -> None:
     """A refusal is one line, and none of the database's."""
-    if len(refusal.splitlines()) != 1 or ENGINE.search(refusal):
+    if len(refusal.splitlines()) > 1 or ENGINE.search(refusal):
         raise Different(refusal)
 
 
@@ -110,10 +115,9 @@ class Indexes:
         path = Path(shutil.copytree(self.run, folder / "run"))
         signed = spoil(path / "index", chance)
         try:
-            told = answers(path)
+            told = answers(path, chance)
         except RnnlensError as error:
             return "refused" if len(str(error).splitlines()) == 1 else "different"
-        # Where the folder is, is in refusals, and nowhere else.
         changed = [now for name, now in told.items() if now != self.wanted[name]]
         if not changed:
             return "same"

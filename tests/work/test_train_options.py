@@ -64,8 +64,8 @@ def test_much_memory_is_told_before_with_the_flags_that_help():
     train = Split(np.zeros(2_100, np.int64), starts)
     assert not train_run.memory_needed(options, few, train)
     told = train_run.memory_needed(options, many, train)
-    # A matrix of 300 numbers a label eight times; and three numbers a label for 64 times 20 words.
-    size = (600_000 * 300 * 8 + 3 * 64 * 20 * 600_000) * 4 / 1e9
-    assert f"up to about {size:.0f} GB, 9 of them for a step over 600,000 labels" in told
+    # A matrix of 300 numbers a label eight times; and four numbers a label for 64 times 20 words.
+    size = (600_000 * 300 * 8 + 4 * 64 * 20 * 600_000) * 4 / 1e9
+    assert f"up to about {size:.0f} GB, 12 of them for a step over 600,000 labels" in told
     assert all(flag in told for flag in ("--min-count (now 1)", "--batch", "--longest", "--width"))
     assert "\n" not in told

@@ -86,7 +86,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 _COPIES = 8  # of the weights that training holds, at most: optimiser, averages, gradients, ...
-_LOGITS = 3  # numbers that a step holds for each word and label: logits, logarithms, gradients
+_LOGITS = 4  # numbers that a step holds for each word and label: logits, their logarithms, ...
 _MUCH = 2 * 10**9  # bytes of memory that somebody wants to know of before
 
 

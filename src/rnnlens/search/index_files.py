@@ -231,6 +231,8 @@ class Manifest(Strict):
             raise ValueError("a part is missing")
         if sum(part.rows for part in self.parts) != self.rows:
             raise ValueError("the parts do not have as many rows as it says")
+        if not 1 <= self.contents.sentences <= self.rows:
+            raise ValueError("it has not as many words as sentences")
 
 
 def groups_hash(run: Run, palette: str) -> str:

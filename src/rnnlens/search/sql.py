@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WORD = ("sentence", "position", "length", "split", "word", "tag", "next", "surprisal")
+BEGINNINGS = "SELECT count(*) AS sentences FROM words WHERE position = 0"
 HAS_TAGS = "SELECT 1 FROM words WHERE tag IS NOT NULL LIMIT 1"
 _MEMORY = "1GB"  # that a query may take
 _NAMED = re.compile(r'"((?:[^"]|"")+)"|(\w+)')

@@ -326,6 +326,8 @@ class Index:
                 raise damaged(
                     self.folder, f"its column {name} has values that none can have", self.remedy
                 )
+        if "position" in new and not self._answer(sql.BEGINNINGS, deadline)["sentences"][0].as_py():
+            raise self.out_of_range("a sentence")
         self._checked.update(new)
 
     @cached_property

@@ -38,12 +38,17 @@ class Entry:
     answer: Any  # a dataclass or a typed dictionary: its schema is made of it
     give: Callable[[Subjects, Any], Any]
     way: Way = "once"
-    of_corpus: bool = False  # such questions wait for each other, apart from those of who types
+    of_corpus: bool = False
 
     @property
     def is_got(self) -> bool:
         """Whether it asks for nothing but a run, so that an address says all of it."""
         return {*self.question.__dataclass_fields__} <= {"run"} and not self.of_corpus
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it takes long, so that those who ask it wait for each other and for who types."""
+        return self.of_corpus or self.way == "last"
 
 
 Table = Mapping[str, Entry]

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
 from rnnlens.ask.follow import FollowQuestion, follow_steps
-from rnnlens.ask.grids import Steps, joined, parts
+from rnnlens.ask.grids import Steps, described_columns, joined, parts
 from rnnlens.ask.json_types import about, whole
 from rnnlens.ask.questions import (
     MOST_LABELS,
@@ -23,10 +23,12 @@ from rnnlens.ask.questions import (
 )
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw import figure
-from rnnlens.draw.look import Look, row_numbers
+from rnnlens.draw.look import Look, chosen_columns, row_numbers
 from rnnlens.draw.pen import check_matplotlib
+from rnnlens.reading.lines import Lines
 
 _MOST = 2000  # kinds, pins, characters of rows
+MOST_DRAWN = 8_000  # labels of a figure, each of which takes about a millisecond
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -73,6 +75,7 @@ def figure_steps(subjects: Subjects, question: FigureQuestion) -> Steps:
         raise RnnlensError("there are labels to stand against and none to follow; give labels")
     lines, look = subjects.read(question), question.look()
     first, count = _span(look, len(lines.lines))
+    _check_size(question, look, lines)
     drawn, numbers = list[dict[str, Any]](), list[dict[str, Any]]()
     for part, _ in parts(lines, first, count):
         drawn.append(part)
@@ -101,6 +104,24 @@ def _span(look: Look, rows: int) -> tuple[int, int]:
             f"{count:,} rows are too many for a figure; give at most {MOST_ROWS}, such as 1-20"
         )
     return taken[0], count
+
+
+def _check_size(question: FigureQuestion, look: Look, lines: Lines) -> None:
+    """Refuse what takes long to draw or is too large for a page, before anything is computed."""
+    every = len(lines.lines)
+    rows = len(row_numbers(look.rows or f"1-{every}", every))
+    described = described_columns(lines.shown[0].subject, lines.shown[0].semantic)
+    shared = {column.id for column in lines.common.columns}
+    columns = len(chosen_columns([one for one in described if one["id"] in shared], look.kinds))
+    each = 0 if look.compact else 1 if question.labels else question.bars
+    if rows * columns * each > MOST_DRAWN:
+        raise RnnlensError(
+            f"{rows:,} rows of {columns} kinds with {each} labels each are "
+            f"{rows * columns * each:,} labels, more than the {MOST_DRAWN:,} that are drawn while "
+            "somebody waits; give fewer rows, kinds or bars, or density compact, or draw it with "
+            "rnnlens show -o"
+        )
+    figure.check_size(rows, columns, look, f".{question.ending}", followed=bool(question.labels))
 
 
 def _file(grid: dict[str, Any], followed: Any, look: Look, ending: str) -> dict[str, Any]:

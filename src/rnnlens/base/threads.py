@@ -37,10 +37,16 @@ def threads_for(weights: int) -> AbstractContextManager[None]:
 
 
 @cache
+def threads_of_pool() -> int:
+    """One for each core, up to a few."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(cores or 1, _MOST_THREADS)
+
+
+@cache
 def pool() -> ThreadPoolExecutor:
     """A pool of threads, one for each core, that sleep while they wait, unlike torch's."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return ThreadPoolExecutor(min(cores or 1, _MOST_THREADS), "rnnlens")
+    return ThreadPoolExecutor(threads_of_pool(), "rnnlens")
 
 
 if hasattr(os, "register_at_fork"):

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.pace import checkpoint
 from rnnlens.base.rules import colour
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
@@ -61,6 +62,7 @@ _EDGE, _GAP = 8.0, 9.0  # margins, between layers
 _SIZE, _NUMBER = 8.6, 6.0  # of the words, of their numbers
 _LINE, _BASE, _INSET = 9.8, 7.0, 1.8  # a label, its baseline, and from its bar's left to it
 _TINT = 0.38  # how strong a bar's colour is behind text, as on the page
+_COMPACT, _NARROWEST = 19.0, 170.0  # a column without labels, and a page
 _VALUE = 10.0  # the width of a number beside a label
 _BLOCK, _LONGEST_WORD, _WIDEST_LABEL, _NARROWEST_LABEL = 9.6, 110.0, 52.0, 26.0
 _WIDEST_NUMBER = ">99.9%"
@@ -112,6 +114,33 @@ def draw(grid: Grid, look: Look, ending: str, followed: Grid | None = None) -> D
         return Drawing(file.getvalue(), float(width), float(height), _NUMBER * layout.scale)
 
 
+def check_size(rows: int, columns: int, look: Look, ending: str, *, followed: bool) -> None:
+    """Refuse a figure that would be too large for a page however narrow its labels are, before its
+    grid is computed.
+    """
+    cell = _COMPACT if look.compact else _BLOCK + 9 + _NARROWEST_LABEL
+    width = max(columns * cell, _NARROWEST)
+    scale = look.width * 72 / width if look.width else 1.0
+    _check_page(rows, width, _pitch(look, followed), scale, ending)
+
+
+def _pitch(look: Look, followed: bool) -> float:
+    """From row to row."""
+    lines = 1 if followed else look.bars or BARS
+    return 12.0 if look.compact else max(lines * _LINE, 12) + 6
+
+
+def _check_page(rows: int, width: float, pitch: float, scale: float, ending: str) -> None:
+    wide, high = (length * scale / 72 for length in (width, pitch * rows))
+    too_long = max(wide, high) > LARGEST
+    if too_long or (ending == ".png" and wide * high * DOTS**2 > MOST_DOTS):
+        raise RnnlensError(
+            f"{rows} words make a figure of {wide:.0f} by {high:.0f} inches, too large for a "
+            f"{ending} file; give fewer, --density compact, or a name ending in "
+            f"{'.html' if too_long else '.pdf'}"
+        )
+
+
 def _placed(grid: Grid, look: Look, followed: Grid | None, ending: str) -> "_Layout":
     layout = _Layout(*chosen_rows(grid, look.rows, followed), look)
     layout.check(ending)
@@ -140,10 +169,9 @@ class _Layout:
         layers = len({column["layer"] for column in self.described})
         self.fixed = self.left + (layers - 1) * _GAP + _EDGE
         self.scale_of = FollowedScale.of(followed, self.columns) if followed else None
-        lines = 1 if self.scale_of else self.bars
-        self.pitch = 12.0 if self.compact else max(lines * _LINE, 12) + 6
+        self.pitch = _pitch(look, followed is not None)
         self.cell = self._cell()
-        self.width = max(self.fixed + self.cell * len(self.described), 170)
+        self.width = max(self.fixed + self.cell * len(self.described), _NARROWEST)
         self.scale = look.width * 72 / self.width if look.width else 1.0
         self.height = 0.0
 
@@ -167,9 +195,9 @@ class _Layout:
     def _cell(self) -> float:
         """A column's width: what its labels need, or what the width asked for leaves."""
         if self.compact:
-            return 19.0
+            return _COMPACT
         labels = {_WIDEST_NUMBER} if self.scale_of else self.labels
-        needed = max((self.pen.width(self.pen.shown(text[:40])) for text in labels), default=0)
+        needed = max(map(self._label_width, labels), default=0)
         beside = _BLOCK + 3 + 6
         label = min(max(needed + 2 * _INSET, _NARROWEST_LABEL), _WIDEST_LABEL)
         if not self.look.width:
@@ -178,17 +206,13 @@ class _Layout:
         self.values = leaves >= label + _VALUE
         return beside + max(leaves, _NARROWEST_LABEL)
 
+    def _label_width(self, label: str) -> float:
+        checkpoint()
+        return self.pen.width(self.pen.shown(label[:40]))
+
     def check(self, ending: str) -> None:
         """Refuse what is too large for a page, before it is drawn."""
-        rows = self.pitch * len(self.grid["words"])
-        wide, high = (length * self.scale / 72 for length in (self.width, rows))
-        too_long = max(wide, high) > LARGEST
-        if too_long or (ending == ".png" and wide * high * DOTS**2 > MOST_DOTS):
-            raise RnnlensError(
-                f"{len(self.grid['words'])} words make a figure of {wide:.0f} by {high:.0f} inches,"
-                f" too large for a {ending} file; give fewer, --density compact, or a name ending "
-                f"in {'.html' if too_long else '.pdf'}"
-            )
+        _check_page(len(self.grid["words"]), self.width, self.pitch, self.scale, ending)
 
     def place(self) -> None:
         """Put everything on the page, from top to bottom."""
@@ -207,6 +231,7 @@ class _Layout:
         for row, word in enumerate(self.grid["words"]):
             self._word(y, row, word)
             for x, k in zip(self._lefts(), self.columns, strict=True):
+                checkpoint()
                 self._state(x, y, row, k)
                 if (row, k) in self.pins:
                     self._ring(x, y)

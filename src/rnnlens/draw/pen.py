@@ -5,13 +5,16 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.pace import checkpoint
 from rnnlens.draw.printable import printable, tail
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
 SMALL = 6.8  # the size of most text
 INK, RULE, RING = "#1c1c22", "#9a9aa3", "#0072b2"
+_BOXES, _TEXTS = 100, 10  # drawn before others may go first
 _HATCH = 3.2  # from one slanted line to the next
 _FONT = "DejaVu Sans"  # comes with matplotlib, so figures are the same everywhere
 _MOST_CHARACTERS = (
@@ -107,12 +110,15 @@ class Pen:
         figure = Figure(figsize=(width * scale / 72, height * scale / 72))
         axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
         axes.set_axis_off()
-        corners = [_corners(*box[:4]) for box in self.boxes]
-        fills, edges = [box[4] for box in self.boxes], [box[5] for box in self.boxes]
-        axes.add_collection(
-            PolyCollection(corners, facecolors=fills, edgecolors=edges, linewidths=0.3 * scale),
-            autolim=False,
-        )
+        for start in range(0, len(self.boxes), _BOXES):
+            boxes = self.boxes[start : start + _BOXES]
+            corners = [_corners(*box[:4]) for box in boxes]
+            fills, edges = [box[4] for box in boxes], [box[5] for box in boxes]
+            axes.add_collection(
+                PolyCollection(corners, facecolors=fills, edgecolors=edges, linewidths=0.3 * scale),
+                autolim=False,
+            )
+            axes.add_artist(_pause(1))
         axes.add_collection(
             LineCollection(self.strokes, colors=RULE, linewidths=0.5 * scale), autolim=False
         )
@@ -121,9 +127,27 @@ class Pen:
             PolyCollection(rings, facecolors="none", edgecolors=RING, linewidths=scale),
             autolim=False,
         )
-        for x, y, text, how in self.texts:
+        for number, (x, y, text, how) in enumerate(self.texts):
             axes.text(x, y, text, family=self.fonts, **{**how, "size": how["size"] * scale})
+            if number % _TEXTS == 0:
+                axes.add_artist(_pause(3))
+                checkpoint()
         return figure
+
+
+def _pause(order: float) -> "Artist":
+    """What draws nothing, between others that are as far to the front: drawing thousands of texts
+    takes seconds, in which others want to go first.
+    """
+    from matplotlib.artist import Artist
+
+    class Pause(Artist):
+        zorder = order
+
+        def draw(self, renderer: Any) -> None:  # noqa: ARG002 - matplotlib gives one
+            checkpoint()
+
+    return Pause()
 
 
 def _corners(x: float, y: float, width: float, height: float) -> list[tuple[float, float]]:

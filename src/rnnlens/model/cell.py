@@ -14,6 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from rnnlens.base.pace import checkpoint
 from rnnlens.model.kinds import Kind, Memory, output_of
 
 States = dict[str, Tensor]  # kind -> (B, H) at one timestep, or (T, B, H)
@@ -105,6 +106,7 @@ class Cell(ABC):
         """The states by `step`, which can be edited and differentiated."""
         steps, prev = list[States](), start
         for t, a in enumerate(self.sums(x, w)):
+            checkpoint()
             prev = self.step(a, prev, w, edits.get(t, unchanged))
             steps.append(prev)
         return {kind.id: torch.stack([step[kind.id] for step in steps]) for kind in self.kinds}

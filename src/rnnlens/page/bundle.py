@@ -13,6 +13,7 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.pace import checkpoint
 
 WEB: Traversable = files("rnnlens.page") / "web"
 
@@ -135,6 +136,8 @@ def compact(script: str) -> str:
     """A script without its comments and indents."""
     kept = [""]
     for start, end, is_code in _pieces(script):
+        if not start % 16:
+            checkpoint()
         piece = script[start:end]
         if piece.isspace() or (not is_code and piece.startswith(("//", "/*"))):
             piece = "\n" if "\n" in piece else " "  # the end of a line can end a statement
@@ -148,6 +151,7 @@ def _collect(
     name: str, web: Traversable, modules: dict[str, _Module], path: tuple[str, ...]
 ) -> _Module:
     """Read a module and, before it, what it imports."""
+    checkpoint()
     module = _read(name, web)
     for line, source, names in module.imports:
         where = f"{name} line {line}"

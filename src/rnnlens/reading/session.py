@@ -69,7 +69,6 @@ class Session:
         # Of the last two texts, which may be compared row by row: as they are, and with edits.
         self._last: tuple[tuple[tuple[int, ...], States], ...] = ()
         self._changed: tuple[tuple[tuple[bytes, tuple[int, ...]], States], ...] = ()
-        self._lock = Lock()
 
     @property
     def answer(self) -> Literal["last", "mean"] | None:
@@ -178,12 +177,11 @@ class Session:
     def _states(self, ids: tuple[int, ...]) -> States:
         if ids in self._kept:
             return self._kept[ids]
-        with self._lock:
-            held = next((states for one, states in self._last if one == ids), None)
-            if held is None:
-                held = text_states(self.model, self.text, ids)
-                self._last = (*self._last[-1:], (ids, held))
-            return held
+        held = next((states for one, states in self._last if one == ids), None)
+        if held is None:  # two at once compute the same twice
+            held = text_states(self.model, self.text, ids)
+            self._last = (*self._last[-1:], (ids, held))
+        return held
 
     def _start(self, kind: Kind, states: States) -> Tensor:
         """A state before the first word: zeros, but for a memory what was kept of it."""

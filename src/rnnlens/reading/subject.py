@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -15,8 +16,9 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.pace import checkpoint
 from rnnlens.base.rules import message, text
-from rnnlens.base.threads import pool
+from rnnlens.base.threads import pool, threads_of_pool
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION, Kind, drawn, prediction
 from rnnlens.model.traceable import Readout
@@ -270,4 +272,8 @@ def with_papers_rule(palettes: Mapping[str, Palette]) -> dict[str, Palette]:
 
 
 def _in_threads(work: Callable[[Any], Any], pieces: Iterable[Any]) -> Iterable[Any]:
-    return pool().map(work, pieces)
+    """A few pieces at a time: others may go first after each."""
+    rest = iter(pieces)
+    while some := list(islice(rest, threads_of_pool())):
+        yield from pool().map(work, some)
+        checkpoint()

@@ -4,6 +4,7 @@ They are those that the index keeps. Of a small corpus they are computed anew fr
 instead, which takes a second or two, so that a small index need not keep any.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import damaged, sha256
+from rnnlens.base.pace import checkpoint, elsewhere
 from rnnlens.base.threads import one_thread, pool
 from rnnlens.probe.probes import Stack
 from rnnlens.reading.divergence import Distributions, divergences, from_entropies
@@ -37,8 +39,10 @@ _KINDS = 2  # whose states are held at once: of each, memory grows with the corp
 _MARGIN = 0.02  # bits by which rounding may move a bound
 _BLOCK = 4096  # states that are held at once
 _STILL = 1e-6  # of the largest deviation: a unit that varies less is still
-_AT_ONCE = 512  # states whose distributions are computed together
-_ROWS = 65_536  # states whose bounds are computed together
+_ROUNDING = 1e-3  # bits by which single precision may move a divergence
+_AT_ONCE = 64  # states whose distributions are computed together
+_TRIED = 512  # states after which it is known how long the others take
+_ROWS = 8_192  # states whose bounds are computed together
 
 Floats = NDArray[np.float64]
 Tops = tuple[NDArray[Any], NDArray[np.float32]]
@@ -98,7 +102,8 @@ class StoredStates:
             with one_thread(), torch.inference_mode():
                 return torch.cat([work(some) for some in _blocks(part)])
 
-        return list(pool().map(done, self.parts))
+        with elsewhere():
+            return list(pool().map(done, self.parts))
 
     def moments(self, deadline: Deadline | None = None) -> tuple[Tensor, Tensor]:
         """The mean of each unit over the index, and its deviation, (H,).
@@ -182,10 +187,10 @@ def lower_bounds(stored: StoredStates, p: Floats, deadline: Deadline | None = No
     divergence over a state's most probable labels and all others as one.
     """
     labels, shares = stored.tops(deadline)
-    some = [
-        _bounds(p, labels[k : k + _ROWS], shares[k : k + _ROWS].astype(np.float64))
-        for k in range(0, len(labels), _ROWS)
-    ]
+    some = []
+    for k in range(0, len(labels), _ROWS):
+        checkpoint()
+        some.append(_bounds(p, labels[k : k + _ROWS], shares[k : k + _ROWS].astype(np.float64)))
     return np.concatenate(some)
 
 
@@ -207,28 +212,68 @@ def by_divergence(
 ) -> tuple[list[int], Floats]:
     """The states whose prediction is nearest to a distribution, and how far they are.
 
-    States are looked at in the order of their lower bounds, until no other can be nearer.
+    States are looked at in the order of their lower bounds, until no other can be nearer; first in
+    single precision, which takes half of the time, and those that may be the nearest in double.
+    What would take longer than there is time for is refused after a few hundred.
     """
     bounds = lower_bounds(stored, p, deadline)
     order = np.argsort(bounds, kind="stable")
-    target = Distributions.of_probabilities(torch.from_numpy(p)[None])
+    target = torch.from_numpy(p)[None]
+    near, began = np.empty(0), time.thread_time()
+    with one_thread():
+        for start in range(0, len(order), _AT_ONCE):
+            some = order[start : start + _AT_ONCE]
+            worst = _worst(near, count)
+            if worst <= bounds[some[0]]:
+                break
+            if deadline:
+                deadline.left()
+                if start == _TRIED:
+                    left = int(np.searchsorted(bounds[order], worst)) - start
+                    _check_time(stored.kind, left, (time.thread_time() - began) / start, deadline)
+            checkpoint()
+            near = np.concatenate([near, _distances(stored, stack, some, target.float())])
+        close = order[: len(near)][near <= _worst(near, count)]
+        pieces = [close[k : k + _AT_ONCE] for k in range(0, len(close), _AT_ONCE)]
+        exact = [_distances(stored, stack, some, target) for some in pieces]
+    distances = np.concatenate(exact) if exact else near
+    best = np.lexsort((bounds[close], distances))[:count]
+    return close[best].tolist(), distances[best]
+
+
+def _worst(near: Floats, count: int) -> float:
+    """How far the last of the nearest may be, however single precision has rounded it."""
+    if len(near) < count:
+        return np.inf
+    return float(np.partition(near, count - 1)[count - 1]) + 2 * _ROUNDING
+
+
+def _distances(
+    stored: StoredStates, stack: Stack, numbers: NDArray[np.int64], target: Tensor
+) -> Floats:
+    """How far the predictions of some states are from another (1, V), in its precision."""
     k = stack.kinds.index(stored.kind)
     width = stack.widths[k]
-    numbers: list[int] = []
-    distances: list[float] = []
-    for start in range(0, len(order), _AT_ONCE):
-        some = order[start : start + _AT_ONCE]
-        if len(distances) >= count and np.sort(distances)[count - 1] <= bounds[some[0]]:
-            break
-        if deadline:
-            deadline.left()
-        x = torch.zeros(len(some), stack.map.shape[2], dtype=stack.map.dtype)
-        x[:, :width] = stored.rows(some.tolist())
-        x[:, width] = 1
-        numbers += some.tolist()
-        distances += divergences(Distributions.of(stack.logits(k, x).double()), target).tolist()
-    best = np.argsort(distances, kind="stable")[:count]
-    return [numbers[k] for k in best], np.array(distances)[best]
+    x = torch.zeros(len(numbers), stack.map.shape[2], dtype=stack.map.dtype)
+    x[:, :width] = stored.rows(numbers.tolist())
+    x[:, width] = 1
+    logits = stack.logits(k, x).to(target.dtype)
+    far: Floats = (
+        divergences(Distributions.of(logits), Distributions.of_probabilities(target))
+        .double()
+        .numpy()
+    )
+    return far
+
+
+def _check_time(kind: str, states: int, each: float, deadline: Deadline) -> None:
+    """Refuse to compare more predictions than there is time for; `each` takes so many seconds."""
+    if deadline.seconds is not None and states * each > deadline.seconds:
+        raise RnnlensError(
+            f"the predictions of {states:,} states of {kind} may be as near, and to compare them "
+            f"would take about {states * each:.0f} seconds, more than {deadline.seconds:g}; compare "
+            "by cosine, or another kind, or ask from Python, where it may take as long as it takes"
+        )
 
 
 def by_cosine(

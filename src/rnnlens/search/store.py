@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import damaged, is_present, read_json, sha256
+from rnnlens.base.pace import elsewhere, waited
 from rnnlens.base.threads import pool
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import NUM
@@ -56,16 +57,20 @@ class Deadline:
 
     def __init__(self, seconds: float | None = None) -> None:
         self.seconds = seconds
-        self.end = None if seconds is None else time.monotonic() + seconds
+        self.end = None if seconds is None else self._now() + seconds
 
     def left(self) -> float | None:
         """The seconds that are left; an error where there are none."""
         if self.end is None:
             return None
-        left = self.end - time.monotonic()
+        left = self.end - self._now()
         if left <= 0:
             raise self.missed()
         return left
+
+    @staticmethod
+    def _now() -> float:
+        return time.monotonic() - waited()  # for others, which is not this answer's time
 
     @classmethod
     def of_page(cls) -> "Deadline":
@@ -363,7 +368,7 @@ class Index:
         self, query: str, deadline: Deadline | None, *, by_user: bool = False
     ) -> "pa.Table":
         limit = deadline or Deadline()
-        with self._lock:
+        with elsewhere(), self._lock:
             seconds, timer = limit.left(), None
             try:
                 if seconds:

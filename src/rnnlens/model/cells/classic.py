@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn, sigmoid, tanh
 
+from rnnlens.base.pace import checkpoint
 from rnnlens.model.cell import Cell, Change, Equations, States, Weights, register, unchanged
 from rnnlens.model.kinds import BELOW, INPUT, JOINED, Edge, Kind, Memory
 
@@ -133,6 +134,7 @@ class _LSTM(_TorchCell):
             hs = _projected(w, o * cs.tanh())
         else:
             for t, gates in enumerate(a):
+                checkpoint()
                 self._squash(gates.addmm_(h, w["w_h"].t()))
                 c_prev = c
                 c = torch.addcmul(i[t] * g[t], f[t], c_prev, out=cs[t])
@@ -226,6 +228,7 @@ class _GRU(_TorchCell):
         else:
             hs = h.new_empty(*x.shape[:2], h.shape[-1])
             for t, gates in enumerate(a):
+                checkpoint()
                 h_prev, u = h, F.linear(h, w["w_h"], w.get("b_h"))
                 a_n = gates.chunk(3, -1)[2].clone() if t in edits else gates
                 r, z, n = self._squash(gates, u)
@@ -301,6 +304,7 @@ class _Elman(_TorchCell):
             return {"h": self.outputs(x, start, w)}
         h, hs = start["h"], F.linear(x, w["w_x"], _bias(w))  # (T, B, H)
         for t, step in enumerate(hs):
+            checkpoint()
             h = self._squash(step.addmm_(h, w["w_h"].t()))
             if t in edits:
                 h = step.copy_(edits[t]("h", h.clone()))

@@ -2,9 +2,9 @@
 serve or to fetch from elsewhere.
 """
 
-import gzip
 import json
 import warnings
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -19,6 +19,7 @@ from rnnlens.ask.grids import parts as grid_parts
 from rnnlens.ask.questions import STRICT, OfRun, Text
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.base.files import write_bytes
+from rnnlens.base.pace import checkpoint
 from rnnlens.page.bundle import embeddable, inline, small_script, source_hash
 from rnnlens.page.publish.pack import Packed, packed
 from rnnlens.page.publish.quantised import Precision
@@ -58,7 +59,7 @@ browser is older than 2023: get the file again, or open it in another browser.</
 </body>
 </html>
 """
-_PIECE = 7 << 16  # bytes that are written at once, so that large lenses take no more memory
+_PIECE = 7 << 14  # bytes that are written at once, so that large lenses take no more memory
 _CODES = np.arange(128, dtype=np.uint8)
 _CODES[[0, ord("\r"), ord("<")]] = range(ord("À"), ord("À") + 3)
 
@@ -217,7 +218,12 @@ def _styles() -> str:
 
 def _zipped(data: bytes) -> str:
     """As net/unzip.js reads it; the same bytes give the same text."""
-    return seven_bits(gzip.compress(data, mtime=0))
+    packer = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS)  # gzip's, without a date
+    pieces = []
+    for at in range(0, len(data), _PIECE):
+        checkpoint()
+        pieces.append(packer.compress(data[at : at + _PIECE]))
+    return seven_bits(b"".join([*pieces, packer.flush()]))
 
 
 def seven_bits(data: bytes) -> str:
@@ -228,6 +234,7 @@ def seven_bits(data: bytes) -> str:
 
 
 def _seven_bits(data: bytes) -> str:
+    checkpoint()
     blocks = np.frombuffer(data + bytes(-len(data) % 7), np.uint8).reshape(-1, 7).astype(np.uint64)
     number = (blocks << np.arange(48, -1, -8, dtype=np.uint64)).sum(1, dtype=np.uint64)  # 56 bits
     codes = (number[:, None] >> np.arange(49, -1, -7, dtype=np.uint64)) & np.uint64(127)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.pace import checkpoint
 from rnnlens.base.tensors import BYTE, in_bytes
 
 Precision = Literal["int8", "fp16"]
@@ -79,6 +80,7 @@ class Tensors:
         return self._add(part, layout, {"at": values.astype(sort).tobytes()})
 
     def _add(self, part: str, layout: dict[str, Any], contents: Mapping[str, bytes]) -> int:
+        checkpoint()
         key = blake2b(repr(sorted(layout.items())).encode())
         for piece in contents.values():
             key.update(piece)

@@ -1,5 +1,6 @@
 """Runs in the browser, served to this machine only."""
 
+import gc
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -43,7 +44,6 @@ _PAGE: dict[int | str, dict[str, Any]] = {
     status: {"description": problem["description"], "content": _REFERRED}
     for status, problem in _PROBLEMS.items()
 }
-_CORPUS_AT_ONCE, _CORPUS_WAITING = 1, 32  # questions about a corpus
 _Step = tuple[dict[str, Any], str, str]  # of an answer: what is small, and rows and changes written
 
 
@@ -58,9 +58,8 @@ def application(subjects: Mapping[str, Subject], token: str = "", table: Table =
     )  # fmt: skip
     _explain_problems(app)
     asked, work = Subjects(subjects), Work()
-    searching = Work(_CORPUS_AT_ONCE, _CORPUS_WAITING)
     for name, entry in table.items():
-        _add_question(app, asked, name, entry, searching if entry.of_corpus else work)
+        _add_question(app, asked, name, entry, work)
     _add_pages(app, asked, work)
     _add_files(app)
     return Guard(Locked(app, token) if token else app)
@@ -70,13 +69,13 @@ def _add_question(app: FastAPI, subjects: Subjects, name: str, entry: Entry, wor
     """A route for an entry of the table."""
 
     async def ask(request: Request, question: Any) -> Response:
-        if entry.way == "once":
-            give = entry.give
-            return await work.do(request, lambda: _json(to_json(give(subjects, question))))
-        steps = entry.give(subjects, question)
+        give, seat = entry.give, name if entry.is_long else ""
         if entry.way == "rows":
-            return _answer(_joined(await work.all_of(request, _written(steps))))
-        return _json(await work.last_of(request, steps))
+            steps = await work.all_of(request, lambda: _written(give(subjects, question)))
+            return _answer(_joined(steps))
+        if entry.way == "last":
+            return _json(await work.last_of(request, lambda: give(subjects, question), seat))
+        return await work.do(request, lambda: _json(to_json(give(subjects, question))), seat)
 
     async def got(request: Request, **query: Any) -> Response:
         return await ask(request, entry.question(**query))
@@ -113,7 +112,8 @@ def _add_pages(app: FastAPI, subjects: Subjects, work: Work) -> None:
     async def publish(request: Request, question: PublishQuestion) -> Response:
         """The live page of a run in one file, which reads a text first and then any other."""
         subject, words = subjects.asked(question), Words(text=question.text)
-        return HTMLResponse(await work.do(request, lambda: published(subject, words=words).page))
+        page = await work.do(request, lambda: published(subject, words=words).page, "publish")
+        return HTMLResponse(page)
 
 
 def _add_files(app: FastAPI) -> None:
@@ -231,6 +231,8 @@ def _warm_up(subject: Subject) -> None:
     question = GridQuestion(text=subject.examples()[0])
     for _ in grid_steps(Subjects.of(subject), question):
         pass
+    gc.collect()
+    gc.freeze()  # what is there now stays: to look through it again and again takes 0.2 s each time
 
 
 def over_http(

@@ -271,8 +271,8 @@ def _check_time(kind: str, states: int, each: float, deadline: Deadline) -> None
     if deadline.seconds is not None and states * each > deadline.seconds:
         raise RnnlensError(
             f"the predictions of {states:,} states of {kind} may be as near, and to compare them "
-            f"would take about {states * each:.0f} seconds, more than {deadline.seconds:g}; compare "
-            "by cosine, or another kind, or ask from Python, where it may take as long as it takes"
+            f"would take about {states * each:.0f} seconds, more than {deadline.seconds:g}; "
+            "compare by cosine, or another kind, or ask from Python, where it may take that long"
         )
 
 

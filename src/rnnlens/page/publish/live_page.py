@@ -2,12 +2,14 @@
 serve or to fetch from elsewhere.
 """
 
+import hashlib
 import json
 import warnings
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,7 @@ browser is older than 2023: get the file again, or open it in another browser.</
 </body>
 </html>
 """
+_VOID = ("br", "hr", "img")  # elements of a story that have no end
 _PIECE = 7 << 14  # bytes that are written at once, so that large lenses take no more memory
 _CODES = np.arange(128, dtype=np.uint8)
 _CODES[[0, ord("\r"), ord("<")]] = range(ord("À"), ord("À") + 3)
@@ -184,26 +187,73 @@ def live_page(packed: Packed, head: dict[str, Any], story: str = "") -> bytes:
     which is HTML.
     """
     style = _styles()
-    script, engine = (small_script(entry) for entry in ("published.js", "worker.js"))
+    held = {
+        "engine": small_script("worker.js").encode(),
+        "manifest": json.dumps(packed.manifest, allow_nan=False).encode(),
+        "weights": packed.blob,
+    }
+    inside = f"\n{story}\n" if story else ""
+    sizes = {name: len(data) for name, data in held.items()}
+    first = _whole(embeddable({**head, "sizes": sizes}))
     policy = (
-        f"default-src 'none'; script-src {source_hash(script)} 'wasm-unsafe-eval'; "
+        "default-src 'none'; script-src {script} 'wasm-unsafe-eval'; "
         f"style-src {source_hash(style)}; worker-src blob:; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
-    manifest = json.dumps(packed.manifest, allow_nan=False).encode()
-    worker = engine.encode()
-    sizes = {"engine": len(worker), "manifest": len(manifest), "weights": len(packed.blob)}
+    vouched = {name: _sum(data) for name, data in held.items()} | {
+        "policy": _sum(policy.format(script="").encode()),
+        "style": _sum(style.encode()),
+        "head": _sum(first.encode()),
+        "story": _sum(outline(inside).encode()) if story else "",
+    }
+    script = f"const VOUCHED = {json.dumps(vouched)};\n{small_script('published.js')}"
     return _SHELL.format(
-        policy=policy,
+        policy=policy.format(script=source_hash(script)),
         title=escape(f"rnnlens · {head['run']['title']}"),
         style=style,
-        story=f'<article id="story" class="story">\n{story}\n</article>\n' if story else "",
-        head=embeddable({**head, "sizes": sizes}),
+        story=f'<article id="story" class="story">{inside}</article>\n' if story else "",
+        head=first,
         script=script,
-        engine=_zipped(worker),
-        manifest=_zipped(manifest),
-        weights=_zipped(packed.blob),
+        **{name: _zipped(data) for name, data in held.items()},
     ).encode("utf-8", "replace")
+
+
+def _sum(data: bytes) -> str:
+    """As net/vouched.js has it of what it finds."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _whole(text: str) -> str:
+    """A text without half characters, which no file holds."""
+    return text.encode("utf-8", "replace").decode()
+
+
+class _Outline(HTMLParser):
+    """What HTML holds, element by element, as `outline` of net/vouched.js has it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = sorted(f"\0{name}={value or ''}" for name, value in attrs)
+        self.parts += [f"\0<{tag}", *names, "\0>"]
+        if tag in _VOID:
+            self.parts.append("\0/")
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - what is ours ends in order
+        self.parts.append("\0/")
+
+    def handle_data(self, data: str) -> None:
+        self.parts.append(data)
+
+
+def outline(html: str) -> str:
+    """All that some HTML holds, in one text that does not depend on how it is written."""
+    parser = _Outline()
+    parser.feed(_whole(html))
+    parser.close()
+    return "".join(parser.parts)
 
 
 def code_size() -> int:

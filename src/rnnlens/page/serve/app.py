@@ -44,6 +44,7 @@ _PAGE: dict[int | str, dict[str, Any]] = {
     status: {"description": problem["description"], "content": _REFERRED}
     for status, problem in _PROBLEMS.items()
 }
+LONG_TEXT = 4_000  # characters: to split and number the words of a longer text is no short work
 _Step = tuple[dict[str, Any], str, str]  # of an answer: what is small, and rows and changes written
 
 
@@ -70,12 +71,17 @@ def _add_question(app: FastAPI, subjects: Subjects, name: str, entry: Entry, wor
 
     async def ask(request: Request, question: Any) -> Response:
         give, seat = entry.give, name if entry.is_long else ""
+        is_long = len(getattr(question, "text", "")) > LONG_TEXT
         if entry.way == "rows":
-            steps = await work.all_of(request, lambda: _written(give(subjects, question)))
+            steps = await work.all_of(
+                request, lambda: _written(give(subjects, question)), is_long=is_long
+            )
             return _answer(_joined(steps))
         if entry.way == "last":
             return _json(await work.last_of(request, lambda: give(subjects, question), seat))
-        return await work.do(request, lambda: _json(to_json(give(subjects, question))), seat)
+        return await work.do(
+            request, lambda: _json(to_json(give(subjects, question))), seat, is_long=is_long
+        )
 
     async def got(request: Request, **query: Any) -> Response:
         return await ask(request, entry.question(**query))

@@ -113,9 +113,12 @@ class Work:
         """How many compute now."""
         return len(self._at_work)
 
-    async def do(self, client: Client, function: Callable[[], Result], seat: str = "") -> Result:
+    async def do(
+        self, client: Client, function: Callable[[], Result], seat: str = "", is_long: bool = False
+    ) -> Result:
         """The result of a computation; one with a `seat` is long, and waits for those like it."""
         job = _Job(self, client, seat)
+        job.is_long = job.is_long or is_long
         await self._begin(job)
         watch: asyncio.Task[None] | None = None
         try:
@@ -129,7 +132,10 @@ class Work:
             self._end(job)
 
     async def all_of(
-        self, client: Client, steps: Callable[[], Iterator[tuple[Result, bool]]]
+        self,
+        client: Client,
+        steps: Callable[[], Iterator[tuple[Result, bool]]],
+        is_long: bool = False,
     ) -> list[Result]:
         """The results of a longer one; each step says whether there is another.
 
@@ -145,7 +151,7 @@ class Work:
                 checkpoint()
             return some
 
-        return await self.do(client, results)
+        return await self.do(client, results, is_long=is_long)
 
     async def last_of(
         self, client: Client, steps: Callable[[], Iterator[tuple[Result, bool]]], seat: str = ""

@@ -4,6 +4,7 @@ import { visible } from "./base/format.js";
 import { html } from "./base/markup.js";
 import { engineOf, engineSource } from "./net/engine.js";
 import { unzippedText } from "./net/unzip.js";
+import { changedPart } from "./net/vouched.js";
 import { Page } from "./page.js";
 import { Story } from "./story.js";
 
@@ -41,9 +42,14 @@ function besides(article) {
 function begin() {
   const line = document.getElementById("opening");
   try {
+    const part = changedPart(document, document.currentScript?.textContent ?? "", VOUCHED);
+    if (part) {
+      document.getElementById("story")?.remove();
+      throw new Error(`This file was damaged or changed after it was written: its ${part} is not what it was. So that nothing wrong is shown, nothing is.`);
+    }
     /** @type {import("./net/engine.js").Head} */ const head = JSON.parse(taken("head"));
-    const engine = arrived().then(async () => engineOf(await unzippedText(taken("engine"), head.sizes.engine),
-      { manifest: taken("manifest"), weights: taken("weights"), sizes: head.sizes }));
+    const engine = arrived().then(async () => engineOf(await unzippedText(taken("engine"), head.sizes.engine, VOUCHED.engine),
+      { manifest: taken("manifest"), weights: taken("weights"), sizes: head.sizes, vouched: VOUCHED }));
     const article = document.getElementById("story"), root = article ? besides(article) : document.body;
     const page = new Page(root, engineSource(head, engine));
     if (head.note) page.place.title.closest("header")?.after(html("p", { class: "about", dir: "auto" }, head.note.split("\n").map(visible).join("\n")));

@@ -1,6 +1,8 @@
 // Types that several modules name, imported here once for all of them.
 
 declare global {
+  /** What a published file was written with: its script begins with it. */
+  const VOUCHED: import("../net/vouched.js").Vouched;
   type Encoding = import("../engine/encoding.js").Encoding;
   type Outcome = import("../engine/encoding.js").Outcome;
   type Machine = import("../engine/machine.js").Machine;

@@ -6,13 +6,14 @@ import { unzipped, unzippedJson } from "./unzip.js";
 
 /** @typedef {{engine: number, manifest: number, weights: number}} Sizes bytes that each comes to */
 /** @typedef {{run: RunSummary, grid: Grid, note: string, first: {palette: string | null, edits: string[]}, sizes: Sizes}} Head what is shown before the engine is there; `first`: what its grid was asked with */
-/** @typedef {{manifest: string, weights: string, sizes: Sizes}} Parcel the lens, as its file holds it */
+/** @typedef {{manifest: string, weights: string, sizes: Sizes, vouched: import("./vouched.js").Vouched}} Parcel the lens, as its file holds it */
 /** @typedef {{answer: (path: string, asked: any, signal?: AbortSignal) => Promise<any>}} Answerer */
 /** @typedef {{postMessage: (message: any) => void, onmessage: ((event: MessageEvent) => void) | null}} Port */
 
 /** An engine on this very thread. @param {Parcel} parcel @returns {Promise<Answerer>} */
-export async function unpacked({ manifest, weights, sizes }) {
-  const described = await unzippedJson(manifest, sizes.manifest), numbers = await unzipped(weights, sizes.weights);
+export async function unpacked({ manifest, weights, sizes, vouched }) {
+  const described = await unzippedJson(manifest, sizes.manifest, vouched.manifest);
+  const numbers = await unzipped(weights, sizes.weights, vouched.weights);
   const engine = await Engine.of(described, numbers, { wasm: typeof WebAssembly === "object" });
   return { answer: (path, asked, signal) => engine.answer(path, asked, signal).catch((error) => { throw refusal(error); }) };
 }

@@ -1,6 +1,7 @@
-// What a published file holds in its elements: gzip, which has a checksum of its own, as text of seven bits a character.
+// What a published file holds in its elements: gzip, as text of seven bits a character.
 
 import { Refusal } from "../base/refusal.js";
+import { sha256Hex } from "../base/sha256.js";
 
 const DAMAGED = "this file is damaged or cut short, so that no text can be read; get it again";
 const OLD = "this browser cannot unpack the file (it has no DecompressionStream), so that no text can be read; "
@@ -8,12 +9,13 @@ const OLD = "this browser cannot unpack the file (it has no DecompressionStream)
 const PIECE = 1 << 19; // characters, a multiple of eight: as many as are decoded at once
 const STANDS_FOR = [0, 13, 60]; // characters that HTML does not leave as they are, written as those from À on
 
-/** @param {string} held @param {number} size bytes that it comes to @returns {Promise<ArrayBuffer>} */
-export async function unzipped(held, size) {
+/** @param {string} held @param {number} size bytes that it comes to @param {string} sum their SHA-256 @returns {Promise<ArrayBuffer>} */
+export async function unzipped(held, size, sum) {
   if (typeof DecompressionStream === "undefined") throw new Refusal(OLD);
   const { readable, writable } = new DecompressionStream("gzip");
   try {
     const [whole] = await Promise.all([read(readable.getReader(), size), write(held, writable.getWriter())]);
+    if (sha256Hex(new Uint8Array(whole)) !== sum) throw new RangeError("bytes are others");
     return whole;
   } catch {
     throw new Refusal(DAMAGED);
@@ -61,12 +63,12 @@ function putBytes(held, first, end, bytes) {
   return at;
 }
 
-/** @param {string} held @param {number} size bytes that it comes to */
-export async function unzippedText(held, size) {
-  return new TextDecoder().decode(await unzipped(held, size));
+/** @param {string} held @param {number} size bytes that it comes to @param {string} sum their SHA-256 */
+export async function unzippedText(held, size, sum) {
+  return new TextDecoder().decode(await unzipped(held, size, sum));
 }
 
-/** @param {string} held @param {number} size bytes that it comes to */
-export async function unzippedJson(held, size) {
-  return JSON.parse(await unzippedText(held, size));
+/** @param {string} held @param {number} size bytes that it comes to @param {string} sum their SHA-256 */
+export async function unzippedJson(held, size, sum) {
+  return JSON.parse(await unzippedText(held, size, sum));
 }

@@ -1,5 +1,5 @@
-"""`make fuzz`: mutated runs, checkpoints, corpora and indexes, commands that are killed, random
-requests.
+"""`make fuzz`: mutated runs, checkpoints, corpora, indexes and published files, commands that are
+killed, random requests.
 
 python -m tests.fuzz                       everything, for at most --seconds each
 python -m tests.fuzz runs --count 500 --seed 7
@@ -19,6 +19,7 @@ from tests.fuzz.checkpoints import Checkpoints
 from tests.fuzz.corpora import Corpora
 from tests.fuzz.indexes import Indexes
 from tests.fuzz.kills import Kills
+from tests.fuzz.published import Published
 from tests.fuzz.runs import Runs
 
 SUBJECTS: dict[str, tuple[Callable[[Path], harness.Case], int]] = {  # and how many cases
@@ -27,6 +28,7 @@ SUBJECTS: dict[str, tuple[Callable[[Path], harness.Case], int]] = {  # and how m
     "corpora": (Corpora, 5_000),
     "indexes": (Indexes, 2_000),
     "kills": (Kills, 300),
+    "published": (Published, 2_000),
 }
 
 

@@ -190,7 +190,7 @@ def test_long_work_takes_turns_with_other_long_work():
     async def ask():
         work = Work()
         await asyncio.gather(*(
-            work.do(Client(), long_work(1.0, done, name), seat=name) for name in ("a", "b")
+            work.do(Client(), long_work(0.4, done, name), seat=name) for name in ("a", "b")
         ))  # fmt: skip
 
     run(ask())

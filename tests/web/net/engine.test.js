@@ -62,7 +62,7 @@ function ends() {
 test("a damaged parcel is refused in words, through a port", async () => {
   const [here, there] = ends();
   answerTo(there);
-  await assert.rejects(new Remote(here).send({ parcel: { manifest: "?", weights: "?", sizes: { manifest: 1, weights: 1 } } }),
+  await assert.rejects(new Remote(here).send({ parcel: { manifest: "?", weights: "?", sizes: { manifest: 1, weights: 1 }, vouched: { manifest: "", weights: "" } } }),
     (error) => error instanceof Refusal && error.status === 400 && /damaged or cut short/.test(error.message));
 });
 

@@ -44,7 +44,7 @@ _PAGE: dict[int | str, dict[str, Any]] = {
     status: {"description": problem["description"], "content": _REFERRED}
     for status, problem in _PROBLEMS.items()
 }
-LONG_TEXT = 4_000  # characters: to split and number the words of a longer text is no short work
+LONG_TEXT = 1_000  # characters: a longer text is not what somebody types, or they can wait a moment
 _Step = tuple[dict[str, Any], str, str]  # of an answer: what is small, and rows and changes written
 
 

@@ -185,7 +185,7 @@ def test_long_work_goes_on_however_much_short_work_there_is(monkeypatch):
 
 
 def test_long_work_takes_turns_with_other_long_work():
-    done = []
+    done: list[str] = []
 
     async def ask():
         work = Work()
@@ -244,7 +244,7 @@ def test_work_ends_when_it_has_taken_too_much_processor_time():
 
 
 def test_long_work_is_given_up_when_its_client_goes():
-    client, done = Client(), []
+    client, done = Client(), list[str]()
 
     async def ask():
         work = Work()

@@ -276,7 +276,12 @@ class Work:
         job.is_begun = True
         if job.seat:
             self._seats.add(job.seat)
-        place.get_loop().call_soon_threadsafe(lambda: place.done() or place.set_result(None))
+        place.get_loop().call_soon_threadsafe(_give_place, place)
+
+
+def _give_place(place: asyncio.Future[None]) -> None:
+    if not place.done():  # by somebody who has given it up
+        place.set_result(None)
 
 
 def _gone() -> HTTPException:

@@ -181,3 +181,12 @@ def test_concepts_has_the_equations_of_the_code(cell):
         fed = [("x" if s.kind == "below" else s.kind) + "₋₁" * s.back for s in kind.sources]
         wanted.append(f"| {kind.id} | {kind.name} | `{kind.equation}` | {', '.join(fed)} |")
     assert rows == wanted
+
+
+def test_every_test_that_security_names_is_there():
+    """A promise without a test is none."""
+    page = (DOCS / "security.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page)
+    assert len(named) > 15
+    for path, name in named:
+        assert f"def {name}(" in (DOCS.parent / path).read_text(encoding="utf-8"), f"{path}::{name}"

@@ -5,6 +5,7 @@
 
 import argparse
 import json
+import os
 import random
 import socket
 import subprocess
@@ -14,12 +15,17 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from rnnlens.ask.answer import TABLE
+
 REQUESTS, CLIENTS = 10_000, 4
+SHARE = 50  # requests of each, one after the other, of which one in so many is one of its own
+BUDGET = 25.0  # seconds of processor time for one request, of which its question may take 20
 PATIENCE = 5.0  # seconds within which every request is answered
 MOST_MEMORY = 1024  # MB
 WORDS = """the dog sees a bird . , `` '' NUM UNK <b> \x1b[31m \u202e \u0301 \u2028 \ud800 \x00 %s {}
@@ -178,6 +184,84 @@ def fuzz(address: tuple[str, int], seed: int, count: int, seconds: float) -> Rep
     return report
 
 
+def anything(r: random.Random, name: str) -> dict[str, Any]:
+    """A question for an entry of the table, with values of the right sort or nearly."""
+    asked: dict[str, Any] = {}
+    for one in fields(TABLE[name].question):
+        likely = LIKELY.get(one.name)
+        if r.random() < (0.7 if likely else 0.02) or one.name == "text":
+            asked[one.name] = r.choice(likely or [value])(r)
+    return asked
+
+
+LIKELY: dict[str, list[Callable[[random.Random], Any]]] = {
+    "text": TEXTS,
+    "previous": TEXTS,
+    "run": [lambda _: None, lambda _: "english-news"],
+    "column": [lambda r: r.choice(["l2", "h2", "c1@-1", "y", "x", "q9"])],
+    "kind": [lambda r: r.choice(["l2", "h2", "y", "q9"])],
+    "row": [lambda r: r.choice([0, 1, 5, 40])],
+    "count": [lambda r: r.choice([1, 10, 50, 200])],
+    "by": [lambda r: r.choice(["cosine", "divergence"])],
+    "limit": [lambda r: r.choice([1, 12, 200])],
+    "first": [lambda r: r.choice([0, 3, 900])],
+    "rows": [lambda r: r.choice(["", "1-3", "2-", "1-200", "-"])],
+    "bars": [lambda r: r.choice([1, 3, 20])],
+    "ending": [lambda r: r.choice(["svg", "pdf", "png"])],
+    "density": [lambda r: r.choice(["bars", "compact"])],
+    "edits": [lambda r: r.choice([[], ["c2@2=0"], ["l1@1+0.5:the", "h2@1=0"], ["c2@1e9=0"]])],
+    "labels": [lambda r: r.choices(WORDS, k=r.randrange(4))],
+    "against": [lambda r: r.choices(WORDS, k=r.randrange(2))],
+    "name": [lambda r: r.choice(["disagreement", "turns", "surprise", "by_tag", "reach"])],
+    "question": [
+        lambda r: " or ".join(
+            f'within {r.randrange(1, 9)} (word = "{word}")' for word in r.choices(WORDS, k=20)
+        ),
+        lambda r: r.choice(
+            ["l2 is noun", "count y rank = 1 by tag", "word is verb and y rank > 5"]
+        ),
+    ],
+}
+
+
+def by_endpoint(address: tuple[str, int], process: int, seed: int, count: int) -> tuple[
+    dict[str, tuple[int, float]], list[str]
+]:  # fmt: skip
+    """Of each entry so many requests, one after the other: how many, and the most processor time
+    that one of them took; and what went wrong.
+    """
+    worst, problems = dict[str, tuple[int, float]](), list[str]()
+    for name in TABLE:
+        most = 0.0
+        for number in range(count):
+            asked = anything(random.Random(f"{seed}/{name}/{number}"), name)
+            if TABLE[name].is_got:
+                sent = Request(f"http://{address[0]}:{address[1]}/api/{name}")
+            else:
+                body, kind = json.dumps(asked).encode(), {"Content-Type": "application/json"}
+                sent = Request(f"http://{address[0]}:{address[1]}/api/{name}", body, kind)
+            before = processor_seconds(process)
+            try:
+                with urlopen(sent, timeout=4 * BUDGET) as answer:
+                    answer.read()
+            except HTTPError as error:
+                if error.code >= 500:
+                    problems.append(f"{name} {number}: {error.code} to {asked!r}"[:400])
+            except TimeoutError:
+                problems.append(f"{name} {number}: no answer to {asked!r}"[:400])
+            most = max(most, processor_seconds(process) - before)
+        worst[name] = count, most
+        if most > BUDGET:
+            problems.append(f"{name} took {most:.1f} s of processor time")
+    return worst, problems
+
+
+def processor_seconds(process: int) -> float:
+    """How long a process has computed."""
+    stat = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main(seed: int = 0, seconds: float = 600, count: int = REQUESTS) -> int:
     """Ask the real server of the bundled run; 1 where anything went wrong."""
     command = [sys.executable, "-m", "rnnlens", "view", "english-news", "--no-browser"]
@@ -193,16 +277,21 @@ def main(seed: int = 0, seconds: float = 600, count: int = REQUESTS) -> int:
             with urlopen(first, timeout=60) as answer:  # the first grid of a process takes longest
                 assert answer.status == 200
             report = fuzz(("127.0.0.1", port), seed, count, seconds)
+            each = max(1, count // SHARE)
+            worst, more = by_endpoint(("127.0.0.1", port), server.pid, seed, each)
+            report.problems += more
             status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
         finally:
             server.terminate()
         said = server.stderr.read()
     memory = int(status.split("VmHWM:")[1].split()[0]) // 1024
-    if said or memory > MOST_MEMORY:
+    if said not in ("", "rnnlens: stopped\n") or memory > MOST_MEMORY:
         report.problems.append(f"the server took {memory} MB and said: {said[:2_000]}")
     total = sum(report.statuses.values())
     print(f"{total:,} requests with seed {seed}: {dict(report.statuses.most_common())}")
     print(f"  slowest {report.slowest:.1f} s, {memory} MB; {len(report.problems)} problems")
+    said_of = ", ".join(f"{name} {most:.1f}" for name, (_, most) in worst.items())
+    print(f"  {each:,} of each question, the most seconds of processor time: {said_of}")
     print(*report.problems[:20], sep="\n")
     return bool(report.problems)
 

@@ -9,6 +9,7 @@ from tests.fuzz import harness
 from tests.fuzz.checkpoints import Checkpoints
 from tests.fuzz.corpora import Corpora
 from tests.fuzz.indexes import Indexes
+from tests.fuzz.published import Published
 from tests.fuzz.runs import Runs
 from tests.sampling import sampled
 
@@ -52,3 +53,14 @@ def test_what_goes_wrong_is_counted(monkeypatch):
     tally = harness.run(case, len(outcomes), "s")
     assert dict(tally.counts) == dict.fromkeys(outcomes, 1)
     assert "ValueError: a problem" in "".join(tally.failures)
+
+
+@pytest.mark.slow
+def test_a_slice_of_mutated_published_files_says_so_or_is_right(tmp_path, browser):
+    case, outcomes = Published(tmp_path), []
+    case.browser = os.getpid(), browser
+    for number in range(8):
+        outcome, detail = harness.outcome_of(case, "slice", number, tmp_path / "cases")
+        assert outcome in ("refused", "same"), f"case {number}: {outcome} {detail}"
+        outcomes.append(outcome)
+    assert "refused" in outcomes

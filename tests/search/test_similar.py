@@ -1,6 +1,7 @@
 """The nearest states of a corpus, against a loop over all of them."""
 
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -216,6 +217,23 @@ def test_the_clock_is_looked_at_between_blocks_of_states(indexed, fresh):
     assert similar_module.by_divergence(stored, stack, p, 2)[0]  # what it reads first is read
     with pytest.raises(RnnlensError, match="took more than 0 seconds; ask for less"):
         similar_module.by_divergence(stored, stack, p, 2, Deadline(0))
+
+
+def test_what_would_take_too_long_is_refused_after_a_few_hundred_states(
+    indexed, fresh, monkeypatch
+):
+    """With a processor that takes a minute for a few states."""
+    monkeypatch.setattr(similar_module, "_AT_ONCE", 4)
+    monkeypatch.setattr(similar_module, "_TRIED", 8)
+    stack = indexed.subject.probes.stacks["output"]
+    stored = StoredStates(index_of(fresh.subject), "l2", stack.widths[stack.kinds.index("l2")])
+    p = torch.ones(len(indexed.labels)).softmax(0).double().numpy()
+    assert similar_module.by_divergence(stored, stack, p, 2, Deadline(20))[0]
+    minutes = count(0, 60)
+    monkeypatch.setattr(similar_module.time, "thread_time", lambda: next(minutes))
+    with pytest.raises(RnnlensError, match=r"states of l2 may be as near.*compare by cosine"):
+        similar_module.by_divergence(stored, stack, p, 2, Deadline(20))
+    assert similar_module.by_divergence(stored, stack, p, 2)[0]  # who waits is told in the end
 
 
 def test_the_states_of_a_few_kinds_are_held_in_few_bytes(indexed, fresh):

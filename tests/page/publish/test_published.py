@@ -1,5 +1,6 @@
 """A published lens in a browser: from a file, offline, with nothing but what the file holds."""
 
+import gzip
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.screen import Screen
 
 import rnnlens
 from rnnlens.lens.lens import Lens
+from rnnlens.page.publish.live_page import seven_bits
 
 FIRST, OTHER = "the old dog sees a bird .", "she said the dogs see a very small <b> now"
 MARKUP = "<b>by</b> </script><script>alert(1)</script> & me"
@@ -222,6 +224,18 @@ def changed(text: str, part: str) -> str:
     return text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :]
 
 
+def repacked(text: str) -> str:
+    """A file with other code in its engine, zipped as it should be."""
+    start = text.index(">", text.index('id="engine"')) + 1
+    code = seven_bits(gzip.compress(b"self.onmessage = () => {};", mtime=0))
+    return text[:start] + code + text[text.index("</script>", start) :]
+
+
+def put(old: str, new: str) -> Callable[[str], str]:
+    """A file with something in the place of something."""
+    return lambda text: text.replace(old, new, 1)
+
+
 DAMAGE = {
     "with another engine": (lambda text: changed(text, "engine"), ".note.problem"),
     "cut in its numbers": (lambda text: cut(text, "weights"), ".note.problem"),
@@ -229,14 +243,24 @@ DAMAGE = {
     "cut in its script": (lambda text: text[: text.index("<script>") + 9999], "#opening"),
     "cut in what is drawn first": (lambda text: cut(text, "head"), "#opening"),
     "with another number": (lambda text: changed(text, "weights"), ".note.problem"),
+    "with another first number": (put('"share":0.', '"share":0.9'), "#opening"),
+    "with another style": (put("margin: 0", "margin: 1"), "#opening"),
+    "with a looser policy": (put("default-src 'none'", "default-src *"), "#opening"),
+    "with words before it": (put("<noscript>", "h2 99%<noscript>"), "#opening"),
+    "with an engine of its own": (repacked, ".note.problem"),
     "with another script": (lambda text: text.replace('"use strict"', '"use strics"'), "#opening"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("damage", sampled(DAMAGE, "cut in its script", "with another number"))
+@pytest.mark.parametrize(
+    "damage",
+    sampled(DAMAGE, "cut in its script", "with another first number", "with an engine of its own"),
+)
 def test_a_damaged_file_says_so(damage, files, open_file, tmp_path):
     spoil, where = DAMAGE[damage]
     path = tmp_path / "lens.html"
     path.write_text(spoil(files["first"].read_text(encoding="utf-8")), encoding="utf-8")
     screen = open_file(path, complaints=True)
     expect(screen.find(where)).to_contain_text("damaged or cut short")
+    if where == "#opening":
+        expect(screen.find(".state")).to_have_count(0)

@@ -107,3 +107,15 @@ def test_what_cannot_be_drawn_is_one_line(client, asked, said):
     answer = client.post("/api/figure", json={"text": TEXT, **asked})
     assert answer.status_code == 400
     assert answer.json()["error"].startswith(said)
+
+
+def test_a_figure_that_takes_long_is_refused_before_anything_is_computed(client, monkeypatch):
+    monkeypatch.setattr("rnnlens.ask.figures.parts", pytest.fail)
+    for asked, told in (
+        ({"text": "the dog " * 100, "bars": 20}, "more than the 8,000 that are drawn"),
+        ({"text": "the dog " * 100, "bars": 20, "kinds": ["y"]}, "too large for a .svg file"),
+        ({"text": "the dog " * 100, "kinds": ["y"], "width": 90.0, "ending": "png"}, "too large"),
+    ):
+        answer = client.post("/api/figure", json=asked)
+        assert answer.status_code == 400
+        assert told in answer.json()["error"]

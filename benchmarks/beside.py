@@ -19,7 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from load import Seen, Typist, processor_seconds, texts
+from load import (  # type: ignore[import-not-found]
+    Seen,
+    Typist,
+    processor_seconds,
+    texts,
+)
 
 from rnnlens.run.folder import BUNDLED, run_at
 
@@ -103,10 +108,10 @@ async def typing(port: int, keys: Iterator[str], seconds: float, heavy: Heavy | 
 ]:  # fmt: skip
     """One typist, beside those who ask."""
     seen, answered, end = Seen(), Answered(), time.perf_counter() + seconds
-    others = [
-        asyncio.create_task(ask(port, heavy, end, answered, k))
-        for k in range(heavy.people if heavy else 0)
-    ]
+    others = []
+    if heavy:
+        people = range(heavy.people)
+        others = [asyncio.create_task(ask(port, heavy, end, answered, k)) for k in people]
     await asyncio.sleep(0.3 if heavy else 0)
     await Typist(port, seen).type(keys, random.Random(1), end)
     await asyncio.gather(*others)

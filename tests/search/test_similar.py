@@ -230,7 +230,7 @@ def test_what_would_take_too_long_is_refused_after_a_few_hundred_states(
     p = torch.ones(len(indexed.labels)).softmax(0).double().numpy()
     assert similar_module.by_divergence(stored, stack, p, 2, Deadline(20))[0]
     minutes = count(0, 60)
-    monkeypatch.setattr(similar_module.time, "thread_time", lambda: next(minutes))
+    monkeypatch.setattr("rnnlens.search.similar.time.thread_time", lambda: next(minutes))
     with pytest.raises(RnnlensError, match=r"states of l2 may be as near.*compare by cosine"):
         similar_module.by_divergence(stored, stack, p, 2, Deadline(20))
     assert similar_module.by_divergence(stored, stack, p, 2)[0]  # who waits is told in the end

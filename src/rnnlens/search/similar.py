@@ -213,7 +213,7 @@ def by_divergence(
     """The states whose prediction is nearest to a distribution, and how far they are.
 
     States are looked at in the order of their lower bounds, until no other can be nearer; first in
-    single precision, which takes half of the time, and those that may be the nearest in double.
+    single precision, which is quicker, and those that may be the nearest in double.
     What would take longer than there is time for is refused after a few hundred.
     """
     bounds = lower_bounds(stored, p, deadline)

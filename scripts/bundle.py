@@ -38,7 +38,7 @@ class Recipe(NamedTuple):
 
     train: str = ""
     fit: str = ""
-    eval: str = "--used"
+    eval: str = "--all"
     search: str = ""  # of its index; empty: none is shipped
 
 
@@ -46,7 +46,7 @@ _NO_DROPOUT = "--dropout-words 0 --dropout-input 0 --dropout-output 0 --dropout-
 RECIPES = {
     "english-news": Recipe(
         fit="--probe shared --semantic output,input",
-        eval="--used --horizon 4",
+        eval="--all --horizon 4",
         search="--split test --words 6500",
     ),
     "english-tags": Recipe(  # small, so that there is room for it

@@ -131,7 +131,7 @@ def test_a_text_is_answered_once_after_its_last_word_or_by_the_mean(both):
 
 def test_a_language_models_answers_are_not_counted(network, train):
     found = model_scores(dataset_of(network, train=train, test=train))
-    assert set(found.parts["test"]) == {"sentences", "pairs", "perplexity", "unigram"}
+    assert set(found.parts["test"]) == {"sentences", "pairs", "perplexity", "unigram", "intervals"}
     assert found.confusion is None
 
 
@@ -169,7 +169,7 @@ def test_a_sequence_without_a_label_is_not_counted(both):
     there = chunk.sequences != 1
     fewer = replace(chunk, labels=chunk.labels[there], sequences=chunk.sequences[there])
     logits = torch.randn(len(chunk.labels), 3)
-    labels, answers = _answered(chunk, logits, data)
+    labels, answers, _ = _answered(chunk, logits, data)
     kept = torch.arange(chunk.count) != 1
     some = _answered(fewer, logits[there], data)
     assert torch.equal(some[0], labels[kept])

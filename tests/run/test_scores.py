@@ -9,6 +9,11 @@ from rnnlens.probe.evaluation import Score
 from rnnlens.probe.measures import Against
 from rnnlens.run.scores import Scores
 
+NOTHING_MORE: dict[str, object] = {
+    "control": None, "description": None, "temperature": None, "sentences": 0, "intervals": {},
+    "below": {}, "reliability": {},
+}  # fmt: skip
+
 
 def test_a_run_that_was_not_measured_has_no_scores(tmp_path):
     found = Scores.read(tmp_path)
@@ -25,7 +30,7 @@ def test_what_was_measured_is_found(formula):
     assert row == {
         "kind": "x", "perplexity": 20.0, "ratio": 2.0, "accuracy": 0.25, "kl": 0.5,
         "calibration": 0.01,
-        "used": None, "error": None, "precision": None,
+        "used": None, "error": None, "precision": None, **NOTHING_MORE,
     }  # fmt: skip
 
 
@@ -59,7 +64,7 @@ def test_what_was_just_measured_is_as_if_it_was_read(tmp_path):
     assert found.perplexity("input", "x") == 2.0
     assert found.perplexity("input", "h1") is None
     row = {"kind": "x", "perplexity": 2.0, "ratio": None, "accuracy": 0.75, "kl": None}
-    more = {"calibration": 0.03, "used": None, "error": None, "precision": None}
+    more = {"calibration": 0.03, "used": None, "error": None, "precision": None, **NOTHING_MORE}
     assert found.semantics["input"] == [{**row, **more}]
     (tmp_path / "evaluation.json").write_text(json.dumps(found.evaluation()))
     assert Scores.read(tmp_path) == found

@@ -92,7 +92,7 @@ def test_python_measures_what_the_command_measures(fitted, command, tmp_path):
     evaluation = rnnlens.load(fitted).evaluate(control=True, horizon=1)
     assert command("eval", copy, "--control", "--horizon", 1, "--device", "cpu").code == 0
     stored, mine = contents(copy / "evaluation.json"), evaluation.to_json("0" * 64)
-    for part in ("probes", "control", "reach"):
+    for part in ("probes", "reach"):
         assert json.loads(json.dumps(mine[part])) == stored[part]
     assert evaluation[-1].kl is None  # output-1 is no prediction of the model's
     assert evaluation[0].kl == stored["probes"][0]["divergence"]
@@ -106,8 +106,9 @@ def test_a_control_wants_data_to_fit_to(fitted):
     texts = ["the dogs sleep .", "a cat often sees the old house .", "the house sleeps ."]
     parts = {"train": texts * 5, "valid": texts, "test": texts}
     evaluation = lens.evaluate(parts, control=True)
-    assert len(evaluation.control) == len(evaluation)
-    assert evaluation == lens.evaluate(texts)
+    assert all(score.control and score.description for score in evaluation)
+    plain = lens.evaluate(texts)
+    assert [score.perplexity for score in plain] == [score.perplexity for score in evaluation]
 
 
 def test_python_indexes_what_the_command_indexes(fitted, command, tmp_path):

@@ -222,12 +222,27 @@ def _describe(subject: Subject, semantic: str) -> list[answers.Column]:
             "shown": not column.kind.gate and not column.back,
             "silent": column.kind.id in silent,
             "perplexity": scores.perplexity(semantic, column.kind.id),
-            "used": None
-            if (used := scores.used(semantic, column.kind.id)) is None
-            else round(used, 4),
+            "interval": sure["interval"],
+            "used": sure["used"],
+            "used_interval": sure["used_interval"],
+            "called": sure["called"],
+            "off": sure["off"],
         }
         for column in subject.columns_for(semantic)
+        for sure in (_sure(scores, semantic, column.kind.id),)
     ]
+
+
+def _sure(scores: Scores, semantic: str, kind: str) -> dict[str, Any]:
+    """How sure a kind's perplexity is, what is used of it, and where its probabilities are off."""
+    used = scores.used(semantic, kind)
+    return {
+        "interval": scores.interval(semantic, kind),
+        "used": None if used is None else round(used["used"], 4),
+        "used_interval": used and used["intervals"].get("used"),
+        "called": used["called"] if used else "",
+        "off": scores.off(semantic, kind),
+    }
 
 
 def _name(column: Column) -> str:

@@ -89,6 +89,23 @@ class Runs(TypedDict):
 
 
 @whole
+class Ends(TypedDict):
+    """Between which numbers the true one lies, by 95%, if sentences are resampled."""
+
+    low: Amount
+    high: Amount
+
+
+@whole
+class Off(TypedDict):
+    """Where probabilities are not what they say."""
+
+    start: Annotated[Probability, about("from which on, a tenth wide")]
+    accuracy: Annotated[Probability, about("how often the label was right")]
+    states: Annotated[Count, about("that were counted")]
+
+
+@whole
 class Column(TypedDict):
     """A kind as it is drawn."""
 
@@ -109,9 +126,15 @@ class Column(TypedDict):
     shown: Annotated[bool, about("whether it is, unless somebody chooses")]
     silent: Annotated[bool, about("whether its probe tells no more than how frequent labels are")]
     perplexity: Annotated[Perplexity | None, about("null: not measured")]
+    interval: Annotated[Ends | None, about("of its perplexity; null: not told")]
     used: Annotated[
         Share | None,
         about("how much of what its probe reads the model uses; null: not measured"),
+    ]
+    used_interval: Annotated[Ends | None, about("of what is used; null: not told")]
+    called: Annotated[str, about("what is used, in a word that the interval supports; else empty")]
+    off: Annotated[
+        list[Off], about("where its probabilities are off by more than ten points, and surely")
     ]
 
 
@@ -266,17 +289,89 @@ class Divergences(TypedDict):
 
 @whole
 class Use(TypedDict):
-    """How much of what a kind's probe reads the model uses; effects of pushes are in nats."""
+    """How much of what a kind's probe reads the model uses; null: not measured."""
 
-    used: Annotated[Share, about("read / most")]
-    read: Annotated[Nats, about("along the probe's row")]
-    most: Annotated[Nats, about("along the gradient")]
+    used: Annotated[Share, about("read / gradient")]
+    read: Annotated[Nats, about("of a push towards a label, on its log-probability")]
+    gradient: Annotated[Nats | None, about("of a push of equal size along the gradient")]
     random: Annotated[Nats, about("in a random direction")]
-    shaped: Annotated[Nats, about("in a random direction in which states do vary")]
-    swap: Annotated[
-        Correlation | None,
-        about("correlation of changes where states are swapped; null: none were"),
+    shuffled: Annotated[Nats | None, about("towards another label")]
+    later: Annotated[Bits | None, about("how far the push moves each of the next predictions")]
+    later_random: Annotated[Bits | None, about("how far one in a random direction does")]
+    interchange: Annotated[
+        Correlation | None, about("of changes where states are interchanged between texts")
     ]
+    interchange_shuffled: Correlation | None
+    moved: Annotated[Bits | None, about("how far an interchange moves the prediction")]
+    moved_later: Annotated[Bits | None, about("and each of the next ones")]
+    erased: Annotated[Nats | None, about("what each prediction loses where labels are erased")]
+    erased_random: Annotated[Nats | None, about("and where as many random directions are")]
+    sentences: Annotated[Count, about("0: an older version's, which does not say")]
+    deviations: Annotated[Amount | None, about("null: an older version's push")]
+    rank: Annotated[Count, about("directions that were erased")]
+    called: Annotated[str, about("in a word, where the interval supports one; else empty")]
+    intervals: Annotated[dict[str, Ends], about("by 95%, of each number")]
+
+
+@whole
+class Bin(TypedDict):
+    """States that are about as confident."""
+
+    start: Annotated[Probability, about("the least of the bin")]
+    confidence: Annotated[Probability, about("on average")]
+    accuracy: Probability
+    low: Annotated[Probability | None, about("of the accuracy, by 95%")]
+    high: Probability | None
+    states: Count
+
+
+@whole
+class Control(TypedDict):
+    """What a probe in closed form says of true labels, and of random ones of word types."""
+
+    accuracy: Probability
+    control: Probability
+    selectivity: Annotated[Amount, about("the first less the second")]
+    low: Annotated[Amount | None, about("of the selectivity, by 95%")]
+    high: Amount | None
+    states: Count
+    sentences: Count
+    types: Count
+
+
+@whole
+class Description(TypedDict):
+    """How many bits a label costs that is told with the help of states."""
+
+    bits: Bits
+    low: Bits | None
+    high: Bits | None
+    unigram: Annotated[Bits, about("by the frequencies alone")]
+    uniform: Annotated[Bits, about("where all labels are as probable")]
+    compression: Ratio
+    states: Count
+    sentences: Count
+
+
+@whole
+class Temperature(TypedDict):
+    """What logits are best divided by, found on validation data."""
+
+    value: Ratio
+    perplexity: Annotated[Perplexity, about("on test states, with it")]
+    calibration: Annotated[Probability, about("there, with it")]
+    states: Count
+
+
+@whole
+class Unseen(TypedDict):
+    """What the model is worth on the sentences that do not occur in training."""
+
+    sentences: Count
+    pairs: Count
+    perplexity: Perplexity | None
+    accuracy: Probability | None
+    intervals: dict[str, Ends]
 
 
 @whole
@@ -301,6 +396,15 @@ class Score(TypedDict):
     used: Use | None
     error: Annotated[Against | None, about("of numbers: the mean absolute error")]
     precision: Annotated[Against | None, about("of sets of labels: the average precision")]
+    sentences: Annotated[Count, about("that were measured on; 0: an older version does not say")]
+    intervals: Annotated[dict[str, Ends], about("by 95%, of each number")]
+    below: Annotated[
+        dict[str, Probability], about("by kind: how often its perplexity is lower, if resampled")
+    ]
+    reliability: Annotated[dict[str, list[Bin]], about("of all labels, and by their frequency")]
+    control: Control | None
+    description: Description | None
+    temperature: Temperature | None
 
 
 @whole
@@ -336,6 +440,9 @@ class Accuracy(TypedDict):
     accuracy: Annotated[Probability | None, about("of answers that are labels; else null")]
     macro_f1: Probability | None
     confusion: Confusion | None
+    sentences: Annotated[Count, about("of the test split; 0: not said")]
+    intervals: Annotated[dict[str, Ends], about("of the model's own numbers, by 95%")]
+    unseen: Annotated[Unseen | None, about("without the sentences that occur in training")]
     training: Annotated[
         list[TrainingPoint],
         about("the checkpoints of its training that were kept, in order; else none"),

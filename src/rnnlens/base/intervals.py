@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 LEVEL = 0.95  # of the intervals
 LEAST = 20  # sentences, of which an interval can be told
 DRAWS = 1000
-_UNITS = 2048  # that are resampled at most: more sentences are put together at random
+UNITS = 2048  # that are resampled at most: more sentences are put together at random
 _AT_ONCE = 2**22  # numbers of draws held
 
 
@@ -49,13 +49,26 @@ class Resamples:
     def _unit_of(self) -> NDArray[np.int64]:
         """Which of the units that are drawn each sentence is in; most often it is one itself."""
         every = np.arange(self.sentences)
-        if self.sentences <= _UNITS:
+        if self.sentences <= UNITS:
             return every
-        return np.random.default_rng((self.seed, 2)).permutation(every) % _UNITS
+        return np.random.default_rng((self.seed, 2)).permutation(every) % UNITS
 
     def _times(self) -> Iterator[Floats]:
         """How often each unit is in each draw, some draws at once."""
-        units = min(self.sentences, _UNITS)
+        if self._small:
+            return iter(self._kept)
+        return self._drawn()
+
+    @property
+    def _small(self) -> bool:
+        return self.draws * min(self.sentences, UNITS) <= _AT_ONCE
+
+    @cached_property
+    def _kept(self) -> list[Floats]:
+        return list(self._drawn())
+
+    def _drawn(self) -> Iterator[Floats]:
+        units = min(self.sentences, UNITS)
         draw = np.random.default_rng((self.seed, 1))
         at_once = max(1, _AT_ONCE // max(1, units))
         for first in range(0, self.draws, at_once):
@@ -70,8 +83,8 @@ class Resamples:
         if len(given) != self.sentences:
             raise ValueError(f"{len(given)} values are given for {self.sentences} sentences")
         flat = given.reshape(self.sentences, -1)
-        if self.sentences > _UNITS:
-            units = np.zeros((_UNITS, flat.shape[1]))
+        if self.sentences > UNITS:
+            units = np.zeros((UNITS, flat.shape[1]))
             np.add.at(units, self._unit_of, flat)
             flat = units
         found = np.concatenate([times @ flat for times in self._times()])

@@ -69,8 +69,10 @@ def write_accuracy(evaluation: dict[str, Any], path: Path) -> None:
         for k, row in enumerate(rows):
             cut = row["perplexity"] > top
             axes.bar(k, min(row["perplexity"], top), color=_BAR, hatch="//" if cut else None)
+            if (ends := row.get("intervals", {}).get("perplexity")) and not cut:
+                axes.plot([k, k], [ends["low"], min(ends["high"], top)], color="#333333", lw=1)
             mark = "↑" if cut else ""
-            height = min(row["perplexity"], top)
+            height = min(max(row["perplexity"], ends["high"] if ends else 0), top)
             axes.text(k, height, f"{row['perplexity']:.0f}{mark}", ha="center", va="bottom", size=7)
         axes.axhline(own, color=_LINE, lw=1, label=f"the model's own, {own:.1f}")
         if unigram <= top:
@@ -92,6 +94,9 @@ def _draw_use(axes: Any, rows: list[dict[str, Any]]) -> None:
         return
     beside = axes.twinx()
     beside.plot(*zip(*uses, strict=True), "o", color="#333333", ms=4)
+    for k, _ in uses:
+        if ends := rows[k]["used"].get("intervals", {}).get("used"):
+            beside.plot([k, k], [ends["low"], ends["high"]], color="#333333", lw=1)
     beside.set_ylim(0, 1.6)  # the dots stand below the legend
     beside.set_yticks([0, 0.5, 1])
     beside.set_ylabel("used (dots)", loc="bottom")

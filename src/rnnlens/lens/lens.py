@@ -139,16 +139,17 @@ class Lens:
         data: Iterable[Any] | Mapping[str, Iterable[Any]] | None = None,
         used: bool = False,
         control: bool = False,
+        temperature: bool = False,
         horizon: int = 0,
     ) -> Evaluation:
         """How well each kind predicts on data of your own, or on the corpus of the lens's run.
 
         `data` are sentences, as texts or as lists of words, or batches as for `fit`. Where nothing
         was measured before, grids tell these perplexities from then on. With `used`, each score
-        also says how much of what is read the model uses. `control` adds the scores of probes that
-        are fitted to shuffled labels; `horizon` those for the labels from so many steps earlier
-        than the next one to as many later. Both fit probes, for which `data` are
-        `{"train": ..., "valid": ..., "test": ...}`.
+        also says how much of what is read the model uses; with `control`, what such a probe
+        memorises of word types; with `temperature`, what its logits are best divided by. `horizon`
+        adds scores for the labels from so many steps earlier than the next one to as many later.
+        These three want `{"train": ..., "valid": ..., "test": ...}` as `data`.
         """
         subject = self.subject
         if subject.probes is None:
@@ -159,7 +160,7 @@ class Lens:
             config = subject.run.fit_config()
         evaluation = evaluate_probes(
             subject.probes.to(dataset.device), dataset, config, used=used, control=control,
-            horizon=horizon,
+            temperature=temperature, horizon=horizon,
         )  # fmt: skip
         if not subject.scores.semantics:
             subject.scores = Scores.of(evaluation)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,16 @@ class Data(ABC):
     def shuffled(self, seed: int) -> "Data":
         """A copy in which labels are exchanged among each other at random, and inputs stay."""
 
+    def in_order(self, chosen: Ints) -> Ints | None:  # noqa: ARG002 - not every data can tell
+        """The chosen pieces in the order in which their sequences come, where each piece is one
+        sequence.
+        """
+        return None
+
+    def occurring_in(self, other: "Data") -> NDArray[np.bool_] | None:  # noqa: ARG002
+        """Which pieces occur in other data, too; None where pieces are no sentences."""
+        return None
+
     def pairs(self, semantic: str) -> int:  # noqa: ARG002 - not every data can tell
         """About how many states have a label under a semantic."""
         return int(self.counts.sum())
@@ -82,8 +93,7 @@ class Sentences(Data):
 
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
         """Sentences of similar length side by side, (T, B)."""
-        split = self.split
-        chosen = chosen[np.argsort(split.lengths[chosen], kind="stable")]
+        split, chosen = self.split, self.in_order(chosen)
         for k in range(0, len(chosen), _SIDE_BY_SIDE):
             group = chosen[k : k + _SIDE_BY_SIDE]
             read = split.batch(group)
@@ -95,6 +105,20 @@ class Sentences(Data):
             inputs = read.inputs.to(device)
             given = (inputs, read.lengths.to(device)) if self.with_lengths else inputs
             yield Batch(given, labelled.targets, labelled.inputs, others)
+
+    def in_order(self, chosen: Ints) -> Ints:
+        return chosen[np.argsort(self.split.lengths[chosen], kind="stable")]
+
+    def occurring_in(self, other: Data) -> NDArray[np.bool_] | None:
+        if not isinstance(other, Sentences):
+            return None
+        known = set(other.spelled())
+        return np.array([sentence in known for sentence in self.spelled()], bool)
+
+    def spelled(self) -> Iterator[bytes]:
+        """The words of every sentence, to be compared."""
+        ids = np.ascontiguousarray(self.split.ids, np.int64)
+        return (ids[a:b].tobytes() for a, b in pairwise(self.split.starts.tolist()))
 
     def shuffled(self, seed: int) -> "Sentences":
         tags = None if self.tags is None else _mixed(self.tags.ids, seed)

@@ -33,6 +33,8 @@ class Chunk:
     sequences: Tensor  # (N,) to which sequence each belongs; within one they stand in time's order
     count: int  # of sequences
     values: Tensor | None = None  # (N,) where labels are bins: the numbers in them
+    words: Tensor | None = None  # (N,) the words that are read there, where they are numbers
+    pieces: Ints | None = None  # (count,) which piece each sequence is, where each is one
 
 
 class Dataset:
@@ -168,7 +170,10 @@ class Stream:
         labels = torch.cat([part.labels for part in parts])
         values = [part.values for part in parts if part.values is not None]
         numbers = torch.cat(values) if values else None
-        return Chunk(states, labels, torch.cat(sequences), count, numbers)
+        pieces = self.data.in_order(chosen)
+        words = [part.words for part in parts if part.words is not None]
+        read = torch.cat(words) if words and len(words) == len(parts) else None
+        return Chunk(states, labels, torch.cat(sequences), count, numbers, read, pieces)
 
     def frequencies(self) -> Tensor:
         """How often each label occurs; data whose labels need no trace is not traced."""
@@ -213,10 +218,15 @@ class Stream:
         states = {kind: self._beside(kind, trace, labels) for kind in self.kinds}
         rows = {kind: values.flatten(0, 1)[keep].float() for kind, values in states.items()}
         present, of = _present(labels), (keep % labels.shape[1], labels.shape[1])
+        words = None if batch.words is None else self.model.in_time(batch.words, lambda: trace)
+        if words is not None:
+            same = words.shape == labels.shape
+            words = words.to(device).flatten()[keep] if same else None
         if self.table is None:
-            return Chunk(rows, present.to(device), *of)
+            return Chunk(rows, present.to(device), *of, words=words)
         targets = self.table[present.to(self.table.device)].to(device)
-        return Chunk(rows, self.answers.of(targets), *of, targets if self.answers.scale else None)
+        values = targets if self.answers.scale else None
+        return Chunk(rows, self.answers.of(targets), *of, values, words)
 
     def _beside(self, kind: str, trace: Trace, labels: Tensor) -> Tensor:
         """The states (T, B, H) of a kind, checked to be as many as the labels."""
@@ -249,6 +259,14 @@ class Stream:
                 f"{count - 1}; mend the targets, or give labels= the names of all"
             )
         return labels
+
+    def numbered(self, batch: Batch, trace: Trace) -> Tensor:
+        """The label of every state, (T, B), where one of many holds: of a number its bin."""
+        labels = self.labels(batch, lambda: trace)
+        if self.table is None:
+            return labels
+        found = self.answers.of(self.table[labels.clamp_min(0).to(self.table.device)])
+        return torch.where(labels >= 0, found.to(labels), NONE)
 
     def _words(self, batch: Batch, trace: Callable[[], Trace]) -> Tensor:
         if batch.words is None:

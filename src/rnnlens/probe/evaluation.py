@@ -2,28 +2,32 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.intervals import UNITS, Floats, Interval, Resamples
 from rnnlens.base.progress import Progress
-from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.perplexity import perplexity
+from rnnlens.probe.control import Control, Description, controls
 from rnnlens.probe.dataset import Chunk, Dataset
 from rnnlens.probe.fit_loop import FitObserver, fit_probes
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.measures import Against, Errors, Measure, Precision, Verdicts, prior_nll
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import OUTPUT, base, of_model
+from rnnlens.probe.tally import Bin, Tally, Units, by_unit, sure
+from rnnlens.probe.temperature import STATES as TRIED
+from rnnlens.probe.temperature import Temperature, temperatures
 from rnnlens.probe.used import SENTENCES, Used, used
 
-_BINS = 15  # of confidence, for the calibration error
 _FARTHEST = 100  # words of a horizon
 
 
@@ -47,31 +51,58 @@ class Score:
     error: Against | None = None
     #: Where several labels hold at once: the average precision, mean over the labels.
     precision: Against | None = None
+    sentences: int = 0  #: That the states are of.
+    #: Of perplexity, ratio, accuracy and kl, by 95%; empty where sentences are too few.
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    #: By other kind: in which share of the resampled texts its perplexity lies below that one's.
+    below: Mapping[str, float] = field(default_factory=dict)
+    #: How often states are right that are about as confident: of all labels, and by how often the
+    #: most probable label was seen in training.
+    reliability: Mapping[str, Sequence[Bin]] = field(default_factory=dict)
+    control: Control | None = None  #: What such a probe memorises; None: not measured.
+    description: Description | None = None  #: How short labels are told with the states.
+    temperature: Temperature | None = None  #: What logits are best divided by.
+
+    @property
+    def selectivity(self) -> float | None:
+        """The accuracy of a probe in closed form less that of its control; None: not measured."""
+        return self.control.selectivity if self.control else None
 
     def to_json(self) -> dict[str, Any]:
         """What evaluation.json holds of it, where `kl` has always been called divergence."""
-        plain = asdict(self) | {"used": self.used.to_json() if self.used else None}
-        return {"divergence" if name == "kl" else name: plain[name] for name in plain}
+        plain: dict[str, Any] = asdict(self)
+        plain["used"] = self.used.to_json() if self.used else None
+        plain["selectivity"] = self.selectivity
+        if self.control:
+            plain["control"]["selectivity"] = self.control.selectivity
+        if self.description:
+            plain["description"]["compression"] = self.description.compression
+        plain["intervals"] = {_theirs(name): ends for name, ends in plain["intervals"].items()}
+        return {_theirs(name): value for name, value in plain.items()}
+
+
+def _theirs(name: str) -> str:
+    """The name that evaluation.json has for one of ours."""
+    return "divergence" if name == "kl" else name
 
 
 class Evaluation(list[Score]):
     """A score of every kind and semantic, and what was measured beside them.
 
-    `control`: of probes that were fitted to shuffled labels, and so can only memorise. `reach`: of
-    every kind for each label around the next one. `model`: what the model itself is worth on each
-    split, beside the unigram baseline. `confusion`: how often it takes which label for which.
+    `reach`: of every kind for each label around the next one. `model`: what the model itself is
+    worth on each split, beside the unigram baseline. `confusion`: how often it takes which label
+    for which.
     """
 
     def __init__(
         self,
         scores: Iterable[Score] = (),
-        control: Sequence[Score] = (),
         reach: Sequence[Score] = (),
-        model: Mapping[str, Mapping[str, float | None]] | None = None,
+        model: Mapping[str, Mapping[str, Any]] | None = None,
         confusion: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(scores)
-        self.control, self.reach = tuple(control), tuple(reach)
+        self.reach = tuple(reach)
         self.model, self.confusion = dict(model or {}), confusion
 
     def to_json(self, probes: str | None = None) -> dict[str, Any]:
@@ -81,8 +112,6 @@ class Evaluation(list[Score]):
             contents["confusion"] = self.confusion
         if probes:
             contents |= {"of": probes, "probes": [score.to_json() for score in self]}
-        if self.control:
-            contents["control"] = [score.to_json() for score in self.control]
         if self.reach:
             names = ("semantic", "kind", "perplexity", "unigram")
             contents["reach"] = [{n: getattr(score, n) for n in names} for score in self.reach]
@@ -121,16 +150,18 @@ def evaluate_probes(
     states: int = 0,
     used: bool = False,
     control: bool = False,
+    temperature: bool = False,
     horizon: int = 0,
 ) -> Evaluation:
     """Score probes on the test split, on at most about `states` states of each semantic; 0: all.
 
-    `used`: also say how much of what is read the model uses. `control` and `horizon` fit probes as
-    `config` says, measure them, and keep none: to shuffled labels, and for the labels from so many
-    steps earlier than the next one to as many later.
+    `used`: also say how much of what is read the model uses. `control`: what such probes memorise,
+    and how short labels are told with the states. `temperature`: what logits are best divided by.
+    `horizon` fits probes as `config` says, measures them, and keeps none: for the labels from so
+    many steps earlier than the next one to as many later.
     """
     around, config = horizon_semantics(horizon) if horizon else [], config or FitConfig()
-    for name in ("train", "valid") if control or around else ():
+    for name in ("train", "valid") if around else ("train",) if control else ():
         if name not in dataset.splits:
             raise RnnlensError(
                 "a control and a horizon fit probes of their own; give data for that too: "
@@ -139,20 +170,42 @@ def evaluate_probes(
     scores = _shown_scores(probes, dataset, states, "probes")
     if used:
         scores = _with_use(scores, probes, dataset)
-    memorised, reach = [], []
     if control:
-        shuffled = dataset.shuffled(config.seed)
-        control_config = replace(config, semantic=",".join(probes.semantics))
-        fitted = fit_probes(shuffled, control_config, FitObserver("shuffled "), closed_form=False)
-        memorised = _shown_scores(fitted.to(dataset.device), shuffled, states, "probes")
-    if around:
-        reach = _reach(probes, dataset, config, around, states)
-    return Evaluation(scores, memorised, reach)
+        scores = _with_control(scores, dataset, config.seed)
+    if temperature:
+        scores = _with_temperature(scores, probes, dataset)
+    reach = _reach(probes, dataset, config, around, states) if around else []
+    return Evaluation(scores, reach)
+
+
+def _with_control(scores: list[Score], dataset: Dataset, seed: int) -> list[Score]:
+    """Scores with what such probes memorise and how short labels are told."""
+    semantics = list(dict.fromkeys(score.semantic for score in scores))
+    found: dict[tuple[str, str], tuple[Control, Description]] = {}
+    size = len(semantics) * len(dataset.kinds)
+    with Progress(size, unit="kind", device=dataset.device, title="controls") as progress:
+        for semantic in semantics:
+            of = controls(dataset, semantic, seed, progress.advance)
+            found |= {(semantic, kind): pair for kind, pair in of.items()}
+    pairs = ((score, found.get((score.semantic, score.kind), (None, None))) for score in scores)
+    return [replace(score, control=one, description=other) for score, (one, other) in pairs]
+
+
+def _with_temperature(scores: list[Score], probes: Probes, dataset: Dataset) -> list[Score]:
+    """Scores with what logits are best divided by."""
+    semantics = list(dict.fromkeys(score.semantic for score in scores))
+    found: dict[tuple[str, str], Temperature] = {}
+    size = 2 * TRIED * len(semantics)
+    with Progress(size, unit="state", device=dataset.device, title="temperature") as progress:
+        for semantic in semantics:
+            of = temperatures(probes, dataset, semantic, progress.advance)
+            found |= {(semantic, kind): one for kind, one in of.items()}
+    return [replace(score, temperature=found[score.semantic, score.kind]) for score in scores]
 
 
 def _with_use(scores: list[Score], probes: Probes, dataset: Dataset) -> list[Score]:
     """Scores of the semantic output with what is used of each kind."""
-    size = SENTENCES * len(probes.kinds)
+    size = 2 * SENTENCES * len(probes.kinds)
     with Progress(size, unit="state", device=dataset.device, title="used") as progress:
         by_kind = {use.kind: use for use in used(probes, dataset, advance=progress.advance)}
     return [
@@ -194,49 +247,6 @@ def _shown_scores(probes: Probes, dataset: Dataset, states: int, title: str) -> 
         return list(probe_scores(probes, dataset, states, progress.advance))
 
 
-class _Sums:
-    """Running sums over the states of one kind."""
-
-    def __init__(self, answers: LabelSet, device: torch.device) -> None:
-        self.answers = answers
-        self.more: Measure | None = None
-        if answers.several or answers.scale:
-            self.more = Precision(answers) if answers.several else Errors(answers)
-        self.nll = torch.zeros((), dtype=torch.float64, device=device)
-        self.right = torch.zeros_like(self.nll)
-        self.kl = torch.zeros_like(self.nll)
-        self.bins = torch.zeros(3, _BINS, dtype=torch.float64, device=device)
-
-    def add(
-        self, logits: Tensor, chunk: Chunk, model_logits: Tensor | None, y: Tensor | None = None
-    ) -> None:
-        """Take in logits (N, V); `model_logits` are those of the model itself.
-
-        `y`: they are the model's own, made of this.
-        """
-        if isinstance(self.more, Errors) and y is not None:  # the number itself, without bins
-            self.more.add_numbers(y[:, 0], chunk)
-        elif self.more:
-            self.more.add(self.answers.probabilities(logits), chunk)
-        rows, labels = self.answers.questions(logits, chunk.labels)
-        log_p = rows.log_softmax(-1)
-        self.nll -= log_p.gather(1, labels[:, None]).sum()
-        confidence, guess = log_p.max(-1)
-        confidence, right = confidence.exp(), (guess == labels).float()
-        self.right += right.sum()
-        place = (confidence * _BINS).long().clamp_max(_BINS - 1)
-        for row, values in enumerate((confidence, right, torch.ones_like(right))):
-            self.bins[row] += torch.bincount(place, values, _BINS)
-        if model_logits is not None:
-            model_log_p = self.answers.questions(model_logits, chunk.labels)[0].log_softmax(-1)
-            gap = model_log_p - log_p
-            self.kl += (model_log_p.exp() * gap).sum() / np.log(2)
-
-    def calibration(self) -> float:
-        confidence, right, count = self.bins
-        return float((confidence - right).abs().sum() / count.sum())
-
-
 @torch.no_grad()
 def probe_scores(
     probes: Probes, dataset: Dataset, states: int = 0, advance: Callable[[int], object] = int
@@ -253,20 +263,21 @@ def probe_scores(
         kinds = (*probes.kinds, *((PREDICTION,) if own else ()))
         stream, counts = dataset.stream("test", semantic, kinds=kinds), probes.counts.get(semantic)
         answers = dataset.answers_to(semantic)
-        prior = answers.prior(dataset.counts(semantic) if counts is None else counts)
-        sums = {kind: _Sums(answers, dataset.device) for kind in probes.kinds}
-        model = _Sums(answers, dataset.device) if own else None
-        constant = _Sums(answers, dataset.device)
-        pairs, unigram = 0, 0.0
+        counts = dataset.counts(semantic) if counts is None else counts
+        prior = answers.prior(counts)
+        sums = {kind: Tally(answers, dataset.device, counts) for kind in probes.kinds}
+        model = Tally(answers, dataset.device) if own else None
+        constant = Tally(answers, dataset.device)
+        pairs, unigram, units = 0, 0.0, Units()
         chunks = stream.chunks((0,) if states else None) if stream.pairs else ()
         for chunk in chunks:
-            model_logits = None
+            model_logits, at = None, units.of(chunk)
             if model:
                 model_logits = dataset.model.predict(chunk.states[PREDICTION])
-                model.add(model_logits, chunk, None, chunk.states[PREDICTION])
+                model.add(model_logits, chunk, at, y=chunk.states[PREDICTION])
             for kind in probes.kinds:
                 logits = probes.logits(kind, chunk.states[kind], semantic)
-                sums[kind].add(logits, chunk, model_logits)
+                sums[kind].add(logits, chunk, at, model_logits)
             if constant.more:
                 constant.more.add(answers.probabilities(prior.expand(len(chunk.labels), -1)), chunk)
             unigram += prior_nll(answers, prior, chunk.labels)
@@ -276,24 +287,35 @@ def probe_scores(
                 break
         if not pairs:
             raise RnnlensError(f"no test sentence is long enough for the semantic {semantic!r}")
+        resamples = units.resamples()
+        columns = {kind: total.sums(units.count) for kind, total in sums.items()}
+        beside = model.sums(units.count) if model else None
+        found = sure(columns, beside, resamples)
         for kind, total in sums.items():
+            of = columns[kind].sum(0)
             yield Score(
                 semantic=semantic,
                 kind=kind,
                 pairs=pairs,
-                perplexity=perplexity(float(total.nll), pairs),
-                ratio=float(np.exp(float(total.nll - model.nll) / pairs)) if model else None,
-                accuracy=float(total.right) / pairs,
-                kl=float(total.kl) / pairs if model else None,
+                perplexity=perplexity(of[1], pairs),
+                ratio=None
+                if beside is None
+                else float(np.exp((of[1] - beside[:, 1].sum()) / pairs)),
+                accuracy=float(of[2] / pairs),
+                kl=float(of[3] / pairs) if model else None,
                 calibration=total.calibration(),
                 unigram=perplexity(unigram, pairs),
                 error=_against(Errors, total, model, constant),
                 precision=_against(Precision, total, model, constant),
+                sentences=units.sentences,
+                intervals=found.intervals.get(kind, {}),
+                below=found.below.get(kind, {}),
+                reliability=total.reliability(resamples),
             )
 
 
 def _against(
-    sort: type[Measure], total: _Sums, model: _Sums | None, constant: _Sums
+    sort: type[Measure], total: Tally, model: Tally | None, constant: Tally
 ) -> Against | None:
     """A measure of a probe, of the model and of the frequencies, where labels are of that sort."""
     ours, theirs = (sums.more.value() if isinstance(sums.more, sort) else None
@@ -305,7 +327,7 @@ def _against(
 class ModelScores(NamedTuple):
     """What was measured of a model."""
 
-    parts: dict[str, dict[str, float]]  # of each split
+    parts: dict[str, dict[str, Any]]  # of each split
     confusion: list[list[int]] | None  # on the test split, true label by answer; None: not counted
 
 
@@ -317,40 +339,107 @@ def model_scores(dataset: Dataset, advance: Callable[[int], object] = int) -> Mo
     counted: its labels are thousands, and perplexity is what people compare.
     """
     answers, parts = dataset.answers_to(OUTPUT), {}
-    prior, confusion = answers.prior(dataset.counts(OUTPUT)), None
+    confusion, train = None, dataset.splits.get("train")
+    prior = answers.prior(dataset.counts(OUTPUT))
     counts = not (dataset.follows or answers.several or answers.scale)
     for name, data in dataset.splits.items():
-        model_nll = unigram_nll = 0.0
-        pairs, verdicts = 0, Verdicts(dataset.label_count) if counts else None
+        known = None if train is None or data is train else data.occurring_in(train)
+        part = _Part(dataset, prior, Verdicts(dataset.label_count) if counts else None, known)
         for chunk in dataset.stream(name, OUTPUT, kinds=(PREDICTION,)).chunks():
-            logits = dataset.model.predict(chunk.states[PREDICTION])
-            rows = answers.questions(logits, chunk.labels)
-            model_nll += float(F.cross_entropy(*rows, reduction="sum"))
-            unigram_nll += prior_nll(answers, prior, chunk.labels)
-            pairs += chunk.labels.numel()
-            if verdicts:
-                verdicts.add(*_answered(chunk, logits, dataset))
+            part.add(chunk)
             advance(len(chunk.labels))
-        parts[name] = {
-            data.unit: len(data.counts),
-            "pairs": pairs,
-            "perplexity": perplexity(model_nll, pairs),
-            "unigram": perplexity(unigram_nll, pairs),
-        }
-        if verdicts:
-            parts[name] |= {"accuracy": verdicts.accuracy, "macro_f1": verdicts.macro_f1}
-            confusion = verdicts.confusion if name == "test" else confusion
+        parts[name] = {data.unit: len(data.counts), **part.measured()}
+        if part.verdicts:
+            confusion = part.verdicts.confusion if name == "test" else confusion
     return ModelScores(parts, confusion)
 
 
-def _answered(chunk: Chunk, logits: Tensor, dataset: Dataset) -> tuple[Tensor, Tensor]:
-    """The true labels of what is asked, and the model's answers.
+class _Part:
+    """What a model is worth on one split."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        prior: Tensor,
+        verdicts: Verdicts | None,
+        known: NDArray[np.bool_] | None,
+    ) -> None:
+        """`known`: which pieces of the split occur in training, too."""
+        self.dataset, self.prior, self.verdicts, self.known = dataset, prior, verdicts, known
+        self.answers, self.units, self.fresh = dataset.answers_to(OUTPUT), Units(), 0
+        self.unigram, self.pairs = 0.0, 0
+        # Of each unit pairs, -log p, answers and right ones; of all, and of what is not known.
+        self.sums = torch.zeros(2, UNITS, 4, dtype=torch.float64, device=dataset.device)
+
+    def add(self, chunk: Chunk) -> None:
+        """Take in the predictions of a chunk."""
+        logits = self.dataset.model.predict(chunk.states[PREDICTION])
+        rows, labels = self.answers.questions(logits, chunk.labels)
+        loss = F.cross_entropy(rows, labels, reduction="none").view(len(chunk.labels), -1)
+        self.unigram += prior_nll(self.answers, self.prior, chunk.labels)
+        self.pairs += chunk.labels.numel()
+        of_sequence = torch.zeros(chunk.count, 4, dtype=torch.float64, device=logits.device)
+        sizes = torch.full_like(loss[:, 0], loss.shape[1])
+        terms = torch.stack([sizes.double(), loss.double().sum(1)], 1)
+        of_sequence[:, :2].index_add_(0, chunk.sequences, terms)
+        if self.verdicts:
+            asked, answered, sequences = _answered(chunk, logits, self.dataset)
+            self.verdicts.add(asked, answered)
+            right = torch.stack([torch.ones_like(asked), (asked == answered).to(asked)], 1)
+            of_sequence[:, 2:].index_add_(0, sequences, right.double())
+        units, there = self.units.of(chunk), chunk.sequences.unique()
+        of_unit = units.new_zeros(chunk.count).index_copy_(0, chunk.sequences, units)[there]
+        self.sums[0] += by_unit(of_unit, of_sequence[there])
+        if self.known is not None and chunk.pieces is not None:
+            is_new = torch.from_numpy(~self.known[chunk.pieces]).to(there.device)[there]
+            self.fresh += int(is_new.sum())
+            self.sums[1] += by_unit(of_unit[is_new], of_sequence[there][is_new])
+
+    def measured(self) -> dict[str, Any]:
+        """Perplexities and, of answers, how often they are right."""
+        sums = self.sums[:, : self.units.count].cpu().numpy()
+        resamples = self.units.resamples()
+        every, intervals = _worth(sums[0], resamples)
+        found: dict[str, Any] = {
+            "pairs": self.pairs, "perplexity": every["perplexity"],
+            "unigram": perplexity(self.unigram, self.pairs),
+        }  # fmt: skip
+        if self.verdicts:
+            found |= {"accuracy": self.verdicts.accuracy, "macro_f1": self.verdicts.macro_f1}
+        found["intervals"] = intervals
+        if self.known is not None and self.fresh and self.fresh < self.units.sentences:
+            fresh, beside = _worth(sums[1], resamples)
+            new = {"sentences": self.fresh, "pairs": int(sums[1][:, 0].sum())}
+            found["unseen"] = {**new, **fresh, "intervals": beside}
+        return found
+
+
+def _worth(sums: Floats, resamples: Resamples) -> tuple[dict[str, float], dict[str, Any]]:
+    """Perplexity and accuracy, and their intervals, of sums by unit: pairs, -log p, answers and
+    right ones.
+    """
+    pairs, loss, asked, right = sums.sum(0)
+    found = {"perplexity": perplexity(float(loss), int(pairs))}
+    if asked:
+        found["accuracy"] = float(right / asked)
+    if not resamples.enough:
+        return found, {}
+    drawn = resamples.sums(sums)
+    draws = {"perplexity": np.exp(drawn[:, 1] / drawn[:, 0])}
+    if asked:
+        draws["accuracy"] = drawn[:, 3] / drawn[:, 2]
+    ends = {name: resamples.interval(numbers) for name, numbers in draws.items()}
+    return found, {name: asdict(one) for name, one in ends.items() if one}
+
+
+def _answered(chunk: Chunk, logits: Tensor, dataset: Dataset) -> tuple[Tensor, Tensor, Tensor]:
+    """The true labels of what is asked, the model's answers, and the sequences that they are of.
 
     Of a whole text the answer is what a model says after the last word. One that reads both ways
     has read everything at each word, and its answer is the mean of the probabilities there.
     """
     if not dataset.of_texts:
-        return chunk.labels, logits.argmax(-1)
+        return chunk.labels, logits.argmax(-1), chunk.sequences
     places = torch.arange(len(logits), device=logits.device)
     last = places.new_zeros(chunk.count).scatter_reduce_(0, chunk.sequences, places, "amax")
     if dataset.model.causal:
@@ -359,4 +448,4 @@ def _answered(chunk: Chunk, logits: Tensor, dataset: Dataset) -> tuple[Tensor, T
         answers = logits.new_zeros(chunk.count, logits.shape[1])
         answers.index_add_(0, chunk.sequences, logits.softmax(-1))
     there = torch.bincount(chunk.sequences, minlength=chunk.count) > 0  # others have no label
-    return chunk.labels[last[there]], answers[there].argmax(-1)
+    return chunk.labels[last[there]], answers[there].argmax(-1), there.nonzero()[:, 0]

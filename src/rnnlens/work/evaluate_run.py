@@ -1,11 +1,15 @@
 """Measuring a run: its model, its probes, and the checkpoints that its training kept."""
 
+import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
+from rnnlens.base.progress import duration, to_stderr
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import (
     Evaluation,
@@ -14,8 +18,15 @@ from rnnlens.probe.evaluation import (
     horizon_semantics,
     model_scores,
 )
+from rnnlens.probe.probes import Probes
+from rnnlens.probe.used import SENTENCES
 from rnnlens.run.corpus_data import Moved, of_model, run_dataset
 from rnnlens.run.folder import Run, kept_runs
+
+_TRIED = 2048  # rows of logits that tell how fast a machine is
+# Rows of logits for each kind: of each sentence that is pushed; of a control with its description
+# length; of a temperature. What is done to them is counted in.
+_PUSHED, _CONTROLLED, _WARMED = 120, 80_000, 30_000
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,7 @@ def evaluate_run(
     states: int = 0,
     used: bool = False,
     control: bool = False,
+    temperature: bool = False,
     horizon: int | None = None,
     device: str = "auto",
     moved: Moved | None = None,
@@ -46,19 +58,47 @@ def evaluate_run(
         horizon_semantics(horizon)
     dataset = run_dataset(run, device, moved)
     sha = run.probes_hash()
+    probes = run.probes().to(dataset.device) if sha else None
+    if probes and (used or control or temperature):
+        seconds = cost(probes, dataset, states=states, used=used, control=control,
+                       temperature=temperature)  # fmt: skip
+        to_stderr(f"everything that was asked for: about {duration(seconds)} on this machine")
     evaluation = evaluate_model(dataset, run.vocabulary().labels)
-    if sha:
-        probes = run.probes().to(dataset.device)
+    if probes:
         config = run.fit_config() if control or horizon else None
         measured = evaluate_probes(
-            probes, dataset, config, states=states, used=used, control=control, horizon=horizon or 0
-        )
-        evaluation = Evaluation(
-            measured, measured.control, measured.reach, evaluation.model, evaluation.confusion
-        )
+            probes, dataset, config, states=states, used=used, control=control,
+            temperature=temperature, horizon=horizon or 0,
+        )  # fmt: skip
+        evaluation = Evaluation(measured, measured.reach, evaluation.model, evaluation.confusion)
     contents = evaluation.to_json(sha)
     _save(run, contents)
     return Measured(contents, _measured_checkpoints(run, dataset, states))
+
+
+def cost(
+    probes: Probes, dataset: Dataset, *, states: int, used: bool, control: bool, temperature: bool
+) -> float:
+    """About how many seconds an evaluation takes, counted in rows of logits, which are most of it;
+    what a row takes is tried.
+    """
+    kinds, data = len(probes.kinds), dataset.splits
+    rows = sum(int(part.counts.sum()) for part in data.values())  # of the model itself
+    tested = int(data["test"].counts.sum())
+    length = tested / max(1, int((data["test"].counts > 0).sum()))
+    semantics = len(probes.semantics)
+    rows += semantics * kinds * min(states or tested, tested)
+    rows += kinds * SENTENCES * int(_PUSHED + 2 * length) * used
+    rows += semantics * kinds * _CONTROLLED * control
+    rows += semantics * kinds * _WARMED * temperature
+    semantic, kind = probes.semantics[0], probes.kinds[0]
+    tried = torch.zeros(_TRIED, probes.stacks[semantic].widths[0], device=dataset.device)
+    for _ in range(2):  # the first allocates
+        began = time.perf_counter()
+        found = probes.logits(kind, tried, semantic).log_softmax(-1).exp().sum()
+        float(found)  # a GPU is waited for
+        seconds = time.perf_counter() - began
+    return seconds / _TRIED * rows
 
 
 def _measured_checkpoints(run: Run, dataset: Dataset, states: int) -> dict[int, dict[str, Any]]:
@@ -87,19 +127,34 @@ def _save(run: Run, evaluation: dict[str, Any]) -> None:
         warnings.warn(f"not saved: {error}", RnnlensWarning, stacklevel=3)
 
 
-def model_table(model: Mapping[str, Mapping[str, float | None]]) -> str:
+def model_table(model: Mapping[str, Mapping[str, Any]]) -> str:
     """What a model is worth on each split, beside the unigram baseline, as a table."""
     unit = next(iter(model["train"]))  # sentences, or a user's batches
     answers = "accuracy" in model["train"]
-    head = f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}{'unigram':>12}"
-    lines = [head + (f"{'accuracy':>12}{'macro F1':>12}" if answers else "")]
+    sure = any(row.get("intervals") for row in model.values())
+    head = f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}" + (f"{'95%':>18}" if sure else "")
+    lines = [head + f"{'unigram':>12}" + (f"{'accuracy':>12}{'macro F1':>12}" if answers else "")]
     for name, row in model.items():
         right = f"{row['accuracy']:>12.2%}{row['macro_f1']:>12.2%}" if answers else ""
         lines.append(
-            f"{name:<8}{row[unit]:>12,}{row['pairs']:>14,}"
-            f"{cell(row['perplexity'], 14)}{cell(row['unigram'], 12)}{right}"
+            f"{name:<8}{row[unit]:>12,}{row['pairs']:>14,}{cell(row['perplexity'], 14)}"
+            f"{_interval(row) if sure else ''}{cell(row['unigram'], 12)}{right}"
         )
+    for name, row in model.items():
+        if unseen := row.get("unseen"):
+            lines.append(
+                f"{name}, without the sentences that occur in training: "
+                f"{unseen['sentences']:,} sentences, perplexity{cell(unseen['perplexity'], 8)}"
+                f" ({_interval(unseen).strip()})"
+                + (f", accuracy {unseen['accuracy']:.2%}" if "accuracy" in unseen else "")
+            )
     return "\n".join(lines)
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    ends = row.get("intervals", {}).get("perplexity")
+    told = f"{ends['low']:.2f} to {ends['high']:.2f}" if ends else "-"
+    return f"{told:>18}"
 
 
 def cell(value: float | None, width: int, digits: int = 2) -> str:

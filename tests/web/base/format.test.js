@@ -48,8 +48,19 @@ test("a state is told in words", () => {
   assert.equal(told, "cell state, layer 2, after she: verb 78%; <b> 50%, a\u2409b 25%, comma (,) 20%, rare word (UNK) 10%");
 });
 
-test("how much is used is said in words", () => {
-  assert.deepEqual([-0.1, 0.05, 0.3, 0.6, 0.95].map(format.usedWords), ["hardly used", "hardly used", "little used", "partly used", "used"]);
+test("how much is used is said with its interval, and in a word where there is one", () => {
+  const ends = { low: 0.02, high: 0.041 };
+  assert.equal(format.usedWords({ used_interval: ends, called: "hardly used" }), "0.02\u20130.04, hardly used");
+  assert.equal(format.usedWords({ used_interval: ends, called: "" }), "0.02\u20130.04");
+  assert.equal(format.usedWords({ used_interval: null, called: "" }), "");
+});
+
+test("a probability is off where its tenth was measured to be", () => {
+  const off = [{ start: 0.7, accuracy: 0.55, states: 900 }, { start: 0.9, accuracy: 0.7, states: 80 }];
+  const at = (p) => format.offHere({ off }, { top: [["a", p]] })?.accuracy ?? null;
+  assert.deepEqual([0.69, 0.7, 0.799, 0.8, 0.95, 1].map(at), [null, 0.55, 0.55, null, 0.7, 0.7]);
+  assert.equal(format.offHere({}, { top: [["a", 0.7]] }), null);
+  assert.equal(format.offHere({ off }, { top: [] }), null);
 });
 
 test("of numbers what came is the number itself, where the text has it", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
-import { axisEnd, baselines, dodged, drawAccuracy, lead, namesOf, ticks } from "../../../src/rnnlens/page/web/frame/accuracy.js";
+import { axisEnd, baselines, close, dodged, drawAccuracy, lead, namesOf, ticks } from "../../../src/rnnlens/page/web/frame/accuracy.js";
 import { all, texts } from "../drawing.js";
 import { column } from "../sample.js";
 
@@ -65,15 +65,30 @@ test("kinds are called by symbol and name, submodules by the end of their path",
 
 test("what is used stands beside what is read, where it was measured", () => {
   const plain = ["x", "c1"].map((kind) => ({ kind, perplexity: 5000, ratio: 2, accuracy: 0.1, kl: 1, calibration: 0.01, used: null }));
-  const use = (used) => ({ used, read: 1, most: 2, random: 0, shaped: 0, swap: 0.5 });
+  const use = (used) => ({ used, read: 1, gradient: 2, random: 0, intervals: { used: { low: used - 0.05, high: used + 0.05 } } });
   const measured = [plain[0], { ...plain[1], used: use(0.81) }, { ...plain[0], used: use(-0.02) }];
   const draw = (scores) => drawAccuracy(scores, [["unigram", 676]], (kind) => ({ name: kind, symbol: kind, layer: "" }), 900, estimate);
   assert.equal(all(draw(plain), "rect", "use").length, 0);
   const drawn = draw(measured), bars = all(drawn, "rect", "use").map((one) => one.attributes.width);
   assert.deepEqual(bars, [0.81 * 120, 1].map((value) => Math.round(value * 100) / 100));
-  assert.ok(["0.81", "-0.02", "used: 0 not at all, 1 fully"].every((said) => texts(drawn).includes(said)));
+  assert.ok(["0.81", "-0.02", "used: 0 not at all, 1 as the gradient"].every((said) => texts(drawn).includes(said)));
   const ends = all(drawn, "rect", "score").map(({ attributes: { x, width } }) => x + width);
   assert.ok(Math.max(...ends) < all(drawn, "rect", "use")[0].attributes.x - 24, "they do not run into each other");
+});
+
+test("intervals are lines across the ends of bars, and close neighbours are named", () => {
+  const some = (kind, perplexity, below) => ({ kind, perplexity, ratio: 1, accuracy: 0.1, kl: 1, calibration: 0, used: null, below,
+    intervals: { perplexity: { low: perplexity - 20, high: perplexity + 30 } } });
+  const scores = [some("g2", 110, { s2: 0.62, x: 1 }), some("s2", 112, { g2: 0.38, x: 1 }), some("x", 198, { g2: 0, s2: 0 })];
+  const drawn = drawAccuracy(scores, [["unigram", 676]], (kind) => ({ name: kind, symbol: kind, layer: "" }), 900, estimate);
+  const end = axisEnd(scores, [676]), at = (value) => 190 + (value / end) * (900 - 190 - 64);
+  const lines = all(drawn, "line", "sure").map(({ attributes: { x1, x2 } }) => [x1, x2]);
+  assert.equal(lines.length, 3);
+  lines.forEach(([low, high], k) => {
+    assert.ok(Math.abs(low - at(scores[k].perplexity - 20)) < 0.1 && Math.abs(high - at(scores[k].perplexity + 30)) < 0.1);
+  });
+  assert.deepEqual(close(scores), ["g2 below s2 in 62% of resamples"]);
+  assert.deepEqual(close(scores.map(({ below, ...rest }) => rest)), []);
 });
 
 test("names of lines that lie close stand side by side, and others where their lines are", () => {

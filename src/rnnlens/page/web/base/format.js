@@ -92,10 +92,23 @@ export function perplexity(value) {
   return value >= 9.95 ? thousands(Math.round(value)) : value.toFixed(2);
 }
 
-/** How much of what a kind's probe reads the model uses, in plain words. @param {number} used */
-export function usedWords(used) {
-  const words = /** @type {[number, string][]} */ ([[0.15, "hardly used"], [0.4, "little used"], [0.7, "partly used"]]);
-  return words.find(([most]) => used < most)?.[1] ?? "used";
+/**
+ * The ends of an interval, as a number is written; nothing where it is not known.
+ * @param {Ends | null | undefined} ends @param {(value: number) => string} written
+ */
+export function fromTo(ends, written) {
+  return ends ? `${written(ends.low)}\u2013${written(ends.high)}` : "";
+}
+
+/** Where a state's probability is surely off by more than ten points; null: it is not, or nobody measured. @param {Column} column @param {State} state */
+export function offHere({ off }, state) {
+  const p = state.top[0]?.[1] ?? 0, bin = Math.min(9, Math.floor(p * 10));
+  return off?.find(({ start }) => Math.round(start * 10) === bin) ?? null;
+}
+
+/** How much of what a kind's probe reads the model uses: how sure that is, and a word where that is sure. @param {Column} column */
+export function usedWords({ used_interval: ends, called }) {
+  return [fromTo(ends, (value) => value.toFixed(2)), called].filter(Boolean).join(", ");
 }
 
 /** @param {Divergence} divergence */

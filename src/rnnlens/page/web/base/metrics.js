@@ -21,10 +21,19 @@ export const METRICS = {
   accuracy: "How often the most probable label is the right one, in percent.",
   "from the model": "Kullback-Leibler divergence of the probe from the model's own prediction, in bits, on average over words. 0 is the same.",
   "calibration error": "Mean gap between how sure the probe is and how often it is right, in percent. 0% is best.",
-  used: "How much of what can be read here the model uses: how far its own prediction moves when the state is pushed along what the probe reads, "
-    + "over a push of equal size along the gradient. 0: not used; 1: as much as can be.",
-  swapped: "When a state is put into another text: the correlation, over labels, of the change in what its probe says with the change in the model's "
-    + "prediction. 0: unrelated; 1: they change alike.",
+  used: "How much of what can be read here the model uses: what its own log-probability of a label gains when the state is pushed so that its probe "
+    + "reads more of that label, over a push of equal size along the gradient. Pushes are two deviations of the states\u2019 own covariance. 0: not used; "
+    + "about 1: as much as along the gradient.",
+  interchanged: "When another text\u2019s state is put in its place: the correlation, over labels, of the change in what the probe says with the change in "
+    + "the model\u2019s prediction. In brackets with the change of another pair. 0: unrelated; 1: they change alike.",
+  erased: "What each of the model\u2019s own predictions loses, in nats, when all that tells the label linearly is erased from the states of this part (LEACE) "
+    + "and the texts are read anew. In brackets what erasing as many random directions costs.",
+  later: "How far a push towards a label moves each of the next three predictions, in bits. In brackets a push in a random direction.",
+  selectivity: "How much more often a probe in closed form is right about the true labels than about labels that every word was given at random: what it "
+    + "does not merely memorise of words, in percent points.",
+  "description, bits": "How many bits a label costs that is told with the help of these states, learnt on the way (online description length). Lower is better.",
+  temperature: "What the probe\u2019s logits are best divided by, found on validation sentences; what is drawn is not divided by it. Above 1: it is too sure.",
+  "95%": "In 95 of 100 cases an interval made like this holds the number that all texts of this sort would give: sentences are drawn anew, with replacement.",
   "mean absolute error": "Mean distance of the predicted number from the right one, in the unit of the series. Lower is better.",
   "average precision": "Mean over labels of the area under the curve of precision over recall, from 0 to 1. Higher is better.",
   "macro F1": "Mean over labels of F1, the harmonic mean of precision and recall, in percent. Each label counts alike, however rare.",

@@ -26,7 +26,7 @@ export type FollowedNumber = number;
 /** -3.5e+38 to 3.5e+38 */
 export type Logits = number;
 
-/** along the probe's row; -3.5e+38 to 3.5e+38 */
+/** -3.5e+38 to 3.5e+38 */
 export type Nats = number;
 
 /** more than 0 */
@@ -67,6 +67,12 @@ export interface Accuracy {
   accuracy: Probability | null;
   macro_f1: Probability | null;
   confusion: Confusion | null;
+  /** of the test split; 0: not said */
+  sentences: Count;
+  /** of the model's own numbers, by 95% */
+  intervals: Record<string, Ends>;
+  /** without the sentences that occur in training */
+  unseen: Unseen | null;
   /** the checkpoints of its training that were kept, in order; else none */
   training: TrainingPoint[];
 }
@@ -77,6 +83,19 @@ export interface Against {
   /** null: the model predicts another label */
   model: Amount | null;
   constant: Amount;
+}
+
+/** States that are about as confident. */
+export interface Bin {
+  /** the least of the bin */
+  start: Probability;
+  /** on average */
+  confidence: Probability;
+  accuracy: Probability;
+  /** of the accuracy, by 95% */
+  low: Probability | null;
+  high: Probability | null;
+  states: Count;
 }
 
 /** What edits have changed in a state. */
@@ -115,8 +134,16 @@ export interface Column {
   silent: boolean;
   /** null: not measured */
   perplexity: Perplexity | null;
+  /** of its perplexity; null: not told */
+  interval: Ends | null;
   /** how much of what its probe reads the model uses; null: not measured */
   used: Share | null;
+  /** of what is used; null: not told */
+  used_interval: Ends | null;
+  /** what is used, in a word that the interval supports; else empty */
+  called: string;
+  /** where its probabilities are off by more than ten points, and surely */
+  off: Off[];
 }
 
 /** How often each true label (rows) got each answer (columns). */
@@ -161,6 +188,20 @@ export interface Continued {
   samples_before: string[][];
   /** the label of unknown words, which is left out; null: none is */
   left_out: string | null;
+}
+
+/** What a probe in closed form says of true labels, and of random ones of word types. */
+export interface Control {
+  accuracy: Probability;
+  control: Probability;
+  /** the first less the second */
+  selectivity: Amount;
+  /** of the selectivity, by 95% */
+  low: Amount | null;
+  high: Amount | null;
+  states: Count;
+  sentences: Count;
+  types: Count;
 }
 
 /** What is known of a corpus. */
@@ -247,6 +288,20 @@ export interface DensityCell {
   question: string;
 }
 
+/** How many bits a label costs that is told with the help of states. */
+export interface Description {
+  bits: Bits;
+  low: Bits | null;
+  high: Bits | null;
+  /** by the frequencies alone */
+  unigram: Bits;
+  /** where all labels are as probable */
+  uniform: Bits;
+  compression: Ratio;
+  states: Count;
+  sentences: Count;
+}
+
 /** States to compare, two by two; a state that names no text or semantic has the question's. */
 export interface DivergenceQuestion {
   /** null: the first; at most 200 characters */
@@ -262,6 +317,12 @@ export interface DivergenceQuestion {
 /** Jensen-Shannon divergence of each pair. */
 export interface Divergences {
   bits: DivergenceBits[];
+}
+
+/** Between which numbers the true one lies, by 95%, if sentences are resampled. */
+export interface Ends {
+  low: Amount;
+  high: Amount;
 }
 
 /** A question to begin with. */
@@ -649,6 +710,16 @@ export interface NotebookView {
   examples: string[];
 }
 
+/** Where probabilities are not what they say. */
+export interface Off {
+  /** from which on, a tenth wide */
+  start: Probability;
+  /** how often the label was right */
+  accuracy: Probability;
+  /** that were counted */
+  states: Count;
+}
+
 /** Two states to compare. */
 export interface Pair {
   a: PairEnd;
@@ -825,6 +896,17 @@ export interface Score {
   error: Against | null;
   /** of sets of labels: the average precision */
   precision: Against | null;
+  /** that were measured on; 0: an older version does not say */
+  sentences: Count;
+  /** by 95%, of each number */
+  intervals: Record<string, Ends>;
+  /** by kind: how often its perplexity is lower, if resampled */
+  below: Record<string, Probability>;
+  /** of all labels, and by their frequency */
+  reliability: Record<string, Bin[]>;
+  control: Control | null;
+  description: Description | null;
+  temperature: Temperature | null;
 }
 
 /** One of two readings that are compared. */
@@ -935,6 +1017,16 @@ export interface Tags {
   pairs: TagPair[];
 }
 
+/** What logits are best divided by, found on validation data. */
+export interface Temperature {
+  value: Ratio;
+  /** on test states, with it */
+  perplexity: Perplexity;
+  /** there, with it */
+  calibration: Probability;
+  states: Count;
+}
+
 /** Where in a training a run stands whose checkpoints were kept. */
 export interface Training {
   /** the id of the run that the training ended with */
@@ -1021,20 +1113,52 @@ export interface TurnsQuestion {
   text: string;
 }
 
-/** How much of what a kind's probe reads the model uses; effects of pushes are in nats. */
+/** What the model is worth on the sentences that do not occur in training. */
+export interface Unseen {
+  sentences: Count;
+  pairs: Count;
+  perplexity: Perplexity | null;
+  accuracy: Probability | null;
+  intervals: Record<string, Ends>;
+}
+
+/** How much of what a kind's probe reads the model uses; null: not measured. */
 export interface Use {
-  /** read / most */
+  /** read / gradient */
   used: Share;
-  /** along the probe's row */
+  /** of a push towards a label, on its log-probability */
   read: Nats;
-  /** along the gradient */
-  most: Nats;
+  /** of a push of equal size along the gradient */
+  gradient: Nats | null;
   /** in a random direction */
   random: Nats;
-  /** in a random direction in which states do vary */
-  shaped: Nats;
-  /** correlation of changes where states are swapped; null: none were */
-  swap: Correlation | null;
+  /** towards another label */
+  shuffled: Nats | null;
+  /** how far the push moves each of the next predictions */
+  later: Bits | null;
+  /** how far one in a random direction does */
+  later_random: Bits | null;
+  /** of changes where states are interchanged between texts */
+  interchange: Correlation | null;
+  interchange_shuffled: Correlation | null;
+  /** how far an interchange moves the prediction */
+  moved: Bits | null;
+  /** and each of the next ones */
+  moved_later: Bits | null;
+  /** what each prediction loses where labels are erased */
+  erased: Nats | null;
+  /** and where as many random directions are */
+  erased_random: Nats | null;
+  /** 0: an older version's, which does not say */
+  sentences: Count;
+  /** null: an older version's push */
+  deviations: Amount | null;
+  /** directions that were erased */
+  rank: Count;
+  /** in a word, where the interval supports one; else empty */
+  called: string;
+  /** by 95%, of each number */
+  intervals: Record<string, Ends>;
 }
 
 /** Everything that is chosen on the page; null: what is usual. */

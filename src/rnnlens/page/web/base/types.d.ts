@@ -27,6 +27,9 @@ declare global {
   type Accuracy = import("./schema.d.ts").Accuracy;
   type Change = import("./schema.d.ts").Change;
   type Column = import("./schema.d.ts").Column;
+  type Ends = import("./schema.d.ts").Ends;
+  type Off = import("./schema.d.ts").Off;
+  type Bin = import("./schema.d.ts").Bin;
   type Confusion = import("./schema.d.ts").Confusion;
   type Corpus = import("./schema.d.ts").Corpus;
   type CountLine = import("./schema.d.ts").CountLine;

@@ -1,6 +1,6 @@
 // The accuracy page: how well each kind predicts, beside the model itself and the unigram baseline.
 
-import { lastLayer, layerName, perplexity, semanticHelp, semanticName, visible } from "../base/format.js";
+import { fromTo, lastLayer, layerName, perplexity, semanticHelp, semanticName, thousands, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
 import { METRICS, meaning } from "../base/metrics.js";
 import { fitted, tail } from "../base/text.js";
@@ -8,6 +8,7 @@ import { INK, label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { drawConfusion } from "./confusion.js";
 import { overTraining, partName } from "./overtraining.js";
+import { calibrated } from "./reliability.js";
 
 /** @typedef {import("../base/metrics.js").Metric} Metric */
 /** @typedef {(kind: string) => {name: string, symbol: string, layer: string}} Naming */
@@ -16,8 +17,10 @@ import { overTraining, partName } from "./overtraining.js";
 const MORE = [["error", "mean absolute error"], ["precision", "average precision"]];
 const PITCH = 22, NAMES = 190, VALUES = 64, TOP = 30, USED = 190; // the last: of the bars that say what is used
 const SLIVER = 8; // times that the baseline may be longer than the longest bar
-const READ_USED = "What can be read in a state need not be used by the model. The right-hand bars show how much of it is: how far the model\u2019s own "
-  + "prediction moves when a state is pushed along what its probe reads, over a push of equal size along the gradient.";
+const READ_USED = "What can be read in a state need not be used by the model. The right-hand bars show how much of it is: what the model\u2019s own "
+  + "log-probability of a label gains when a state is pushed towards it, by two deviations of the states themselves, over a push of equal size along the gradient.";
+const SURE = "Thin lines are 95% intervals over sentences.";
+const NEARLY = 0.975; // of the resampled texts: rarer, and the order of two kinds is not told
 const BETTER = "Some probes predict better than the model itself (below 1 in the column \u201c× the model\u2019s\u201d): their parts hold what the model\u2019s "
   + "output layer does not yet make use of, which is usual of small or little-trained networks.";
 const BELOW = 0.98; // of the model's perplexity: nearer it is no better
@@ -73,7 +76,8 @@ export function drawAccuracy(scores, lines, naming, width, measure) {
       shape("rect", { class: "score", x: NAMES, y: y + 4, width: round(Math.max(1, length)), height: PITCH - 8,
         rx: 2, fill: BAR }),
       ...(cut ? [shape("path", { class: "tear", d: tear, fill: "#fff" })] : []),
-      label(NAMES + length + 6, y + 15, perplexity(score.perplexity) + (cut ? " (cut)" : ""), { "font-size": 12 }),
+      ...whisker(cut ? null : score.intervals?.perplexity, at, y),
+      label(Math.max(NAMES + length, cut ? 0 : at(score.intervals?.perplexity?.high ?? 0)) + 6, y + 15, perplexity(score.perplexity) + (cut ? " (cut)" : ""), { "font-size": 12 }),
     ];
   });
   const said = lines.map(([name, value]) => `${name} ${perplexity(value)}${value > end ? " →" : ""}`);
@@ -87,6 +91,12 @@ export function drawAccuracy(scores, lines, naming, width, measure) {
   return shape("svg", { width, height, role: "img", ...textStyle(),
     "aria-label": "perplexity of each part; the table below says the same" }, ...axis, ...bars, ...limits,
     ...(uses ? drawUsed(scores, left + 24, USED - 70, bottom) : []));
+}
+
+/** An interval across the end of a bar. @param {Ends | null | undefined} ends @param {(value: number) => number} at @param {number} y @returns {Shape[]} */
+function whisker(ends, at, y) {
+  const middle = y + PITCH / 2;
+  return ends ? [shape("line", { class: "sure", x1: at(ends.low), x2: at(ends.high), y1: middle, y2: middle, stroke: INK, "stroke-width": 1.2 })] : [];
 }
 
 /**
@@ -114,7 +124,7 @@ export function dodged(names, room) {
 }
 
 /**
- * Beside what is read, how much of it is used: 1 is the most that a push can do.
+ * Beside what is read, how much of it is used: 1 is as much as along the gradient.
  * @param {Score[]} scores @param {number} x @param {number} room @param {number} bottom
  * @returns {Shape[]}
  */
@@ -126,9 +136,10 @@ function drawUsed(scores, x, room, bottom) {
   ]);
   const bars = scores.flatMap(({ used }, k) => (!used ? [] : [
     shape("rect", { class: "use", x, y: TOP + k * PITCH + 4, width: round(Math.max(1, at(used.used) - x)), height: PITCH - 8, rx: 2, fill: BAR }),
-    label(at(used.used) + 6, TOP + k * PITCH + 15, used.used.toFixed(2), { "font-size": 12 }),
+    ...whisker(used.intervals?.used, at, TOP + k * PITCH),
+    label(at(Math.max(used.used, used.intervals?.used?.high ?? 0)) + 6, TOP + k * PITCH + 15, used.used.toFixed(2), { "font-size": 12 }),
   ]));
-  return [shape("g", {}, shape("title", {}, METRICS.used), label(x, 14, "used: 0 not at all, 1 fully", { "font-size": 11 })), ...axis, ...bars];
+  return [shape("g", {}, shape("title", {}, METRICS.used), label(x, 14, "used: 0 not at all, 1 as the gradient", { "font-size": 11 })), ...axis, ...bars];
 }
 
 /**
@@ -151,21 +162,59 @@ export function namesOf(columns) {
   };
 }
 
+/** @param {number} share */
+const tenths = (share) => `${(share * 100).toFixed(1)}%`;
+/** @param {number} value */
+const hundredths = (value) => value.toFixed(2);
+
+/** The interval of something that has its ends in it. @param {{low: number | null, high: number | null} | null | undefined} found @returns {Ends | null} */
+function ends(found) {
+  return found && found.low !== null && found.high !== null ? { low: found.low, high: found.high } : null;
+}
+
+/** A number of the table, with its interval beside it. @param {string | null | undefined} value @param {Ends | null} [sure] @param {(value: number) => string} [written] */
+function cell(value, sure = null, written = hundredths) {
+  return html("td", {}, value ?? "", ...(value && sure ? [" ", html("small", { class: "soft", ...meaning("95%") }, fromTo(sure, written))] : []));
+}
+
+/** A number and, in brackets, that of its control. @param {number | null | undefined} value @param {number | null | undefined} control */
+function against(value, control) {
+  const known = value !== null && value !== undefined;
+  return html("td", {}, known ? hundredths(value) : "", ...(known && typeof control === "number" ? [" ", html("small", { class: "soft" }, `(${hundredths(control)})`)] : []));
+}
+
+/** Which kinds are not told apart: neighbours by perplexity whose order another draw of sentences often turns. @param {Score[]} scores */
+export function close(scores) {
+  const order = scores.filter(({ perplexity: p, below }) => p !== null && below).sort((a, b) => Number(a.perplexity) - Number(b.perplexity));
+  return order.slice(1).flatMap((second, k) => {
+    const share = order[k].below[second.kind] ?? 1;
+    return share < NEARLY ? [`${order[k].kind} below ${second.kind} in ${Math.round(share * 100)}% of resamples`] : [];
+  });
+}
+
 /** @param {Score[]} scores @param {string} caption @param {Naming} naming */
 function table(scores, caption, naming) {
-  const uses = scores.some((score) => score.used);
+  const uses = scores.some((score) => score.used), controls = scores.some((score) => score.control), warm = scores.some((score) => score.temperature);
   const more = MORE.filter(([key]) => scores.some((score) => score[key]));
   /** @type {Metric[]} */ const heads = ["perplexity", "× the model’s", "accuracy", "from the model", "calibration error",
-    ...(uses ? /** @type {const} */ (["used", "swapped"]) : []), ...more.map(([, name]) => name)];
+    ...(warm ? /** @type {const} */ (["temperature"]) : []),
+    ...(controls ? /** @type {const} */ (["selectivity", "description, bits"]) : []),
+    ...(uses ? /** @type {const} */ (["used", "later", "interchanged", "erased"]) : []), ...more.map(([, name]) => name)];
   const head = html("tr", {}, html("th", { scope: "col" }, "part"),
     ...heads.map((name) => html("th", { scope: "col", ...meaning(name) }, name === "from the model" ? `${name}, bits` : name)));
   const rows = scores.map((score) => {
-    const numbers = [perplexity(score.perplexity), score.ratio?.toFixed(2),
-      score.accuracy === null ? null : `${(score.accuracy * 100).toFixed(1)}%`, score.kl?.toFixed(2),
-      score.calibration === null ? null : `${(score.calibration * 100).toFixed(1)}%`,
-      ...(uses ? [score.used?.used.toFixed(2), score.used?.swap?.toFixed(2)] : []),
-      ...more.map(([key]) => score[key]?.probe.toPrecision(3))];
-    return html("tr", {}, html("th", { scope: "row" }, partName(score.kind, naming)), ...numbers.map((value) => html("td", {}, value ?? "")));
+    const { intervals: sure, control, description, used, temperature } = score;
+    const numbers = [
+      cell(perplexity(score.perplexity), sure?.perplexity, perplexity), cell(score.ratio?.toFixed(2)),
+      cell(score.accuracy === null ? null : tenths(score.accuracy), sure?.accuracy, tenths), cell(score.kl?.toFixed(2)),
+      cell(score.calibration === null ? null : tenths(score.calibration)),
+      ...(warm ? [cell(temperature?.value.toFixed(2))] : []),
+      ...(controls ? [cell(control && tenths(control.selectivity), ends(control), tenths), cell(description?.bits.toFixed(2), ends(description), hundredths)] : []),
+      ...(uses ? [cell(used?.used.toFixed(2), used?.intervals.used, hundredths), against(used?.later, used?.later_random),
+        against(used?.interchange, used?.interchange_shuffled), against(used?.erased, used?.erased_random)] : []),
+      ...more.map(([key]) => cell(score[key]?.probe.toPrecision(3))),
+    ];
+    return html("tr", {}, html("th", { scope: "row" }, partName(score.kind, naming)), ...numbers);
   });
   return html("table", {}, html("caption", {}, caption), html("thead", {}, head), html("tbody", {}, ...rows));
 }
@@ -217,6 +266,16 @@ function answered({ accuracy, macro_f1: f1, confusion }, width, measure) {
   return [said, html("details", {}, html("summary", {}, "Which labels it takes for which"), toDom(drawConfusion(confusion, width, measure)))];
 }
 
+/** The model's own figure, how sure it is, and what it is without sentences that it was trained on. @param {Accuracy} found @returns {Node[]} */
+function fresh({ own, sentences, intervals, unseen }) {
+  const sure = intervals?.perplexity;
+  if (own === null || !sure) return [];
+  const without = unseen ? ` Without the ${sentences - unseen.sentences} that also occur in training it is ${perplexity(unseen.perplexity)}`
+    + `${unseen.intervals.perplexity ? ` (${fromTo(unseen.intervals.perplexity, perplexity)})` : ""}.` : "";
+  return [html("p", {}, `The model\u2019s own perplexity is ${perplexity(own)} (`, html("span", meaning("95%"), fromTo(sure, perplexity)),
+    `) on ${thousands(sentences)} test sentences.${without}`)];
+}
+
 /**
  * The page.
  * @param {Accuracy} found @param {string | null} semantic @param {Column[]} columns of a grid of the run
@@ -230,12 +289,14 @@ export function accuracyPage(found, semantic, columns, width, measure) {
   const heading = html("h2", {}, `How well each part predicts the ${semanticName(asked, found.follows, found.numbers)}`);
   const help = html("p", { class: "soft" }, `${semanticHelp(asked, found.follows, found.numbers)} `,
     "The bars show the ", html("span", meaning("perplexity"), "perplexity"), ` of each part\u2019s probe on test sentences: shorter is better.${also(scores)}`,
-    scores.some((score) => score.used) ? ` ${READ_USED}` : "", betters(scores) ? ` ${BETTER}` : "");
+    scores.some((score) => score.used) ? ` ${READ_USED}` : "", betters(scores) ? ` ${BETTER}` : "",
+    scores.some((score) => score.intervals?.perplexity) ? ` ${SURE}` : "", close(scores).length ? ` Not told apart: ${close(scores).join("; ")}.` : "");
   const lines = baselines(found, asked);
   const todo = "No part has been measured yet: run rnnlens fit, then rnnlens eval.";
   const answers = answered(found, width, measure);
   if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`), ...answers];
   const training = overTraining(found.training, asked, naming, width), below = training.find((one) => one instanceof HTMLHeadingElement);
   const down = below ? [html("p", {}, html("button", { type: "button", class: "plain", click: () => below.scrollIntoView({ block: "start" }) }, `${below.textContent} \u2193`))] : [];
-  return [heading, help, ...down, ...answers, toDom(drawAccuracy(scores, lines, naming, width, measure)), table(scores, lead(lines), naming), ...training];
+  return [heading, help, ...down, ...answers, ...fresh(found), toDom(drawAccuracy(scores, lines, naming, width, measure)),
+    table(scores, lead(lines), naming), ...calibrated(scores, naming, width), ...training];
 }

@@ -102,7 +102,7 @@ export class KindSheet {
       html("p", { class: "equation" }, visible(column.equation)),
       html("p", { class: "soft", ...meaning("perplexity") }, column.perplexity === null ? `Perplexity for the ${asked}: not measured.`
         : `Perplexity for the ${asked}: ${perplexity(column.perplexity)}${beside}.`),
-      ...(column.used === null ? [] : [html("p", { class: "soft", ...meaning("used") }, `Used: ${column.used.toFixed(2)}, ${usedWords(column.used)}.`)]),
+      ...(column.used === null ? [] : [html("p", { class: "soft", ...meaning("used") }, `Used: ${[column.used.toFixed(2), usedWords(column)].filter(Boolean).join(", ")}.`)]),
       ...(this.accuracy ? [html("button", { type: "button", class: "action", click: () => {
         this.close();
         this.accuracy?.();

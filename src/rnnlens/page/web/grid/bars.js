@@ -8,8 +8,9 @@ import { fitted } from "../base/text.js";
 
 /** What labels are coloured and named by. @typedef {Pick<Held, "labels" | "groups" | "placeholders">} Coloured */
 /**
- * `values`: whether numbers stand at the right, as 53 where that is `short`, else as 53%.
- * @typedef {{width: number, size: number, pitch: number, values: boolean, short?: boolean, measure: Measure}} BarLook
+ * `values`: whether numbers stand at the right, as 53 where that is `short`, else as 53%; `off`: that such numbers were
+ * measured to be off, so that the first is written as about 53.
+ * @typedef {{width: number, size: number, pitch: number, values: boolean, short?: boolean, off?: boolean, measure: Measure}} BarLook
  */
 
 export const INK = COLOURS.ink;
@@ -73,7 +74,7 @@ export function drawBar(x, y, width, height, p, fill) {
  */
 export function drawLabel(grid, name, p, y, look, weight = 400) {
   const { width, size, pitch, measure } = look, small = round(size * 0.88);
-  const value = !look.values ? "" : look.short ? shortPercent(p) : percent(p);
+  const value = !look.values ? "" : (look.off ? "~" : "") + (look.short ? shortPercent(p) : percent(p));
   const room = width - 2 * INSET - (value ? measure(value, small) + size * 0.3 : 0);
   const called = nameOf(name, grid), longest = room / SQUEEZE; // a sign itself is better than half its name
   const named = called !== null && measure(called, size, weight) <= longest ? called : null;
@@ -98,5 +99,5 @@ export function drawLabel(grid, name, p, y, look, weight = 400) {
  * @returns {Shape[]}
  */
 export function drawBars(grid, state, bars, look) {
-  return state.top.slice(0, bars).flatMap(([name, p], k) => drawLabel(grid, name, p, k * look.pitch, look));
+  return state.top.slice(0, bars).flatMap(([name, p], k) => drawLabel(grid, name, p, k * look.pitch, k ? { ...look, off: false } : look));
 }

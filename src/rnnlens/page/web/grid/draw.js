@@ -1,7 +1,7 @@
 // Drawing a grid as shapes. Python decides every number and colour; here they are only placed.
 
 import { followed, followedChange } from "../base/follow.js";
-import { describe, columnName, groupName, lastLayer, visible, wordAfter } from "../base/format.js";
+import { describe, columnName, groupName, lastLayer, offHere, visible, wordAfter } from "../base/format.js";
 import { isUnfinished } from "../base/held.js";
 import { readingAt } from "../base/lines.js";
 import { shape } from "../base/markup.js";
@@ -39,7 +39,7 @@ export function drawState(grid, state, slot, layout, more = {}, over = null, edi
   if (compact) return shape("g", place, mark, ...turns);
   if (over?.scale) return shape("g", place, mark, ...turns, ...drawFollowed(over, slot, layout));
   const x = round(layout.mark + BEFORE * layout.scale), width = round(slot.width - x - AFTER * layout.scale);
-  const look = { width, size: layout.label, pitch: layout.pitch, values: layout.values, short: true, measure: layout.measure };
+  const look = { width, size: layout.label, pitch: layout.pitch, values: layout.values, short: true, off: offHere(slot.column, state) !== null, measure: layout.measure };
   const inside = grid.scale ? drawStrip(grid, grid.scale, state, layout.state, look) : drawBars(grid, state, layout.bars, look);
   const bars = shape("svg", { x, width, height: layout.state, "aria-hidden": "true" }, ...inside);
   return shape("g", place, mark, ...turns, bars);

@@ -1,7 +1,7 @@
 // The panel's account of one state: what it says, what came, and how far to trust it.
 
 import {
-  cameNumber, groupName, groupWords, labelWords, semanticHelp, ordinal, OUTSIDE, outsideReason, paleness, percent, perplexity, readHelp, SILENT, SILENT_REASON, thousands, usedWords, visible, wantedName,
+  cameNumber, fromTo, groupName, groupWords, labelWords, offHere, semanticHelp, ordinal, OUTSIDE, outsideReason, paleness, percent, perplexity, readHelp, SILENT, SILENT_REASON, thousands, usedWords, visible, wantedName,
 } from "../base/format.js";
 import { columnsAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
@@ -90,16 +90,25 @@ function came(grid, { place, column, index, state }) {
   return grid.follows && /^(in|out)put/.test(grid.semantic) ? fact(term, "", html("span", { class: "soft" }, "nothing yet")) : [];
 }
 
+/** That such probabilities are not what they say, where that was measured. @param {Off | null} off @returns {Node[]} */
+function offFact(off) {
+  if (!off) return [];
+  const said = `${percent(off.start)}\u2013${percent(Math.min(1, off.start + 0.1))}`;
+  return fact("calibration", METRICS["calibration error"], `right ${percent(off.accuracy)} of the time`,
+    html("span", { class: "soft" }, ` where it says ${said} (${thousands(off.states)} states)`));
+}
+
 /** How far to trust what it says. @param {Held} grid @param {Subject} subject @param {number | null} unigram @returns {Node[]} */
-function trust(grid, { place, column }, unigram) {
+function trust(grid, { place, column, state }, unigram) {
   const own = columnsAt(grid, place.row).find((one) => one.letter === "y");
   // The model itself is asked about the next word: only there are the two comparable.
   const model = grid.semantic === "output" && own && own !== column ? own.perplexity : null;
   const beside = [...(model === null ? [] : [`model ${perplexity(model)}`]), ...(unigram === null ? [] : [`unigram ${perplexity(unigram)}`])];
   return [
-    ...(column.perplexity === null ? [] : fact("perplexity", METRICS.perplexity + (beside.length ? BESIDE : ""), perplexity(column.perplexity),
-      ...(beside.length ? [html("span", { class: "soft" }, ` (${beside.join(", ")})`)] : []))),
-    ...(column.used === null ? [] : fact("used", METRICS.used, column.used.toFixed(2), html("span", { class: "soft" }, `, ${usedWords(column.used)}`))),
+    ...(column.perplexity === null ? [] : fact("perplexity", METRICS.perplexity + (column.interval ? ` ${METRICS["95%"]}` : "") + (beside.length ? BESIDE : ""), perplexity(column.perplexity),
+      ...(beside.length || column.interval ? [html("span", { class: "soft" }, ` (${[...(column.interval ? [fromTo(column.interval, perplexity)] : []), ...beside].join(", ")})`)] : []))),
+    ...(column.used === null ? [] : fact("used", METRICS.used, column.used.toFixed(2), html("span", { class: "soft" }, usedWords(column) && ` (${usedWords(column)})`))),
+    ...offFact(offHere(column, state)),
   ];
 }
 

@@ -77,6 +77,7 @@ bench: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/comparing.py
 	$(BIN)/python benchmarks/busy.py
 	$(BIN)/python benchmarks/load.py
+	$(BIN)/python benchmarks/beside.py
 	$(BIN)/python benchmarks/attribution.py $(if $(CORPUS),--corpus $(CORPUS))
 	$(if $(CORPUS),$(BIN)/python benchmarks/probes.py --corpus $(CORPUS))
 

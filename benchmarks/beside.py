@@ -65,8 +65,8 @@ def questions() -> dict[str, Heavy]:
         ),
         "6 x publish": Heavy(6, "publish", {"text": SENTENCE}),
         "6 x figure of 60 rows": Heavy(6, "figure", {"text": sixty, "ending": "svg"}),
-        "6 x figure of 200 rows": Heavy(
-            6, "figure", {"text": " ".join(words[:200]), "ending": "pdf", "bars": 5}
+        "6 x figure of 180 rows": Heavy(
+            6, "figure", {"text": " ".join(words[:180]), "ending": "pdf", "bars": 5}
         ),
         "2 x 30 within, or'ed": Heavy(2, "find", {"question": within}),
         "4 x every word written by": Heavy(

@@ -5,8 +5,9 @@ warned of, or a reference: functions of plain torch that read the module beside 
 """
 
 import random
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -44,6 +45,9 @@ class Case:
     #: From what the module returns and the targets of a batch to the mean loss.
     loss: Callable[[Any, Tensor], Tensor] | None = None
     reads: bool = True  # whether texts can be typed
+    measured: bool = True  # whether calling the module gives its logits
+    kinds: tuple[str, ...] = ()  # that there must be
+    remedy: "Callable[[], Case] | None" = None  # what the refusal tells to do, done
 
 
 MAKERS: dict[str, Callable[[], Case]] = {}
@@ -610,11 +614,21 @@ def prepare_that_drops_words() -> Case:
     )  # fmt: skip
 
 
+def _one_against_rest() -> Wrapped:
+    """Trained to say of each label by itself whether it comes next."""
+    module = Wrapped(after=lambda y: y.sigmoid())
+    optimiser = torch.optim.Adam(module.parameters(), 0.02)
+    for words, targets in batches() * 3:
+        loss = F.binary_cross_entropy(module(words), F.one_hot(targets, V).float())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return module
+
+
 @case
 def sigmoid_heads() -> Case:
-    return Case(
-        Wrapped(after=lambda y: y.sigmoid()), batches(), refused=r"logits=lambda p: p\.log\(\)"
-    )
+    return Case(_one_against_rest(), batches(), refused=r"logits=lambda p: p\.log\(\)")
 
 
 @case
@@ -645,3 +659,152 @@ class Sampling(LanguageModel):
 @case
 def noise_always_on() -> Case:
     return Case(Sampling(), batches(), warned="random in evaluation mode", part="")
+
+
+# What is refused with a remedy, which works
+
+
+def _remedied(refused: str, given: Case, remedy: Callable[[], Case]) -> Case:
+    return replace(given, refused=refused, remedy=remedy)
+
+
+@case
+def sigmoid_heads_with_their_logarithms() -> Case:
+    return Case(
+        _one_against_rest(), batches(), {"logits": lambda p: p.log()},
+        logits=lambda output, n: output[0][:n].log(),
+        loss=lambda output, targets: mean_loss(output.log(), targets),
+    )  # fmt: skip
+
+
+class Lazy(LanguageModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.readout = nn.LazyLinear(V)
+
+
+def _run_once() -> Case:
+    module = Lazy()
+    module(batches()[0][0])
+    return Case(module, batches())
+
+
+@case
+def lazy() -> Case:
+    return _remedied("run the module once", Case(Lazy(), batches()), _run_once)
+
+
+class Scripted(nn.Module):
+    """A layer that was scripted, unless it is not."""
+
+    def __init__(self, scripted: bool) -> None:
+        super().__init__()
+        layer = nn.Linear(7, 9)
+        self.embedding, self.readout = nn.Embedding(V, 7), nn.Linear(9, V)
+        with warnings.catch_warnings(action="ignore"):  # of an age that is not ours
+            self.recurrence = torch.jit.script(layer) if scripted else layer
+
+    def forward(self, words: Tensor) -> Any:
+        return self.readout(self.recurrence(self.embedding(words)).cumsum(1))
+
+
+def _of_layer(scripted: bool) -> Case:
+    return Case(
+        Scripted(scripted), batches(), {"kinds": ["recurrence"]}, kind="recurrence",
+        rows=lambda output, _n: output[0],
+    )  # fmt: skip
+
+
+@case
+def one_hot_targets() -> Case:
+    hot = [(words, F.one_hot(targets, V)) for words, targets in batches()]
+    back = [(words, targets.argmax(-1)) for words, targets in hot]
+    return _remedied(
+        r"targets\.argmax\(-1\)", Case(LanguageModel(), hot), lambda: Case(LanguageModel(), back)
+    )
+
+
+@case
+def targets_of_minus_one_and_one() -> Case:
+    signs = [(words, (words > 2).long() * 2 - 1) for words, _ in batches()]
+    labels = [(words, (targets > 0).long()) for words, targets in signs]
+    return _remedied(
+        r"\(targets > 0\)\.long\(\)",
+        Case(LanguageModel(labels=2), signs, {"inputs": WORDS}, ["no", "yes"]),
+        lambda: Case(LanguageModel(labels=2), labels, {"inputs": WORDS}, ["no", "yes"]),
+    )
+
+
+@case
+def labels_before_timesteps_as_many() -> Case:
+    def turned(y: Tensor) -> Tensor:
+        return y.transpose(1, 2)
+
+    return _remedied(
+        r"y\.transpose\(1, 2\)", Case(Wrapped(after=turned), batches(length=6)),
+        lambda: Case(
+            Wrapped(after=turned), batches(length=6), {"logits": turned},
+            logits=lambda output, n: output[0].T[:n],
+            loss=lambda output, targets: mean_loss(output.transpose(1, 2), targets),
+        ),
+    )  # fmt: skip
+
+
+@case
+def returns_nothing() -> Case:
+    def feed(module: Any, words: Tensor) -> Tensor:
+        return module.readout(module.recurrence(module.embedding(words))[0])  # type: ignore[no-any-return]
+
+    module = Wrapped(after=lambda _y: None)
+    return _remedied(
+        "let forward return them, or give feed=", Case(module, batches()),
+        lambda: Case(module, batches(), {"feed": feed}, reads=False, measured=False),
+    )  # fmt: skip
+
+
+@case
+def one_number_a_timestep() -> Case:
+    def logits(z: Tensor) -> Tensor:
+        return torch.stack([0 * z, z], -1)
+
+    yes = [(words, (words > 2).long()) for words, _ in batches()]
+    given = Case(
+        Wrapped(after=lambda y: y[..., 0]), yes, {"inputs": WORDS}, ["no", "yes"],
+        logits=lambda output, n: logits(output[0][:n]),
+        loss=lambda output, targets: mean_loss(logits(output), targets),
+    )  # fmt: skip
+    return _remedied(
+        r"torch\.stack\(\[0 \* z, z\], -1\)", replace(given, labels=None),
+        lambda: replace(given, options={"inputs": WORDS, "logits": logits}),
+    )  # fmt: skip
+
+
+@case
+def scripted_layer() -> Case:
+    return _remedied("scripted or traced", _of_layer(True), lambda: _of_layer(False))
+
+
+@case
+def on_the_meta_device() -> Case:
+    return Case(LanguageModel().to("meta"), batches(), refused="without values; load its weights")
+
+
+class Two(nn.Module):
+    """Two arrays of numbers side by side."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recurrence, self.other = nn.Identity(), nn.Identity()
+        self.readout = nn.Linear(7, V)
+
+    def forward(self, a: Tensor, b: Tensor) -> Any:
+        return self.readout(torch.cat([self.recurrence(a), self.other(b)], -1))
+
+
+@case
+def arrays_side_by_side() -> Case:
+    table = torch.randn(V, 7)
+    data = [((table[w][..., :3], table[w][..., 3:]), t) for w, t in batches()]
+    return Case(
+        Two(), data, {"kinds": ["recurrence", "other"]}, reads=False, kinds=("recurrence", "other")
+    )

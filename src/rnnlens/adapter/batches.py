@@ -290,11 +290,24 @@ def _coded(
         )
     if is_set:
         return _coded_sets(targets)
+    _check_signs(targets)
     if targets[0].is_floating_point():
         return _coded_numbers(targets, ignore_index)
     if ignore_index is None or targets[0].dtype == torch.bool:
         return [one.long() if one.dtype == torch.bool else one for one in targets], None
     return [one.masked_fill(one == ignore_index, NONE) for one in targets], None
+
+
+def _check_signs(targets: Sequence[Tensor]) -> None:
+    """Refuse -1 for no and 1 for yes: a negative label is none, and these are no numbers."""
+    if all(bool(((one == 1) | (one == -1)).all()) for one in targets) and (
+        len(torch.cat([one.flatten().cpu() for one in targets]).unique()) == 2
+    ):
+        raise RnnlensError(
+            "every target is -1 or 1, and a negative label counts as none; give 0 for no and 1 for "
+            "yes, (targets > 0).long(), and of a module with one logit "
+            "logits=lambda z: torch.cat([0 * z, z], -1)"
+        )
 
 
 def _is_set(targets: Tensor, label_count: int | None) -> bool:
@@ -331,6 +344,12 @@ def _coded_sets(targets: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
     rows = [one.float().nan_to_num(NONE).flatten(0, -2) for one in targets]
     table, codes = torch.cat([r.cpu() for r in rows]).unique(dim=0, return_inverse=True)
     codes = codes.masked_fill((table < 0).any(1)[codes], NONE)
+    there = table[(table >= 0).all(1)]
+    if len(there) > 1 and bool((there.sum(1) == 1).all()):
+        raise RnnlensError(
+            "exactly one label holds in every target, which is one label and no set of them; give "
+            "its number: targets.argmax(-1)"
+        )
     parts = codes.split([len(r) for r in rows])
     return [p.view(t.shape[:-1]) for p, t in zip(parts, targets, strict=True)], table.clamp_min(0)
 

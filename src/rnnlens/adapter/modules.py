@@ -120,6 +120,11 @@ def named(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Module]:
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or list(known)[:5]
             advice = f"did you mean {' or '.join(near)}?" if near else "it has no submodules"
             raise RnnlensError(f"the module has no submodule called {name!r}; {advice}")
+        if isinstance(known[base], torch.jit.ScriptModule):
+            raise RnnlensError(
+                f"{called(base, known[base])} is scripted or traced, which hides its output; give "
+                "the module it was made from"
+            )
         by_name[name] = known[base]
     return by_name
 

@@ -55,6 +55,11 @@ def find_logits(
         if not isinstance(picked, Tensor):
             raise RnnlensError(f"logits= gave {described(picked)} and not a tensor; {_ADVICE}")
         return _best({"": _column(picked) if sort == NUMBER else picked}, layouts, output, None)
+    if next(tensors(output), None) is None:
+        raise RnnlensError(
+            f"the module returned {described(output)}, and no tensor that could be its logits; let "
+            "forward return them, or give feed=, a function from the module and a batch to them"
+        )
     candidates = _numbers(output) if sort == NUMBER else _candidates(output)
     others = {p: t for p, t in candidates.items() if not _is_state(t, layouts, states)}
     if candidates and not others:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.axes.axes import is_part, some_sequences
 from rnnlens.adapter.batches import (
@@ -81,6 +82,7 @@ def fit(
     if labels is not None:
         read_as["labels"] = labels
     user = UserModel.of(module, **read_as)
+    modules.check(modules.unwrapped(user.module))
     train, held = _split(user, batches, valid, _label_counts(user, targets or {}))
     config = _config({"semantic": _semantics(train[0]), **options})
     chosen = None if colours is None else {"own": checked(colours, Path("colours="))}

@@ -15,7 +15,6 @@ from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.adapter.axes.axes import Axes
 from rnnlens.adapter.batches import (
-    LABEL,
     LABELS,
     NOTHING,
     NUMBER,
@@ -84,7 +83,6 @@ def inspect_module(
         predicts=sort != NOTHING,
     )
     model = StoredModule(record, lambda: adapter)
-    _check_sums(model, trace)
     random = _warn_if_random(adapter, telling)
     named = bool(inputs or record.features)
     make = model.fed if named and (record.fed or user.prepare) else None
@@ -144,16 +142,20 @@ def _verified(
     return f"verified: {'; '.join(seen) or 'nothing'}. On trust: {'; '.join(trusted) or 'nothing'}."
 
 
-def _check_sums(model: StoredModule, trace: Trace) -> None:
-    """Refuse what a sigmoid gives for each label, where one of them is right: no softmax."""
-    y = trace.y
-    if y is None or model.record.sort != LABEL or y.shape[-1] < 2:
+def _check_sums(logits: Tensor, labels: Tensor) -> None:
+    """Refuse what a sigmoid gives for each label, where one of them is right: what lies between 0
+    and 1, and as shares of their sum predicts better than as logits.
+    """
+    if logits.shape[-1] < 2 or not bool(((logits > 0) & (logits < 1)).all()):
         return
-    if bool(((y > 0) & (y < 1)).all()):
+    readings = (F.cross_entropy(rows, labels, reduction="none") for rows in (logits, logits.log()))
+    as_logits, as_shares = readings
+    gap = as_logits - as_shares
+    if len(gap) > 1 and float(gap.mean()) > _SURE_ERRORS * float(gap.std()) / len(gap) ** 0.5:
         raise RnnlensError(
             "what the module gives for its labels lies between 0 and 1 and does not sum to 1, as "
             "after a sigmoid, and one label is right each time; give logits=lambda p: p.log() to "
-            "see each as a share of their sum, or targets as sets (0 and 1 for each label)"
+            "see each as a share of their sum"
         )
 
 
@@ -235,6 +237,8 @@ def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
     except RnnlensError:  # fitting meets the same error and reports it
         return
     logits = dataset.model.predict(chunk.states[PREDICTION]).double().cpu()
+    if not (answers.several or answers.scale):
+        _check_sums(logits, chunk.labels.cpu())
     model, unigram = (
         F.cross_entropy(*answers.questions(rows, chunk.labels.cpu()), reduction="none")
         for rows in (logits, prior.expand_as(logits))

@@ -115,6 +115,7 @@ def find_axes(reader: Reader, batches: Sequence[Batch], batch_first: bool | None
         order = next(_orders_of_targets(axes, reader, batches), batch_first)
         axes = replace(axes, targets_first=order)
     _check_predictions(axes, targets, trace)
+    _check_labels_last(axes, reader, batches[0], trace)
     if first is not None:
         _check_time(batches, first)
         axes = replace(axes, tried=_every_word(reader, batches[0], first))
@@ -145,10 +146,41 @@ def _check_predictions(axes: Axes, targets: Tensor, trace: Trace) -> None:
     there = wanted >= 0
     least = torch.where(there, wanted, wanted.max()).min(0).values
     if bool((torch.where(there, wanted, least) != least).any()):
+        if trace.y.shape[-1] == axes.steps:
+            raise RnnlensError(
+                f"the module returns {axes.steps} numbers for a sequence of as many timesteps, and "
+                "targets are labels of these; of one logit each, yes and no, name both and give "
+                "logits=lambda z: torch.stack([0 * z, z], -1)"
+            )
         raise RnnlensError(
             "the module predicts once for a sequence while it is read, in evaluation mode, and its "
             "timesteps have targets of their own; let forward return every timestep's logits in "
             "evaluation mode too, or give the target of each sequence alone, (sequences,)"
+        )
+
+
+def _check_labels_last(axes: Axes, reader: Reader, batch: Batch, trace: Trace) -> None:
+    """Refuse logits with labels before timesteps, where there are as many of both: the last word
+    changes what is said at its own timestep, and of a module that reads forwards nothing before.
+    """
+    words, y = words_of(*batch), trace.y
+    if words is None or words.dim() != 2 or y is None or y.shape[::2] != (axes.steps,) * 2:
+        return
+    at = (0, -1) if axes.sequences_first else (-1, 0)
+    others = words[words != words[at]]
+    if not len(others) or axes.steps < 3:
+        return
+    changed = words.clone()
+    changed[at] = others[0]
+    fed = with_tensors(batch.inputs, lambda tensor: changed if tensor is words else tensor)
+    after = reader.trace(fed).y
+    if after is None or after.shape != y.shape:
+        return
+    moved = (after != y)[:, 0]  # (timesteps, labels), or the other way round
+    if bool(moved.any(1).all()) and not bool(moved.any(0)[:-1].any()):
+        raise RnnlensError(
+            "what the module returns has labels before timesteps, and as many of both; give "
+            "logits=lambda y: y.transpose(1, 2)"
         )
 
 
@@ -213,7 +245,9 @@ def _beside(trace: Trace, alignments: Sequence[Alignment], words: Tensor | None)
     astray = frozenset[str]().union(*(a.astray for a in alignments))
     ids = [
         kind for kind in trace.states
-        if kind not in astray and (not readers or any(kind in some for some in readers))
+        # Of several arrays of numbers only one was changed; of words, others are another text's.
+        if kind not in astray
+        and (words is None or not readers or any(kind in some for some in readers))
     ] or list(trace.states)  # fmt: skip
     sizes = {kind: trace.states[kind].shape[:2] for kind in ids}
     beside = [] if trace.logits is None else [trace.logits.shape[:2]]

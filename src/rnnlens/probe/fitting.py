@@ -371,8 +371,11 @@ class Fitter:
         return self._prior_nll
 
     def result(self) -> Stack:
-        """The best probes; of a kind that tells no more than the frequencies of labels, these."""
-        prior = self._frequencies()
+        """The best probes; of a kind that tells no more than the frequencies of labels, these.
+
+        Without any epoch nothing is learnt, and the closed form is given as it is.
+        """
+        prior = self._frequencies() if self.epochs else math.inf
         for k, best in enumerate(self.progress.best):
             if best >= prior - _ROUNDING:
                 self.family.silence(k, self.best, self.log_prior)

@@ -111,7 +111,8 @@ def recorded(folder: Path, some: dict[str, Any] | None = None, **options: object
     """The same states, recorded sentence by sentence."""
     some = some or arrays()
     ends = np.cumsum(some["lengths"])
-    with rnnlens.record(folder, words=WORDS, targets={"short": ["no", "yes"]}, **options) as to:  # type: ignore[arg-type]
+    named = {name: names for name, names in NAMES.items() if name != "words"}
+    with rnnlens.record(folder, words=WORDS, targets=named, **options) as to:  # type: ignore[arg-type]
         for first, last in list(zip(ends - some["lengths"], ends, strict=True))[to.count :]:
             here = slice(first, last)
             to.add(

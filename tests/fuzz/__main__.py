@@ -21,6 +21,7 @@ from tests.fuzz.indexes import Indexes
 from tests.fuzz.kills import Kills
 from tests.fuzz.published import Published
 from tests.fuzz.runs import Runs
+from tests.fuzz.states import States
 
 SUBJECTS: dict[str, tuple[Callable[[Path], harness.Case], int]] = {  # and how many cases
     "runs": (Runs, 10_000),
@@ -29,6 +30,7 @@ SUBJECTS: dict[str, tuple[Callable[[Path], harness.Case], int]] = {  # and how m
     "indexes": (Indexes, 2_000),
     "kills": (Kills, 300),
     "published": (Published, 2_000),
+    "states": (States, 2_000),
 }
 
 

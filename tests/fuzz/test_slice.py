@@ -11,13 +11,25 @@ from tests.fuzz.corpora import Corpora
 from tests.fuzz.indexes import Indexes
 from tests.fuzz.published import Published
 from tests.fuzz.runs import Runs
+from tests.fuzz.states import PlainStates, States
 from tests.sampling import sampled
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "count"),
-    sampled([(Runs, 15), (Checkpoints, 12), (Corpora, 30), (Indexes, 12)], (Checkpoints, 12)),
+    sampled(
+        [
+            (Runs, 15),
+            (Checkpoints, 12),
+            (Corpora, 30),
+            (Indexes, 12),
+            (PlainStates, 60),
+            (States, 20),
+        ],
+        (Checkpoints, 12),
+        (PlainStates, 60),
+    ),
 )
 def test_a_slice_of_all_mutations_is_refused_or_harmless(tmp_path, subject, count):
     case, outcomes = subject(tmp_path), []

@@ -119,12 +119,19 @@ def test_compare_follow_and_turns(lens):
         ),
         (lambda lens: lens.evaluate(used=True), "what is used of a state needs a network"),
         (lambda lens: lens.evaluate(["a cat"]), "leave data out"),
+        (lambda lens: lens.publish("lens.html"), "is of recorded states, and a published page"),
     ],
 )
 def test_what_needs_a_network_says_so(lens, ask, said):
     with pytest.raises(rnnlens.RnnlensError, match=said) as error:
         ask(lens)
     assert "\n" not in str(error.value)
+
+
+def test_a_grid_is_saved_as_a_page_and_drawn_in_a_notebook(lens, tmp_path):
+    lens("#5").save(tmp_path / "grid.html")
+    assert "sees" in (tmp_path / "grid.html").read_text(encoding="utf-8")
+    assert lens._repr_mimebundle_() is not None
 
 
 def test_a_saved_lens_is_the_same_and_knows_where_its_states_are(lens, folder, tmp_path):

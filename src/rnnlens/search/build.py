@@ -18,16 +18,18 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Sha, is_present, read_json, remove, sha256, write_bytes, write_json
 from rnnlens.base.tensors import BYTE, in_bytes, write_tensors
 from rnnlens.base.threads import one_thread, pool
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION, drawn, prediction
 from rnnlens.model.text import TextSide
 from rnnlens.model.train.distributed import Processes
-from rnnlens.probe.semantics import of_model, offset
+from rnnlens.probe.semantics import OUTPUT, of_model
 from rnnlens.reading.encoding import Encodings, Integers, Palette
 from rnnlens.reading.subject import Subject
 from rnnlens.run.folder import INDEX_MANIFEST, Run
-from rnnlens.search.corpus_pass import Text, Texts, labels_after, traced
+from rnnlens.search.corpus_pass import Text, Texts, labels_after, labels_right, traced
 from rnnlens.search.index_files import (
+    AXIS_NUMBERS,
     FORMAT,
     LABELS,
     MAP,
@@ -36,8 +38,10 @@ from rnnlens.search.index_files import (
     Contents,
     Manifest,
     Part,
+    Sort,
     arrow,
     groups_hash,
+    holds_column,
     label_column,
     map_columns,
     packed,
@@ -60,6 +64,7 @@ _AHEAD = 4  # lists of words that are traced while others are measured
 _MANTISSA = 23  # bits of a float32 after its leading one
 _SIGNIFICANT = 6  # of them, in a rounded probability
 _CPU = torch.device("cpu")
+HALF = 0.5  # from which on a label of a set is taken to hold
 STEPS = {"share": 256, "entropy": 32, "differs": 256, "surprisal": 64}  # to 1, of rounded numbers
 
 
@@ -87,12 +92,29 @@ class Plan:
     @property
     def palette(self) -> Palette:
         """The groups that the index knows."""
-        return next(iter(self.subject.palettes.values()))
+        return next(iter(self.subject.palettes_for(self.semantic).values()))
+
+    @property
+    def answers(self) -> LabelSet:
+        """What the states are asked for."""
+        return self.subject.answers(self.semantic)
+
+    @property
+    def sort(self) -> Sort:
+        """What sort of thing that is."""
+        return "number" if self.answers.scale else "set" if self.answers.several else "label"
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds that the index tells of; the prediction is the last."""
-        return (*(self.subject.probes.kinds if self.subject.probes else ()), PREDICTION)
+        own = self.subject.model.predicts and of_model(self.semantic)
+        probed = self.subject.probes.kinds if self.subject.probes else ()
+        return (*probed, *((PREDICTION,) if own else ()))
+
+    @property
+    def probed(self) -> tuple[str, ...]:
+        """The kinds that have probes."""
+        return tuple(kind for kind in self.kinds if kind != PREDICTION)
 
     def check(self) -> None:
         """Refuse what the run cannot give."""
@@ -103,21 +125,13 @@ class Plan:
                 f"{self.run.path} has no probes for the semantic {self.semantic!r}; it has "
                 f"{', '.join(there)}"
             )
-        answers = self.palette.answers
-        one_label = not (answers and (answers.several or answers.scale))
-        if not (self.subject.model.predicts and of_model(self.semantic) and one_label):
-            raise RnnlensError(
-                "an index holds what states say of the labels that the model predicts, one for "
-                f"each word; {self.run.path} under the semantic {self.semantic} has others"
-            )
         if self.states and self.states not in PRECISIONS:
             raise RnnlensError(f"--states {self.states}: choose {' or '.join(PRECISIONS)}")
-        probed = self.kinds[:-1]
         for kind in self.state_kinds:
-            if kind not in probed:
+            if kind not in self.probed:
                 raise RnnlensError(
                     f"there is no kind {kind!r} whose states could be kept; there is "
-                    f"{', '.join(probed) or 'none, without probes'}"
+                    f"{', '.join(self.probed) or 'none, without probes'}"
                 )
 
     def contents(self, texts: Texts) -> Contents:
@@ -125,7 +139,8 @@ class Plan:
         kinds = drawn(self.subject.model.kinds, self.kinds)
         columns = [kind for kind in (*kinds, prediction(kinds)) if kind.id in self.kinds]
         _check_names(self.kinds)
-        palette = next(iter(self.subject.palettes))
+        palette = next(iter(self.subject.palettes_for(self.semantic)))
+        own = of_model(self.semantic)
         return Contents(
             model=self.run.model_hash(),
             probes=self.run.probes_hash(),
@@ -141,9 +156,10 @@ class Plan:
             sentences=len(texts),
             part_count=texts.part_count,
             states=self.states,
-            state_kinds=(self.state_kinds or self.kinds[:-1]) if self.states else (),
-            follows=self.side.follows,
-            map_kinds=self.kinds[:-1],
+            state_kinds=(self.state_kinds or self.probed) if self.states else (),
+            follows=self.side.follows and own,
+            map_kinds=self.probed,
+            sort=self.sort,
             rule=self.palette.rule,
         )
 
@@ -269,7 +285,7 @@ class Builder:
                 f"part {missing[0]} of the index in {self.folder} is missing or damaged; give the "
                 "same command again"
             )
-        labels = packed(labels_table(self.plan.side.vocabulary.labels, self.plan.palette))
+        labels = packed(labels_table(self.plan.answers.names, self.plan.palette))
         write_bytes(self.folder / LABELS, labels)
         whole = tuple(part for part in parts if part)
         manifest = Manifest(
@@ -372,9 +388,11 @@ class _PartMaker:
 
     def _predictions(self, states: States, sentences: Sequence[Sequence[int]]) -> Predictions:
         lengths = np.array([len(ids) for ids in sentences])
-        came = labels_after(self.side, sentences, offset(self.plan.semantic))
+        answers = self.plan.answers
+        came = labels_right(self.side, sentences, self.plan.semantic, answers)
         wanted = dict.fromkeys(self.predictor.kinds, came)
-        wanted[PREDICTION] = labels_after(self.side, sentences, 1)
+        if PREDICTION in wanted:
+            wanted[PREDICTION] = labels_right(self.side, sentences, OUTPUT, answers)
         with one_thread():
             return self.predictor.of(states, wanted, np.cumsum(lengths) - lengths)
 
@@ -402,7 +420,7 @@ class _PartMaker:
         following = labels_after(self.side, [text.ids for text in texts], 1)
         table = rows_table(
             texts, predictions, following, self.side.vocabulary.labels, self.plan.palette,
-            self.side.vocabulary.unknown,
+            self.side.is_unknown,
         )  # fmt: skip
         for kind, some in places.items():
             for name, along in zip(map_columns(kind), some.T.contiguous().numpy(), strict=True):
@@ -443,15 +461,17 @@ def labels_table(labels: Sequence[str], palette: Palette) -> "pa.Table":
 
 def rows_table(
     texts: Sequence[Text], predictions: Predictions, following: Integers, labels: Sequence[str],
-    palette: Palette, unknown: int | None,
+    palette: Palette, is_unknown: Callable[[int], bool],
 ) -> "pa.Table":  # fmt: skip
     """A row for each word of the texts; `following` are the labels that the prediction is for."""
-    columns = word_columns(texts, unknown)
+    columns = word_columns(texts, is_unknown)
     pa = arrow()
     none = following < 0
     columns["next"] = _names(np.where(none, 0, following), labels, none)
-    came = torch.from_numpy(predictions.encodings[PREDICTION].came)
-    columns["surprisal"] = _numbers(-came.clamp_min(1e-38).log2(), "surprisal", none)
+    own = predictions.encodings.get(PREDICTION)
+    came = torch.ones(len(none)) if own is None else torch.from_numpy(own.came)
+    unsaid = np.ones_like(none) if own is None else own.rank == 0
+    columns["surprisal"] = _numbers(-came.clamp_min(1e-38).log2(), "surprisal", unsaid)
     for kind, encodings in predictions.encodings.items():
         columns |= _kind(kind, encodings, palette)
     for pair, bits in predictions.divergences.items():
@@ -460,7 +480,7 @@ def rows_table(
     return pa.table(columns)
 
 
-def word_columns(texts: Sequence[Text], unknown: int | None) -> dict[str, Any]:
+def word_columns(texts: Sequence[Text], is_unknown: Callable[[int], bool]) -> dict[str, Any]:
     """Where each word stands, and what it is."""
     pa = arrow()
     lengths = [len(text.ids) for text in texts]
@@ -478,7 +498,7 @@ def word_columns(texts: Sequence[Text], unknown: int | None) -> dict[str, Any]:
         "split": pa.array([t.split for t in texts for _ in t.ids]).dictionary_encode(),
         "text": pa.array(begins, pa.string()),
         "word": pa.array([_plain(word) for t in texts for word in t.words]).dictionary_encode(),
-        "unknown": pa.array([number == unknown for t in texts for number in t.ids], pa.bool_()),
+        "unknown": pa.array([is_unknown(number) for t in texts for number in t.ids], pa.bool_()),
         "tag": pa.array(tags, pa.string()).dictionary_encode(),
     }
 
@@ -487,7 +507,7 @@ def _kind(kind: str, encodings: Encodings, palette: Palette) -> dict[str, Any]:
     """The columns of a kind; labels beyond those that there are have no number."""
     pa = arrow()
     columns: dict[str, Any] = {}
-    count = encodings.labels.shape[1]
+    count = min(TOP, encodings.labels.shape[1])
     none = np.ones(len(encodings.group), bool)
     for k in range(TOP):
         there = k < count
@@ -505,7 +525,19 @@ def _kind(kind: str, encodings: Encodings, palette: Palette) -> dict[str, Any]:
     unasked = encodings.rank == 0
     columns[f"{kind}_came"] = _numbers(torch.from_numpy(encodings.came), "p", unasked)
     columns[f"{kind}_rank"] = pa.array(encodings.rank.astype(np.int32), mask=unasked)
+    answers = palette.answers
+    if answers and answers.scale:
+        for name, values in zip(AXIS_NUMBERS, encodings.numbers.T, strict=True):
+            columns[f"{kind}_{name}"] = pa.array(values.astype(np.float32))
+    if answers and answers.several:
+        columns[holds_column(kind)] = pa.array(_sets(encodings)).dictionary_encode()
     return columns
+
+
+def _sets(encodings: Encodings) -> list[str]:
+    """The numbers of the labels that hold, with a probability of a half or more."""
+    rows = zip(encodings.labels, encodings.probabilities >= HALF, strict=True)
+    return ["," + "".join(f"{k}," for k in sorted(labels[holds])) for labels, holds in rows]
 
 
 def _numbers(values: torch.Tensor, what: str, none: NDArray[np.bool_] | None) -> Any:

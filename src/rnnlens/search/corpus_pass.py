@@ -8,17 +8,22 @@ import torch
 from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count
 from rnnlens.corpus.corpus import Corpus
 from rnnlens.corpus.tokens import NO_TAG, SPLITS, cut
 from rnnlens.labels.parts_of_speech import UNIVERSAL
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import TextSide, text_states
 from rnnlens.model.traceable import Traceable
-from rnnlens.probe.semantics import labels_at
+from rnnlens.probe.recorded_data import PARTS, part_of
+from rnnlens.probe.semantics import base, labels_at, of_model, offset, shift
 from rnnlens.reading.encoding import Integers
+from rnnlens.states.recorded import RecordedStates
 
 ALL = "all"  # the split of a corpus that has none
+_LONGEST = count("text_words")  # rows of a grid
 PART_WORDS = 32_768  # of a part, about: what is done again after a crash
 WORDS_AT_ONCE = {"cpu": 512, "cuda": 16_384}  # that are traced together
 
@@ -62,8 +67,8 @@ class Texts:
     def keep(self, words: int) -> None:
         """Leave all out but the first sentences, with at most so many words; one at least."""
         ends = np.cumsum(np.diff(self.starts)[self.pieces])
-        count = max(1, int(np.searchsorted(ends, words, "right")))
-        self.pieces, self.split_of = self.pieces[:count], self.split_of[:count]
+        most = max(1, int(np.searchsorted(ends, words, "right")))
+        self.pieces, self.split_of = self.pieces[:most], self.split_of[:most]
         self.divide(self.part_size)
 
     def _is_of(self, split: str) -> NDArray[np.bool_]:
@@ -94,8 +99,8 @@ class Texts:
         """Sentences spread evenly over all, with about so many words together; all where there are
         no more.
         """
-        count = max(1, min(len(self), round(len(self) * words / self.words)))
-        chosen = np.unique(np.linspace(0, len(self) - 1, count).round().astype(int))
+        some = max(1, min(len(self), round(len(self) * words / self.words)))
+        chosen = np.unique(np.linspace(0, len(self) - 1, some).round().astype(int))
         return [text for k in chosen if (text := self._text(int(k))).ids]
 
     def _range(self, number: int) -> slice:
@@ -118,9 +123,43 @@ class Texts:
             self.splits[self.split_of[k]],
             text,
             words,
-            tuple(self.side.vocabulary.encode(words)),
+            tuple(self.side.encode(words)),
             tuple(UNIVERSAL[tag] for tag in tags) if known else None,
         )
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where recorded sequences come from."""
+
+    name: str
+    hash: str
+
+
+class RecordedSequences(Texts):
+    """Some parts of recorded states; of a long sequence the rows that a grid has."""
+
+    def __init__(
+        self, model: RecordedStates, splits: Sequence[str], side: TextSide,
+        part_words: int = PART_WORDS,
+    ) -> None:  # fmt: skip
+        kept = model.kept
+        self.kept, self.side, self.splits = kept, side, tuple(splits)
+        self.corpus = _Source(str(kept.path), kept.sha256)  # type: ignore[assignment]
+        self.starts, of = kept.starts, part_of(kept)
+        places = [np.flatnonzero(of == PARTS.index(split)) for split in splits]
+        self.pieces = np.concatenate(places)
+        self.split_of = np.repeat(np.arange(len(splits)), [len(some) for some in places])
+        if not len(self.pieces):
+            raise RnnlensError(f"{kept.path} has no sequences in {', '.join(splits)}")
+        self.divide(part_words)
+
+    def _text(self, k: int) -> Text:
+        number = int(self.pieces[k])
+        rows = self.kept.span(number)[:_LONGEST]
+        words = tuple(self.kept.word(row) for row in rows)
+        text = self.kept.text(number)
+        return Text(k, self.splits[self.split_of[k]], text, words, tuple(rows), None)
 
 
 @dataclass(frozen=True)
@@ -183,6 +222,24 @@ def _states(
     chosen = kinds or (*trace.states, PREDICTION)
     every = {k: trace.prediction if k == PREDICTION else trace.states[k] for k in chosen}
     return {kind: v.flatten(0, 1)[places].float() for kind, v in every.items()}
+
+
+def labels_right(
+    side: TextSide, sentences: Sequence[Sequence[int]], semantic: str, answers: LabelSet
+) -> Integers:
+    """The label that is right at each word of all sentences, -1 where that is not known: texts tell
+    the labels of the model alone, and recorded ones whatever was recorded.
+    """
+    rows = []
+    for ids in sentences:
+        told = side.told(ids, base(semantic), answers)
+        if told is not None:
+            rows.append(labels_at(torch.tensor(told), torch.arange(len(ids)) + shift(semantic)))
+        elif of_model(semantic) and not answers.several:
+            rows.append(torch.from_numpy(labels_after(side, [ids], offset(semantic))))
+        else:
+            rows.append(torch.full((len(ids),), -1))
+    return torch.cat(rows).numpy()
 
 
 def labels_after(side: TextSide, sentences: Sequence[Sequence[int]], steps: int) -> Integers:

@@ -16,7 +16,6 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import write_bytes
 from rnnlens.base.intervals import Interval, Resamples, interval
 from rnnlens.base.tables import csv_text, data_frame
-from rnnlens.model.kinds import PREDICTION
 from rnnlens.reading.encoding import Palette, faded
 from rnnlens.reading.links import link
 from rnnlens.reading.subject import PAPER, Subject
@@ -161,7 +160,7 @@ class Found:
             return
         index = self.index
         sentences = index.sentences({row["sentence"] for row in self.rows}, self.deadline)
-        kind = self.kinds[0] if self.kinds else PREDICTION
+        kind = self.kinds[0] if self.kinds else index.contents.kinds[-1]
         for row in self.rows:
             words, text = index.sentence_of(row, sentences)
             yield Hit(
@@ -316,7 +315,7 @@ class CorpusPage:
                 strip=strip,
                 link=link(
                     hit.text,
-                    hit.says[0].kind if hit.says else PREDICTION,
+                    hit.says[0].kind if hit.says else self.index.contents.kinds[-1],
                     hit.position,
                     run=self.subject.name,
                     semantic=self.index.link_semantic,

@@ -26,6 +26,9 @@ _MOST_PARTS = 1_000_000
 _MOST_ROWS = 1 << 20  # of a part; one that is made has about 32,768
 _NUMBERS = ("share", "entropy", "came", "rank")
 _MOST_BITS = 1e6  # of a surprisal or an entropy
+_MOST_FLOAT = 3.4e38  # that 32 bits can hold
+Sort = Literal["label", "number", "set"]  # one label of many, a number in bins, several labels
+AXIS_NUMBERS = ("number", "low", "high")  # a mean, and the interval that holds most
 _FARTHEST = 1e30  # from the middle of a map: what is beyond is no number of a state
 _LEVEL = 3  # of zstd: higher ones take long and save little
 
@@ -87,6 +90,11 @@ def map_columns(kind: str) -> tuple[str, str]:
     return f"{kind}_map1", f"{kind}_map2"
 
 
+def holds_column(kind: str) -> str:
+    """The numbers of the labels that hold, with a probability of a half or more: `,3,7,`."""
+    return f"{kind}_holds"
+
+
 def kind_columns(kind: str, contents: "Contents") -> list[str]:
     """The columns of a kind, but for its divergences."""
     places = range(1, contents.top + 1)
@@ -109,6 +117,10 @@ def column_types(contents: "Contents") -> dict[str, str]:
         whole = {*names[: contents.top], f"{kind}_rank"}
         types |= {name: "int32" if name in whole else "float" for name in names}
         types[f"{kind}_group"] = "string"
+        if contents.sort == "number":
+            types |= {f"{kind}_{name}": "float" for name in AXIS_NUMBERS}
+        if contents.sort == "set":
+            types[holds_column(kind)] = "string"
     for kind in contents.map_kinds:
         types |= dict.fromkeys(map_columns(kind), "float")
     return types | {pair.column: "float" for pair in contents.pairs}
@@ -138,6 +150,8 @@ def column_limits(contents: "Contents", labels: int) -> dict[str, Limits]:
         limits[f"{kind}_group"] = Limits(is_group=True)
         limits[f"{kind}_share"], limits[f"{kind}_came"] = share, share._replace(missing=True)
         limits[f"{kind}_entropy"] = Limits(most=_MOST_BITS)
+        if contents.sort == "number":
+            limits |= {f"{kind}_{name}": Limits(-_MOST_FLOAT, _MOST_FLOAT) for name in AXIS_NUMBERS}
         limits[f"{kind}_rank"] = Limits(1, labels, missing=True)
     for name in (name for kind in contents.map_kinds for name in map_columns(kind)):
         limits[name] = Limits(-_FARTHEST, _FARTHEST)
@@ -200,7 +214,7 @@ class Contents(Strict):
     splits: Annotated[tuple[Name, ...], Len(1, 100)]
     semantic: Name
     palette: Name
-    kinds: Annotated[tuple[Name, ...], Len(1, 5000)]  # the prediction is the last
+    kinds: Annotated[tuple[Name, ...], Len(1, 5000)]  # the prediction is the last, if it is there
     pairs: Annotated[tuple[Pair, ...], MaxLen(1_000_000)]
     top: Annotated[int, Ge(1), Le(1000)]
     sentences: Count
@@ -211,6 +225,7 @@ class Contents(Strict):
     map_kinds: Annotated[tuple[Name, ...], MaxLen(5000)] = ()  # whose states are on a map
     #: What the shares of groups are; older indexes have none, and fade by the paper's rule.
     rule: Literal["", "excess", "paper"] = ""
+    sort: Sort = "label"  # what a state is asked for
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.kinds import PREDICTION, Kind
-from rnnlens.search.index_files import Pair
+from rnnlens.search.index_files import AXIS_NUMBERS, Pair, Sort
 
 GRAMMAR = """\
 question   [condition] [count [by KEY, ...]] [sort by NUMBER [asc|desc]] [limit N]
@@ -21,6 +21,7 @@ condition  condition and condition, condition or condition, not condition, (cond
   KIND agrees with KIND, ... [on label]      the same dominant group, or most probable label
   KIND disagrees with KIND, ... [on label]
   KIND differs from KIND [SIGN BITS]         Jensen-Shannon, 0 to 1; without BITS, > .5
+  KIND has LABEL [SIGN P]         of sets of labels: it holds, or with a probability like that
   map KIND in X..X, Y..Y          its state is in that rectangle of the kind's map
   NUMBER SIGN NUMBER
   FIELD = TEXT, FIELD != TEXT, FIELD in {TEXT, ...}, FIELD like "PATTERN"
@@ -32,14 +33,15 @@ THING      a GROUP, such as verb, or group "any name"; a label, such as "was"; o
 FIELD      word, next (the word that came), tag, split
 NUMBER     a number; surprisal (of the word that came, in bits), position (from 0), length; or
            KIND entropy, KIND share, KIND lead (over the second group), KIND rank, KIND came,
-           KIND surprisal, KIND differs from KIND
+           KIND surprisal, KIND differs from KIND; where labels are numbers, KIND number, KIND low,
+           KIND high (80% lie between these)
 KEY        a FIELD, position, length, KIND (its group), or KIND label
 SIGN       = != < <= > >=
 KIND       as the grid names it, such as l2; c2@-1, one step back, in `differs from` alone"""
 
 FIELDS = ("word", "next", "tag", "split")
 WORD_NUMBERS = ("surprisal", "position", "length")
-KIND_NUMBERS = ("entropy", "share", "lead", "rank", "came", "surprisal")
+KIND_NUMBERS = ("entropy", "share", "lead", "rank", "came", "surprisal", *AXIS_NUMBERS)
 LONGEST = 10_000  # characters of a question
 _OF_WHAT_CAME = ("next", "surprisal", "rank", "came")  # where the corpus tells which label came
 _SIGNS = ("=", "!=", "<", "<=", ">", ">=")
@@ -78,6 +80,7 @@ class Names:
     maps: tuple[str, ...] = ()  # the kinds whose states are on a map
     leads: bool = True  # whether the index tells by how much groups lead
     folded: bool = False  # whether its words are written small
+    sort: Sort = "label"  # what a state is asked for
 
 
 # The tree of a question: conditions on a row, and what is wanted of the rows.
@@ -147,6 +150,14 @@ class Expects:
 
 
 @dataclass(frozen=True)
+class Has:
+    """A label of a set holds in what a state says."""
+
+    kind: str
+    label: int
+
+
+@dataclass(frozen=True)
 class Agree:
     """States of some kinds have the same dominant group, or the same most probable label."""
 
@@ -184,7 +195,9 @@ class OnMap:
     up: Range
 
 
-Node = Joined | Not | Near | OneOf | Like | InGroup | Unknown | Expects | Agree | OnMap | Compare
+Node = (
+    Joined | Not | Near | OneOf | Like | InGroup | Unknown | Expects | Has | Agree | OnMap | Compare
+)
 
 
 @dataclass(frozen=True)
@@ -349,6 +362,10 @@ class _Parser:
         token = self.next()
         if token.value.lower() in _OF_WHAT_CAME:
             self.need_following(token)
+        if token.value.lower() == "surprisal" and PREDICTION not in self.names.kinds:
+            raise self.wrong("there is no prediction in this index that could be surprised", token)
+        if token.value.lower() in AXIS_NUMBERS and self.names.sort != "number":
+            raise self.wrong("the labels of this index are no numbers", token)
         if token.value.lower() == "tag" and not self.names.tagged:
             raise self.wrong("this corpus has no tags", token)
         if token.value.lower() == "lead" and not self.names.leads:
@@ -424,7 +441,8 @@ class _Parser:
         if not self.names.follows:
             raise self.wrong(
                 "the model's labels are not words that follow, so the corpus does not tell which "
-                "came; ask what is said, such as: count by y label", token,
+                f"came; ask what is said, such as: count by {as_kind(self.names.kinds[-1])} label",
+                token,
             )  # fmt: skip
 
     def question(self) -> Query:
@@ -568,9 +586,11 @@ class _Parser:
 
     def about(self, kind: str) -> Node:
         token = self.here
-        verb = self.word("expects", "agrees", "disagrees", "differs", *KIND_NUMBERS)
+        verb = self.word("expects", "has", "agrees", "disagrees", "differs", *KIND_NUMBERS)
         if verb == "expects":
             return self.expects(kind)
+        if verb == "has":
+            return self.has(kind, token)
         if verb in ("agrees", "disagrees"):
             self.need("with")
             kinds = [kind, self.kind()]
@@ -587,8 +607,18 @@ class _Parser:
         if verb:
             self.groups |= {kind} if verb in ("share", "lead") else set()
             return self.comparison(Quantity(verb, kind))
-        verbs = ["expects", "agrees", "disagrees", "differs", *KIND_NUMBERS]
+        verbs = ["expects", "has", "agrees", "disagrees", "differs", *KIND_NUMBERS]
         raise self.wrong(f"after a kind: {suggestion(token.value, verbs)}", token)
+
+    def has(self, kind: str, at: Token) -> Has | Expects:
+        if self.names.sort != "set":
+            raise self.wrong(
+                f"a state has one label here, and no set of them; ask: {kind} expects ...", at
+            )
+        label = self.label(self.next())
+        if sign := self.sign(*_SIGNS):
+            return Expects(kind, labels=(label,), operator=sign, number=self.number())
+        return Has(kind, label)
 
     def on_map(self) -> OnMap:
         self.next()
@@ -798,8 +828,10 @@ def examples(names: Names, kinds: Sequence[Kind]) -> list[tuple[str, str]]:
     return [(question, means) for question, means in some if possible(question, names)]
 
 
-def first_question(*, follows: bool, tagged: bool) -> str:
-    """What somebody may ask an index first: of labels that follow, and of a tagged corpus."""
-    if not follows:
-        return f"count by {PREDICTION} label"
+def first_question(*, follows: bool, tagged: bool, kind: str = PREDICTION) -> str:
+    """What somebody may ask an index first: of labels that follow, and of a tagged corpus; `kind`
+    is its last.
+    """
+    if not follows or kind != PREDICTION:
+        return f"count by {as_kind(kind)} label"
     return f"{PREDICTION} rank = 1 count by {'tag' if tagged else 'word'}"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.intervals import Resamples
+from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.semantics import offset
 from rnnlens.reading.subject import Subject
 from rnnlens.search import sql
@@ -129,6 +130,8 @@ def _sort(pair: Pair, feeding: set[tuple[str, str, int]]) -> Literal["feeds", "s
 
 def surprise(_: Subject, index: Index, deadline: Deadline) -> Density:
     """How surprised the model is by how undecided it was, as a density of words."""
+    if PREDICTION not in index.contents.kinds:
+        raise MissingError("The index has no prediction of a network, which could be surprised.")
     if not index.contents.follows:
         raise MissingError(
             "The model's labels are not the words that follow, so the corpus does not tell what "

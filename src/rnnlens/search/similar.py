@@ -392,10 +392,15 @@ def _read_anew(subject: Subject, stack: Stack, index: Index) -> dict[str, list[_
 
     Nobody's deadline stops it: whoever asks next would begin anew.
     """
+    if not subject.model.reads:
+        raise RnnlensError(
+            "recorded states are alike by an index that keeps them; make it anew: rnnlens index "
+            "RUN --states int8 --anew"
+        )
     side, parts = subject.session.text, {kind: list[_Part]() for kind in stack.kinds}
     with one_thread():  # others wait long for each other where the machine is busy
         for part, sentences in zip(index.manifest.parts, index.words(), strict=True):
-            ids = [side.vocabulary.encode(words) for words in sentences]
+            ids = [side.encode(words) for words in sentences]
             room = {
                 kind: (torch.zeros(part.rows, width, dtype=torch.int8), torch.zeros(part.rows))
                 for kind, width in zip(stack.kinds, stack.widths, strict=True)

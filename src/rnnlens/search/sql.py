@@ -14,6 +14,7 @@ from rnnlens.search import language as tree
 from rnnlens.search.index_files import (
     Limits,
     arrow,
+    holds_column,
     label_column,
     map_columns,
     probability_column,
@@ -147,6 +148,8 @@ class Compiler:
                 return "unknown"
             case tree.Expects():
                 return self._expects(node)
+            case tree.Has(kind, label):
+                return f"contains({column(holds_column(kind))}, ',{label},')"
             case tree.Agree(kinds, on_label):
                 names = [label_column(k, 1) if on_label else f"{k}_group" for k in kinds]
                 same = (f"{column(names[0])} = {column(name)}" for name in names[1:])

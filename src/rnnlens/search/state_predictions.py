@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.probes import Probes
+from rnnlens.probe.semantics import of_model
 from rnnlens.reading.divergence import from_entropies
 from rnnlens.reading.encoding import Encodings, Integers, Palette, encode, leading
 from rnnlens.search.index_files import TOP, Pair
@@ -64,7 +66,9 @@ class Predictor:
     ) -> None:
         self.predict, self.palette, self.device = model.predict, palette, device
         self.stack = probes.stacks[semantic].to(device) if probes else None
-        self.kinds = (*(probes.kinds if probes else ()), PREDICTION)
+        own = model.predicts and of_model(semantic)
+        self.kinds = (*(probes.kinds if probes else ()), *((PREDICTION,) if own else ()))
+        self.answers = palette.answers or LabelSet.numbered(len(palette.group_of))
         self.pairs = tuple(pairs)
         self.group_of = torch.from_numpy(palette.group_of).to(device)
         numbers = _NUMBERS[device.type] // len(palette.group_of)
@@ -77,7 +81,7 @@ class Predictor:
         `states` are of every kind and of the prediction, (N, H); `wanted` the labels that came;
         `starts` the numbers of the words that begin a sentence.
         """
-        count = len(states[PREDICTION])
+        count = len(states[self.kinds[-1]])
         begins = np.zeros(count + 1, bool)
         begins[starts] = begins[count] = True  # whether a word has none before it
         blocks: list[_Block] = []
@@ -119,7 +123,8 @@ class _Block:
         above: "_Block | None",
     ) -> None:  # fmt: skip
         device, labels = predictor.device, len(predictor.group_of)
-        count = len(states[PREDICTION])
+        labels *= 2 if predictor.answers.several else 1  # of each its yes and its no
+        count = len(states[predictor.kinds[-1]])
         self.encodings: dict[str, Encodings] = {}
         self.p = torch.empty(len(predictor.kinds), 1 + count, labels, device=device)  # (K, N+1, V)
         self.nats = torch.zeros(len(predictor.kinds), 1 + count, device=device)  # the entropy
@@ -136,13 +141,19 @@ class _Block:
         self, predictor: Predictor, kinds: tuple[str, ...], logits: Tensor, wanted: Integers
     ) -> None:
         """Encode some kinds, one after the other, and hold what they predict."""
-        p = logits.softmax(1)
-        on_cpu = predictor.device.type == "cpu"
-        encoded = (encode_in_pieces if on_cpu else encode_on_device)(logits, p, predictor, wanted)
+        answers = predictor.answers
+        p = answers.pooled(logits).softmax(1)
+        plain = not (answers.several or answers.scale)
+        if plain and predictor.device.type != "cpu":
+            encoded = encode_on_device(logits, p, predictor, wanted)
+        else:
+            encoded = encode_in_pieces(logits.cpu(), p.cpu(), predictor, wanted)
         first, size = len(self.encodings), len(p) // len(kinds)
         here = slice(first, first + len(kinds))
         torch.add(p.unflatten(0, (len(kinds), size)), _TINY, out=self.p[here, 1:])
         bits = torch.from_numpy(encoded.entropy).to(predictor.device).unflatten(0, (-1, size))
+        if answers.several:  # what is compared has another entropy than what is drawn
+            bits = -(p * (p + _TINY).log2()).sum(1).unflatten(0, (-1, size))
         self.nats[here, 1:] = math.log(2) * bits
         for k, kind in enumerate(kinds):
             self.encodings[kind] = encoded.of(slice(k * size, (k + 1) * size))
@@ -181,12 +192,13 @@ def _logits(predictor: Predictor, states: States) -> Iterator[tuple[tuple[str, .
     """What states say of every label, (N, V): some kinds at once, one after the other."""
     stack = predictor.stack
     if stack is not None:
-        every = len(states[PREDICTION]) * len(stack.kinds)
+        every = len(states[predictor.kinds[-1]]) * len(stack.kinds)
         pieces = stack.pieces(states, every)
         size = len(stack.kinds) // len(pieces)
         for k, piece in enumerate(pieces):
             yield stack.kinds[k * size : (k + 1) * size], piece.logits()
-    yield (PREDICTION,), predictor.predict(states[PREDICTION])
+    if PREDICTION in predictor.kinds:
+        yield (PREDICTION,), predictor.predict(states[PREDICTION])
 
 
 def encode_in_pieces(
@@ -194,7 +206,8 @@ def encode_in_pieces(
 ) -> Encodings:
     """On a CPU, few states at once."""
     logits = logits.contiguous()
-    top = min(TOP, logits.shape[1])
+    # Of sets all labels, since any number of them may hold.
+    top = logits.shape[1] if predictor.answers.several else min(TOP, logits.shape[1])
     pieces = [
         encode(logits[k : k + _ROWS], predictor.palette, wanted[k : k + _ROWS], top,
                p[k : k + _ROWS])

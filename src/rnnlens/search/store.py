@@ -19,7 +19,7 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import NUM
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import ProbesFile
-from rnnlens.probe.semantics import of_model
+from rnnlens.probe.semantics import base, of_model
 from rnnlens.reading.subject import Subject
 from rnnlens.reading.two_texts import escaped
 from rnnlens.run.folder import INDEX_MANIFEST, Run
@@ -197,6 +197,7 @@ class Index:
             contents.kinds, groups, numbers, frozenset(contents.pairs), contents.follows,
             self.has_tags, contents.map_kinds, bool(contents.rule),
             folded=bool(self._vocabulary and self._vocabulary.lowercase),
+            sort=contents.sort,
         )  # fmt: skip
 
     @cached_property
@@ -233,7 +234,7 @@ class Index:
     def _labels(self) -> "pa.Table":
         """The labels with their numbers and groups; as many as the run has, if that is known."""
         path = self.folder / LABELS
-        count = len(self._vocabulary.labels) if self._vocabulary else None
+        count = _label_count(self.run, self.contents) if self.run else None
         try:
             table: pa.Table = _labels_table(path, count)
             numbers, *names = (table[name].to_pylist() for name in ("number", "label", "group"))
@@ -415,13 +416,22 @@ def _semantics(run: Run, probes: str | None) -> tuple[str, ...]:
     return next(o.semantics for o in (file, file.previous) if o and o.sha256 == probes)
 
 
+def _label_count(run: Run, contents: Contents) -> int:
+    """How many labels the states of a run are asked for."""
+    if of_model(contents.semantic):
+        return len(run.vocabulary().labels)
+    file = read_json(run.path / "probes.json", ProbesFile)
+    probes = next(o for o in (file, file.previous) if o and o.sha256 == contents.probes)
+    return len(probes.answers[base(contents.semantic)])
+
+
 def _check_contents(folder: Path, contents: Contents, there: Sequence[str], remedy: str) -> None:
     """Refuse what is asked of no state, and kinds that do not end in the prediction."""
-    if contents.semantic not in filter(of_model, there):
+    if contents.semantic not in there:
         what = f"its semantic {contents.semantic!r} is none that the run has for an index"
         raise damaged(folder / INDEX_MANIFEST, what, remedy)
-    if contents.kinds[-1] != PREDICTION:
-        raise damaged(folder / INDEX_MANIFEST, f"its last kind is not {PREDICTION}", remedy)
+    if PREDICTION in contents.kinds[:-1]:
+        raise damaged(folder / INDEX_MANIFEST, f"{PREDICTION} is not its last kind", remedy)
 
 
 def one_line(error: Exception) -> str:

@@ -18,12 +18,13 @@ from rnnlens.model.train.distributed import pick_device, processes
 from rnnlens.run.corpus_data import Moved, recorded
 from rnnlens.run.folder import Run, run_at
 from rnnlens.search.build import Builder, Plan, check_ours
-from rnnlens.search.corpus_pass import ALL, Texts
+from rnnlens.search.corpus_pass import ALL, RecordedSequences, Texts
 from rnnlens.search.disagreement import Disagreement, End
 from rnnlens.search.disagreement import disagreement as over_sentences
 from rnnlens.search.index_files import arrow
 from rnnlens.search.language import first_question
 from rnnlens.search.store import Index
+from rnnlens.states.recorded import RecordedStates
 from rnnlens.work.observer import Observer, among
 
 WORDS = 100_000  # that two lenses are compared on, at most, unless somebody chooses
@@ -97,7 +98,9 @@ def _summary(run: Run, index: Index, sentences: int, *, elsewhere: bool) -> str:
     """How large an index has become, and a first question to it."""
     size = sum(path.stat().st_size for path in index.folder.iterdir())
     where = f" --index {quote(str(index.folder))}" if elsewhere else ""
-    question = quote(first_question(follows=index.contents.follows, tagged=index.has_tags))
+    question = quote(first_question(
+        follows=index.contents.follows, tagged=index.has_tags, kind=index.contents.kinds[-1],
+    ))  # fmt: skip
     index.close()
     return (
         f"{index.manifest.rows:,} words in {sentences:,} sentences, {size / 1e6:,.1f} MB in "
@@ -137,6 +140,10 @@ def _alone(folder: Path) -> Iterator[None]:
 def _texts(run: Run, moved: Moved, split: str | None, plan: Plan) -> Texts:
     """The sentences to be indexed: of the run's corpus, or of another as a whole."""
     record = run.record()
+    if isinstance(model := plan.subject.model, RecordedStates):
+        if moved.corpus or moved.valid or moved.test:
+            raise RnnlensError("recorded states are their own corpus; leave --corpus out")
+        return RecordedSequences(model, _splits(split or ",".join(SPLITS)), plan.side)
     if not record.corpus and not moved.corpus:
         raise RnnlensError(f"the run.json of {run.path} names no corpus; give one with --corpus")
     own, source, config, lowercase = _read_like(run, moved)

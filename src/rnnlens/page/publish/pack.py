@@ -44,6 +44,11 @@ def packed(subject: Subject, semantics: Sequence[str], precision: Precision = "i
             raise RnnlensError(
                 message("no_semantic", run=subject.name, semantic=repr(semantic), known=known)
             )
+    if not subject.model.reads:
+        raise RnnlensError(
+            f"{subject.name} is of recorded states, and a published page computes with a network; "
+            'save grids of single texts instead: lens("#0").save("grid.html")'
+        )
     tensors = Tensors(precision)
     model, probes = subject.model, subject.probes
     shown = tuple(semantics) or ("output",)

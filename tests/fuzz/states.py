@@ -15,7 +15,7 @@ from rnnlens.states.kept import Kept, opened
 class States:
     """States in every format, each to be spoilt."""
 
-    forms = recorded.FORMATS
+    forms: tuple[str, ...] = recorded.FORMATS
 
     def __init__(self, folder: Path) -> None:
         some = recorded.arrays(20)

@@ -27,7 +27,6 @@ from rnnlens.ask.corpus_questions import (
 from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import read_json, sha256, write_json
-from rnnlens.labels.sets import LabelSet
 from rnnlens.lens.open import opened
 from rnnlens.run.folder import Run, run_at
 from rnnlens.search import store
@@ -164,16 +163,13 @@ def test_a_full_disk_is_one_line_and_loses_nothing(run, corpus_file, monkeypatch
     assert builder.finish().rows == Index.of(run).manifest.rows
 
 
-def test_what_is_no_label_of_the_model_is_not_indexed(run, corpus_file):
+def test_a_semantic_without_probes_is_not_indexed(run, corpus_file):
     lens = opened(run)
     plan = builder_of(lens, corpus_file).plan
-    several = replace(plan.palette, answers=LabelSet(plan.palette.groups, several=True))
-    bare, other = copy(lens.subject), copy(lens.subject)
-    bare.probes, other.palettes = None, {"coarse": several}
+    bare = copy(lens.subject)
+    bare.probes = None
     with pytest.raises(RnnlensError, match="has no probes for the semantic 'tag'"):
         replace(plan, subject=bare, semantic="tag").check()
-    with pytest.raises(RnnlensError, match="an index holds what states say of the labels that"):
-        replace(plan, subject=other).check()
 
 
 def test_a_bundled_run_needs_a_corpus_and_a_folder_of_ones_own():

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.axes.axes import MOST_FEATURES
+from rnnlens.adapter.axes.axes import MOST_FEATURES, is_part, some_sequences
 from rnnlens.adapter.batches import (
     LABEL,
     LABELS,
@@ -27,6 +27,7 @@ from rnnlens.adapter.batches import (
     form_of,
     most_telling,
 )
+from rnnlens.adapter.sequences import Sequences, SequenceSide, can_be_read, is_sequence
 from rnnlens.adapter.structure import anatomy_of
 from rnnlens.adapter.texts import MOST_STEPS, Padding, TextBatch
 from rnnlens.adapter.user_model import UserModel, user_model, user_model_at, users_code
@@ -256,7 +257,13 @@ class StoredModule(Traceable):
     def batches(
         self, user_batches: Sequence[Any], others: Mapping[str, LabelSet] | None = None
     ) -> list[Batch]:
-        others = others or {}
+        batches = self._checked(user_batches, others or {})
+        with self._lock:
+            self.adapter.align(*most_telling(batches))
+        return batches
+
+    def _checked(self, user_batches: Sequence[Any], others: Mapping[str, LabelSet]) -> list[Batch]:
+        """Batches whose targets are of the forms that probes were fitted to."""
         counts = {name: len(one) for name, one in others.items() if one.several}
         counts[OUTPUT] = self.record.labels
         plain = [self._unwrapped(pair) for pair in user_batches]
@@ -264,8 +271,6 @@ class StoredModule(Traceable):
         forms = {name: _form(one, len(one)) for name, one in others.items()}
         own = {OUTPUT: _form(self.record, self.record.labels)} if self.predicts else {}
         check_forms(batches, {**own, **forms}, "these batches")
-        with self._lock:
-            self.adapter.align(*most_telling(batches))
         return batches
 
     def _unwrapped(self, pair: Any) -> Any:
@@ -278,6 +283,60 @@ class StoredModule(Traceable):
         first = text.place(steps)
         none = float("nan") if pair[1].is_floating_point() else NONE
         return text.inputs, F.pad(pair[1], (first, steps - first - text.count), value=none)
+
+    @property
+    def sequences_first(self) -> bool | None:
+        """Whether sequences come before timesteps in what the module is fed, as far as is known."""
+        return self.adapter.axes.sequences_first if self.adapter.axes else None
+
+    def alone(self, pair: Any, row: int, others: Mapping[str, LabelSet]) -> tuple[Batch, Trace]:
+        """One sequence of a batch, which is a pair of what the module is fed and its targets, and
+        its trace; refused where the module reads it otherwise than among the others.
+        """
+        with self._lock:
+            batch = self._with_targets(pair, others)
+            trace, axes = self.adapter.trace(batch.inputs), self.adapter.axes
+            assert axes is not None  # noqa: S101 - from `_with_targets`
+            count = trace.states[axes.kinds[-1]].shape[1]
+            if not isinstance(row, int) or not 0 <= row < count:
+                raise RnnlensError(
+                    f"row= is {row!r} and the batch has {count} sequences; give 0 to {count - 1}"
+                )
+            if count == 1:
+                return batch, trace
+            chosen = torch.tensor([row])
+            one = some_sequences(batch, chosen, axes, trace)
+            alone = self.adapter.trace(one.inputs)
+            if not is_part(trace, alone, chosen, axes.kinds):
+                raise RnnlensError(
+                    f"the module reads sequence {row} otherwise among the others of its batch than "
+                    "alone, so that it cannot be drawn by itself; give a batch of this one"
+                )
+            return one, alone
+
+    def _with_targets(self, pair: Any, others: Mapping[str, LabelSet]) -> Batch:
+        """A batch whose targets may be None: nothing is then known to be right."""
+        if isinstance(pair, Batch):
+            return pair
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise RnnlensError(
+                "a batch is a pair: what the module is fed, and its targets; give (inputs, "
+                "targets), or (inputs, None)"
+            )
+        if pair[1] is not None:
+            if self.adapter.axes is None:
+                return self.batches([pair], others)[0]
+            return self._checked([pair], others)[0]
+        axes = self.adapter.axes
+        if axes is None:
+            raise RnnlensError(
+                "nothing tells yet how the module's sequences lie; give the targets, too: "
+                "lens.grid((inputs, targets))"
+            )
+        states = self.adapter.trace(pair[0]).states[axes.kinds[-1]]
+        none = torch.full(states.shape[:2], NONE)  # (T, B)
+        targets = none[0] if axes.whole else none.T if axes.targets_first else none
+        return Batch(pair[0], targets if axes.rows or axes.whole else targets.flatten())
 
     def words(self, inputs: Any, targets: Tensor) -> Tensor | None:
         return self.adapter.words(inputs, targets)
@@ -324,10 +383,16 @@ class StoredModule(Traceable):
                 return self.user.words(text)
 
         begin = None if record.begin is None else vocabulary.inputs[record.begin]
-        return TextSide(
-            vocabulary, split, self._prepared, record.follows, mark=record.settings.mark,
+        sequences = Sequences(record.features)
+
+        def batch(ids: Sequence[int]) -> Any:
+            given = sequences.batch(ids)
+            return self._prepared(ids) if given is None else given
+
+        return SequenceSide(
+            vocabulary, split, batch, record.follows, mark=record.settings.mark,
             answers=record.answers(vocabulary.labels), features=record.features, splitting=rule,
-            begin=begin,
+            begin=begin, sequences=sequences,
         )  # fmt: skip
 
     def reads_texts(self, vocabulary: Vocabulary) -> bool:
@@ -402,7 +467,10 @@ def _check_reading(
 ) -> None:
     """Refuse a module that does not read as the one that probes were fitted to."""
     text = model.text(vocabulary)
-    for example in examples:
+    for kept in examples:
+        example = text.restore(kept)
+        if is_sequence(example.text, vocabulary.inputs) and not can_be_read(example):
+            continue
         words, states = text.words(example.text), text_states(model, text, example.ids)
         wrong = [kind for kind, v in example.states.items() if not _close(v, states[kind])]
         if words != example.words or wrong:

@@ -41,7 +41,7 @@ from rnnlens.run.scores import Scores
 FORMAT, VERSION = "rnnlens-grid", 1
 _BRIEF = 8  # rows at once where nobody waits for them: a key pressed meanwhile gets its turn sooner
 _NO_WORD: answers.Word = {
-    "text": "", "label": "", "unknown": False, "group": OTHER, "value": None,
+    "text": "", "label": "", "unknown": False, "group": OTHER, "value": None, "picture": [],
 }  # fmt: skip
 _NO_STATE: answers.State = {  # no word was read, so that no state says anything
     "colour": colour("gap"), "group": OTHER, "share": 0.0, "rival": None, "entropy": 0.0, "top": [],
@@ -272,6 +272,7 @@ def _words(reading: Reading) -> list[answers.Word]:
             "unknown": text.is_unknown(number),
             "group": palette.groups[palette.group_of[label]] if label >= 0 else OTHER,
             "value": next(iter(text.values(number)), None),
+            "picture": list(text.picture(number)),
         }
         for word, number, label in zip(reading.words, ids, labels, strict=True)
     ]

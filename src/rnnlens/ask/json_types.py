@@ -147,6 +147,10 @@ class Word(TypedDict):
     unknown: bool
     group: str
     value: Annotated[Amount | None, about("what is read at its step; null: it is a word")]
+    picture: Annotated[
+        list[Probability],
+        about("the numbers read at its step, from 0 to 1 over the sequence; none: see value"),
+    ]
 
 
 @whole

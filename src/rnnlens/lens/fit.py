@@ -1,6 +1,7 @@
 """A lens for a module of the user's own: probes fitted to its states, and grids of new text."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.progress import to_stderr
 from rnnlens.base.threads import threads_for
 from rnnlens.labels.colours import checked
+from rnnlens.labels.sets import LabelSet
+from rnnlens.lens.give import give
 from rnnlens.lens.lens import Lens
 from rnnlens.model.text import written_numbers
 from rnnlens.probe.fit_loop import fit_probes
@@ -37,6 +40,7 @@ from rnnlens.reading.subject import Subject
 
 _NO_OPTIONS = ("module", "labels", "batches", "where")  # fields of UserModel that fit has itself
 _READ_AS = [field.name for field in fields(UserModel) if field.name not in _NO_OPTIONS]
+_TYPED = 3  # numbers of a timestep that people would type: steps of more are given from batches
 _HELD_OUT = 10  # every tenth batch decides when to stop, where no others are given for that
 
 
@@ -91,7 +95,10 @@ def fit(
         model, dataset, vocabulary = inspect_module(user, splits, names=targets)
         probes = fit_probes(dataset, config)
     text = model.text(counted(vocabulary, dataset))
-    session = Session(model, text, _examples(model, Session(model, text), held[0]))
+    texts = _examples(model, Session(model, text), held[0])
+    session = Session(
+        model, text, texts or _sequences(Session(model, text), held[0], probes.answers)
+    )
     palettes = palettes_of(text.labels, text.vocabulary.counts)
     if chosen:
         palettes = {key: Palette.of(vocabulary.labels, value, text.answers)
@@ -193,6 +200,8 @@ def _examples(model: StoredModule, session: Session, batch: Batch) -> list[str]:
     words = reads(batch.inputs, batch.targets)
     if words is None or not model.reads_texts(session.vocabulary) or axes is None:
         return []
+    if model.record.features > _TYPED:
+        return []
     trace = model.trace(batch.inputs)
     there = model.in_time(batch.targets, lambda: trace) >= 0  # (T, B)
     rows = words.transpose(0, 1) if axes.sequences_first is False else words
@@ -204,6 +213,15 @@ def _examples(model: StoredModule, session: Session, batch: Batch) -> list[str]:
             texts += [text for text in _joined(names, session) if text not in texts][:1]
         if len(texts) == EXAMPLES:
             break
+    return texts
+
+
+def _sequences(session: Session, batch: Batch, answers: Mapping[str, LabelSet]) -> list[str]:
+    """Some sequences of a batch by their numbers, where none of them can be typed."""
+    texts = list[str]()
+    with suppress(RnnlensError):  # fewer than are wanted, or not such as can be read alone
+        for row in range(EXAMPLES):
+            texts.append(give(session, batch, row, None, answers))
     return texts
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rnnlens.adapter.sequences import Names
 from rnnlens.ask.questions import names
 from rnnlens.base.errors import RnnlensError
+from rnnlens.lens.give import give
 from rnnlens.lens.grid import Comparison, Grid
 from rnnlens.lens.save import save_lens
 from rnnlens.page.publish import live_page
@@ -99,6 +101,27 @@ class Lens:
             )
         lines.check_length()
         return Grid(lines.shown[0])
+
+    def grid(
+        self,
+        batch: Any,
+        row: int = 0,
+        names: Names | None = None,
+        semantic: str | None = None,
+        palette: str | None = None,
+        edits: Sequence[Edit | str] = (),
+    ) -> Grid:
+        """What every state says while a module of your own reads one sequence of a batch: frames of
+        audio, sensors, observations, whatever it is fed.
+
+        `batch` is a pair as for `fit`; its targets may be None. `row` is the sequence's place in
+        it. `names` are those of the timesteps, or a function from a timestep's number to its name:
+        `lens.grid(batch, names=lambda t: f"{t / 100:.2f} s")`. The grid's text, such as `#2`,
+        stands for the sequence in whatever else is asked of this lens: `lens("#2")`.
+        """
+        answers = self.subject.probes.answers if self.subject.probes else {}
+        text = give(self.subject.session, batch, row, names, answers)
+        return self(text, semantic, palette, edits)
 
     def compare(
         self,

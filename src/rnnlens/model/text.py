@@ -8,7 +8,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
@@ -67,6 +67,7 @@ class Example:
     words: tuple[str, ...]
     ids: tuple[int, ...]
     states: States  # kind -> (T, H), and the model's own logits as `y`
+    beside: States = field(default_factory=dict)  # what else is kept of it, where it is no text
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,18 @@ class TextSide:
     def labels(self) -> LabelSet:
         """What the model predicts."""
         return self.answers or LabelSet(self.vocabulary.labels)
+
+    def kept(self, ids: Sequence[int]) -> States:  # noqa: ARG002 - of what is no text
+        """What a run keeps of a text beside its states; nothing of one that can be typed."""
+        return {}
+
+    def restore(self, example: Example) -> Example:
+        """An example that a run has kept, as it is read here."""
+        return example
+
+    def picture(self, number: int) -> tuple[float, ...]:  # noqa: ARG002 - of what is no word
+        """The numbers that are read at a step, from 0 to 1, to be drawn; none where words are."""
+        return ()
 
     def is_unknown(self, number: int) -> bool:
         """Whether it is the number of all words that the model does not know."""

@@ -63,7 +63,7 @@ class Session:
             if examples is None
             else tuple(one if isinstance(one, str) else one.text for one in examples)
         )
-        kept = [one for one in examples or () if isinstance(one, Example)]
+        kept = [text.restore(one) for one in examples or () if isinstance(one, Example)]
         self._split = {example.text: example.words for example in kept}
         self._kept = {example.ids: example.states for example in kept if example.states}
         # Of the last two texts, which may be compared row by row: as they are, and with edits.
@@ -113,7 +113,7 @@ class Session:
         """A text with its states, to be kept."""
         words = self.words(text)
         ids = tuple(self.numbers(text, words))
-        return Example(text, words, ids, self._states(ids))
+        return Example(text, words, ids, self._states(ids), self.text.kept(ids))
 
     def dataset(
         self, splits: Mapping[str, Sequence[Any]], answers: Mapping[str, LabelSet] | None = None

@@ -11,6 +11,7 @@ import torch
 from annotated_types import Ge, Le, MaxLen
 from torch import Tensor
 
+from rnnlens.adapter.sequences import check_kept, is_sequence
 from rnnlens.adapter.stored import ModuleRecord
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import REMEDY, Count, Name, Settings, Sha, Strict, damaged, read_json
@@ -32,6 +33,7 @@ from rnnlens.states.recorded import StatesRecord
 from rnnlens.version import __version__
 
 FORMAT = 1
+_BESIDE = "beside/"  # before the names of what an example has besides states
 TRAINING, TRAINED, COPYING = "training", "trained", "copying"
 LONGEST_KEPT = 2_000  # words of a text that a run keeps
 
@@ -135,6 +137,7 @@ def write_examples(path: Path, examples: Sequence[Example], model: str) -> None:
     """Write some texts; `model` is the hash of the weights that gave them states, if any did."""
     texts = tuple((e.text, e.words, tuple(min(n, MOST_LABELS) for n in e.ids)) for e in examples)
     states = {f"{k}/{kind}": v for k, e in enumerate(examples) for kind, v in e.states.items()}
+    states |= {f"{k}/{_BESIDE}{n}": v for k, e in enumerate(examples) for n, v in e.beside.items()}
     write_tensors(path, states, ExamplesHeader(texts, model))
 
 
@@ -147,12 +150,20 @@ def read_examples(path: Path, model: ModelFile, vocabulary: Vocabulary) -> list[
         _check_examples(header, tensors, model, vocabulary)
     except ValueError as error:
         raise damaged(path, error, remedy) from error
-    return [
-        Example(text, words, _numbered(words, features) or ids, {
-            name.partition("/")[2]: t for name, t in tensors.items() if name.startswith(f"{k}/")
-        })
-        for k, (text, words, ids) in enumerate(header.examples)
-    ]  # fmt: skip
+    examples = list[Example]()
+    for k, (text, words, ids) in enumerate(header.examples):
+        own = _under(tensors, f"{k}/")
+        beside = _under(own, _BESIDE)
+        states = {name: t for name, t in own.items() if not name.startswith(_BESIDE)}
+        typed = not is_sequence(text, vocabulary.inputs)
+        numbers = _numbered(words, features) if typed else ()
+        examples.append(Example(text, words, numbers or ids, states, beside))
+    return examples
+
+
+def _under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Those whose names begin so, by what follows."""
+    return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
 
 
 def _numbered(words: Sequence[str], features: int) -> tuple[int, ...]:
@@ -174,13 +185,20 @@ def _check_examples(
     kinds += [PREDICTION] if user and user.predicts else []
     widths = {PREDICTION: 1 if user and user.scale else model.labels}
     read = [k for k in range(len(header.examples)) if kinds and f"{k}/{kinds[-1]}" in tensors]
-    if strange := sorted({f"{k}/{kind}" for k in read for kind in kinds} ^ tensors.keys()):
+    beside = {name for name in tensors if name.partition("/")[2].startswith(_BESIDE)}
+    if strange := sorted({f"{k}/{kind}" for k in read for kind in kinds} ^ tensors.keys() - beside):
         raise ValueError(f"the tensor {strange[0]} is missing or too many")
     unnamed = isinstance(model, StatesRecord) or (user is not None and user.features > 0)
     known = None if unnamed else len(vocabulary.inputs)
-    for k, (_, words, ids) in enumerate(header.examples):
-        if len(words) != len(ids) or (known is not None and any(n >= known for n in ids)):
+    for k, (text, words, ids) in enumerate(header.examples):
+        typed = not is_sequence(text, vocabulary.inputs)
+        strange_ids = typed and known is not None and any(n >= known for n in ids)
+        if len(words) != len(ids) or strange_ids:
             raise ValueError("its words do not fit their numbers")
+        kept = _under(tensors, f"{k}/{_BESIDE}")
+        if typed and kept:
+            raise ValueError("it keeps more of a text than its states")
+        check_kept(kept, len(words), model.labels)
         for kind in kinds if k in read else []:
             states = tensors[f"{k}/{kind}"]
             width = widths.setdefault(kind, states.shape[-1] if states.dim() == 2 else -1)

@@ -1213,6 +1213,8 @@ export interface Word {
   group: string;
   /** what is read at its step; null: it is a word */
   value: Amount | null;
+  /** the numbers read at its step, from 0 to 1 over the sequence; none: see value */
+  picture: Probability[];
 }
 
 /** Which words have made a state say `labels` rather than those `against` them. */

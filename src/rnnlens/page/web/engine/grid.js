@@ -13,7 +13,7 @@ import { tooMany } from "./reading.js";
 const STEP = 24; // rows that are encoded at once
 const SHARES = 10 ** COUNTS.share_decimals;
 const FEW = 8; // lines at once whose states are compared: all that they say is held
-const NO_WORD = { text: "", label: "", unknown: false, group: TEXTS.other_group, value: null };
+const NO_WORD = { text: "", label: "", unknown: false, group: TEXTS.other_group, value: null, picture: [] };
 /** No word was read, so that no state says anything. @type {State} */
 const NO_STATE = { colour: COLOURS.gap, group: TEXTS.other_group, share: 0, rival: null, entropy: 0, top: [], wanted: null, unread: true, outside: null, number: null };
 
@@ -87,6 +87,7 @@ function wordsJson({ subject, semantic, palette, words, ids }) {
     unknown: text.isUnknown(ids[k]),
     group: labels[k] >= 0 ? groups[groupOf[labels[k]]] : TEXTS.other_group,
     value: text.values(ids[k])[0] ?? null,
+    picture: [],
   }));
 }
 

@@ -113,12 +113,14 @@ function wordColumn(grid, { compact, size, scale }, room, measure, now) {
 }
 
 /**
- * Where the numbers that are read are drawn as a line, beside them.
+ * Where the numbers that are read are drawn beside them: one a step as a line, several as a strip.
  * @param {Held} grid @param {number} x @param {number} room
  */
 function seriesIn(grid, x, room) {
+  if (room <= NARROW) return null;
+  if (grid.words.some((word) => word.picture?.length)) return { x: x + 6, width: SERIES, least: 0, span: 1 };
   const values = grid.words.flatMap((word) => word.value ?? []);
-  if (values.length < 2 || room <= NARROW) return null;
+  if (values.length < 2) return null;
   const least = Math.min(...values), span = Math.max(...values) - least || 1;
   return { x: x + 6, width: SERIES, least, span };
 }

@@ -105,6 +105,7 @@ export function seriesAt(grid, row, { series }) {
 export function drawSeries(grid, row, layout) {
   const { series } = layout;
   if (!series) return [];
+  if (grid.words[row].picture?.length) return drawStrip(grid.words[row].picture, layout);
   const x = (/** @type {number} */ k) => round(series.x + ((grid.words[k].value ?? 0) - series.least) / series.span * series.width);
   const middle = layout.state / 2, here = x(row), parts = [];
   // Up to the edges of its row, where the rows above and below go on.
@@ -115,6 +116,19 @@ export function drawSeries(grid, row, layout) {
   }
   const colour = grid.groups.get(grid.words[row].group) ?? SOFT;
   return [...parts, shape("circle", { cx: here, cy: middle, r: layout.density === "compact" ? 2 : 3.5, fill: colour })];
+}
+
+/**
+ * The numbers of a step side by side, the darker the larger; rows join, so that steps make a picture.
+ * @param {number[]} picture @param {Layout} layout
+ * @returns {Shape[]}
+ */
+function drawStrip(picture, { series, row }) {
+  if (!series) return [];
+  const each = series.width / picture.length;
+  return picture.map((value, k) => shape("rect", {
+    x: round(series.x + k * each), y: 0, width: round(each + 0.3), height: row, fill: "currentColor", "fill-opacity": round(0.04 + 0.8 * value),
+  }));
 }
 
 /** The colours from little to much. @param {Held} grid @param {Scale} scale @param {number} width */

@@ -78,7 +78,7 @@ def _names(
     elif names is not None:
         called = list(names)
     elif read is None or (read.is_floating_point() and read.shape[1] > 1):
-        called = [str(step) for step in range(count)]
+        called = [f"t{step}" for step in range(count)]
     elif read.is_floating_point():
         called = [written_numbers(row) for row in read.tolist()]
     else:

@@ -185,7 +185,8 @@ def _check_examples(
     kinds += [PREDICTION] if user and user.predicts else []
     widths = {PREDICTION: 1 if user and user.scale else model.labels}
     read = [k for k in range(len(header.examples)) if kinds and f"{k}/{kinds[-1]}" in tensors]
-    beside = {name for name in tensors if name.partition("/")[2].startswith(_BESIDE)}
+    firsts = tuple(f"{k}/{_BESIDE}" for k in range(len(header.examples)))
+    beside = {name for name in tensors if name.startswith(firsts)}
     if strange := sorted({f"{k}/{kind}" for k in read for kind in kinds} ^ tensors.keys() - beside):
         raise ValueError(f"the tensor {strange[0]} is missing or too many")
     unnamed = isinstance(model, StatesRecord) or (user is not None and user.features > 0)

@@ -105,7 +105,7 @@ export function seriesAt(grid, row, { series }) {
 export function drawSeries(grid, row, layout) {
   const { series } = layout;
   if (!series) return [];
-  if (grid.words[row].picture?.length) return drawStrip(grid.words[row].picture, layout);
+  if (grid.words[row].picture?.length) return drawFrame(grid.words[row].picture, layout);
   const x = (/** @type {number} */ k) => round(series.x + ((grid.words[k].value ?? 0) - series.least) / series.span * series.width);
   const middle = layout.state / 2, here = x(row), parts = [];
   // Up to the edges of its row, where the rows above and below go on.
@@ -123,7 +123,7 @@ export function drawSeries(grid, row, layout) {
  * @param {number[]} picture @param {Layout} layout
  * @returns {Shape[]}
  */
-function drawStrip(picture, { series, row }) {
+function drawFrame(picture, { series, row }) {
   if (!series) return [];
   const each = series.width / picture.length;
   return picture.map((value, k) => shape("rect", {

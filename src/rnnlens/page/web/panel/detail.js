@@ -181,7 +181,7 @@ export function drawHint(grid) {
   const asked = grid ? semanticHelp(grid.semantic, grid.follows, grid.numbers, grid.answer !== null) : semanticHelp("output");
   const plain = `${asked} The bars are its answer, the longer the more probable; the rectangle takes the colour of the `
     + `group that leads; faded: ${grid ? paleness(grid) : "nearer the base rate"}.`;
-  const step = grid?.words[0]?.value != null ? "number" : "word";
+  const step = grid?.words[0]?.picture?.length ? "step" : grid?.words[0]?.value != null ? "number" : "word";
   const read = `Each row is a ${step} the network reads, each column a part of the network. `
     + (grid && (grid.scale || grid.several || grid.alone) ? readHelp(grid) : plain);
   const look = "Click a state to select it: then it can be changed, explained, followed and pinned here. Point at one to see what feeds it and what it feeds. "

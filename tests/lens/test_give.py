@@ -123,6 +123,23 @@ def test_edits_go_on_from_where_they_are_made(lens, module):
     np.testing.assert_allclose(edited["h1"][4].vector(), rest[0][0, 0].detach(), atol=1e-6)
 
 
+def test_a_step_is_taken_away_by_leaving_it_out(lens, module):
+    frames, targets = batches()[0]
+    grid = lens.grid((frames, targets), 1)
+    written = grid["y"][8].written_by("left", against="right")
+    assert written.stand_in == "left_out"
+    logits = module(frames[1:2])[0, 8].detach()
+    less = module(torch.cat([frames[1:2, :2], frames[1:2, 3:]], 1))[0, 7].detach()
+    assert written.difference == pytest.approx(float(logits[0] - logits[1]), abs=1e-5)
+    wanted = float((logits[0] - logits[1]) - (less[0] - less[1]))
+    assert written.without[2] == pytest.approx(wanted, abs=1e-5)
+    assert written.stored.sum() + written.stored_rest == pytest.approx(written.difference, abs=1e-4)
+    with pytest.raises(RnnlensError, match="no words, so that none can stand in"):
+        grid["y"][8].written_by("left", against="right", stand_in="unknown")
+    with pytest.raises(RnnlensError, match="cannot go on with its own"):
+        grid.continuation(3)
+
+
 def test_two_sequences_stand_side_by_side(lens):
     both = lens.compare("{#0|#1}").json
     assert [side["text"] for side in both["sides"]] == ["#0", "#1"]

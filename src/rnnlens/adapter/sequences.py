@@ -169,15 +169,15 @@ class SequenceSide(TextSide):
         return self.sequences.numbers(one)[: len(words)]
 
     def came(self, ids: Sequence[int]) -> list[int]:
-        return [-1] * len(ids) if self._are_given(ids) else super().came(ids)
+        return super().came(ids) if self.are_words(ids) else [-1] * len(ids)
 
     def labels_of(self, ids: Sequence[int]) -> list[int]:
-        return [-1] * len(ids) if self._are_given(ids) else super().labels_of(ids)
+        return super().labels_of(ids) if self.are_words(ids) else [-1] * len(ids)
 
     def told(
         self, ids: Sequence[int], name: str, answers: LabelSet | None = None
     ) -> list[int] | None:
-        if not self._are_given(ids):
+        if self.are_words(ids):
             return super().told(ids, name, answers)
         places = [place for number in ids if (place := self.sequences.place(number))]
         return [one.labels[name][step] if name in one.labels else -1 for one, step in places]
@@ -227,8 +227,8 @@ class SequenceSide(TextSide):
     def is_unknown(self, number: int) -> bool:
         return not self.sequences.place(number) and super().is_unknown(number)
 
-    def _are_given(self, ids: Sequence[int]) -> bool:
-        return bool(ids) and self.sequences.place(ids[0]) is not None
+    def are_words(self, ids: Sequence[int]) -> bool:
+        return not ids or self.sequences.place(ids[0]) is None
 
 
 def steps_of(inputs: Any, count: int, first: bool | None) -> Tensor | None:

@@ -98,7 +98,8 @@ def continuation(reading: Reading, count: int, samples: int = 0, seed: int = 0) 
     session.model.check_reads("how a text goes on")
     _check(count, samples, seed)
     reads_labels = session.vocabulary.inputs == session.vocabulary.labels
-    if not session.text.follows or not (reads_labels or session.text.features == 1):
+    follows = session.text.follows and session.text.are_words(reading.ids)
+    if not follows or not (reads_labels or session.text.features == 1):
         raise RnnlensError(message("no_continuation", run=reading.subject.name))
     if not reading.ids:
         raise RnnlensError(message("empty_continuation"))

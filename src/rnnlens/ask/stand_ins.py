@@ -66,7 +66,8 @@ class StandIns:
         if instead is not None:
             if name is not None:
                 raise RnnlensError(message("stand_in_both"))
-            if instead not in self.words.index or self.subject.session.text.features:
+            side = self.subject.session.text
+            if instead not in self.words.index or side.features or not side.are_words(self.ids):
                 raise RnnlensError(message("stand_in_word", word=repr(instead)))
             return StandIn(WORD, self.words.index[instead])
         known = ", ".join(self.offered) or "none"
@@ -135,6 +136,8 @@ class StandIns:
         reads_labels = self.words.words is None and not session.text.features
         if name == LEFT_OUT:
             return "" if len(self.ids) > 1 else "stand_in_left_out"
+        if not session.text.are_words(self.ids):
+            return "stand_in_steps"
         if name == UNKNOWN:
             known = not session.text.features and self.words.unknown is not None
             return "" if known else "stand_in_unknown"

@@ -149,6 +149,10 @@ class TextSide:
         """What the model predicts."""
         return self.answers or LabelSet(self.vocabulary.labels)
 
+    def are_words(self, ids: Sequence[int]) -> bool:  # noqa: ARG002 - of what is no text
+        """Whether these are words, or numbers in their place, that others could stand in for."""
+        return True
+
     def kept(self, ids: Sequence[int]) -> States:  # noqa: ARG002 - of what is no text
         """What a run keeps of a text beside its states; nothing of one that can be typed."""
         return {}

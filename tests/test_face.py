@@ -46,6 +46,7 @@ def hints(of: Any) -> dict[str, Any]:
     """The annotations of something; classes of other packages that are loaded late are any."""
     names = {name: getattr(rnnlens, name) for name in rnnlens.__all__}
     late: dict[str, Any] = dict.fromkeys(("Figure", "Path"), Path)
+    late["Any"] = Any
     late["pd"] = late["pa"] = types.SimpleNamespace(DataFrame=Path, Table=Path)
     return typing.get_type_hints(of, localns=names | late)
 

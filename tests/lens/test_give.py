@@ -160,6 +160,28 @@ def test_lengths_say_where_a_sequence_ends():
     np.testing.assert_allclose(grid["h1"][3].vector(), real[3].detach(), atol=1e-6)
 
 
+def test_only_real_steps_of_a_padded_sequence_are_drawn(tmp_path):
+    torch.manual_seed(0)
+    module, given = Frames(), []
+    for frames, targets in batches():
+        padded = torch.cat([torch.zeros(5, 3, 40), frames], 1)
+        given.append((padded, torch.cat([torch.full((5, 3), -1), targets], 1)))
+    lens = fitted(module, given, LABELS, epochs=1)
+    grid = lens.grid(given[0], row=1)
+    assert len(grid.json["rows"]) == 9
+    real = module.recurrence(given[0][0][1:2])[0][0]  # the padding is read, and not drawn
+    np.testing.assert_allclose(grid["h1"][0].vector(), real[3].detach(), atol=1e-6)
+    assert [row[-1]["wanted"][0] for row in grid.json["rows"]] == [
+        LABELS[k] for k in given[0][1][1, 3:].tolist()
+    ]
+    lens.save(tmp_path / "run")
+    again = rnnlens.load(tmp_path / "run", model=module)
+    edit = ["c1@4=0"]
+    assert again("#0", edits=edit).json["rows"] == lens("#0", edits=edit).json["rows"]
+    with pytest.raises(RnnlensError, match="padding around it"):
+        grid["y"][8].written_by("left", against="right")
+
+
 def test_time_may_come_first():
     torch.manual_seed(0)
     module = Frames(first=False)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter.axes.layout import with_tensors
+from rnnlens.adapter.texts import TextBatch
 from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import MOST_LABELS as _MOST_LABELS
 from rnnlens.labels.sets import LabelSet
@@ -22,6 +23,7 @@ _BY_NUMBER = re.compile(r"#(\d{1,9})", re.ASCII)
 _SPAN = 1 << 24  # steps of one sequence, at most
 _BEYOND = 1 << 40  # the numbers of words are smaller
 _LABELS, _PICTURE, _NUMBERS, _INPUTS = "labels.", "picture", "numbers", "inputs"  # that runs keep
+_AROUND = "around"
 
 Names = Sequence[str] | Callable[[int], str]
 
@@ -37,6 +39,10 @@ class Given:
     #: Of each step the numbers that are read there, from 0 to 1 over the sequence; none: words.
     picture: tuple[tuple[float, ...], ...] = ()
     numbers: tuple[float, ...] = ()  # that are read, where it is one at each step
+    around: tuple[int, int] = (
+        0,
+        0,
+    )  # timesteps of padding before its first step and after its last
 
     def of(self, steps: Sequence[int]) -> Any:
         """What the module is fed where just these steps are read."""
@@ -47,7 +53,13 @@ class Given:
                 "batch again: lens.grid(batch, row)"
             )
         if list(steps) == list(range(count)):
-            return self.inputs
+            return (
+                TextBatch(self.inputs, count, self.around[0]) if any(self.around) else self.inputs
+            )
+        if any(self.around):
+            raise RnnlensError(
+                "no step can be left out of a sequence with padding around it; ask about the whole"
+            )
         chosen, found = torch.tensor(steps), [False]
 
         def some(values: Tensor) -> Tensor:
@@ -93,6 +105,9 @@ def check_kept(beside: Mapping[str, Tensor], steps: int, label_count: int) -> No
             sound = sound and bool(values.isfinite().all())
             if name == _PICTURE:
                 sound = sound and bool(((values >= 0) & (values <= 1)).all())
+        elif name == _AROUND:
+            sound = values.dtype == torch.int64 and values.shape == (2,)
+            sound = sound and bool(((values >= 0) & (values < _SPAN)).all())
         else:
             sound = name == _INPUTS
             sound = sound and (not values.is_floating_point() or bool(values.isfinite().all()))
@@ -204,6 +219,7 @@ class SequenceSide(TextSide):
         kept = {f"{_LABELS}{name}": torch.tensor(labels) for name, labels in one.labels.items()}
         kept |= {_PICTURE: torch.tensor(one.picture)} if one.picture else {}
         kept |= {_NUMBERS: torch.tensor(one.numbers)} if one.numbers else {}
+        kept |= {_AROUND: torch.tensor(one.around)} if any(one.around) else {}
         return kept | ({_INPUTS: one.inputs.cpu()} if isinstance(one.inputs, Tensor) else {})
 
     def restore(self, example: Example) -> Example:
@@ -220,6 +236,7 @@ class SequenceSide(TextSide):
             Given(
                 beside.get(_INPUTS), example.words, labels,
                 tuple(map(tuple, picture.tolist())), tuple(numbers.tolist()),
+                tuple(beside.get(_AROUND, torch.zeros(2, dtype=torch.int64)).tolist()),
             )
         )  # fmt: skip
         return replace(example, text=text, ids=tuple(self.numbers(text, example.words)))

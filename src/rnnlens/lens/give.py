@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from rnnlens.adapter.batches import OUTPUT, Batch
@@ -38,17 +39,36 @@ def give(
     count = _length(trace)
     read = steps_of(one.inputs, count, model.sequences_first)
     labels = _labels(model, one, trace, {OUTPUT: side.labels, **answers}, count)
-    called = _names(names, count, read, side.vocabulary.inputs)
+    first, last = _real(model, read, labels, count)
+    read = None if read is None else read[first:last]
+    labels = {name: some[first:last] for name, some in labels.items()}
+    called = _names(names, last - first, read, side.vocabulary.inputs)
     alone = read is not None and read.is_floating_point() and read.shape[1] == 1
     numbers = tuple(read[:, 0].tolist()) if read is not None and alone else ()
     picture = () if alone else picture_of(read)
-    return side.sequences.give(Given(one.inputs, called, labels, picture, numbers))
+    around = (first, count - last)
+    return side.sequences.give(Given(one.inputs, called, labels, picture, numbers, around))
 
 
 def _length(trace: Trace) -> int:
     """The steps of the only sequence of a trace."""
     steps = len(next(reversed(trace.states.values())))
     return steps if trace.lengths is None else min(steps, int(trace.lengths.max()))
+
+
+def _real(
+    model: StoredModule, read: Tensor | None, labels: Mapping[str, tuple[int, ...]], count: int
+) -> tuple[int, int]:
+    """The first real step and the one after the last: at the ends, zeros without a target, and
+    what a module of fixed length pads with, are none.
+    """
+    padding = model.record.padding
+    wanted = torch.tensor([[-1] * count, *labels.values()]).amax(0) >= 0
+    if read is None or not (wanted.any() or padding):
+        return 0, count
+    empty = (read.reshape(count, -1) == (padding.number if padding else 0)).all(1)
+    real = (wanted | ~empty).nonzero()
+    return (int(real[0]), int(real[-1]) + 1) if len(real) else (0, count)
 
 
 def _labels(

@@ -39,10 +39,7 @@ class Given:
     #: Of each step the numbers that are read there, from 0 to 1 over the sequence; none: words.
     picture: tuple[tuple[float, ...], ...] = ()
     numbers: tuple[float, ...] = ()  # that are read, where it is one at each step
-    around: tuple[int, int] = (
-        0,
-        0,
-    )  # timesteps of padding before its first step and after its last
+    around: tuple[int, int] = (0, 0)  # timesteps of padding before it and after it
 
     def of(self, steps: Sequence[int]) -> Any:
         """What the module is fed where just these steps are read."""
@@ -53,9 +50,8 @@ class Given:
                 "batch again: lens.grid(batch, row)"
             )
         if list(steps) == list(range(count)):
-            return (
-                TextBatch(self.inputs, count, self.around[0]) if any(self.around) else self.inputs
-            )
+            padded = TextBatch(self.inputs, count, self.around[0])
+            return padded if any(self.around) else self.inputs
         if any(self.around):
             raise RnnlensError(
                 "no step can be left out of a sequence with padding around it; ask about the whole"
@@ -211,10 +207,10 @@ class SequenceSide(TextSide):
         place = self.sequences.place(number)
         return place[0].picture[place[1]] if place and place[0].picture else ()
 
-    def kept(self, ids: Sequence[int]) -> States:
+    def beside(self, ids: Sequence[int]) -> States:
         place = self.sequences.place(ids[0]) if ids else None
         if place is None:
-            return super().kept(ids)
+            return super().beside(ids)
         one = place[0]
         kept = {f"{_LABELS}{name}": torch.tensor(labels) for name, labels in one.labels.items()}
         kept |= {_PICTURE: torch.tensor(one.picture)} if one.picture else {}

@@ -153,7 +153,7 @@ class TextSide:
         """Whether these are words, or numbers in their place, that others could stand in for."""
         return True
 
-    def kept(self, ids: Sequence[int]) -> States:  # noqa: ARG002 - of what is no text
+    def beside(self, ids: Sequence[int]) -> States:  # noqa: ARG002 - of what is no text
         """What a run keeps of a text beside its states; nothing of one that can be typed."""
         return {}
 

@@ -113,7 +113,7 @@ class Session:
         """A text with its states, to be kept."""
         words = self.words(text)
         ids = tuple(self.numbers(text, words))
-        return Example(text, words, ids, self._states(ids), self.text.kept(ids))
+        return Example(text, words, ids, self._states(ids), self.text.beside(ids))
 
     def dataset(
         self, splits: Mapping[str, Sequence[Any]], answers: Mapping[str, LabelSet] | None = None

@@ -436,6 +436,9 @@ class Accuracy(TypedDict):
     run: str
     title: str
     follows: bool
+    rounding: Annotated[
+        str | None, about("what the rounding of weights costs a published file; null: it is none")
+    ]
     numbers: Annotated[bool, about("whether the model predicts numbers")]
     own: Annotated[Perplexity | None, about("the model's; null: it predicts nothing of this")]
     unigram: Perplexity | None

@@ -97,6 +97,7 @@ def accuracy_of(subject: Subject, subjects: Subjects) -> Any:
         "run": subject.name,
         "title": subject.title,
         "follows": text.follows,
+        "rounding": None,
         "numbers": text.labels.scale is not None,
         **scores.to_json(),
         "training": sorted(points, key=lambda point: int(point["epoch"])),

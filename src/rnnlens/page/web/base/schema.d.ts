@@ -55,6 +55,8 @@ export interface Accuracy {
   run: string;
   title: string;
   follows: boolean;
+  /** what the rounding of weights costs a published file; null: it is none */
+  rounding: string | null;
   /** whether the model predicts numbers */
   numbers: boolean;
   /** the model's; null: it predicts nothing of this */

@@ -291,6 +291,7 @@ export function accuracyPage(found, semantic, columns, width, measure) {
     "The bars show the ", html("span", meaning("perplexity"), "perplexity"), ` of each part\u2019s probe on test sentences: shorter is better.${also(scores)}`,
     scores.some((score) => score.used) ? ` ${READ_USED}` : "", betters(scores) ? ` ${BETTER}` : "",
     scores.some((score) => score.intervals?.perplexity) ? ` ${SURE}` : "", close(scores).length ? ` Not told apart: ${close(scores).join("; ")}.` : "");
+  if (found.rounding) help.append(` ${found.rounding}`);
   const lines = baselines(found, asked);
   const todo = "No part has been measured yet: run rnnlens fit, then rnnlens eval.";
   const answers = answered(found, width, measure);

@@ -6,14 +6,19 @@ import shutil
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 import rnnlens
 from rnnlens.base.errors import RnnlensError
+from rnnlens.page.publish.pack import packed
+from rnnlens.reading.encoding import encode
 from rnnlens.run.folder import BUNDLED, Run, bundled, run_at
 from rnnlens.search.store import Index
 
 PACKAGE = Path(rnnlens.__file__).parent
+RESULTS = Path(__file__).parents[1] / "docs/results.md"
 FOLDER = PACKAGE / "bundled" / BUNDLED
 EVALUATION = json.loads((FOLDER / "evaluation.json").read_text())
 CARD = (FOLDER / "README.md").read_text()
@@ -157,3 +162,26 @@ def test_a_run_that_is_fitted_elsewhere_does_not_take_the_index(tmp_path):
     copy.write_probes(probes, asdict(copy.fit_config()))
     with pytest.raises(RnnlensError, match="is of another fit of its probes; make it anew"):
         Index.of(copy)
+
+
+def test_what_knows_nothing_is_white_in_every_palette():
+    subject = rnnlens.load(BUNDLED).subject
+    assert subject.probes
+    counts = subject.probes.counts["output"].double() + 1
+    nothing = torch.stack([(counts / counts.sum()).log().float(), torch.zeros(len(counts))])
+    shares = {
+        name: encode(nothing, palette, np.full(2, -1)).share.tolist()
+        for name, palette in subject.palettes_for("output").items()
+    }
+    for name in ("classes", "coarse", "universal"):
+        assert shares[name] == pytest.approx([0, 0], abs=0.02)
+    assert shares["coarse/paper"] == pytest.approx([0.495, 0.529], abs=1e-3)
+
+
+def test_a_published_file_says_what_its_rounding_costs():
+    subject = rnnlens.load("brackets").subject
+    said = [packed(subject, ["output"], how).manifest["accuracy"]["rounding"]
+            for how in ("int8", "fp16")]  # fmt: skip
+    assert "another label is the most probable in 0.76%" in said[0]
+    assert "no most probable label" in said[1]
+    assert "another top label in 0.76% (`output`) and 0.13%" in RESULTS.read_text("utf-8")

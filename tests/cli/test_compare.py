@@ -65,11 +65,20 @@ def test_where_two_runs_disagree(run, corpus_file, tmp_path, command):
     kinds = command("compare", run, "--kinds", "l2,s2", "--corpus", corpus_file, "--part", "test",
                     "--words", "40", "-o", tmp_path / "where.html")  # fmt: skip
     assert kinds.out.startswith("l2 and s2 of lens: ")
+    assert "the test sentences are those of lens" in kinds.out  # by the split of its own training
     html = (tmp_path / "where.html").read_text(encoding="utf-8")
     assert "pin=l2:" in html
     assert f"rnnlens view {run} --port 8000" in html
     command("compare", run, "--kinds", "l2,s2", "--corpus", corpus_file, "-o", tmp_path / "w.json")
-    assert len(json.loads((tmp_path / "w.json").read_text())["sentences"]) == 50
+    whole = json.loads((tmp_path / "w.json").read_text())
+    assert len(whole["sentences"]) == 50
+    assert whole["low"] < whole["bits"] < whole["high"]
+    assert whole["words"] > whole["all_sentences"] > 50
+    other = tmp_path / "other.txt"
+    other.write_text("the dog sees the cat .\n" * 30, encoding="utf-8")
+    said = command("compare", run, "--kinds", "l2,s2", "--corpus", other, "--part", "test")
+    assert said.code == 2
+    assert "is not what lens was trained on, so that it has no parts; leave --part out" in said.err
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_every_view_can_be_shown(news, path):
 @pytest.fixture(scope="module")
 def states(news):
     """States of the case study's sentence: a kind after a word, which is counted from 1."""
-    grid = news(SENTENCE, palette="coarse")
+    grid = news(SENTENCE, palette="coarse/paper")
     return lambda kind, word: grid[kind][word - 1]
 
 

@@ -1,15 +1,19 @@
-"""Which reading names the right word, where the right word is known.
+"""Which reading names the right word, where it is known which word is right, and what becomes of
+that where something else stands in for a word.
 
     python benchmarks/attribution.py [--corpus amalgum_news.conllu.gz]
 
-Four truths, from the surest to the most natural. By construction: networks whose weights are
-written by hand to keep one word and ignore the others. By the task: a trained network that adds up
-numbers, of which every word's share is its number. By definition: exact Shapley values of short
-sentences, over all subsets of words, the others replaced by the unknown word. By grammar: a closing
-quote is predicted because of the open one, 8 or more words back, in sentences of the news corpus.
+What readings are held against, from the surest to the most natural. Planted: networks whose weights
+are written by hand to keep one word and ignore the others. By the task: a trained network that adds
+up numbers, of which every word's share is its number. By definition: exact Shapley values of short
+sentences, over all subsets of words, under each stand-in for the words that are missing. By
+interchange: the input at a word comes from another sentence of the corpus, at the same place. By
+grammar: a closing quote is predicted because of the open one, 8 or more words back.
 
-The methods: stored, path and without are those of `written_by`; gradient x input and integrated
-gradients (20 steps), from the unknown word's embedding, are the usual alternatives.
+The readings: stored, path and without are those of `written_by`, without under every stand-in;
+gradient x input and integrated gradients (20 steps), from the unknown word's embedding, are the
+usual alternatives. Stand-ins that are drawn for a reading are other draws than those that it is
+held against.
 """
 
 import argparse
@@ -25,9 +29,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import rnnlens
+from rnnlens.ask.ablation import WAYS, ZERO
+from rnnlens.ask.stand_ins import LEAST_DRAWS, STAND_INS, UNKNOWN, StandIns
 from rnnlens.ask.written import written_by
+from rnnlens.base.intervals import interval
 from rnnlens.corpus.read.formats import read
 from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.labels.colours import TAGS
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import StateEdit
@@ -38,7 +46,10 @@ from rnnlens.reading.subject import Subject
 
 Values = NDArray[np.float64]
 STEPS = 20  # of integrated gradients
-METHODS = ("stored", "path", "without", "gradient", "integrated")
+METHODS = ("stored", "path", *STAND_INS, "gradient", "integrated")
+SHORT, LONG = 6, 8  # words of the sentences whose subsets are all read
+OTHERS = 12  # sentences that words are taken from
+Found = dict[str, list[float]]  # of every method, one for each sentence
 
 
 def readings(subject: Subject, ids: list[int], sides: tuple[int, int]) -> dict[str, Values]:
@@ -46,9 +57,14 @@ def readings(subject: Subject, ids: list[int], sides: tuple[int, int]) -> dict[s
     names = subject.labels
     reading = Reading.of(subject, " ".join(names[number] for number in ids))
     asked = ([names[sides[0]]], [names[sides[1]]])
-    written = written_by(reading, "y", len(ids) - 1, *asked, stand_in="unknown")
-    found = {name: written.readings[name] for name in METHODS[:3]}
-    return found | slopes(subject.model, ids, sides, subject.session.vocabulary.unknown or 0)
+    by = {name: written_by(reading, "y", len(ids) - 1, *asked, stand_in=name) for name in STAND_INS}
+    found = {name: np.nan_to_num(written.without) for name, written in by.items()}
+    usual = by[UNKNOWN]
+    assert usual.stored is not None
+    assert usual.path is not None
+    unknown = subject.session.vocabulary.unknown or 0
+    return {"stored": usual.stored, "path": usual.path, **found,
+            **slopes(subject.model, ids, sides, unknown)}  # fmt: skip
 
 
 def slopes(model: Any, ids: list[int], sides: tuple[int, int], unknown: int) -> dict[str, Values]:
@@ -86,8 +102,9 @@ def zeros(model: Any, batch: int) -> dict[str, Tensor]:
 def subject_of(network: Network, labels: tuple[str, ...]) -> Subject:
     """A network with its labels, without probes."""
     session = Session(network, TextSide.of_words(Vocabulary(labels, (1,) * len(labels))))
-    grouping = {"colours": {"OTHER": "#000000"}, "groups": dict.fromkeys(labels, "OTHER")}
-    return Subject("made", session, {"all": Palette.of(labels, grouping)})
+    answers = dict.fromkeys(("yes", "no"), "ANSWER")  # a part of speech of their own
+    grouping = {"colours": {"OTHER": "#000000", "ANSWER": "#ffffff"}, "groups": answers}
+    return Subject("made", session, {TAGS: Palette.of(labels, grouping)})
 
 
 WORDS = ("UNK", "yes", "no", *(f"w{k}" for k in range(20)))
@@ -130,16 +147,16 @@ def keeper(cell: str, seed: int) -> Subject:
     return subject_of(network, WORDS)
 
 
-def by_construction(cell: str, texts: int = 40) -> dict[str, float]:
-    """How often each method names the word that was stored first, among nine others."""
-    draw, right = np.random.default_rng(0), dict.fromkeys(METHODS, 0)
+def planted(cell: str, texts: int = 40) -> Found:
+    """Whether each method names the word that was stored first, among nine others."""
+    draw, right = np.random.default_rng(0), {name: list[float]() for name in METHODS}
     for k in range(texts):
         subject, ids = keeper(cell, k % 4), draw.integers(3, len(WORDS), 10).tolist()
         place, answer = int(draw.integers(0, 9)), int(draw.integers(1, 3))
         ids[place] = answer
         for name, values in readings(subject, ids, (answer, 3 - answer)).items():
-            right[name] += int(np.abs(values).argmax() == place)
-    return {name: count / texts for name, count in right.items()}
+            right[name].append(float(np.abs(values).argmax() == place))
+    return right
 
 
 def adder(cell: str, seed: int, steps: int = 600) -> Subject:
@@ -168,7 +185,7 @@ def amounts_of() -> Tensor:
     return amounts
 
 
-def by_task(cell: str, texts: int = 40) -> dict[str, float]:
+def by_task(cell: str, texts: int = 40) -> Found:
     """How well each method's values go with the numbers that were added, as a correlation."""
     subject, amounts = adder(cell, 0), amounts_of().numpy()
     draw, found = np.random.default_rng(1), {name: list[float]() for name in METHODS}
@@ -176,19 +193,31 @@ def by_task(cell: str, texts: int = 40) -> dict[str, float]:
         ids = draw.integers(0, len(WORDS), 8).tolist()
         for name, values in readings(subject, ids, (1, 2)).items():
             found[name].append(float(np.corrcoef(values, amounts[ids])[0, 1]))
-    return {name: float(np.mean(values)) for name, values in found.items()}
+    return found
 
 
 @torch.no_grad()
-def shapley(model: Any, ids: list[int], sides: tuple[int, int], unknown: int) -> Values:
-    """The exact Shapley value of each word: all subsets of words in one batch."""
-    count = len(ids)
+def shapley(
+    subject: Subject, ids: list[int], sides: tuple[int, int], stand_in: str, seed: int = 1
+) -> Values:
+    """The exact Shapley value of each word: all subsets of words are read, with stand-ins in the
+    places of the others; where these are drawn, once for every draw.
+    """
+    count, model = len(ids), subject.model
+    stand_ins = StandIns(subject, ids)
+    chosen = stand_ins.of(stand_in, draws=LEAST_DRAWS, seed=seed)
+    assert chosen is not None
+    words = stand_ins.drawn(chosen, model.trace(torch.tensor(ids)[:, None]))
     masks = torch.tensor(list(itertools.product([False, True], repeat=count)))  # (2^n, n)
-    words = torch.where(masks, torch.tensor(ids), unknown).T.contiguous()
-    y = model.trace(words).prediction[-1]
-    readout = model.classifier()
-    weight = readout.weight[sides[0]] - readout.weight[sides[1]]
-    value = (y @ weight).double().numpy()
+    if chosen.leaves_out:
+        value = _shortened(model, ids, masks, sides)
+    else:
+        # A word that nothing can stand in for stays.
+        draws = [[some[k] if some else ids[t] for t, some in enumerate(words)]
+                 for k in range(max(map(len, words)))]  # fmt: skip
+        every = [torch.where(masks, torch.tensor(ids), torch.tensor(one)).T for one in draws]
+        values = ahead(model, torch.cat(every, 1), sides)
+        value = values.reshape(len(draws), -1).mean(0)
     size = masks.sum(1).numpy()
     weights = np.array([1 / (count * _choose(count - 1, k)) for k in range(count)])
     number = np.arange(len(masks))
@@ -198,6 +227,29 @@ def shapley(model: Any, ids: list[int], sides: tuple[int, int], unknown: int) ->
         without = number[(number & bit) == 0]
         found.append((weights[size[without]] * (value[without | bit] - value[without])).sum())
     return np.array(found)
+
+
+@torch.no_grad()
+def ahead(model: Any, words: Tensor, sides: tuple[int, int]) -> Values:
+    """How far one label is ahead of another after each text of a batch (T, B)."""
+    readout = model.classifier()
+    weight = (readout.weight[sides[0]] - readout.weight[sides[1]]).detach()
+    states = [model.trace(some).states[readout.kind][-1] for some in words.split(256, 1)]
+    bias = readout.bias[sides[0]] - readout.bias[sides[1]]
+    found: Values = (torch.cat(states) @ weight + bias).detach().double().numpy()
+    return found
+
+
+def _shortened(model: Any, ids: list[int], masks: Tensor, sides: tuple[int, int]) -> Values:
+    """What each subset says with the other words left out; before any word is read, the bias."""
+    bias = model.classifier().bias
+    value = np.full(len(masks), float(bias[sides[0]] - bias[sides[1]]))
+    size, words = masks.sum(1), torch.tensor(ids).expand(len(masks), -1)
+    for count in range(1, len(ids) + 1):
+        some = torch.nonzero(size == count)[:, 0]
+        kept = words[some][masks[some]].reshape(len(some), count)
+        value[some.numpy()] = ahead(model, kept.T.contiguous(), sides)
+    return value
 
 
 def _choose(n: int, k: int) -> float:
@@ -217,17 +269,40 @@ def top_two(subject: Subject, ids: list[int]) -> list[list[int]]:
     return found
 
 
-def by_definition(subject: Subject, sentences: list[list[str]], most: int) -> dict[str, float]:
-    """The rank correlation of each method with the exact Shapley values, up to ten words."""
-    unknown = subject.session.vocabulary.unknown or 0
-    found = {name: list[float]() for name in METHODS}
-    for words in sentences[:most]:
-        ids = subject.session.vocabulary.encode(words)[:10]
-        top = top_two(subject, ids)[-1]
-        truth = shapley(subject.model, ids, (top[0], top[1]), unknown)
-        for name, values in readings(subject, ids, (top[0], top[1])).items():
-            found[name].append(rank_correlation(values, truth))
-    return {name: float(np.mean(values)) for name, values in found.items()}
+class Short:
+    """Short sentences of a corpus, and what every method says of each, computed once."""
+
+    def __init__(self, subject: Subject, sentences: list[list[str]], most: int) -> None:
+        self.subject, encode = subject, subject.session.vocabulary.encode
+        every = [encode(words) for words in sentences if SHORT <= len(words) <= LONG]
+        self.texts, self.others = every[:most], every[most:]
+        self.sides = [tuple(top_two(subject, ids)[-1]) for ids in self.texts]
+        self.found = [readings(subject, ids, (a, b))
+                      for ids, (a, b) in zip(self.texts, self.sides, strict=True)]  # fmt: skip
+
+    def against(self, value: Callable[[list[int], tuple[int, int]], Values]) -> Found:
+        """The rank correlation of each method with a value of each word."""
+        correlations: Found = {name: [] for name in METHODS}
+        for ids, (a, b), found in zip(self.texts, self.sides, self.found, strict=True):
+            held = value(ids, (a, b))
+            for name, values in found.items():
+                correlations[name].append(rank_correlation(values, held))
+        return correlations
+
+    def interchanged(self, ids: list[int], sides: tuple[int, int]) -> Values:
+        """What goes where a word's input is that of the word at its place in other sentences."""
+        others = [one for one in self.others if len(one) >= len(ids)][:OTHERS]
+        texts = [[*ids[:t], other[t], *ids[t + 1 :]] for t in range(len(ids)) for other in others]
+        real = ahead(self.subject.model, torch.tensor(ids)[:, None], sides)[0]
+        again = ahead(self.subject.model, torch.tensor(texts).T.contiguous(), sides)
+        lost: Values = real - again.reshape(len(ids), -1).mean(1)
+        return lost
+
+    def same_word(self) -> dict[str, dict[str, float]]:
+        """In which share of sentences two stand-ins name the same word first."""
+        tops = {name: np.array([int(found[name].argmax()) for found in self.found])
+                for name in STAND_INS}  # fmt: skip
+        return {a: {b: float((tops[a] == tops[b]).mean()) for b in STAND_INS} for a in STAND_INS}
 
 
 def quotations(
@@ -247,22 +322,41 @@ def quotations(
                 yield ids[: t + 1], place, tops[t][1]
 
 
-def by_grammar(subject: Subject, sentences: list[list[str]], most: int) -> dict[str, float]:
-    """How often each method names the open quote first, the last word left out."""
+def by_grammar(subject: Subject, sentences: list[list[str]], most: int) -> Found:
+    """Whether each method names the open quote first, the last word left out."""
     closing = subject.session.vocabulary.encode(["''"])[0]
-    right, count = dict.fromkeys(METHODS, 0), 0
+    right: Found = {name: [] for name in METHODS}
     for ids, place, second in itertools.islice(quotations(subject, sentences), most):
-        count += 1
         for name, values in readings(subject, ids, (closing, second)).items():
-            right[name] += int(values[:-1].argmax() == place)
-    print(f"  ({count} positions)")
-    return {name: number / max(1, count) for name, number in right.items()}
+            right[name].append(float(values[:-1].argmax() == place))
+    return right
 
 
-def told(what: str, measure: Callable[[], dict[str, float]]) -> None:
-    """Print one line of the table."""
+def ablations(sentences: list[list[str]], most: int) -> None:
+    """Print how far states of the last word matter by each way of taking them away."""
+    lens, others = rnnlens.load("english-news"), [" ".join(words) for words in sentences[-60:]]
+    texts = [" ".join(words) for words in sentences[:most]]
+    found = {by: [lens(text).ablated(by=by, others=others) for text in texts] for by in WAYS}
+    kinds = found[ZERO][0].kinds
+    print(f"\nbits that a state of the last word is worth, {len(texts)} sentences")
+    print(
+        f"{'':<12}" + "".join(f"{kind:>6}" for kind in kinds) + "   the same state first as by zero"
+    )
+    firsts = {by: [int(one.values.argmax()) for one in some] for by, some in found.items()}
+    for by, some in found.items():
+        mean = np.mean([one.values[-1] for one in some], 0)
+        same = np.mean(np.array(firsts[by]) == np.array(firsts[ZERO]))
+        print(f"{by:<12}" + "".join(f"{bits:>6.2f}" for bits in mean) + f"   {same:.0%}")
+
+
+def told(what: str, measure: Callable[[], Found]) -> None:
+    """Print one line of the table: means, how many, and the widest of their 95% intervals."""
     values = measure()
-    print(f"{what:<44}" + "".join(f"{values[name]:>12.2f}" for name in METHODS), flush=True)
+    ends = [interval(some) for some in values.values()]
+    wide = max((one.high - one.low) / 2 for one in ends if one) if all(ends) else float("nan")
+    count = len(values["path"])
+    print(f"{what:<40}" + "".join(f"{np.mean(values[name]):>10.2f}" for name in METHODS)
+          + f"{count:>6}{wide:>7.2f}", flush=True)  # fmt: skip
 
 
 def main() -> None:
@@ -273,17 +367,24 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, help="the news part of AMALGUM, CoNLL-U")
     parser.add_argument("--most", type=int, default=60, help="sentences of each part")
     args = parser.parse_args()
-    print(f"{'':<44}" + "".join(f"{name:>12}" for name in METHODS))
+    print(f"{'':<40}" + "".join(f"{name:>10}" for name in METHODS) + f"{'n':>6}{'±':>7}")
     for cell in ("lstm", "gru"):
-        told(f"built by hand, {cell}: the stored word is first", partial(by_construction, cell))
-        told(f"addition, {cell}: correlation with the numbers", partial(by_task, cell))
+        told(f"planted, {cell}: the stored word is first", partial(planted, cell))
+        told(f"addition, {cell}: correlation", partial(by_task, cell))
     if args.corpus is None:
         return
     subject = rnnlens.load("english-news").subject
     sentences = [list(s.words) for s in itertools.islice(read(str(args.corpus)), 12_000)]
-    short = [words for words in sentences if 6 <= len(words) <= 10]
-    told("Shapley values, up to ten words: rank", lambda: by_definition(subject, short, args.most))
-    told("open quote 8 or more back is first", lambda: by_grammar(subject, sentences, args.most))
+    short = Short(subject, sentences, args.most)
+    for name in STAND_INS:
+        by = partial(shapley, subject, stand_in=name)
+        told(f"Shapley values, {name}: rank", partial(short.against, by))
+    told("interchange: rank", partial(short.against, short.interchanged))
+    told("open quote is first", partial(by_grammar, subject, sentences, args.most))
+    print("\nthe same word first:")
+    for name, row in short.same_word().items():
+        print(f"{name:<12}" + "".join(f"{share:>10.0%}" for share in row.values()), flush=True)
+    ablations([words for words in sentences if SHORT <= len(words) <= 12], args.most // 2)
 
 
 if __name__ == "__main__":

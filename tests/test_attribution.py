@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,10 @@ def said(model, ids):
     return float(logits[SIDES[0]] - logits[SIDES[1]])
 
 
+def put(value, _state):
+    return value
+
+
 @pytest.mark.parametrize("stand_in", STAND_INS)
 def test_shapley_values_are_means_over_all_orders_of_adding_words(stand_in):
     """From the definition: in every order each word is added to those before it."""
@@ -29,7 +34,9 @@ def test_shapley_values_are_means_over_all_orders_of_adding_words(stand_in):
     chosen = stand_ins.of(stand_in, draws=8, seed=1)
     assert chosen is not None
     drawn = stand_ins.drawn(chosen, subject.model.trace(torch.tensor(ids)[:, None]))
-    bias = subject.model.classifier().bias.double()
+    readout = subject.model.classifier()
+    assert readout is not None
+    bias = readout.bias.double()
 
     def value(kept):
         if stand_in == "left_out":
@@ -62,9 +69,10 @@ def test_interchange_puts_the_inputs_of_other_sentences_in_a_words_place():
         again = []
         for other in short.others:
             x = model.trace(torch.tensor(other)[:, None]).states["x"][step]
-            edit = StateEdit("x", step, lambda _, x=x: x)
-            logits = model.trace(torch.tensor(ids)[:, None], edits=[edit]).logits[-1, 0]
-            again.append(float(logits[SIDES[0]] - logits[SIDES[1]]))
+            edit = StateEdit("x", step, partial(put, x))
+            logits = model.trace(torch.tensor(ids)[:, None], edits=[edit]).logits
+            assert logits is not None
+            again.append(float(logits[-1, 0, SIDES[0]] - logits[-1, 0, SIDES[1]]))
         assert lost[step] == pytest.approx(said(model, ids) - np.mean(again), abs=1e-5)
     assert ahead(model, torch.tensor(ids)[:, None], SIDES)[0] == pytest.approx(said(model, ids))
     same = short.same_word()

@@ -22,8 +22,8 @@ Measure a trained run: the model's own perplexity (lower is better) on the train
 test sentences, beside a unigram model that knows only how often each word occurs; and, where probes
 are fitted, every kind's on the test sentences: perplexity, its ratio to the model's own, how often
 the most probable label is right, how far it is from the model's own prediction, and how far its
-confidence is from how often it is right. Of networks that tag or classify it is also said how
-often they are right (accuracy), the mean F1 of their labels, and which labels they take for which (--confusion).
+confidence is from the truth. Of networks that tag or classify it is also said how often they are
+right (accuracy), the mean F1 of their labels, and which labels they take for which (--confusion).
 
 Numbers have 95% intervals, low to high, by resampling sentences; the test figures of the model are
 also told without the sentences that occur in training. Where two kinds come out in another order in

@@ -19,7 +19,7 @@ from rnnlens.probe.probes import Probes
 from rnnlens.probe.tally import Tally, Units
 
 STATES = 2**12  # that it is found on, and as many that it is tried on
-_TRIED = np.exp(np.linspace(np.log(0.5), np.log(2.0), 9))
+_TRIED = np.exp(np.linspace(np.log(0.5), np.log(4.0), 13))
 
 
 @dataclass(frozen=True)

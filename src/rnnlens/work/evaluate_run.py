@@ -27,6 +27,7 @@ _TRIED = 2048  # rows of logits that tell how fast a machine is
 # Rows of logits for each kind: of each sentence that is pushed; of a control with its description
 # length; of a temperature. What is done to them is counted in.
 _PUSHED, _CONTROLLED, _WARMED = 120, 80_000, 30_000
+_SAMPLED = 20_000  # states that are read for a control
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ def evaluate_run(
 def cost(
     probes: Probes, dataset: Dataset, *, states: int, used: bool, control: bool, temperature: bool
 ) -> float:
-    """About how many seconds an evaluation takes, counted in rows of logits, which are most of it;
-    what a row takes is tried.
+    """About how many seconds an evaluation takes, counted in rows of logits and states that are
+    read; what these take is tried.
     """
     kinds, data = len(probes.kinds), dataset.splits
     rows = sum(int(part.counts.sum()) for part in data.values())  # of the model itself
@@ -91,6 +92,8 @@ def cost(
     rows += kinds * SENTENCES * int(_PUSHED + 2 * length) * used
     rows += semantics * kinds * _CONTROLLED * control
     rows += semantics * kinds * _WARMED * temperature
+    read = sum(int(part.counts.sum()) for part in data.values()) + semantics * tested
+    read += kinds * SENTENCES * int(_PUSHED + 2 * length) * used + _SAMPLED * semantics * control
     semantic, kind = probes.semantics[0], probes.kinds[0]
     tried = torch.zeros(_TRIED, probes.stacks[semantic].widths[0], device=dataset.device)
     for _ in range(2):  # the first allocates
@@ -98,7 +101,10 @@ def cost(
         found = probes.logits(kind, tried, semantic).log_softmax(-1).exp().sum()
         float(found)  # a GPU is waited for
         seconds = time.perf_counter() - began
-    return seconds / _TRIED * rows
+    began = time.perf_counter()
+    chunk = next(dataset.stream("test", semantic, _TRIED).chunks())
+    tracing = (time.perf_counter() - began) / max(1, len(chunk.labels))
+    return seconds / _TRIED * rows + tracing * read
 
 
 def _measured_checkpoints(run: Run, dataset: Dataset, states: int) -> dict[int, dict[str, Any]]:

@@ -71,7 +71,7 @@ test("what is used stands beside what is read, where it was measured", () => {
   assert.equal(all(draw(plain), "rect", "use").length, 0);
   const drawn = draw(measured), bars = all(drawn, "rect", "use").map((one) => one.attributes.width);
   assert.deepEqual(bars, [0.81 * 120, 1].map((value) => Math.round(value * 100) / 100));
-  assert.ok(["0.81", "-0.02", "used: 0 not at all, 1 as the gradient"].every((said) => texts(drawn).includes(said)));
+  assert.ok(["0.81", "-0.02", "used: 1 is as the gradient"].every((said) => texts(drawn).includes(said)));
   const ends = all(drawn, "rect", "score").map(({ attributes: { x, width } }) => x + width);
   assert.ok(Math.max(...ends) < all(drawn, "rect", "use")[0].attributes.x - 24, "they do not run into each other");
 });

@@ -97,7 +97,7 @@ export function perplexity(value) {
  * @param {Ends | null | undefined} ends @param {(value: number) => string} written
  */
 export function fromTo(ends, written) {
-  return ends ? `${written(ends.low)}\u2013${written(ends.high)}` : "";
+  return ends ? `${written(ends.low)}${ends.low < 0 ? " to " : "\u2013"}${written(ends.high)}` : "";
 }
 
 /** Where a state's probability is surely off by more than ten points; null: it is not, or nobody measured. @param {Column} column @param {State} state */

@@ -129,7 +129,8 @@ export function dodged(names, room) {
  * @returns {Shape[]}
  */
 function drawUsed(scores, x, room, bottom) {
-  const at = (/** @type {number} */ value) => round(x + Math.max(0, Math.min(1.1, value)) * room);
+  const end = Math.max(1, ...scores.flatMap(({ used }) => (used ? [used.used, used.intervals?.used?.high ?? 0] : [])));
+  const at = (/** @type {number} */ value) => round(x + (Math.max(0, value) / end) * room);
   const axis = [0, 0.5, 1].flatMap((value) => [
     shape("line", { class: "rule", x1: at(value), x2: at(value), y1: TOP - 6, y2: bottom, stroke: RULE }),
     label(at(value), bottom + 15, String(value), { class: "soft", fill: SOFT, "text-anchor": "middle" }),
@@ -139,7 +140,7 @@ function drawUsed(scores, x, room, bottom) {
     ...whisker(used.intervals?.used, at, TOP + k * PITCH),
     label(at(Math.max(used.used, used.intervals?.used?.high ?? 0)) + 6, TOP + k * PITCH + 15, used.used.toFixed(2), { "font-size": 12 }),
   ]));
-  return [shape("g", {}, shape("title", {}, METRICS.used), label(x, 14, "used: 0 not at all, 1 as the gradient", { "font-size": 11 })), ...axis, ...bars];
+  return [shape("g", {}, shape("title", {}, METRICS.used), label(x, 14, "used: 1 is as the gradient", { "font-size": 11 })), ...axis, ...bars];
 }
 
 /**
@@ -174,13 +175,13 @@ function ends(found) {
 
 /** A number of the table, with its interval beside it. @param {string | null | undefined} value @param {Ends | null} [sure] @param {(value: number) => string} [written] */
 function cell(value, sure = null, written = hundredths) {
-  return html("td", {}, value ?? "", ...(value && sure ? [" ", html("small", { class: "soft", ...meaning("95%") }, fromTo(sure, written))] : []));
+  return html("td", {}, value ?? "", ...(value && sure ? [" ", html("small", { class: "soft sure", ...meaning("95%") }, fromTo(sure, written))] : []));
 }
 
 /** A number and, in brackets, that of its control. @param {number | null | undefined} value @param {number | null | undefined} control */
 function against(value, control) {
   const known = value !== null && value !== undefined;
-  return html("td", {}, known ? hundredths(value) : "", ...(known && typeof control === "number" ? [" ", html("small", { class: "soft" }, `(${hundredths(control)})`)] : []));
+  return html("td", {}, known ? hundredths(value) : "", ...(known && typeof control === "number" ? [" ", html("small", { class: "soft sure" }, `(${hundredths(control)})`)] : []));
 }
 
 /** Which kinds are not told apart: neighbours by perplexity whose order another draw of sentences often turns. @param {Score[]} scores */
@@ -190,6 +191,17 @@ export function close(scores) {
     const share = order[k].below[second.kind] ?? 1;
     return share < NEARLY ? [`${order[k].kind} below ${second.kind} in ${Math.round(share * 100)}% of resamples`] : [];
   });
+}
+
+/** What the numbers of the table are of, and of how many. @param {Score[]} scores */
+function counted(scores) {
+  const [first] = scores, used = scores.find((score) => score.used)?.used, control = scores.find((score) => score.control)?.control;
+  const told = [
+    ...(first.sentences ? [`on ${thousands(first.sentences)} test sentences`] : []),
+    ...(used?.deviations ? [`used: a state of each of ${thousands(used.sentences)} sentences, pushed by ${used.deviations} deviations; ${used.rank} directions erased`] : []),
+    ...(control ? [`selectivity: ${thousands(control.states)} states of ${thousands(control.sentences)} sentences`] : []),
+  ];
+  return told.length ? ` (${told.join("; ")})` : "";
 }
 
 /** @param {Score[]} scores @param {string} caption @param {Naming} naming */
@@ -270,7 +282,7 @@ function answered({ accuracy, macro_f1: f1, confusion }, width, measure) {
 function fresh({ own, sentences, intervals, unseen }) {
   const sure = intervals?.perplexity;
   if (own === null || !sure) return [];
-  const without = unseen ? ` Without the ${sentences - unseen.sentences} that also occur in training it is ${perplexity(unseen.perplexity)}`
+  const without = unseen ? ` Without the ${thousands(sentences - unseen.sentences)} that also occur in training it is ${perplexity(unseen.perplexity)}`
     + `${unseen.intervals.perplexity ? ` (${fromTo(unseen.intervals.perplexity, perplexity)})` : ""}.` : "";
   return [html("p", {}, `The model\u2019s own perplexity is ${perplexity(own)} (`, html("span", meaning("95%"), fromTo(sure, perplexity)),
     `) on ${thousands(sentences)} test sentences.${without}`)];
@@ -299,5 +311,5 @@ export function accuracyPage(found, semantic, columns, width, measure) {
   const training = overTraining(found.training, asked, naming, width), below = training.find((one) => one instanceof HTMLHeadingElement);
   const down = below ? [html("p", {}, html("button", { type: "button", class: "plain", click: () => below.scrollIntoView({ block: "start" }) }, `${below.textContent} \u2193`))] : [];
   return [heading, help, ...down, ...answers, ...fresh(found), toDom(drawAccuracy(scores, lines, naming, width, measure)),
-    table(scores, lead(lines), naming), ...calibrated(scores, naming, width), ...training];
+    table(scores, `${lead(lines)}${counted(scores)}`, naming), ...calibrated(scores, naming, width, measure), ...training];
 }

@@ -3,6 +3,7 @@
 import { percent, thousands } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
 import { meaning } from "../base/metrics.js";
+import { tail } from "../base/text.js";
 import { INK, label, round, SOFT } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
 import { partName } from "./overtraining.js";
@@ -13,15 +14,15 @@ const OFF = 0.1; // what lies further from the diagonal is marked
 
 /**
  * The curve of one kind: what states say to the right, how often they are right upwards.
- * @param {Score} score @param {string} name @param {number} x @param {number} y
+ * @param {Score} score @param {string} name @param {string} whole what it is called in full @param {number} x @param {number} y @param {Measure} measure
  * @returns {Shape}
  */
-export function drawCurve(score, name, x, y) {
+export function drawCurve(score, name, whole, x, y, measure) {
   const { all = [], ...bands } = score.reliability;
   const at = (/** @type {number} */ p) => round(p * SIDE), up = (/** @type {number} */ p) => round(SIDE - p * SIDE);
   const path = (/** @type {Bin[]} */ bins) => bins.map(({ confidence, accuracy }, k) => `${k ? "L" : "M"}${at(confidence)} ${up(accuracy)}`).join("");
   return shape("g", { class: "curve", transform: `translate(${x} ${y})` },
-    label(0, -7, name, { "font-size": 12 }),
+    shape("g", {}, shape("title", {}, whole), label(0, -7, tail(name, SIDE, 12, measure), { "font-size": 12 })),
     shape("rect", { width: SIDE, height: SIDE, fill: "none", stroke: RULE }),
     shape("line", { class: "rule", x1: 0, y1: SIDE, x2: SIDE, y2: 0, stroke: RULE }),
     ...Object.values(bands).map((bins, k) => shape("path", { class: "band", d: path(bins), fill: "none", stroke: COLOURS[k], "stroke-opacity": 0.75 })),
@@ -38,16 +39,16 @@ export function drawCurve(score, name, x, y) {
 
 /**
  * The curves of all kinds, folded away.
- * @param {Score[]} scores @param {(kind: string) => {name: string, symbol: string, layer: string}} naming @param {number} width
+ * @param {Score[]} scores @param {(kind: string) => {name: string, symbol: string, layer: string}} naming @param {number} width @param {Measure} measure
  * @returns {Node[]}
  */
-export function calibrated(scores, naming, width) {
+export function calibrated(scores, naming, width, measure) {
   const measured = scores.filter(({ reliability }) => reliability?.all?.length);
   if (!measured.length) return [];
   const columns = Math.max(1, Math.floor((width - LEFT + GAP) / (SIDE + GAP))), rows = Math.ceil(measured.length / columns);
   const bands = Object.keys(measured[0].reliability).filter((name) => name !== "all");
-  const curves = measured.map((score, k) => drawCurve(score, partName(score.kind, naming),
-    LEFT + (k % columns) * (SIDE + GAP), TOP + Math.floor(k / columns) * (SIDE + TOP + BELOW)));
+  const curves = measured.map((score, k) => drawCurve(score, score.kind, partName(score.kind, naming),
+    LEFT + (k % columns) * (SIDE + GAP), TOP + Math.floor(k / columns) * (SIDE + TOP + BELOW), measure));
   const drawn = shape("svg", { width, height: rows * (SIDE + TOP + BELOW), role: "img", ...textStyle(),
     "aria-label": "how often states of each part are right that are about as sure" }, ...curves);
   const key = bands.flatMap((name, k) => [" ", html("span", { style: `color: ${COLOURS[k]}` }, "\u2500"), ` labels ${name}`]);

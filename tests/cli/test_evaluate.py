@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests import grammar
@@ -12,8 +13,8 @@ from rnnlens.cli.evaluate_command import reach_table
 from rnnlens.run.scores import Scores
 
 
-def evaluation(run: Path) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = json.loads((run / "evaluation.json").read_text())["model"]
+def evaluation(run: Path) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads((run / "evaluation.json").read_text())["model"]
     return found
 
 
@@ -35,16 +36,19 @@ def test_the_numbers_are_of_the_three_splits(trained_run):
     assert [row["sentences"] for row in measured.values()] == [81, 10, 10]
     assert list(measured) == ["train", "valid", "test"]
     for row in measured.values():
-        assert set(row) == {"sentences", "pairs", "perplexity", "unigram"}
+        assert set(row) == {"sentences", "pairs", "perplexity", "unigram", "intervals"}
         assert 1 < row["unigram"] < 100
         assert 1 < row["perplexity"] < 100
 
 
 def test_the_table_shows_the_same_numbers(command, run_copy):
     head, *rows = command("eval", run_copy, "--device", "cpu").out.splitlines()
-    assert head.split() == ["sentences", "pairs", "perplexity", "unigram"]
+    assert head.split() == ["sentences", "pairs", "perplexity", "95%", "unigram"]
     for line, (name, row) in zip(rows, evaluation(run_copy).items(), strict=True):
-        shown = [f"{row['perplexity']:.2f}", f"{row['unigram']:.2f}"]
+        ends = row["intervals"].get("perplexity")  # of the training part alone: others are small
+        assert (ends is not None) == (name == "train")
+        between = f"{ends['low']:.2f} to {ends['high']:.2f}".split() if ends else ["-"]
+        shown = [f"{row['perplexity']:.2f}", *between, f"{row['unigram']:.2f}"]
         assert line.split() == [name, str(row["sentences"]), str(row["pairs"]), *shown]
 
 

@@ -60,6 +60,8 @@ def _tables() -> list[pa.Table]:
 class Corpora:
     """The cases: a third of them tables."""
 
+    longest = 60.0  # seconds: tables are read by a process of their own, twice
+
     def __init__(self, _folder: Path) -> None:
         self.samples, self.tables = _samples(), _tables()
 

@@ -71,7 +71,10 @@ __all__ = ["load", *_PLACES]  # noqa: PLE0604 - all of them are names
 
 
 def load(
-    run: "str | Path", colours: "str | Path | None" = None, model: "Any" = None, trust: bool = False
+    run: "str | Path",
+    colours: "str | Path | None" = None,
+    model: object = None,
+    trust: bool = False,
 ) -> "Lens":
     """The lens of a run folder, or of `english-news`, which comes with the package.
 

@@ -190,6 +190,7 @@ def poison(run: Path) -> None:
     weights["bias"][0] = float("nan")
     write_tensors(path, weights)
     edit("model.json", sha256=sha256(path))(run)
+    edit("run.json", weights=sha256(path))(run)
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,9 @@ def _spoil_table(path: Path, chance: random.Random) -> None:
     if chance.random() < 0.5:
         with suppress(*tables.ODD_TABLES):
             held = (tables.spoil_table if chance.random() < 0.4 else _odd_value)(held, chance)
-            path.write_bytes(tables.parquet(held, chance, store_schema=False))
+            # In hundreds of columns, small groups of rows would be a footer of megabytes.
+            rows = chance.choice([100, 1000])
+            path.write_bytes(tables.parquet(held, chance, store_schema=False, row_group_size=rows))
             return
     path.write_bytes(tables.spoil_layout(path.read_bytes(), chance))
 

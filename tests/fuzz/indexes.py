@@ -190,11 +190,10 @@ def _sign(index: Path) -> None:
         signed: dict[str, Any] = {"bytes": file.stat().st_size, "sha256": sha256(file)}
         signed["states"] = sha256(index / part.states_file) if part.states else None
         parts.append(replace(part, rows=min(1 << 20, max(0, rows)), **signed))
-    about = replace(
-        manifest,
-        parts=tuple(parts),
-        rows=sum(part.rows for part in parts),
-        labels=sha256(index / "labels.parquet"),
-        map=sha256(index / "map.safetensors"),
-    )
-    write_json(path, asdict(about))
+    about = {
+        "parts": [asdict(part) for part in parts],
+        "rows": sum(part.rows for part in parts),
+        "labels": sha256(index / "labels.parquet"),
+        "map": sha256(index / "map.safetensors"),
+    }
+    write_json(path, asdict(manifest) | about)

@@ -54,7 +54,7 @@ def test_functions_have_to_be_given_again(tmp_path):
     letters = list("?abcde")
     lens = rnnlens.fit(module, batches(), letters, words=list, prepare=prepare, epochs=0)
     lens.save(tmp_path / "run")
-    with pytest.raises(RnnlensError, match=r"fitted with words=, prepare=, .*UserModel\(module, "):
+    with pytest.raises(RnnlensError, match=r"fitted with prepare=, .*UserModel\(module, "):
         rnnlens.load(tmp_path / "run", model=module)("cde?")
     with pytest.raises(RnnlensError, match=r"fitted with prepare=, which a run cannot hold"):
         rnnlens.load(tmp_path / "run", model=rnnlens.UserModel(module, words=list))("cde?")
@@ -69,7 +69,8 @@ def test_a_run_of_before_says_nothing_of_it(tmp_path):
     path = tmp_path / "run" / "model.json"
     record = contents(path)
     assert record.pop("settings") == {
-        "kinds": [], "exclude": [], "batch_first": None, "functions": [], "mark": None
+        "kinds": [], "exclude": [], "batch_first": None, "functions": [], "mark": None,
+        "letters": False,
     }  # fmt: skip
     path.write_text(json.dumps(record))
     equal(rnnlens.load(tmp_path / "run", model=module)("c d"), lens("c d"))

@@ -64,13 +64,16 @@ class StoredOptions(Strict):
     functions: Annotated[tuple[Name, ...], MaxLen(100)] = ()
     #: What `prepare` puts in front of a text, in place of its last word.
     mark: Count | None = None
+    letters: bool = False  # whether every letter of a text is a word: words=list
 
     @classmethod
     def of(cls, user: UserModel, word_count: int) -> "StoredOptions":
         """The options of a module that reads so many words."""
-        functions = tuple(name for name in user.functions if name != "batches")
+        letters = user.words is list
+        known = {"batches", "words"} if letters else {"batches"}
+        functions = tuple(name for name in user.functions if name not in known)
         kinds, exclude = tuple(user.kinds), tuple(user.exclude)
-        return cls(kinds, exclude, user.batch_first, functions, user.mark(word_count))
+        return cls(kinds, exclude, user.batch_first, functions, user.mark(word_count), letters)
 
     def completed(self, user: UserModel, label_count: int) -> UserModel:
         """A module with these options where it has none; functions have to be given again."""
@@ -84,6 +87,7 @@ class StoredOptions(Strict):
         return replace(
             user,
             labels=tuple(map(str, range(label_count))) if user.labels is None else user.labels,
+            words=list if self.letters else user.words,
             kinds=user.kinds or self.kinds,
             exclude=user.exclude or self.exclude,
             batch_first=self.batch_first if user.batch_first is None else user.batch_first,
@@ -373,13 +377,17 @@ class StoredModule(Traceable):
         """How a text is given to the module."""
         record = self.record
         rule: Splitting | None = "numbers" if record.features else "blanks"
-        if "words" in record.settings.functions:
+        if record.settings.letters:
+            rule = "letters"
+        elif "words" in record.settings.functions:
             rule = None
 
         def split(text: str) -> Any:
             with self._lock:
                 if rule == "numbers":
                     return split_numbers(text, record.features)
+                if rule == "letters":
+                    return list(text)
                 return self.user.words(text)
 
         begin = None if record.begin is None else vocabulary.inputs[record.begin]

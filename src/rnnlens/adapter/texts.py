@@ -137,7 +137,7 @@ def text_reading(
         return TextReading(padding if user.length or user.pad is not None else None, begin, 0,
                            trusted=unseen)  # fmt: skip
     try:
-        seen = _Seen(read, make, axes.kinds, mark, user.prepare is not None)
+        seen = _Seen(read, make, axes.kinds, mark, user.prepare is not None, begin)
         reading = seen.reading(sequence, padding, forced=user.length is not None)
     except _UnreadableError as error:
         return TextReading(begin=begin, trusted=(f"that it reads texts ({error})",))
@@ -283,6 +283,7 @@ class _Seen:
     kinds: Sequence[str]
     mark: int | None
     prepared: bool  # whether a function of the user's makes what is fed
+    begin: int | None = None  # which a module may put in itself, and not read
 
     def reading(self, sequence: _Sequence, padding: Padding | None, forced: bool) -> TextReading:
         """How texts have to be read: padded, unless they are read the same without."""
@@ -361,7 +362,8 @@ class _Seen:
         changed = [self._changed(reading, words, at, before) for at in range(len(words))]
         known = [at for at, rows in enumerate(changed) if any(rows.values())]
         read = len(words) - (0 if self.mark is None else 1)
-        if missing := [at for at in range(read) if at not in known]:
+        start = 1 if words[0] == self.begin else 0
+        if missing := [at for at in range(start, read) if at not in known]:
             raise RnnlensError(
                 f"whatever word {missing[0] + 1} of a text of {len(words)} is, no state changes: "
                 "it is not read; give prepare= a function that puts every word of a text where the "

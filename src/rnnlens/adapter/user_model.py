@@ -196,7 +196,8 @@ def user_model_at(where: str) -> UserModel:
     guarded: dict[str, Any] = {
         name: _guarded(function, f"{name}= of {where}", listed=name in ("words", "batches"))
         for name, function in user.functions.items()
-        if name != "feed"  # the adapter reports errors of the forward
+        # The adapter reports errors of the forward; what is Python's own has none.
+        if name != "feed" and function is not list
     }
     return replace(user, where=where, **guarded)
 

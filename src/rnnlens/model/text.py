@@ -24,7 +24,7 @@ from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import StateEdit, Traceable
 
-Splitting = Literal["penn", "blanks", "numbers"]  # as `words_of`, `str.split`, `split_numbers` do
+Splitting = Literal["penn", "blanks", "letters", "numbers"]  # `words_of`, `str.split`, `list`, ...
 _BETWEEN = re.compile(r"[\s,;]+")  # numbers
 _REMEMBERED = 65_536  # words of which is remembered whether they are known
 

@@ -10,7 +10,7 @@ import { message, refusal } from "./refusals.js";
 /** @typedef {{names: string[], several: boolean, scale: Scale | null}} Answers */
 /**
  * @typedef {{labels: Answers, inputs: string[] | null, counts: number[] | null, numerals: string[], lowercase: boolean, numbers: boolean,
- *   splitting: "penn" | "blanks" | "numbers", follows: boolean, mark: number | null,
+ *   splitting: "penn" | "blanks" | "letters" | "numbers", follows: boolean, mark: number | null,
  *   begin: string | null, features: number}} TextJson
  */
 
@@ -55,8 +55,8 @@ export class Text {
   /** The words of a text that somebody typed. @param {string} text @returns {string[]} */
   words(text) {
     if (this.json.splitting === "numbers") return this.features > 1 ? split(text) : splitNumbers(text);
-    const pieces = split(text), { begin, splitting } = this.json;
-    const words = splitting === "blanks" ? pieces : pieces.flatMap((piece) => this.wordsOf(piece));
+    const { begin, splitting } = this.json, pieces = splitting === "letters" ? [...text] : split(text);
+    const words = splitting === "blanks" || splitting === "letters" ? pieces : pieces.flatMap((piece) => this.wordsOf(piece));
     return begin !== null && words.length && words[0] !== begin ? [begin, ...words] : words;
   }
 

@@ -71,10 +71,12 @@ def classifier(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_read_both_ways_is_used_or_not(command, tagger, tmp_path):
     copy = Path(shutil.copytree(tagger, tmp_path / "copy"))
     answer = command("eval", copy, "--used")
-    assert (answer.code, answer.err) == (0, "")
+    assert answer.code == 0
+    assert answer.err.startswith("everything that was asked for: about")
     scores = json.loads((copy / "evaluation.json").read_text())["probes"]
-    used = {score["kind"]: score["used"]["used"] for score in scores}
-    assert used["h1<"] > used["f1<"]  # the readout takes the one as it is
+    # Probes of so little data say nothing; how far a prediction can be pushed shows all the same.
+    gained = {score["kind"]: score["used"]["gradient"] for score in scores}
+    assert gained["h1<"] > gained["f1<"]  # the readout takes the one as it is
 
 
 @pytest.mark.slow

@@ -140,14 +140,25 @@ def test_a_module_that_returns_its_states_has_no_logits(shape):
     ("shape", "said"),
     [
         (lambda y, h, o: y.mean(), "Tensor single number"),
-        (lambda y, h, o: None, "NoneType"),
         (lambda y, h, o: (y[:2, :2], "x"), "tuple of Tensor 2 x 2 x 7 .*, str 'x'"),
-        (lambda y, h, o: {"a": [1, 2]}, "dict of list of int 1, int 2"),
         (lambda y, h, o: y.argmax(-1), "Tensor 5 x 3 .int64."),
     ],
 )
 def test_what_cannot_be_logits_is_shown(shape, said):
     message = f"the module returned {said}.*5 timesteps of 3 sequences.*give logits=, a function"
+    with pytest.raises(RnnlensError, match=message):
+        Adapter(Model(shape)).trace(torch.randn(T, B, 2))
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        (lambda y, h, o: None, "NoneType"),
+        (lambda y, h, o: {"a": [1, 2]}, "dict of list of int 1, int 2"),
+    ],
+)
+def test_a_module_that_returns_no_tensor_is_told_so(shape, said):
+    message = f"the module returned {said}, and no tensor .* give feed=, a function"
     with pytest.raises(RnnlensError, match=message):
         Adapter(Model(shape)).trace(torch.randn(T, B, 2))
 

@@ -12,6 +12,7 @@ from rnnlens.base.errors import RnnlensError
 
 NONE = -1  # the target of a state that is asked nothing
 MOSTLY = 0.9
+_LEAST_SETS = 8  # with one label each, before they are taken for that label alone
 OUTPUT = "output"  # the semantic whose targets are the module's own
 _RESERVED = ("input",)  # what it reads needs no targets
 _MISSING = "missing"  # the form of targets that there are not
@@ -345,7 +346,7 @@ def _coded_sets(targets: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
     table, codes = torch.cat([r.cpu() for r in rows]).unique(dim=0, return_inverse=True)
     codes = codes.masked_fill((table < 0).any(1)[codes], NONE)
     there = table[(table >= 0).all(1)]
-    if len(there) > 1 and bool((there.sum(1) == 1).all()):
+    if len(codes) >= _LEAST_SETS and len(there) > 1 and bool((there.sum(1) == 1).all()):
         raise RnnlensError(
             "exactly one label holds in every target, which is one label and no set of them; give "
             "its number: targets.argmax(-1)"

@@ -26,6 +26,7 @@ from rnnlens.model.traceable import Trace
 
 MOST_FEATURES = 64  # numbers of a timestep that somebody may type
 _SURE_ERRORS = 4.0  # standard errors, by which one order is better than another
+_LEAST_LINES = 5  # that end with padding, before it tells which axis is time
 _LEAST_TARGETS = 32  # of which an order can be told: fewer are right by chance
 
 
@@ -209,7 +210,8 @@ def _ends_lines(padding: Tensor, axis: int) -> bool:
     lines = padding.transpose(axis, 1)
     behind = bool((lines[:, 1:] >= lines[:, :-1]).all())
     counts = lines.sum(1)
-    return behind and bool(((counts > 0) & (counts < lines.shape[1])).any())
+    some = counts[(counts > 0) & (counts < lines.shape[1])]  # of a few it may be so by chance
+    return behind and len(some) >= _LEAST_LINES and len(some.unique()) > 2
 
 
 def _with_reading(axes: Axes, batch: Batch, trace: Trace) -> Axes:

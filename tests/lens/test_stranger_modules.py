@@ -60,8 +60,10 @@ def _fitted(case: Case) -> tuple[Any, list[str]]:
         return rnnlens.fit(case.module, case.data, case.labels, epochs=0, **case.options)
 
     if case.refused:
-        with warnings.catch_warnings(), pytest.raises(RnnlensError, match=case.refused) as refusal:
-            warnings.simplefilter("ignore")  # what was said before it
+        with (
+            warnings.catch_warnings(action="ignore"),  # of what was said before it
+            pytest.raises(RnnlensError, match=case.refused) as refusal,
+        ):
             fit()
         assert "\n" not in str(refusal.value)
         return None, []

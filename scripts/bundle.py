@@ -14,12 +14,14 @@ is made anew whenever one of them changes: with --index-only, in a minute or two
 """
 
 import argparse
+import json
 import shutil
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
+from rnnlens.base.files import write_json
 from rnnlens.cli import main as rnnlens
 from rnnlens.run.folder import Run
 from rnnlens.run.run_files import TRAINED
@@ -47,7 +49,7 @@ RECIPES = {
     "english-news": Recipe(
         fit="--probe shared --semantic output,input",
         eval="--all --horizon 4",
-        search="--split test --words 6500",
+        search="--split test --words 4800",
     ),
     "english-tags": Recipe(  # small, so that there is room for it
         "--task tag --bidirectional --width 32 --min-count 5 --epochs 8 --learning-rate 0.005 "
@@ -98,6 +100,14 @@ def build(args: argparse.Namespace, recipe: Recipe, to: Path) -> None:
         shutil.copy(half.path / name, to)
 
 
+def _name_source(path: Path, name: str) -> None:
+    """Say which file the corpus was, and not where it lay."""
+    manifest = json.loads(path.read_bytes())
+    manifest.pop("checksum")
+    manifest["contents"]["source"] = name
+    write_json(path, manifest)
+
+
 def main() -> None:
     """Build, and say how large it is."""
     parser = argparse.ArgumentParser(
@@ -115,6 +125,7 @@ def main() -> None:
     if recipe.search:
         command("index", to, "--corpus", args.corpus, *recipe.search.split(),
                 "-o", to / "index", "--anew")  # fmt: skip
+        _name_source(to / "index/manifest.json", args.corpus.name)
     size = sum(path.stat().st_size for path in args.to.rglob("*") if path.is_file())
     print(f"{size / 1e6:.1f} MB in {args.to}; at most {LARGEST / 1e6:.0f} are allowed")
     sys.exit(size > LARGEST)

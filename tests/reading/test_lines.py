@@ -64,8 +64,12 @@ def other(tmp_path_factory):
         weight.copy_(wave(tuple(weight.shape), 1.1, k / 7))
     for name in ("probes.json", "probes.safetensors"):
         (path / name).unlink()
+    colours = run.colours()
     run.write_vocabulary(Vocabulary(tuple(labels), tuple(range(9, 0, -1))))
+    run.write_colours(colours)
     run.write_model(network)
+    record = run.record().to_json()
+    run.write_record({name: value for name, value in record.items() if name != "weights"})
     return opened(run)
 
 
@@ -391,7 +395,9 @@ def test_what_cannot_be_compared_is_said(formula, other, ask, said):
 def test_runs_without_a_common_label_are_refused(formula, tmp_path):
     path = formula_run(tmp_path / "apart", family="")
     labels = (*(f"label{k}" for k in range(21)), "NUM", "UNK")
+    colours = Run(path).colours()
     Run(path).write_vocabulary(Vocabulary(labels, tuple(range(23, 0, -1))))
+    Run(path).write_colours(colours)
     Run(path).write_model(Run(path).network())
     with pytest.raises(
         RnnlensError, match=r"they have no labels in common .*'the', the second 'label0'"

@@ -98,7 +98,7 @@ def test_a_figure_shows_means_and_bins(forecaster, tmp_path):
     path = grid.save(tmp_path / "figure.svg", kinds=["h2"], key=False)
     means = [f"{round(state.number[0], 2):g}".replace("-", "\u2212") for state in grid["h2"]]
     assert all(f"<!-- {mean} -->" in path.read_text(encoding="utf-8") for mean in means)
-    colours = {colour for colour in grid.json["groups"].values() if colour != "#bbbbbb"}
+    colours = {colour for group, colour in grid.json["groups"].items() if group != "OTHER"}
     assert all(colour in path.read_text(encoding="utf-8") for colour in colours)
 
 

@@ -224,7 +224,10 @@ def test_the_texts_to_begin_with_are_those_of_the_batches():
     spaced = rnnlens.fit(LanguageModel(False), batches(False), WORDS, epochs=0)
     assert spaced.examples() == [" ".join(text) for text in lens.examples()]
     unnamed = [(words, targets % 3) for words, targets in batches()]
-    assert rnnlens.fit(LanguageModel(labels=3), unnamed, epochs=0).examples() == [""]
+    numbered = rnnlens.fit(LanguageModel(labels=3), unnamed, epochs=0)
+    assert numbered.examples() == ["#0", "#1", "#2"]  # what is read has no names to be typed
+    words = [word["text"] for word in numbered("#0").json["words"]]
+    assert words == [str(number) for number in unnamed[0][0][0].tolist()]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ const COLUMNS = ["x", ...GATES].map((id) => column(id))
 export const IDS = COLUMNS.map(({ id }) => id);
 
 export function state(top, more = {}) {
-  return { colour: "#c9b1e0", group: "VERB", share: 0.78, entropy: 4.1, top, wanted: null, unread: false, outside: null, number: null, ...more };
+  return { colour: "#c9b1e0", group: "VERB", share: 0.78, rival: null, entropy: 4.1, top, wanted: null, unread: false, outside: null, number: null, ...more };
 }
 
 export function grid(text = "we said so") {
@@ -31,7 +31,7 @@ export function grid(text = "we said so") {
     answer: null,
     semantic: "output", semantics: ["output", "input"], palette: "coarse", palettes: ["coarse"],
     groups: { NOUN: "#009e73", VERB: "#cc79a7", OTHER: "#f0e442" }, columns, edges: [],
-    words: words.map((word) => ({ text: word, label: word, unknown: false, group: "NOUN", value: null })),
+    words: words.map((word) => ({ text: word, label: word, unknown: false, group: "NOUN", value: null, picture: [] })),
     left_out: 0, labels: { said: "VERB", we: "NOUN", so: "OTHER" }, placeholders: {}, from: 0,
     edits: [], dropped: [], changes: [], then: [], sides: [], lines: [], notes: [],
     rows: words.map((_, row) => columns.map((_, k) => state([["said", 0.5], ["we", 0.25], ["so", (row * 11 + k) / 1000]]))),

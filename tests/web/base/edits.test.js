@@ -54,8 +54,8 @@ test("of two readings, a state is edited in the one that its line is of", () => 
   assert.deepEqual(ways(compared, { column: "c1", row: 2 }, pinned).map(({ what }) => what), ["=0", "*0.5", "=freeze", "=@1:we said so", "=@2:we said so"]);
 });
 
-test("the prediction and a submodule's output are not changed; a cell of the row before is changed there", () => {
-  assert.ok(!isEditable(column("y")) && !isEditable(column("x", { letter: "" })) && isEditable(column("c1")));
+test("the prediction is not changed, a submodule's output is; a cell of the row before is changed there", () => {
+  assert.ok(!isEditable(column("y")) && isEditable(column("x", { letter: "" })) && isEditable(column("c1")));
   assert.equal(targetOf(held, { column: "y", row: 1 }), null);
   assert.equal(targetOf(held, { column: "c1@-1", row: 0 }), null);
   const { kind, row } = targetOf(held, { column: "c1@-1", row: 2 });

@@ -12,14 +12,17 @@ const leads = (drawing) => inside(drawing).map(({ attributes }) => attributes["d
 const squares = (drawing) => inside(drawing).filter(({ attributes }) => attributes.class === "square");
 
 test("every pair of kinds has two squares, the darkest for the most frequent", () => {
-  const pair = (kind, other, groups, labels) => ({ kind, other, groups, labels, question: `${kind} disagrees with ${other}`, label_question: "" });
-  const disagreement = { kinds: ["a", "b", "c"], left_out: 0, pairs: [pair("a", "b", 0.1, 0.9), pair("a", "c", 0.5, 0.2), pair("b", "c", 0, 0)] };
-  const drawn = drawDisagreement(disagreement, 300, false, estimate);
+  const sure = (share) => ({ share, low: null, high: null });
+  const pair = (kind, other, groups, labels) => ({ kind, other, groups: sure(groups), labels: sure(labels), clear: null, question: `${kind} disagrees with ${other}`,
+    clear_question: "", label_question: "" });
+  const disagreement = { kinds: ["a", "b", "c"], left_out: 0, margin: 0.1, pairs: [pair("a", "b", 0.1, 0.9), pair("a", "c", 0.5, 0.2), pair("b", "c", 0, 0)] };
+  const drawn = drawDisagreement(disagreement, 300, "groups", estimate);
+  assert.equal(drawDisagreement(disagreement, 300, "clear", estimate), null); // an index that does not know how far groups lead
   assert.equal(squares(drawn).length, 6);
   assert.deepEqual(new Set(leads(drawn)), new Set(disagreement.pairs.map(({ question }) => question)));
   const dark = squares(drawn).map(({ attributes }) => attributes["fill-opacity"]);
   assert.ok(Math.max(...dark) === dark[2] && Math.min(...dark) === dark[4]);
-  const labels = drawDisagreement(disagreement, 300, true, estimate);
+  const labels = drawDisagreement(disagreement, 300, "labels", estimate);
   assert.deepEqual(leads(labels), []);
   assert.ok(toText(labels).includes("90% of words"));
 });

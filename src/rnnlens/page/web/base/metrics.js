@@ -33,7 +33,7 @@ export const METRICS = {
     + "does not merely memorise of words, in percent points.",
   "description, bits": "How many bits a label costs that is told with the help of these states, learnt on the way (online description length). Lower is better.",
   temperature: "What the probe\u2019s logits are best divided by, found on validation sentences; what is drawn is not divided by it. Above 1: it is too sure.",
-  "95%": "In 95 of 100 cases an interval made like this holds the number that all texts of this sort would give: sentences are drawn anew, with replacement.",
+  "95%": "In 95 percent of cases an interval made like this holds the number that all texts of this sort would give: sentences are drawn anew, with replacement.",
   "mean absolute error": "Mean distance of the predicted number from the right one, in the unit of the series. Lower is better.",
   "average precision": "Mean over labels of the area under the curve of precision over recall, from 0 to 1. Higher is better.",
   "macro F1": "Mean over labels of F1, the harmonic mean of precision and recall, in percent. Each label counts alike, however rare.",

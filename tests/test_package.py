@@ -25,7 +25,7 @@ import rnnlens
 PACKAGE = ROOT / "src/rnnlens"
 CONSTRAINTS = ROOT / "constraints.txt"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = ("figure", "pandas", "index", "notebook")  # of users; the others are of developers
+EXTRAS = ("figure", "pandas", "index", "states", "notebook")  # of users; the rest of developers
 BROUGHT = {"triton": "torch"}  # where there is CUDA
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from rnnlens.adapter.batches import check_batches, check_forms, words_of
+from rnnlens.adapter.batches import check_batches, check_forms, follows_along, words_of
 from rnnlens.base.errors import RnnlensError
 
 X = torch.zeros(2, 3)
@@ -143,3 +143,12 @@ def test_the_modules_own_targets_are_in_both_or_in_neither():
         check_forms(other, own[0].forms, "valid=")
     with pytest.raises(RnnlensError, match="output are numbers in valid=, and missing where"):
         check_forms(own, other[0].forms, "valid=")
+
+
+def test_a_few_targets_are_the_next_words_by_chance():
+    words, targets = torch.tensor([[2, 0], [4, 0]]), torch.tensor([[4, 0], [0, -2]])
+    assert follows_along(words, targets, 0)
+    assert not follows_along(words, targets, 0, least=3)
+    many = torch.arange(12)[:, None]
+    assert follows_along(many, many + 1, 0, least=11)
+    assert not follows_along(many, many + 1, 0, least=12)

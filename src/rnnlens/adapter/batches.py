@@ -141,12 +141,14 @@ def _is_followed(words: Tensor, targets: Tensor) -> bool:
     return any(follows_along(words, targets, axis) for axis in range(words.dim()))
 
 
-def follows_along(words: Tensor, targets: Tensor, axis: int) -> bool:
-    """Whether targets, of the shape of words, are mostly the next words along an axis."""
+def follows_along(words: Tensor, targets: Tensor, axis: int, least: int = 1) -> bool:
+    """Whether targets, of the shape of words, are mostly the next words along an axis; not where
+    fewer than `least` of them can be: of a few it may be so by chance.
+    """
     steps = words.shape[axis] - 1
     wanted = targets.narrow(axis, 0, steps).to(words.device)
     right = (wanted == words.narrow(axis, 1, steps))[wanted >= 0].float()
-    return bool(len(right) and right.mean() > MOSTLY)
+    return len(right) >= least and bool(right.mean() > MOSTLY)
 
 
 def _tensors(inputs: Any) -> Iterator[Tensor]:

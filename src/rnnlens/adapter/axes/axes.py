@@ -26,6 +26,7 @@ from rnnlens.model.traceable import Trace
 
 MOST_FEATURES = 64  # numbers of a timestep that somebody may type
 _SURE_ERRORS = 4.0  # standard errors, by which one order is better than another
+_LEAST_TARGETS = 10  # that are the next words, before these tell which axis is time
 _LEAST_LINES = 5  # that end with padding, before it tells which axis is time
 _LEAST_TARGETS = 32  # of which an order can be told: fewer are right by chance
 
@@ -194,7 +195,10 @@ def _check_time(batches: Sequence[Batch], first: bool) -> None:
         words = words_of(inputs, targets)
         if words is None or words.shape != targets.shape or words.dim() != 2:
             continue
-        follows = [follows_along(words, targets, axis) for axis in (time, other)]
+        follows = [
+            follows_along(words, targets, time),
+            follows_along(words, targets, other, _LEAST_TARGETS),
+        ]
         padded = [_ends_lines(targets < 0, axis) for axis in (time, other)]
         if follows == [False, True] or (not any(follows) and padded == [False, True]):
             how = "targets are the next words" if follows[1] else "padding ends sequences"

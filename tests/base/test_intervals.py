@@ -5,7 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from rnnlens.base.intervals import DRAWS, LEAST, Interval, Resamples, below, interval, too_few
+from rnnlens.base.intervals import (
+    DRAWS,
+    LEAST,
+    Interval,
+    Resamples,
+    below,
+    exponential,
+    interval,
+    too_few,
+)
 from rnnlens.base.intervals import _beyond as beyond
 
 
@@ -53,6 +62,15 @@ def test_what_most_draws_do_not_have_has_no_interval():
     rare = np.zeros(50)
     rare[0] = 1
     assert interval(rare, rare) is None  # a third of the draws leave that sentence out
+
+
+def test_what_is_infinite_in_a_draw_has_no_interval_and_no_warning():
+    losses = np.full(DRAWS, 1.0)
+    assert Resamples(LEAST).interval(exponential(losses)) == Interval(math.e, math.e)
+    losses[7] = 1e38
+    found = exponential(losses)
+    assert np.isinf(found[7])
+    assert Resamples(LEAST).interval(found) is None
 
 
 def test_numbers_of_the_same_draws_are_compared_in_pairs():

@@ -32,6 +32,12 @@ class Interval:
     high: float  #: Its upper end.
 
 
+def exponential(numbers: Floats | float) -> Floats:
+    """The exponential; infinite, without a word of it, of what is too large for one."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(numbers), np.float64)
+
+
 class Resamples:
     """Draws of so many sentences, always the same for one seed: whatever is computed of the same
     draws can be compared draw by draw.
@@ -100,11 +106,12 @@ class Resamples:
     def interval(self, found: ArrayLike) -> Interval | None:
         """What holds 95% of a number that was computed of each draw, (draws,).
 
-        None where sentences are too few, or where the number cannot be computed of most draws.
+        None where sentences are too few, where the number cannot be computed of most draws, or
+        where it is infinite in some.
         """
         numbers = np.asarray(found, np.float64)
         there = numbers[~np.isnan(numbers)]
-        if not self.enough or len(there) < LEVEL * self.draws:
+        if not self.enough or len(there) < LEVEL * self.draws or np.isinf(there).any():
             return None
         beyond = _beyond(self.sentences)
         low, high = np.quantile(there, (beyond, 1 - beyond))

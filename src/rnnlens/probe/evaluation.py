@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.intervals import UNITS, Floats, Interval, Resamples
+from rnnlens.base.intervals import UNITS, Floats, Interval, Resamples, exponential
 from rnnlens.base.progress import Progress
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.train.perplexity import perplexity
@@ -300,7 +300,7 @@ def probe_scores(
                 perplexity=perplexity(of[1], pairs),
                 ratio=None
                 if beside is None
-                else float(np.exp((of[1] - beside[:, 1].sum()) / pairs)),
+                else float(exponential((of[1] - beside[:, 1].sum()) / pairs)),
                 accuracy=float(of[2] / pairs),
                 kl=float(of[3] / pairs) if model else None,
                 calibration=total.calibration(),
@@ -424,10 +424,9 @@ def _worth(sums: Floats, resamples: Resamples) -> tuple[dict[str, float], dict[s
         found["accuracy"] = float(right / asked)
     if not resamples.enough:
         return found, {}
-    drawn = resamples.sums(sums)
-    draws = {"perplexity": np.exp(drawn[:, 1] / drawn[:, 0])}
+    draws = {"perplexity": exponential(resamples.ratios(sums[:, 1], sums[:, 0]))}
     if asked:
-        draws["accuracy"] = drawn[:, 3] / drawn[:, 2]
+        draws["accuracy"] = resamples.ratios(sums[:, 3], sums[:, 2])
     ends = {name: resamples.interval(numbers) for name, numbers in draws.items()}
     return found, {name: asdict(one) for name, one in ends.items() if one}
 

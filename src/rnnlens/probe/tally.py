@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnlens.base.intervals import UNITS, Floats, Interval, Resamples, below
+from rnnlens.base.intervals import UNITS, Floats, Interval, Resamples, below, exponential
 from rnnlens.labels.sets import LabelSet
 from rnnlens.probe.dataset import Chunk
 from rnnlens.probe.measures import Errors, Measure, Precision
@@ -194,9 +194,9 @@ def sure(sums: Mapping[str, Floats], model: Floats | None, resamples: Resamples)
     for kind, columns in sums.items():
         loss, right, kl = _rates(resamples, columns).T
         losses[kind] = loss
-        found = {"perplexity": np.exp(loss), "accuracy": right}
+        found = {"perplexity": exponential(loss), "accuracy": right}
         if own is not None:
-            found |= {"ratio": np.exp(loss - own), "kl": kl}
+            found |= {"ratio": exponential(loss - own), "kl": kl}
         ends = {name: resamples.interval(draws) for name, draws in found.items()}
         intervals[kind] = {name: one for name, one in ends.items() if one is not None}
     kinds: Sequence[str] = list(losses) if len(losses) <= _MOST_COMPARED else ()

@@ -72,8 +72,7 @@ def evaluate_run(
             temperature=temperature, horizon=horizon or 0,
         )  # fmt: skip
         evaluation = Evaluation(measured, measured.reach, evaluation.model, evaluation.confusion)
-    contents = evaluation.to_json(sha)
-    _save(run, contents)
+    contents = _saved(run, evaluation.to_json(sha))
     return Measured(contents, _measured_checkpoints(run, dataset, states))
 
 
@@ -119,18 +118,20 @@ def _measured_checkpoints(run: Run, dataset: Dataset, states: int) -> dict[int, 
             probes = checkpoint.probes().to(dataset.device)
             scores = evaluate_probes(probes, test, states=states)
             evaluation = Evaluation(scores, model=evaluation.model)
-        by_epoch[epoch] = evaluation.to_json(sha)
-        _save(checkpoint, by_epoch[epoch])
+        by_epoch[epoch] = _saved(checkpoint, evaluation.to_json(sha))
     return by_epoch
 
 
-def _save(run: Run, evaluation: dict[str, Any]) -> None:
-    """Write evaluation.json; a run that one may not write to is still worth measuring."""
+def _saved(run: Run, evaluation: dict[str, Any]) -> dict[str, Any]:
+    """Write evaluation.json, and tell what it holds; a run that one may not write to is still worth
+    measuring.
+    """
     try:
         with run.writing():
             run.write_evaluation(evaluation)
     except RnnlensError as error:
         warnings.warn(f"not saved: {error}", RnnlensWarning, stacklevel=3)
+    return {**evaluation, "weights": run.model_hash()}
 
 
 def model_table(model: Mapping[str, Mapping[str, Any]]) -> str:

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.runfiles import contents, edit
 
-from rnnlens.base.files import sha256
+from rnnlens.base.files import sha256, write_json
 from rnnlens.cli import main
 from rnnlens.probe.fitting import Fitter
 from rnnlens.run.folder import Run
@@ -59,12 +59,14 @@ def test_eval_shows_every_kind_and_agrees_with_its_json(command, fitted_copy):
         assert (row["ratio"] is None) == (row["semantic"] != "output")
 
 
-def test_a_control_is_no_better_than_word_frequencies(command, fitted_copy):
+def test_with_a_control_no_description_is_much_longer_than_by_frequencies(command, fitted_copy):
     found = json.loads(command("eval", fitted_copy, "--control", "--json", *CPU).out)
-    rows = [row for row in found["control"] if row["semantic"] == "output"]
-    assert len(rows) == 17
-    for row in rows:
-        assert row["perplexity"] > 0.9 * row["unigram"]
+    assert len(found["probes"]) == 2 * 17
+    for row in found["probes"]:
+        control, told = row["control"], row["description"]
+        assert row["selectivity"] == control["accuracy"] - control["control"]
+        assert told["bits"] < 1.02 * told["unigram"], (row["semantic"], row["kind"])
+        assert told["compression"] == told["uniform"] / told["bits"]
 
 
 @pytest.mark.slow
@@ -187,6 +189,9 @@ def test_probes_of_another_model_are_refused(command, fitted_copy):
     weights["bias"] += 1
     network.load_state_dict(weights)
     run.write_model(network)
+    refused(command("eval", fitted_copy, *CPU), "run.json is of another run than the model")
+    record = contents(fitted_copy / "run.json")
+    write_json(fitted_copy / "run.json", {**record, "weights": run.model_hash()})
     refused(command("eval", fitted_copy, *CPU), "are of another model")
 
 

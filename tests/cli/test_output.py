@@ -102,6 +102,7 @@ def spoil_tensor(run: Path) -> None:
     weights = load_file(run / "model.safetensors")
     sha = write_tensors(run / "model.safetensors", {**weights, HOSTILE: torch.ones(1)})
     edit(run / "model.json", sha256=sha)
+    edit(run / "run.json", weights=sha)
 
 
 @pytest.mark.parametrize("spoil", [spoil_version, spoil_palette, spoil_key, spoil_tensor])

@@ -16,8 +16,12 @@ def test_the_probability_stands_in_every_cell(command, run, tmp_path):
     code, shown, said = command("show", run, SENTENCE, "--follow", "dog,dogs", "--width", "400")
     assert (code, said) == (0, "")
     assert "the probability of dog + dogs; a full bar is " in shown
-    assert shown.count("%") == 3 * 12 - 2 + 1  # two are empty; one is the title
-    assert shown.count("nothing read") == 2
+    assert shown.count("%") == 3 * 10 + 1  # and the title
+    assert "nothing read" not in shown
+    flags = ("--follow", "dog,dogs", "--width", "600", "--kinds", "all")
+    every = command("show", run, SENTENCE, *flags).out
+    assert every.count("%") == 3 * 20 - 2 + 1  # cells before the first word are empty
+    assert every.count("nothing read") == 2
     path = tmp_path / "figure.svg"
     assert command("show", run, SENTENCE, "--follow", "dog", "-o", path)[0] == 0
     assert path.stat().st_size > 10_000

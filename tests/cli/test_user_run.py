@@ -50,10 +50,14 @@ def test_what_is_measured_is_the_modules_own_loss(command, here, kept, tmp_path)
 def test_a_control_of_such_a_run(command, here, kept, tmp_path):
     run = Path(shutil.copytree(kept, tmp_path / "run"))
     found = json.loads(command("eval", run, "--control", "--json", *TRUST).out)
-    assert len(found["control"]) == len(found["probes"])
-    for row, real in zip(found["control"], found["probes"], strict=True):
-        assert row["perplexity"] > 0.9 * row["unigram"], row["kind"]
-        assert row["semantic"] == "output" or row["perplexity"] > real["perplexity"]
+    rows = {(row["semantic"], row["kind"]): row for row in found["probes"]}
+    for row in rows.values():
+        assert row["description"]["bits"] < 1.02 * row["description"]["unigram"], row["kind"]
+    for kind in ("x", "s1", "h1"):  # say which word was read, better than what it was given
+        assert rows["input", kind]["selectivity"] > 0.05
+        assert rows["input", kind]["selectivity"] > rows["output", kind]["selectivity"]
+    # What is kept of earlier words knows little of this one.
+    assert rows["input", "l1"]["control"]["control"] < rows["input", "x"]["control"]["control"] / 2
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ def test_bad_models_are_told_in_one_line(command, here, tmp_path, model, message
     [
         (["--model", "usermodels:language"], "takes: rnnlens fit --model"),
         (["--model", "m:f", "--corpus", "c", "-o", "r", "run"], "takes: rnnlens fit --model"),
-        ([], "give a run folder to fit, or a module of your own"),
+        ([], "give a run folder to fit, a module of your own with --model, or --recorded"),
         (["kept", "-o", "elsewhere"], "--output goes with --model"),
         (["kept", "--longest", "20"], "--longest goes with --model"),
         (["--model", "m:f", "--corpus", "c", "-o", "r", "--longest", "1"], "at least 3"),

@@ -47,7 +47,8 @@ def test_the_runs_are_listed(client):
     assert first == {
         "id": "formula", "title": "formula · LSTM 4 × 2", "labels": 23,
         "semantics": ["output", "input", "output+1"],
-        "palettes": ["classes", "coarse", "universal"],
+        "palettes": ["classes", "coarse", "universal",
+                     "classes/paper", "coarse/paper", "universal/paper"],
         "examples": ["the dogs near the old house see a bird ."], "probes": True,
         "comparable": {"output": ["bare"], "input": [], "output+1": []},
         "corpus": False, "training": None,

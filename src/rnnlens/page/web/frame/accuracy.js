@@ -166,7 +166,7 @@ export function namesOf(columns) {
 /** @param {number} share */
 const tenths = (share) => `${(share * 100).toFixed(1)}%`;
 /** @param {number} value */
-const hundredths = (value) => value.toFixed(2);
+const hundredths = (value) => (Math.round(value * 100) / 100 + 0).toFixed(2);
 
 /** The interval of something that has its ends in it. @param {{low: number | null, high: number | null} | null | undefined} found @returns {Ends | null} */
 function ends(found) {

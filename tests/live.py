@@ -56,7 +56,7 @@ def check_grid(page: Page, view: Locator, run: Path) -> None:
     box = view.bounding_box()
     assert box
     assert 300 < box["height"] < 800
-    mark(view, 2, "output state, layer 1").click(force=True)  # hatched ones lie on what takes clicks
+    mark(view, 2, "output state, layer 1").click(force=True)  # it may be hatched
     expect(view.locator(".panel h2")).to_have_text("output state 1, after “old”")
     expect(view.locator(".detail")).to_contain_text("entropy")
     page.keyboard.press("p")

@@ -125,5 +125,22 @@ def test_the_table_of_recipes_is_that_of_the_commands():
 def test_the_tables_are_the_bundled_models():
     found = json.loads((run_at("english-news").path / "evaluation.json").read_text("utf-8"))
     real = {line for table in tables(found) for line in table.splitlines()}
-    shown = blocks(CORPUS.split("## Measure\n")[1], "text")[:2]
+    shown = blocks(CORPUS.split("## Measure\n")[1], "text")[:3]
     assert all(set(block.text.splitlines()) <= real for block in shown)
+
+
+def test_what_is_read_beside_what_is_used_is_the_bundled_model_s():
+    found = json.loads((run_at("english-news").path / "evaluation.json").read_text("utf-8"))
+    probes = [probe for probe in found["probes"] if probe["semantic"] == "output"]
+    section = (DOCS / "why.md").read_text("utf-8").split("## Read beside used\n")[1]
+    lines = (line.strip("|").split("|") for line in section.splitlines() if line[:1] == "|")
+    rows = {name.strip(): [one.strip() for one in told] for name, *told in lines}
+    assert rows["kind"] == [probe["kind"] for probe in probes]
+    names = {
+        "used": "used", "gain, nats": "read", "towards another label": "shuffled",
+        "swap": "interchange", "swap, another state": "interchange_shuffled",
+        "erased, nats": "erased", "random directions": "erased_random",
+    }  # fmt: skip
+    for row, name in names.items():
+        told = [f"{probe['used'][name]:z.2f}" for probe in probes]
+        assert rows[row] == [re.sub(r"^(-?)0\.", r"\1.", one) for one in told]

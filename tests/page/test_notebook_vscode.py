@@ -114,7 +114,7 @@ def check_narrow(page: Page, view: Locator) -> None:
     """In a narrow output the panel comes from below, and is gone with what was selected."""
     page.set_viewport_size({"width": 656, "height": 1400})
     expect(view.locator(".panel")).to_be_hidden()
-    mark(view, 5, "output state, layer 1").click()
+    mark(view, 5, "output state, layer 1").click(force=True)
     expect(view.locator(".panel h2").first).to_contain_text("Output state 1", ignore_case=True)
     page.wait_for_timeout(300)  # it has come up
     panel, scroller = (view.locator(one).bounding_box() for one in (".panel", ".scroller"))

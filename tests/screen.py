@@ -82,14 +82,14 @@ class Screen:
 
     def rings(self, kind: str) -> list[tuple[int, int]]:
         """Row and place of the states that are ringed in a way."""
-        script = """(rings) => rings.map((ring) => {
+        script = """(rings) => [...document.querySelectorAll(rings)].map((ring) => {
             const states = [...ring.closest(".states").querySelectorAll(".state")];
             const x = Number(ring.getAttribute("x"));
             const left = (state) => state.transform.baseVal[0].matrix.e;
             const at = states.findIndex((state) => Math.abs(left(state) - x) < 5);
             return [Number(ring.closest(".row").getAttribute("aria-rowindex")) - 2, at];
         })"""
-        found = self.find(f".ring.{kind}").evaluate_all(script)
+        found = self.page.evaluate(script, f".ring.{kind}")  # at once: rows are drawn anew
         return sorted((row, at) for row, at in found)
 
     def ask(self, path: str, body: dict[str, Any]) -> Any:

@@ -26,7 +26,8 @@ def test_at_first_sight_a_sentence_is_drawn_and_explained(look):
             "function word",
             "punctuation",
             "other",
-            "faded = groups mixed",
+            "faded = nearer the base rate",
+            "two groups lead",
         ]
     )
     expect(screen.find(".read")).to_contain_text("What does each state say about")
@@ -60,7 +61,7 @@ def test_the_demo_begins_with_a_sentence_and_shows_the_papers(look, demo_address
 @pytest.mark.release
 def test_another_run_begins_with_an_example_of_its_own(look, demo_address):
     screen = look(at=demo_address)
-    screen.drawn(10)
+    screen.drawn(len(screen.page.input_value("#text").split()))
     screen.page.select_option(".title select", "brackets")
     screen.drawn(4)
     assert screen.page.input_value("#text") == "[ ( ) ]"
@@ -86,7 +87,7 @@ def test_layers_and_columns_stand_from_input_to_output(look):
 def test_sixty_words_and_all_kinds_fit_one_screen(look):
     screen = look(f"#text={SIXTY.replace(' ', '+')}&density=compact&kinds=all")
     screen.drawn(63)
-    assert len(screen.states()) == 63 * 20
+    expect(screen.find(".row .state")).to_have_count(63 * 20)
     box = screen.find(".row").last.bounding_box()
     assert box["y"] + box["height"] <= 800
     inner = screen.find(".scroller").evaluate("one => [one.scrollWidth, one.clientWidth]")
@@ -179,7 +180,7 @@ def test_the_accuracy_page_shows_every_kind_and_both_lines(look):
     expect(screen.find(".accuracy h2")).to_contain_text("current word")
     # The model itself predicts another word.
     expect(screen.find(".accuracy caption")).to_have_text(
-        "Perplexity of guessing by frequency (unigram) 742"
+        "Perplexity of guessing by frequency (unigram) 742 (on 10 test sentences)"
     )
     expect(screen.find(".limit")).to_have_count(1)
     screen.page.click("text=back to the grid")
@@ -321,5 +322,6 @@ def test_the_page_is_light(address, look):
     )
     files = [size for name, size in names if "/api/" not in name]
     assert len(files) > 15
-    assert sum(files) < 520_000
+    # It was 520,000 before stand-ins, intervals and calibration came, and is 581,000 with them.
+    assert sum(files) < 600_000
     assert all(name.startswith((address, "data:")) for name, _ in names)

@@ -87,6 +87,7 @@ def test_the_flow_goes_through_hidden_gates_and_up_a_row(screen):
 @pytest.mark.release
 def test_pointing_previews_in_a_card_that_covers_nothing_and_moves_nothing(screen):
     screen.select(2, "long-term memory, layer 2")
+    expect(screen.find(".panel")).to_contain_text("unigram")  # which is asked for, and comes last
     panel = screen.find(".panel").inner_text()
     for row, column in ((0, "embedding"), (3, "cell state, layer 2"), (6, "prediction")):
         screen.point(row, column)

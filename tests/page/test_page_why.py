@@ -134,12 +134,8 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     screen.page.keyboard.press("w")
     state = rnnlens.load(probed_run)(TEXT)["y"][5]
     written = state.written_by()
-    assert written.high is not None
-    without = [
-        f"{signed(value)} ±{high - value:.2f}" if np.isfinite(value) else "—"
-        for value, high in zip(written.without, written.high, strict=True)
-    ]
-    expect(section.locator("tbody tr td:last-child")).to_have_text(without)  # the causal one first
+    told = section.locator("tbody tr td:last-child")
+    expect(told).to_have_text(lost(written))  # the causal one first
     expect(section.locator("tfoot")).to_have_count(0)
     expect(section.locator(".ahead")).to_contain_text(f"by {abs(written.difference):.2f} logits")
     section.get_by_role("radio", name="path").click()
@@ -171,7 +167,7 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     rows = section.locator("tbody tr td:last-child")
     expect(rows).to_have_text([signed(value) for value in fixed.without])
     expect(section).to_contain_text("with the unknown word “UNK” in its place")
-    assert "stand_in=unknown" in screen.page.url
+    expect(screen.page).to_have_url(re.compile("stand_in=unknown"))
     screen.page.reload()
     expect(rows).to_have_text([signed(value) for value in fixed.without])
     screen.select(2, "short-term memory, layer 2")
@@ -180,19 +176,33 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     assert screen.find(".word .part").count() == 0
 
 
+def lost(written):
+    """What is lost without each word, as the page writes it: with how sure that is."""
+    assert written.high is not None
+    return [
+        f"{signed(value)} ±{high - value:.2f}" if np.isfinite(value) else "—"
+        for value, high in zip(written.without, written.high, strict=True)
+    ]
+
+
 def signed(value):
     """As the page writes logits."""
     said = f"{abs(value):.2f}"
     return said if said == "0.00" else f"{'−' if value < 0 else '+'}{said}"
 
 
-def test_what_is_read_stands_beside_what_is_used(look, probed_run):
+def test_what_is_read_stands_beside_what_is_used(look, probed_run, demo_address):
     screen = look(f"{VIEW}&at=f2:2&kinds=all")
     screen.drawn(6)
     grid = screen.ask("api/grid", {"text": TEXT})
-    used = {column["id"]: column["used"] for column in grid["columns"]}
-    told = screen.find(".detail dt:has-text('used') + dd")
-    expect(told).to_have_text(re.compile(rf"^{used['f2']:.2f}, [a-z ]+$"))
+    column = next(one for one in grid["columns"] if one["id"] == "f2")
+    assert column["used_interval"] is None  # of ten sentences, which are too few for one
+    told = ".detail dt:has-text('used') + dd"
+    expect(screen.find(told)).to_have_text(f"{column['used']:.2f}")
+    demo = look("#text=the+dogs&at=h2:2", at=demo_address)
+    number = r"−?\d\.\d\d"
+    sure = re.compile(rf"^{number} \({number}(–| to ){number}(, [a-z ]+)?\)$")
+    expect(demo.find(told)).to_have_text(sure)
     screen.page.click("text=accuracy")
     scores = rnnlens.load(probed_run).subject.scores.to_json()["semantics"]["output"]
     cells = screen.find(".accuracy tbody tr td:nth-last-child(2)").all_text_contents()

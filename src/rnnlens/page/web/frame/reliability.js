@@ -37,6 +37,11 @@ export function drawCurve(score, name, whole, x, y, measure) {
     label(SIDE, SIDE + 13, "100%", { class: "soft", fill: SOFT, "font-size": 10, "text-anchor": "end" }));
 }
 
+/** A short line of a colour, for a key: an inline style would be against the page's policy. @param {string} colour */
+function stroke(colour) {
+  return shape("svg", { width: 14, height: 8, "aria-hidden": "true" }, shape("path", { d: "M0 4H14", stroke: colour, "stroke-width": 2 }));
+}
+
 /**
  * The curves of all kinds, folded away.
  * @param {Score[]} scores @param {(kind: string) => {name: string, symbol: string, layer: string}} naming @param {number} width @param {Measure} measure
@@ -51,7 +56,7 @@ export function calibrated(scores, naming, width, measure) {
     LEFT + (k % columns) * (SIDE + GAP), TOP + Math.floor(k / columns) * (SIDE + TOP + BELOW), measure));
   const drawn = shape("svg", { width, height: rows * (SIDE + TOP + BELOW), role: "img", ...textStyle(),
     "aria-label": "how often states of each part are right that are about as sure" }, ...curves);
-  const key = bands.flatMap((name, k) => [" ", html("span", { style: `color: ${COLOURS[k]}` }, "\u2500"), ` labels ${name}`]);
+  const key = bands.flatMap((name, k) => [" ", toDom(stroke(COLOURS[k])), ` labels ${name}`]);
   return [html("details", { class: "reliability" }, html("summary", {}, "How often each part is right when it is so sure"),
     html("p", { class: "soft" }, "To the right what the probe says of its most probable label, upwards how often that label is right. On the diagonal the two agree; hollow dots are off by more than ten ",
       html("span", meaning("calibration error"), "points"), `, and where that is sure, cells write ~ before such a number.${key.length ? " Lines:" : ""}`, ...key), toDom(drawn))];

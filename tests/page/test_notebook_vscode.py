@@ -155,6 +155,8 @@ def check_wheel(page: Page, view: Locator) -> None:
     view.locator("textarea").fill("the old dogs see a bird " * 5)
     scroller = view.locator(".scroller")
     expect(scroller).to_have_attribute("aria-rowcount", "31")
+    expect(scroller).to_have_attribute("aria-busy", "false")
+    scroller.evaluate("one => { one.scrollTop = 0; }")  # what was typed was brought into sight
     scroller.hover()
     page.mouse.wheel(0, 100)
     expect(scroller).to_have_js_property("scrollTop", 100)

@@ -1,5 +1,6 @@
 """Give the probes of a run that an older version fitted their limits: which states are like those
-of the fit, so that the page can say where one is not. Nothing else changes.
+of the fit, so that the page can say where one is not; and of numbers, what intervals are widened
+by. Nothing else changes.
 
     python scripts/limits.py RUN [--corpus CORPUS]
     python scripts/limits.py src/rnnlens/bundled/waves
@@ -14,6 +15,7 @@ from pathlib import Path
 import torch
 
 from rnnlens.adapter.batches import check_batches
+from rnnlens.probe.coverage import widths_of
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.inspect import inspect_module
 from rnnlens.probe.limits import measured
@@ -42,7 +44,7 @@ def main() -> None:
     run = Run(args.run)
     dataset = dataset_of(run, args.corpus)
     limits = measured(run.probes().to(dataset.device), dataset)
-    run.write_limits(limits)
+    run.write_limits(limits, widths_of(run.probes(), dataset))
     for semantic, kinds in limits.items():
         for kind, (low, high) in kinds.items():
             print(f"{semantic:<10}{kind:<5}{low:>10.4f}{high:>10.4f}")

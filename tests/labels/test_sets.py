@@ -1,6 +1,7 @@
 """What states are asked for: bins of numbers, and labels that hold or not each by itself."""
 
 import math
+from statistics import NormalDist
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.sets import LabelSet, Scale
+from rnnlens.labels.sets import LabelSet, Scale, step_group, width_at
 
 EVEN = Scale((0.0, 1.0, 2.0, 4.0), (0.5, 1.5, 3.0), error=0.5)
 
@@ -53,9 +54,28 @@ def test_a_models_number_is_a_normal_distribution_over_the_bins():
 def test_mean_and_interval_of_a_distribution():
     p = torch.tensor([[0.25, 0.5, 0.25]])
     assert EVEN.mean(p).tolist() == [0.25 * 0.5 + 0.5 * 1.5 + 0.25 * 3]
-    assert EVEN.interval(p)[0].tolist() == pytest.approx([0.4, 2 + 2 * (0.15 / 0.25)])
-    sure = EVEN.interval(torch.tensor([[0.0, 1.0, 0.0]]))[0].tolist()
-    assert sure == pytest.approx([1.1, 1.9])
+    low, high = 0.4, 2 + 2 * (0.15 / 0.25)
+    assert EVEN.spread(p)[0].tolist() == pytest.approx([low, 1.5, high])
+    assert EVEN.numbers(p)[0].tolist() == pytest.approx([1.625, low, high])
+    sure = EVEN.spread(torch.tensor([[0.0, 1.0, 0.0]]))[0].tolist()
+    assert sure == pytest.approx([1.1, 1.5, 1.9])
+
+
+def test_intervals_are_widened_about_the_median_and_around_a_models_own_number():
+    p = torch.tensor([[0.25, 0.5, 0.25], [0.25, 0.5, 0.25]])
+    own = torch.tensor([math.nan, 7.0])
+    z = NormalDist().inv_cdf(0.9)
+    found = EVEN.numbers(p, own, torch.tensor([2.0, 3.0])).tolist()
+    assert found[0] == pytest.approx([1.625, 1.5 - 2 * 1.1, 1.5 + 2 * 1.7])
+    assert found[1] == pytest.approx([7, 7 - 3 * z * EVEN.error, 7 + 3 * z * EVEN.error])
+    beyond = EVEN.beyond(EVEN.spread(p, own), torch.tensor([-0.7, 7.0]))
+    assert beyond.tolist() == pytest.approx([2, 0])
+
+
+def test_steps_fall_into_groups_and_the_last_holds_for_all_later_ones():
+    steps = torch.tensor([-1, 0, 1, 3, 4, 5, 6, 14, 15, 1000])
+    assert step_group(steps).tolist() == [0, 0, 1, 3, 4, 4, 5, 6, 7, 7]
+    assert width_at((3.0, 2.0, 1.0), steps).tolist() == [3, 3, 2, 1, 1, 1, 1, 1, 1, 1]
 
 
 def test_a_linear_map_to_a_number_gives_almost_the_logits_of_its_bins():

@@ -157,7 +157,12 @@ def head(lines: Lines) -> dict[str, Any]:
         "columns": _described(first, common.columns),
         "edges": edge_names(common.columns),
         "numbers": first.subject.session.text.labels.scale is not None,
-        "scale": scale and {"edges": scale.edges, "names": scale.names},
+        "scale": scale
+        and {
+            "edges": scale.edges,
+            "names": scale.names,
+            "calibrated": bool(first.subject.widths(first.semantic)),
+        },
         "several": first.answers.several,
         "alone": first.palette.alone,
         "placeholders": first.subject.session.vocabulary.placeholders
@@ -361,7 +366,7 @@ def _outside(
 
 
 def _numbers(made: Encodings) -> list[tuple[float, float, float] | None]:
-    """The mean and the interval of each state, where labels are numbers."""
+    """The number and the interval of each state, where labels are numbers."""
     if not made.numbers.shape[1]:
         return [None] * len(made.numbers)
     return [

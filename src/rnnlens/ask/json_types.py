@@ -159,6 +159,9 @@ class Scale(TypedDict):
 
     edges: Annotated[list[Amount], about("of the bins, from the least number of training up")]
     names: Annotated[list[str], about("of the bins, in order")]
+    calibrated: Annotated[
+        bool, about("whether intervals were widened to hold what they say of held-out numbers")
+    ]
 
 
 @whole
@@ -182,7 +185,10 @@ class State(TypedDict):
     ]
     number: Annotated[
         tuple[Amount, Amount, Amount] | None,
-        about("where labels are bins, the mean and the interval that holds 80%"),
+        about(
+            "where labels are bins, the mean, of y the model's own number, and the interval that "
+            "holds 80%"
+        ),
     ]
 
 

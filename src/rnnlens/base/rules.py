@@ -41,6 +41,11 @@ def texts(name: str) -> tuple[str, ...]:
     return tuple(rules()["lists"][name])
 
 
+def steps(name: str) -> tuple[int, ...]:
+    """Several whole numbers, in their order."""
+    return tuple(rules()["lists"][name])
+
+
 def signs() -> dict[str, str]:
     """What punctuation and other signs are called where they are labels: comma for `,`."""
     return rules()["signs"]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Name, Strict
-from rnnlens.base.rules import count, message, number, text, texts
+from rnnlens.base.rules import count, message, number, steps, text, texts
 
 NUM = text("number_word")  # any number
 UNK = text("unknown_word")  # any unknown word
@@ -31,13 +31,31 @@ def is_special(label: str) -> bool:
 MOST_LABELS = 5_000_000
 BINS = 16  # of a scale: few enough for all to be shown of a state, and for a colour each
 SURE = number("interval")  # the probability that an interval holds
+_DEVIATIONS = number("interval_deviations")  # of a normal distribution, that hold it
+_WIDTHS_END = steps("interval_steps")  # the last steps for which an interval has the same factor
 MOST_BINS = 1000
 _LEAST_PROBABILITY = number("least_bin")  # a probability whose logarithm is finite
 _EDGE_DIGITS = range(2, 18)  # of the edges in the bins' names: as few as tell them apart
 _LONGEST_EDGE = 8  # characters of an edge that is written with decimals
 _EDGE_ERROR = 0.05  # of the smallest bin
 
+_LEAST_PART = 1e-9  # of an axis, that one side of an interval has
+
 Number = Annotated[float, Ge(-1e300), Le(1e300)]
+#: What the intervals of a kind are widened by, for each group of steps; the last holds for all
+#: later ones.
+Widths = Annotated[tuple[Annotated[float, Ge(0), Le(1e12)], ...], Len(1, 1 + len(_WIDTHS_END))]
+
+
+def step_group(steps: Tensor) -> Tensor:
+    """Which group each step belongs to, from 0 on, of those whose intervals are widened alike."""
+    return torch.bucketize(steps.clamp_min(0) + 1, torch.tensor(_WIDTHS_END, device=steps.device))
+
+
+def width_at(widths: Sequence[float], steps: Tensor) -> Tensor:
+    """What the intervals of a kind are widened by at each step."""
+    known = torch.tensor(widths, dtype=torch.float64)
+    return known[step_group(steps).clamp_max(len(widths) - 1)]
 
 
 @dataclass(frozen=True)
@@ -117,18 +135,44 @@ class Scale(Strict):
         """The mean of each distribution (..., V) over the bins."""
         return p.double() @ torch.tensor(self.middles, dtype=torch.float64, device=p.device)
 
-    def interval(self, p: Tensor) -> Tensor:
-        """The numbers (..., 2) between which each distribution (N, V) holds most, as much left out
-        below as above; within a bin every number is as probable.
+    def numbers(self, p: Tensor, own: Tensor | None = None, widths: Tensor | None = None) -> Tensor:
+        """The number that each distribution (N, V) stands for and the ends of its interval, (N, 3).
+
+        `own` (N,) are the model's own numbers, NaN where a distribution is no model's; without one
+        the number is the mean. `widths` (N,) is what intervals are widened by on each side.
+        """
+        mean, (low, median, high) = self.mean(p), self.spread(p, own).unbind(1)
+        if own is not None:
+            mean = torch.where(own.isnan(), mean, own.double())
+        if widths is not None:
+            low, high = median - widths * (median - low), median + widths * (high - median)
+        return torch.stack([mean, low, high], 1)
+
+    def spread(self, p: Tensor, own: Tensor | None = None) -> Tensor:
+        """The numbers (N, 3) between which each distribution (N, V) holds most, as much left out
+        below as above, and in the middle the median; within a bin every number is as probable.
+        Around a model's own number they are those of a normal distribution, in no bins.
         """
         edges = torch.tensor(self.edges, dtype=torch.float64, device=p.device)
         up_to = F.pad(p.double().cumsum(-1), (1, 0))  # (N, V + 1), of each edge
-        shares = torch.tensor([(1 - SURE) / 2, (1 + SURE) / 2], dtype=torch.float64)
+        shares = torch.tensor([(1 - SURE) / 2, 0.5, (1 + SURE) / 2], dtype=torch.float64)
         wanted = (shares.to(p.device) * up_to[:, -1:]).contiguous()
         at = torch.searchsorted(up_to.contiguous(), wanted).clamp(1, len(edges) - 1)
         low, high = up_to.gather(1, at - 1), up_to.gather(1, at)
         part = ((wanted - low) / (high - low).clamp_min(_LEAST_PROBABILITY)).clamp(0, 1)
-        return edges[at - 1] + part * (edges[at] - edges[at - 1])
+        found = edges[at - 1] + part * (edges[at] - edges[at - 1])
+        if own is None:
+            return found
+        normal = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64, device=p.device) * _DEVIATIONS
+        around = own.double()[:, None] + self.error * normal
+        return torch.where(around.isnan(), found, around)
+
+    def beyond(self, spread: Tensor, values: Tensor) -> Tensor:
+        """What intervals would have to be widened by to reach the right numbers, (N,)."""
+        low, median, high = spread.unbind(1)
+        least = _LEAST_PART * (self.edges[-1] - self.edges[0])
+        side = torch.where(values < median, median - low, high - median).clamp_min(least)
+        return (values - median).abs() / side
 
 
 def _short(edges: Sequence[float]) -> list[str]:

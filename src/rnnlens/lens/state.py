@@ -110,7 +110,9 @@ class State:
 
     @property
     def number(self) -> tuple[float, float, float] | None:
-        """Where labels are numbers, the mean and the interval that holds 80%; else None."""
+        """Where labels are numbers, the mean, of `y` the model's own number, and the interval that
+        holds 80%; else None.
+        """
         found = self._drawn["number"]
         return None if found is None else (found[0], found[1], found[2])
 

@@ -35,6 +35,7 @@ class Chunk:
     values: Tensor | None = None  # (N,) where labels are bins: the numbers in them
     words: Tensor | None = None  # (N,) the words that are read there, where they are numbers
     pieces: Ints | None = None  # (count,) which piece each sequence is, where each is one
+    steps: Tensor | None = None  # (N,) the timestep of each, from 0 on
 
 
 class Dataset:
@@ -173,7 +174,9 @@ class Stream:
         pieces = self.data.in_order(chosen)
         words = [part.words for part in parts if part.words is not None]
         read = torch.cat(words) if words and len(words) == len(parts) else None
-        return Chunk(states, labels, torch.cat(sequences), count, numbers, read, pieces)
+        steps = [part.steps for part in parts if part.steps is not None]
+        at = torch.cat(steps) if steps else None
+        return Chunk(states, labels, torch.cat(sequences), count, numbers, read, pieces, at)
 
     def frequencies(self) -> Tensor:
         """How often each label occurs; data whose labels need no trace is not traced."""
@@ -226,7 +229,8 @@ class Stream:
             return Chunk(rows, present.to(device), *of, words=words)
         targets = self.table[present.to(self.table.device)].to(device)
         values = targets if self.answers.scale else None
-        return Chunk(rows, self.answers.of(targets), *of, values, words)
+        steps = keep // labels.shape[1]
+        return Chunk(rows, self.answers.of(targets), *of, values, words, steps=steps)
 
     def _beside(self, kind: str, trace: Trace, labels: Tensor) -> Tensor:
         """The states (T, B, H) of a kind, checked to be as many as the labels."""

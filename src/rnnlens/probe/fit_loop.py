@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from torch import Tensor
@@ -14,6 +14,7 @@ from rnnlens.base.progress import Progress
 from rnnlens.base.tensors import check_same, in_range, read_sealed, write_tensors
 from rnnlens.model.train.distributed import Processes
 from rnnlens.probe import semantics
+from rnnlens.probe.coverage import widths_of
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import FitConfig, FitProgress, Fitter
 from rnnlens.probe.probes import Probes, limit_tensors
@@ -79,10 +80,11 @@ def fit_probes(
         observer.after_semantic(done)
     others = {semantics.base(name) for name in names if not semantics.of_model(name)}
     answers = {name: dataset.answers[name] for name in sorted(others)}
-    return Probes.of(
+    probes = Probes.of(
         config.probe, dataset.kinds, names, dataset.label_count, done, answers,
         any_size=not observer.saves,
     )  # fmt: skip
+    return replace(probes, widths=widths_of(probes, dataset))
 
 
 @dataclass(frozen=True)

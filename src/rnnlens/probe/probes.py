@@ -12,8 +12,8 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Settings, Sha, Strict
 from rnnlens.base.tensors import Layout, Layouts, in_range
-from rnnlens.labels.sets import MOST_LABELS, LabelSet
-from rnnlens.model.kinds import MOST_KINDS
+from rnnlens.labels.sets import MOST_LABELS, LabelSet, Widths
+from rnnlens.model.kinds import MOST_KINDS, PREDICTION
 from rnnlens.model.traceable import product
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.semantics import base, of_model, parse
@@ -186,12 +186,22 @@ class Piece:
     count: int
     logits: Callable[[], Tensor]  # (count, V)
     sizes: Tensor  # (count,), as `Stack.sizes` has them; NaN for the model's own prediction
+    own: Tensor | None = None  # (count,) the model's own numbers, where these are its prediction
 
     @classmethod
     def join(cls, pieces: Sequence["Piece"]) -> "Piece":
         """Several as one."""
         count, sizes = sum(piece.count for piece in pieces), [piece.sizes for piece in pieces]
-        return cls(count, lambda: torch.cat([p.logits() for p in pieces]), torch.cat(sizes))
+        own = cls.numbers(pieces)
+        return cls(count, lambda: torch.cat([p.logits() for p in pieces]), torch.cat(sizes), own)
+
+    @staticmethod
+    def numbers(pieces: Sequence["Piece"]) -> Tensor | None:
+        """The model's own numbers in some pieces, NaN beside states; None: there are none."""
+        if all(piece.own is None for piece in pieces):
+            return None
+        every = (torch.full((p.count,), torch.nan) if p.own is None else p.own for p in pieces)
+        return torch.cat(list(every))
 
 
 @dataclass(frozen=True)
@@ -210,6 +220,8 @@ class Probes:
     spreads: Mapping[str, Spread] = field(default_factory=dict)  # by kind; older probes have none
     answers: Mapping[str, LabelSet] = field(default_factory=dict)  # that are not the model's labels
     limits: Mapping[str, Mapping[str, Bounds]] = field(default_factory=dict)  # by semantic and kind
+    #: Of numbers, what intervals are widened by; `y` is among the kinds. Older probes have none.
+    widths: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
 
     @property
     def semantics(self) -> tuple[str, ...]:
@@ -271,7 +283,13 @@ class Probes:
             "semantics": self.semantics,
             "labels": self.label_count,
             "parameters": self.parameters,
-        } | {k: v for k, v in (("answers", answers), (_LIMITS, self.limits)) if v}
+        } | {
+            name: value
+            for name, value in (
+                ("answers", answers), (_LIMITS, self.limits), ("widths", self.widths),
+            )
+            if value
+        }  # fmt: skip
 
     @classmethod
     def of(
@@ -340,11 +358,17 @@ class ProbesFile(Strict):
     limits: Annotated[
         dict[Name, Annotated[dict[Name, Bounds], MaxLen(MOST_KINDS)]], MaxLen(100)
     ] = field(default_factory=dict)
+    #: By semantic and kind, what intervals of numbers are widened by; without it they are not
+    #: calibrated.
+    widths: Annotated[
+        dict[Name, Annotated[dict[Name, Widths], MaxLen(MOST_KINDS + 1)]], MaxLen(100)
+    ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for semantic, limits in self.limits.items():
-            if semantic not in self.semantics or limits.keys() != set(self.kinds):
-                raise ValueError(f"the limits of {semantic[:40]} are not of the kinds there are")
+        self._check_kinds("limits", self.limits)
+        own = {name: some.keys() - {PREDICTION} for name, some in self.widths.items()}
+        self._check_kinds("widths", {name: dict.fromkeys(some) for name, some in own.items()})
+        for limits in self.limits.values():
             if kind := next((kind for kind, (low, high) in limits.items() if low >= high), None):
                 raise ValueError(f"the limits of {kind[:40]} are not in order")
         for names in (self.kinds, self.semantics):
@@ -359,6 +383,11 @@ class ProbesFile(Strict):
             raise ValueError("the labels of a semantic are missing or too many")
         if self.previous and self.previous.previous:
             raise ValueError("there are several previous probes")
+
+    def _check_kinds(self, what: str, by_semantic: Mapping[str, Mapping[str, object]]) -> None:
+        for semantic, some in by_semantic.items():
+            if semantic not in self.semantics or some.keys() != set(self.kinds):
+                raise ValueError(f"the {what} of {semantic[:40]} are not of the kinds there are")
 
 
 def halved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message, number
 from rnnlens.labels.colours import OTHER, colours_of
-from rnnlens.labels.sets import LabelSet, Scale
+from rnnlens.labels.sets import LabelSet
 
 _SHARE = number(
     "rectangle_share"
@@ -154,7 +154,8 @@ class Encodings:
     entropy: Floats  # (N,) bits
     came: Floats  # (N,) probability of the label that really came; 0 where none did
     rank: Integers  # (N,) of that label, 1 is the most probable; 0 where none did
-    numbers: NDArray[np.float64]  # (N, 3) mean and interval where labels are numbers, else (N, 0)
+    #: (N, 3) the mean, or the model's own number, and the interval; (N, 0): labels are no numbers
+    numbers: NDArray[np.float64]
     sizes: Floats  # (N,) of the states, as `Stack.sizes` has them; NaN where these are not known
 
     @classmethod
@@ -192,10 +193,12 @@ class Encodings:
 
 
 def encode(
-    logits: Tensor, palette: Palette, wanted: Integers, bars: int = BARS, p: Tensor | None = None
-) -> Encodings:
+    logits: Tensor, palette: Palette, wanted: Integers, bars: int = BARS, p: Tensor | None = None,
+    own: Tensor | None = None, widths: Tensor | None = None,
+) -> Encodings:  # fmt: skip
     """Encode states given the logits (N, V) of their distributions and the labels that came; `p`
-    are the probabilities, where they are known already.
+    are the probabilities, where they are known already. Of numbers, `own` (N,) are the model's and
+    `widths` (N,) what intervals are widened by, as `Scale.numbers` takes them.
 
     Rectangle: add up probability by group, over all labels or, by the paper's rule, over those that
     take part; the group that exceeds its base rate most is dominant, or that with the largest sum.
@@ -220,7 +223,8 @@ def encode(
         *_nothing(len(x)),
     )
     if palette.answers and palette.answers.scale:
-        made = _on_axis(made, p, palette, palette.answers.scale)
+        numbers = palette.answers.scale.numbers(p, own, widths)
+        made = _on_axis(made, p, palette, numbers)
     return made.asked_about(logits, wanted)
 
 
@@ -264,14 +268,13 @@ def _nothing(count: int) -> tuple[Floats, Integers, NDArray[np.float64], Floats]
     return came, np.zeros(count, np.int64), np.zeros((count, 0)), sizes
 
 
-def _on_axis(made: Encodings, p: Tensor, palette: Palette, scale: Scale) -> Encodings:
+def _on_axis(made: Encodings, p: Tensor, palette: Palette, numbers: Tensor) -> Encodings:
     """The encodings of numbers. The rectangle has the colour of the bin in which the median lies,
     and fades the less the state tells: bins are equally full in training, so that whoever knows
     nothing finds all equally probable.
     """
     median = (p.cumsum(1) < p.sum(1, keepdim=True) / 2).sum(1).clamp(max=p.shape[1] - 1)
     share = np.clip(1 - made.entropy / np.log2(p.shape[1]), 0, 1).astype(np.float32)
-    numbers = torch.cat([scale.mean(p)[:, None], scale.interval(p)], 1)
     return replace(
         made,
         group=palette.group_of[median.numpy()],

@@ -2,7 +2,7 @@
 hand for the next word.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.threads import one_thread
+from rnnlens.labels.sets import width_at
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece
 from rnnlens.probe.semantics import base, label_at, of_model, offset, shift
@@ -74,18 +75,18 @@ def encoded_beside(
 ) -> tuple[Encoded, Difference]:
     """The states of some rows, and how far each lies from that of another reading of the text."""
     places = places_of(reading, first, last)
-    came, palette, answers = labels_that_came(reading, places), reading.palette, reading.answers
+    answers, both = reading.answers, [reading, before]
+    pieces = [_pieces(one, first, last, True) for one in both]
+    encoder = _Encoder(reading, places, pieces[0])
 
     def work(start: int, logits: list[Tensor]) -> tuple[Encodings, Difference]:
         now, then = logits
-        here = encode(now, palette, came[start : start + len(now)])
-        return here, Difference.of(now, then, answers)
+        return encoder.encode(start, now), Difference.of(now, then, answers)
 
-    both = [reading, before]
-    pieces = [_pieces(one, first, last, True) for one in both]
     encodings, apart = zip(*_over(both, pieces, work), strict=True)
     reading.subject.recent.computed += last - first
-    return Encoded(places, came, _sized(encodings, pieces[0])), Difference.join(apart)
+    made = Encoded(places, encoder.came, _sized(encodings, pieces[0]))
+    return made, Difference.join(apart)
 
 
 def logits_of(reading: Reading, first: int, last: int) -> Tensor:
@@ -99,16 +100,43 @@ def _encode(
     """The encodings of the places of some rows, whose logits are copied into `kept` for those with
     the numbers `keep`.
     """
-    came = labels_that_came(reading, places_of(reading, *span, back))
-    palette = reading.palette
+    pieces = _pieces(reading, *span, back)
+    encoder = _Encoder(reading, places_of(reading, *span, back), pieces)
 
     def work(start: int, logits: list[Tensor]) -> Encodings:
         _copy(logits[0], start, keep, kept)
-        return encode(logits[0], palette, came[start : start + len(logits[0])])
+        return encoder.encode(start, logits[0])
 
     reading.subject.recent.computed += span[1] - span[0]
-    pieces = _pieces(reading, *span, back)
     return _sized(_over([reading], [pieces], work), pieces)
+
+
+class _Encoder:
+    """Encodes the places of some rows, piece by piece."""
+
+    def __init__(self, reading: Reading, places: Sequence[Place], pieces: Sequence[Piece]) -> None:
+        self.palette, self.came = reading.palette, labels_that_came(reading, places)
+        self.own = self.widths = None  # of numbers
+        if reading.answers.scale:
+            self.own = Piece.numbers(pieces)
+            known = reading.subject.widths(reading.semantic)
+            self.widths = _widths_at(known, places)
+
+    def encode(self, start: int, logits: Tensor) -> Encodings:
+        """The places from one on."""
+        here = slice(start, start + len(logits))
+        own, widths = (None if one is None else one[here] for one in (self.own, self.widths))
+        return encode(logits, self.palette, self.came[here], own=own, widths=widths)
+
+
+def _widths_at(known: Mapping[str, tuple[float, ...]], places: Sequence[Place]) -> Tensor | None:
+    """What the interval of each place is widened by; None: nothing is known of that."""
+    if not known:
+        return None
+    steps = torch.tensor([t for _, t in places])
+    every = {kind: width_at(widths, steps).tolist() for kind, widths in known.items()}
+    chosen = [every[kind][k] if kind in every else 1.0 for k, (kind, _) in enumerate(places)]
+    return torch.tensor(chosen, dtype=torch.float64)
 
 
 def _sized(encodings: Sequence[Encodings], pieces: Sequence[Piece]) -> Encodings:
@@ -213,7 +241,15 @@ def _pieces(reading: Reading, first: int, last: int, back: bool) -> list[Piece]:
     states = {kind: states[kind] for kind in kinds}
     pieces = [
         *(stack.pieces(states, _PIECE) if stack else ()),
-        *(Piece(len(y), partial(predict, y), torch.full((len(y),), torch.nan)) for y in own),
+        *(
+            Piece(
+                len(y),
+                partial(predict, y),
+                torch.full((len(y),), torch.nan),
+                y[:, 0] if reading.answers.scale else None,
+            )
+            for y in own
+        ),
     ]
     few = sum(piece.count for piece in pieces) <= _PIECE
     return [Piece.join(pieces)] if few else pieces

@@ -215,6 +215,10 @@ class Subject:
         """By kind, which states are like those of the fit, where that is known."""
         return self.probes.limits.get(semantic, {}) if self.probes else {}
 
+    def widths(self, semantic: str) -> Mapping[str, tuple[float, ...]]:
+        """By kind, what intervals of numbers are widened by, where that is known."""
+        return self.probes.widths.get(semantic, {}) if self.probes else {}
+
     def silent(self, semantic: str) -> frozenset[str]:
         """The kinds whose probes tell no more than the frequencies of labels."""
         there = self.probes is not None and semantic in self.probes.stacks

@@ -209,13 +209,21 @@ class Run:
         fits = partial(check_layouts, probes=(file.family, file.kinds, counts))
         path, named = self.path / "probes.safetensors", (file.family, file.kinds, file.semantics)
         tensors = read_tensors(path, file.sha256, fits, self._refit)
-        return Probes.of(*named, file.labels, tensors, file.answers, file.limits)
+        probes = Probes.of(*named, file.labels, tensors, file.answers, file.limits)
+        return replace(probes, widths=file.widths)
 
-    def write_limits(self, limits: Mapping[str, Mapping[str, Bounds]]) -> None:
-        """Give the probes limits that were measured later; nothing else changes."""
+    def write_limits(
+        self,
+        limits: Mapping[str, Mapping[str, Bounds]],
+        widths: Mapping[str, Mapping[str, tuple[float, ...]]] | None = None,
+    ) -> None:
+        """Give the probes limits that were measured later, and widths of intervals where these are
+        given; nothing else changes.
+        """
         self.probes()  # or say what is wrong with them
         described = {**asdict(self._probes_file()), "limits": limits}
-        left_out = ("previous", *(() if described["answers"] else ("answers",)))
+        described["widths"] = described["widths"] if widths is None else widths
+        left_out = ("previous", *(name for name in ("answers", "widths") if not described[name]))
         kept = {name: value for name, value in described.items() if name not in left_out}
         write_json(self.path / "probes.json", kept)
 

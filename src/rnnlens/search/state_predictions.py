@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.sets import LabelSet
+from rnnlens.labels.sets import LabelSet, width_at
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Traceable
@@ -52,6 +52,10 @@ class Predictions:
         return cls(encodings, bits)
 
 
+#: The labels that came, and of numbers the model's own and what intervals are widened by.
+Asked = tuple[Integers, Tensor | None, Tensor | None]
+
+
 class Predictor:
     """A model's prediction and its probes, ready to be asked about states."""
 
@@ -69,6 +73,7 @@ class Predictor:
         own = model.predicts and of_model(semantic)
         self.kinds = (*(probes.kinds if probes else ()), *((PREDICTION,) if own else ()))
         self.answers = palette.answers or LabelSet.numbered(len(palette.group_of))
+        self.widths = probes.widths.get(semantic, {}) if probes else {}  # of numbers
         self.pairs = tuple(pairs)
         self.group_of = torch.from_numpy(palette.group_of).to(device)
         numbers = _NUMBERS[device.type] // len(palette.group_of)
@@ -84,12 +89,15 @@ class Predictor:
         count = len(states[self.kinds[-1]])
         begins = np.zeros(count + 1, bool)
         begins[starts] = begins[count] = True  # whether a word has none before it
+        every = np.arange(count)
+        steps = torch.from_numpy(every - np.maximum.accumulate(np.where(begins[:-1], every, 0)))
         blocks: list[_Block] = []
         for first in range(0, count, self.words):
             here = slice(first, min(first + self.words, count))
             block = {kind: values[here] for kind, values in states.items()}
             came = {kind: labels[here] for kind, labels in wanted.items()}
-            blocks.append(_Block(self, block, came, blocks[-1] if blocks else None))
+            above = blocks[-1] if blocks else None
+            blocks.append(_Block(self, block, (came, steps[here]), above))
         encodings = {
             kind: Encodings.join([block.encodings[kind] for block in blocks]) for kind in self.kinds
         }
@@ -119,9 +127,11 @@ class _Block:
     """
 
     def __init__(
-        self, predictor: Predictor, states: States, wanted: Mapping[str, Integers],
-        above: "_Block | None",
+        self, predictor: Predictor, states: States,
+        asked: tuple[Mapping[str, Integers], Tensor], above: "_Block | None",
     ) -> None:  # fmt: skip
+        """`asked`: the labels that came, by kind, and the steps of the words."""
+        wanted, steps = asked
         device, labels = predictor.device, len(predictor.group_of)
         labels *= 2 if predictor.answers.several else 1  # of each its yes and its no
         count = len(states[predictor.kinds[-1]])
@@ -134,20 +144,26 @@ class _Block:
             self.p[:, 0], self.nats[:, 0] = above.p[:, -1], above.nats[:, -1]
             del above.p
         for kinds, logits in _logits(predictor, states):
-            self._take(predictor, kinds, logits, np.concatenate([wanted[kind] for kind in kinds]))
+            came = np.concatenate([wanted[kind] for kind in kinds])
+            own, widths = None, None
+            if predictor.answers.scale:
+                own = states[PREDICTION][:, 0].cpu() if kinds == (PREDICTION,) else None
+                known = [predictor.widths.get(kind, (1.0,)) for kind in kinds]
+                widths = torch.cat([width_at(one, steps) for one in known])
+            self._take(predictor, kinds, logits, (came, own, widths))
         self.bits = self._divergences(predictor)
 
     def _take(
-        self, predictor: Predictor, kinds: tuple[str, ...], logits: Tensor, wanted: Integers
+        self, predictor: Predictor, kinds: tuple[str, ...], logits: Tensor, asked: Asked
     ) -> None:
         """Encode some kinds, one after the other, and hold what they predict."""
         answers = predictor.answers
         p = answers.pooled(logits).softmax(1)
         plain = not (answers.several or answers.scale)
         if plain and predictor.device.type != "cpu":
-            encoded = encode_on_device(logits, p, predictor, wanted)
+            encoded = encode_on_device(logits, p, predictor, asked[0])
         else:
-            encoded = encode_in_pieces(logits.cpu(), p.cpu(), predictor, wanted)
+            encoded = encode_in_pieces(logits.cpu(), p.cpu(), predictor, asked)
         first, size = len(self.encodings), len(p) // len(kinds)
         here = slice(first, first + len(kinds))
         torch.add(p.unflatten(0, (len(kinds), size)), _TINY, out=self.p[here, 1:])
@@ -201,18 +217,17 @@ def _logits(predictor: Predictor, states: States) -> Iterator[tuple[tuple[str, .
         yield (PREDICTION,), predictor.predict(states[PREDICTION])
 
 
-def encode_in_pieces(
-    logits: Tensor, p: Tensor, predictor: Predictor, wanted: Integers
-) -> Encodings:
+def encode_in_pieces(logits: Tensor, p: Tensor, predictor: Predictor, asked: Asked) -> Encodings:
     """On a CPU, few states at once."""
     logits = logits.contiguous()
     # Of sets all labels, since any number of them may hold.
     top = logits.shape[1] if predictor.answers.several else min(TOP, logits.shape[1])
-    pieces = [
-        encode(logits[k : k + _ROWS], predictor.palette, wanted[k : k + _ROWS], top,
-               p[k : k + _ROWS])
-        for k in range(0, len(logits), _ROWS)
-    ]  # fmt: skip
+    pieces = []
+    for first in range(0, len(logits), _ROWS):
+        here = slice(first, first + _ROWS)
+        own, widths = (None if one is None else one[here] for one in asked[1:])
+        came = asked[0][here]
+        pieces.append(encode(logits[here], predictor.palette, came, top, p[here], own, widths))
     return Encodings.join(pieces)
 
 

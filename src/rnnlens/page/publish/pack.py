@@ -12,6 +12,7 @@ from rnnlens.ask.runs import accuracy_of, summary
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message, text
 from rnnlens.labels.sets import LabelSet
+from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import Affine, Anatomy, RecurrentLayer
 from rnnlens.page.publish.anatomy import checked_anatomy
@@ -169,6 +170,14 @@ def _map(one: Affine, tensors: Tensors) -> dict[str, Any]:
     }
 
 
+def _widths(probes: Probes, semantic: str) -> list[list[float]] | None:
+    """What the intervals of every kind, and then of y, are widened by."""
+    known = probes.widths.get(semantic)
+    if known is None:
+        return None
+    return [list(known[kind]) for kind in (*probes.kinds, PREDICTION) if kind in known]
+
+
 def _probes(probes: Probes, semantics: Sequence[str], tensors: Tensors) -> dict[str, Any]:
     return {
         "family": probes.family,
@@ -179,6 +188,7 @@ def _probes(probes: Probes, semantics: Sequence[str], tensors: Tensors) -> dict[
                 "limits": [list(probes.limits[semantic][kind]) for kind in probes.kinds]
                 if semantic in probes.limits
                 else None,
+                "widths": _widths(probes, semantic),
             }
             for semantic in semantics
         },

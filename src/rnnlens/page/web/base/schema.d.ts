@@ -881,6 +881,8 @@ export interface Scale {
   edges: Amount[];
   /** of the bins, in order */
   names: string[];
+  /** whether intervals were widened to hold what they say of held-out numbers */
+  calibrated: boolean;
 }
 
 /** How well the states of a kind predict, on the test split; null: not measured. */
@@ -971,7 +973,7 @@ export interface State {
   unread: boolean;
   /** where it is unlike the states that its probe was fitted on, its size, the root mean square of its standardised units, and the range of at least 99.9% of held-out states */
   outside: [Size, Size, Size] | null;
-  /** where labels are bins, the mean and the interval that holds 80% */
+  /** where labels are bins, the mean, of y the model's own number, and the interval that holds 80% */
   number: [Amount, Amount, Amount] | null;
 }
 

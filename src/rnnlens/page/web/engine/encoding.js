@@ -5,14 +5,15 @@ import { COUNTS, NUMBERS } from "../base/rules.js";
 import { NARROW, rint } from "./palette.js";
 import { BINS } from "./plain.js";
 import { refusal } from "./refusals.js";
-import { intervalOf, meanOf } from "./scale.js";
+import { numbersOf } from "./scale.js";
 
 /**
  * What is drawn of a state: its most probable labels, the dominant group, its share and a group that is close (-1: none), bits, mean and interval where
- * labels are numbers, and its size and its limits where it is unlike the states of the fit.
+ * labels are numbers (of y the model's own number), and its size and its limits where it is unlike the states of the fit.
  * @typedef {{labels: number[], probabilities: number[], highest: number, group: number, share: number, rival: number, entropy: number,
  *   numbers: number[] | null, outside?: [size: number, low: number, high: number] | null}} Encoding
  */
+/** Of a state that says a number: the model's own, where it is a prediction, and what its interval is widened by. @typedef {{own: number | null, width: number}} OfNumber */
 /** @typedef {{came: number, rank: number}} Outcome probability and rank of the label that really came; rank 0: none did */
 
 const { rectangle_share: SHARE, close_groups: CLOSE } = NUMBERS, { state_labels: BARS, state_digits: DIGITS } = COUNTS;
@@ -36,20 +37,21 @@ export class Encoder {
   /**
    * Encode the first so many of a block of states.
    * @param {number} block @param {number} count @param {number} labels @param {Palette} palette @param {Answers} answers
+   * @param {OfNumber[]} numbers of each, where labels are numbers
    * @returns {Encoding[]}
    */
-  encode(block, count, labels, palette, answers) {
+  encode(block, count, labels, palette, answers, numbers) {
     /** @type {Encoding[]} */ const found = [];
     for (let k = 0; k < count; k += 4) {
       const at = block + k * labels, lanes = Math.min(4, count - k);
       found.push(...(answers.several ? this.several(at, lanes, labels, palette)
-        : this.four(at, lanes, labels, palette, answers)));
+        : this.four(at, lanes, labels, palette, answers, numbers.slice(k, k + 4))));
     }
     return found;
   }
 
-  /** @param {number} x @param {number} lanes @param {number} labels @param {Palette} palette @param {Answers} answers @returns {Encoding[]} */
-  four(x, lanes, labels, palette, answers) {
+  /** @param {number} x @param {number} lanes @param {number} labels @param {Palette} palette @param {Answers} answers @param {OfNumber[]} numbers @returns {Encoding[]} */
+  four(x, lanes, labels, palette, answers, numbers) {
     const { kernels } = this.machine;
     kernels.exponentials(x, this.e, labels, this.sums);
     const [most, , sum, weighed] = [0, 1, 2, 3].map((k) => this.kept(this.sums + 4 * k));
@@ -61,7 +63,7 @@ export class Encoder {
     return tops.map((top, lane) => {
       const probabilities = top.map(([value]) => Math.exp(value - most[lane]) / sum[lane]);
       const entropy = bits[lane];
-      const rectangle = answers.scale ? this.onAxis(lane, labels, sum[lane], entropy, palette, answers.scale)
+      const rectangle = answers.scale ? this.onAxis(lane, labels, sum[lane], entropy, palette, answers.scale, numbers[lane])
         : { ...shares[lane], numbers: null };
       return { labels: top.map(([, label]) => label), probabilities, highest: most[lane], entropy, ...rectangle };
     });
@@ -181,16 +183,16 @@ export class Encoder {
   /**
    * The rectangle of numbers has the colour of the bin in which the median lies, and fades the less the state tells.
    * @param {number} lane @param {number} labels @param {number} sum @param {number} entropy @param {Palette} palette
-   * @param {import("./text.js").Scale} scale
+   * @param {import("./text.js").Scale} scale @param {OfNumber} of
    */
-  onAxis(lane, labels, sum, entropy, palette, scale) {
+  onAxis(lane, labels, sum, entropy, palette, scale, { own, width }) {
     const { floats } = this.machine;
     const p = Array.from({ length: labels }, (_, label) => floats[this.e + label * 4 + lane] / sum);
     const half = p.reduce((total, one) => total + one, 0) / 2;
     let median = 0;
     for (let upTo = p[0]; upTo < half && median < labels - 1; upTo += p[median]) median++;
     const share = Math.min(Math.max(1 - entropy / Math.log2(labels), 0), 1);
-    return { group: palette.groupOf[median], share, rival: -1, numbers: [meanOf(scale, p), ...intervalOf(scale, p)] };
+    return { group: palette.groupOf[median], share, rival: -1, numbers: numbersOf(scale, p, own, width) };
   }
 
   /**

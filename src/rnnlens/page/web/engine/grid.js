@@ -63,7 +63,7 @@ function headOf({ text, shown, lines, areTwo, edits, dropped, readings }) {
     columns,
     edges,
     numbers: subject.text.labels.scale !== null,
-    scale: scale && { edges: scale.edges, names: scale.names },
+    scale: scale && { edges: scale.edges, names: scale.names, calibrated: Boolean(manifest.probes?.stacks[semantic]?.widths) },
     several,
     alone: palette.alone,
     placeholders: own ? subject.text.placeholders : {},

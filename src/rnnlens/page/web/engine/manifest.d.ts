@@ -71,6 +71,7 @@ export interface StackJson {
   common: Numbered | null; // what all kinds have in common for each label
   kinds: ProbeJson[];
   limits: [low: number, high: number][] | null; // of each kind, the sizes of states like those of the fit
+  widths?: number[][] | null; // of each kind, and of y, what intervals of numbers are widened by; older files have none
 }
 
 export interface ProbesJson {

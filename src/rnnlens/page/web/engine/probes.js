@@ -1,6 +1,7 @@
 // The probes of all kinds under one semantic, as rnnlens/probe/probes.py has them: what a state of some kind says about
 // the labels.
 
+import { LISTS } from "../base/rules.js";
 import { groupsOf } from "./plain.js";
 
 /** @typedef {import("./manifest.d.ts").ProbesJson} ProbesJson */
@@ -45,10 +46,11 @@ export class Probes {
  */
 export class Stack {
   /** @param {StackJson} json @param {Machine} machine */
-  constructor({ labels, common, kinds, limits }, machine) {
+  constructor({ labels, common, kinds, limits, widths }, machine) {
     const { tensors, room } = machine, shared = common === null ? null : tensors.vector(common);
     this.machine = machine;
     this.limits = limits;
+    this.widths = widths ?? null;
     this.sizes = new Float32Array(kinds.length); // of the states that were added last
     this.labels = tensors.perhaps(labels);
     /** @type {Probe[]} */
@@ -96,6 +98,12 @@ export class Stack {
   outside(k) {
     const [low, high] = this.limits?.[k] ?? [0, Infinity], size = this.sizes[k];
     return size < low || size > high ? [size, low, high] : null;
+  }
+
+  /** What the interval of a kind is widened by at a timestep; y comes after all kinds. @param {number} k @param {number} t */
+  width(k, t) {
+    const widths = this.widths?.[k], group = LISTS.interval_steps.filter((end) => end < Math.max(t, 0) + 1).length;
+    return widths ? widths[Math.min(group, widths.length - 1)] : 1;
   }
 
   /** A state as its map takes it. @param {number} k @param {Float32Array} state */

@@ -130,7 +130,7 @@ export class Rows {
   async encoded(reading, first, last, pause, keep) {
     /** @type {Map<number, Map<string, Encoded>>} */ const rows = new Map();
     await this.visit(reading, first, last, pause, (t, kept, key) => {
-      const encodings = kept ?? this.encodings(reading);
+      const encodings = kept ?? this.encodings(reading, t);
       const size = this.sizeOf(reading);
       if (!kept && key && (t <= first || t >= last - NEXT || !this.session.network.causal)) {
         this.recent.put(key, { encodings, logits: this.machine.floats.slice(this.block, this.block + size) });
@@ -141,13 +141,20 @@ export class Rows {
     return rows;
   }
 
-  /** The encodings of what is in the block. @param {Reading} reading */
-  encodings(reading) {
+  /** The encodings of what is in the block, of one timestep. @param {Reading} reading @param {number} t */
+  encodings(reading, t) {
     const { answers } = reading, colours = this.palettes[this.semantics[reading.semantic].palettes][reading.palette];
-    const kinds = this.kinds(reading), made = this.encoder.encode(this.block, kinds.length, answers.names.length, colours, answers);
+    const kinds = this.kinds(reading), numbers = answers.scale ? kinds.map((kind) => this.ofNumber(reading, kind, t)) : [];
+    const made = this.encoder.encode(this.block, kinds.length, answers.names.length, colours, answers, numbers);
     const outside = (/** @type {string} */ kind) => (kind === PREDICTION ? null
       : this.probes?.stack(reading.semantic).outside(this.probes.kinds.indexOf(kind)) ?? null);
     return made.map((encoding, k) => ({ ...encoding, outside: outside(kinds[k]) }));
+  }
+
+  /** Of a state that says a number. @param {Reading} reading @param {string} kind @param {number} t */
+  ofNumber({ semantic }, kind, t) {
+    const own = kind === PREDICTION, { probes } = this, k = own ? probes?.kinds.length ?? 0 : probes?.kinds.indexOf(kind) ?? 0;
+    return { own: own ? this.machine.floats[this.number] : null, width: probes?.stack(semantic).width(k, t) ?? 1 };
   }
 
   /** What is in the block with what really came. @param {Reading} reading @param {number} t @param {Encoding[]} encodings */

@@ -4,7 +4,7 @@ import { NUMBERS } from "../base/rules.js";
 
 /** @typedef {import("./text.js").Scale} Scale */
 
-const { interval: SURE, least_bin: LEAST } = NUMBERS;
+const { interval: SURE, interval_deviations: DEVIATIONS, least_bin: LEAST } = NUMBERS;
 
 /** A model's own number as logits of the bins: a normal distribution around it. @param {Scale} scale @param {number} number */
 export function binLogits(scale, number) {
@@ -14,19 +14,29 @@ export function binLogits(scale, number) {
 }
 
 /** The mean of a distribution over the bins. @param {Scale} scale @param {number[]} p */
-export function meanOf(scale, p) {
+function meanOf(scale, p) {
   return scale.middles.reduce((sum, middle, k) => sum + middle * p[k], 0);
 }
 
 /**
- * The numbers between which a distribution holds most, as much left out below as above; within a bin every number is as
- * probable.
+ * The number that a distribution stands for, its mean or the model's own, and the ends of its interval.
+ * @param {Scale} scale @param {number[]} p @param {number | null} own @param {number} width what the interval is widened by on each side
+ */
+export function numbersOf(scale, p, own, width) {
+  const half = DEVIATIONS * scale.error;
+  const [low, median, high] = own === null ? spreadOf(scale, p) : [own - half, own, own + half];
+  return [own ?? meanOf(scale, p), median - width * (median - low), median + width * (high - median)];
+}
+
+/**
+ * The numbers between which a distribution holds most, as much left out below as above, and in the middle the median; within
+ * a bin every number is as probable.
  * @param {Scale} scale @param {number[]} p
  */
-export function intervalOf({ edges }, p) {
+function spreadOf({ edges }, p) {
   const upTo = [0];
   for (const share of p) upTo.push(upTo[upTo.length - 1] + share);
-  return [(1 - SURE) / 2, (1 + SURE) / 2].map((share) => {
+  return [(1 - SURE) / 2, 0.5, (1 + SURE) / 2].map((share) => {
     const wanted = share * upTo[p.length], first = upTo.findIndex((sum) => sum >= wanted);
     const at = Math.min(Math.max(first < 0 ? upTo.length : first, 1), edges.length - 1);
     const part = (wanted - upTo[at - 1]) / Math.max(upTo[at] - upTo[at - 1], LEAST);

@@ -33,7 +33,7 @@ export function amountOn(value, { edges }) {
 export function numberWords({ number }, scale) {
   if (!number || !scale) return "";
   const [mean, low, high] = number.map((value) => amountOn(value, scale));
-  return `${mean}, 80% from ${low} to ${high}`;
+  return `${mean}, 80% from ${low} to ${high}${scale.calibrated ? "" : " (not calibrated)"}`;
 }
 
 /** The probability of every bin, in the order of the axis. @param {Scale} scale @param {State} state */

@@ -6,6 +6,7 @@ import {
 import { columnsAt } from "../base/lines.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { METRICS } from "../base/metrics.js";
+import { TEXTS } from "../base/rules.js";
 import { tail } from "../base/text.js";
 import { drawLabel } from "../grid/bars.js";
 import { textStyle } from "../grid/draw.js";
@@ -135,12 +136,14 @@ export function drawGap() {
 }
 
 /** The tab that goes on with what it says. @param {Held} grid @param {Subject} subject @param {PanelLook} look @returns {Node[]} */
-export function drawSays(grid, { state }, { width, measure }) {
+export function drawSays(grid, { state, column }, { width, measure }) {
   if (state.unread) return [];
   const facts = html("dl", {}), { scale } = grid;
   if (state.number && scale) {
     const [mean, low, high] = state.number.map((value) => amountOn(value, scale));
-    facts.append(...fact("mean", METRICS.mean, mean), ...fact("80% between", METRICS["80% between"], `${low} and ${high}`),
+    const own = column.kind === TEXTS.prediction, sure = METRICS[scale.calibrated ? "80% between" : "not calibrated"];
+    facts.append(...fact(own ? "number" : "mean", own ? METRICS.number : METRICS.mean, mean),
+      ...fact("80% between", sure, `${low} and ${high}${scale.calibrated ? "" : ", not calibrated"}`),
       ...fact("median", METRICS.median, `${visible(state.group)}; tells ${percent(state.share)}`));
   } else facts.append(...leadingFact(grid, state));
   facts.append(...fact("entropy", METRICS.entropy, `${state.entropy.toFixed(1)} bits`));

@@ -7,12 +7,14 @@ About a minute without a GPU. The same seeds give the same run on the same machi
 
 import argparse
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
 import rnnlens
+from rnnlens.run.folder import Run
 from rnnlens.waves import Forecaster, batches
 
 SHIPPED = Path(__file__).parents[1] / "src/rnnlens/bundled/waves"
@@ -56,7 +58,10 @@ def main() -> None:
         print(f"{score.semantic:<10}{score.kind:<4} perplexity {score.perplexity:.2f}{error}")
     card = (args.to / "README.md").read_text() if (args.to / "README.md").exists() else ""
     shutil.rmtree(args.to, ignore_errors=True)
-    lens.save(args.to, model="rnnlens.waves:forecaster")
+    run = Run(lens.save(args.to, model="rnnlens.waves:forecaster"))
+    first, *others = run.examples() or []
+    # The states of one tell whether the code reads as it did; it is always there to read the others.
+    run.write_examples([first, *(replace(one, states={}) for one in others)])
     if card:
         (args.to / "README.md").write_text(card)
     size = sum(path.stat().st_size for path in args.to.iterdir() if path.is_file())

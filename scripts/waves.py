@@ -60,7 +60,7 @@ def main() -> None:
     shutil.rmtree(args.to, ignore_errors=True)
     run = Run(lens.save(args.to, model="rnnlens.waves:forecaster"))
     first, *others = run.examples() or []
-    # The states of one tell whether the code reads as it did; it is always there to read the others.
+    # The states of one tell whether the code reads as it did, which is always there for the others.
     run.write_examples([first, *(replace(one, states={}) for one in others)])
     if card:
         (args.to / "README.md").write_text(card)

@@ -75,9 +75,9 @@ def test_rows_that_are_typed_one_by_one_are_those_of_the_whole_text(lens, formul
 def test_states_of_columns_that_nobody_wants_are_not_computed(lens, formula, monkeypatch):
     whole, counts = grid_json(formula, "the old dog sees"), []
 
-    def counted(logits, *more):
+    def counted(logits, *more, **named):
         counts.append(len(logits))
-        return encode(logits, *more)
+        return encode(logits, *more, **named)
 
     monkeypatch.setattr(rows, "encode", counted)
     wanted, held = ["c1@-1", "h2", "y", "nothing"], list[Any]()
@@ -114,9 +114,9 @@ def test_what_is_at_hand_is_bounded(lens):
 def test_torch_shares_none_of_it_among_its_own_threads(lens, monkeypatch):
     before, seen = torch.get_num_threads(), []
 
-    def noting(*given):
+    def noting(*given, **named):
         seen.append(torch.get_num_threads())
-        return encode(*given)
+        return encode(*given, **named)
 
     monkeypatch.setattr(rows, "encode", noting)
     torch.set_num_threads(2)

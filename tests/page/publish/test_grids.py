@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from rnnlens.lens.open import opened
 from rnnlens.page.publish.pack import packed
 from rnnlens.page.publish.quantised import Precision
 from rnnlens.run.folder import run_at
+from rnnlens.waves import series
 
 TEXTS = ("the dog sees zebra <b> 12 the the", "")
 Asked = tuple[int, str, dict[str, Any]]
@@ -86,6 +88,23 @@ def test_grids_of_bundled_runs_are_those_of_python():
     asked += every_grid([tags], ["the old teacher sees zebras ."], 1)
     asked += every_grid([news], ["`` we stand in solidarity"], 2)
     assert wrong([waves, tags, news], asked) == []
+
+
+def test_the_engines_intervals_are_widened_by_step_and_its_number_is_the_networks():
+    waves = opened(run_at("waves"))
+    text = " ".join(map(repr, series(1, 8)[0, :40].tolist()))
+    asked = every_grid([waves], [text])
+    assert wrong([waves], asked) == []
+    older = opened(run_at("waves"))
+    older.subject.probes = replace(older.subject.probes, widths={})
+    assert wrong([older], asked) == []
+    with torch.no_grad():
+        own = waves.subject.model.user.module(series(1, 8)[:, :40])[0].tolist()
+    asks = {"lenses": [sent(waves)], "ways": [True], "questions": asked[:1]}
+    drawn = answered("grids.mjs", asks)[0]["gives"]
+    column = [c["id"] for c in drawn["columns"]].index("y")
+    shown = [row[column]["number"][0] for row in drawn["rows"]]
+    assert shown == pytest.approx(own, rel=1e-4, abs=1e-5)
 
 
 MODULES = {

@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def test_groups_with_too_few_take_the_next_with_them_and_the_last_holds_on():
 
 def held(lens, count: int, seed: int, kinds) -> dict[str, np.ndarray]:
     """Whether the right number lies in the interval that a grid has, (series, steps)."""
-    found = {kind: [] for kind in kinds}
+    found: dict[str, list[Any]] = {kind: [] for kind in kinds}
     for numbers, following in batches(count, seed):
         for read, right in zip(numbers.tolist(), following.numpy(), strict=True):
             grid = lens(" ".join(map(repr, read)))
@@ -74,9 +75,8 @@ def test_the_forecasters_number_is_its_own():
     numbers = [v for place, v in zip(exact.places, exact.encodings.numbers, strict=True)
                if place[0] == "y"]  # fmt: skip
     assert np.abs(np.array(numbers)[:, 0] - own).max() < 1e-5
-    means = [sum(m * p for m, p in zip(lens.subject.session.text.labels.scale.middles,
-                                      state.distribution(), strict=True))
-             for state in grid["y"]]  # fmt: skip
+    scale: Any = lens.subject.session.text.labels.scale
+    means = [state.distribution() @ np.array(scale.middles) for state in grid["y"]]
     assert np.abs(np.array(means) - own).max() > 0.01  # the mean over the bins is another number
 
 
@@ -84,14 +84,15 @@ def test_probes_without_widths_open_and_say_that_intervals_are_not_calibrated():
     lens = rnnlens.load("waves")
     assert lens("0.1 0.4").json["scale"]["calibrated"]
     subject = lens.subject
-    older = replace(subject.probes, widths={})
-    calibrated = lens("0.1 0.4")["y"][0].number
+    older = replace(run_at("waves").probes(), widths={})
+    calibrated: Any = lens("0.1 0.4")["y"][0].number
     subject.probes, before = older, subject.probes
     try:
         subject.forget()
         grid = lens("0.1 0.4")
         assert not grid.json["scale"]["calibrated"]
-        number, low, high = grid["y"][0].number
+        drawn: Any = grid["y"][0].number
+        number, low, high = drawn
         assert number == calibrated[0]
         assert calibrated[2] - calibrated[1] > 2 * (high - low)
     finally:

@@ -96,10 +96,10 @@ def test_the_engines_intervals_are_widened_by_step_and_its_number_is_the_network
     asked = every_grid([waves], [text])
     assert wrong([waves], asked) == []
     older = opened(run_at("waves"))
-    older.subject.probes = replace(older.subject.probes, widths={})
+    older.subject.probes = replace(run_at("waves").probes(), widths={})
     assert wrong([older], asked) == []
     with torch.no_grad():
-        own = waves.subject.model.user.module(series(1, 8)[:, :40])[0].tolist()
+        own = run_at("waves").module().user.module(series(1, 8)[:, :40])[0].tolist()
     asks = {"lenses": [sent(waves)], "ways": [True], "questions": asked[:1]}
     drawn = answered("grids.mjs", asks)[0]["gives"]
     column = [c["id"] for c in drawn["columns"]].index("y")

@@ -93,6 +93,7 @@ def test_axe_finds_nothing_serious_in_questions_and_pictures(look):
     for name in ("disagreement", "turns", "surprise", "tags", "reach"):
         screen.find(f"[data-picture={name}]").scroll_into_view_if_needed()
     expect(screen.find("[data-picture=tags] [data-question]").first).to_be_visible()
+    expect(screen.find("[aria-busy=true]")).to_have_count(0)  # what is pale while it is asked for
     assert findings(screen) == []
 
 

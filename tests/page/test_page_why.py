@@ -205,6 +205,8 @@ def test_what_is_read_stands_beside_what_is_used(look, probed_run, demo_address)
     expect(demo.find(told)).to_have_text(sure)
     screen.page.click("text=accuracy")
     scores = rnnlens.load(probed_run).subject.scores.to_json()["semantics"]["output"]
-    cells = screen.find(".accuracy tbody tr td:nth-last-child(2)").all_text_contents()
+    heads = screen.find(".accuracy thead th").all_inner_texts()
+    place = heads.index("used") + 1
+    cells = screen.find(f".accuracy tbody tr > :nth-child({place})").all_text_contents()
     assert cells == [f"{score['used']['used']:.2f}" for score in scores]
     expect(screen.find(".accuracy rect.use")).to_have_count(len(scores))

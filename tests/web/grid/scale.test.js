@@ -5,7 +5,7 @@ import { hold } from "../../../src/rnnlens/page/web/base/held.js";
 import { layOut } from "../../../src/rnnlens/page/web/grid/layout.js";
 import { grid as sample, state } from "../sample.js";
 
-const SCALE = { edges: [0, 1, 2, 4], names: ["below 1", "1 to 2", "2 or more"] };
+const SCALE = { edges: [0, 1, 2, 4], names: ["below 1", "1 to 2", "2 or more"], calibrated: true };
 const TOP = [["1 to 2", 0.5], ["below 1", 0.3], ["2 or more", 0.2]];
 const measure = (/** @type {string} */ text, /** @type {number} */ size) => text.length * size * 0.5;
 const VIEW = { density: "bars", kinds: null, naming: "both", bars: 3, turns: false };
@@ -18,6 +18,7 @@ function held(values = [0.5, 3, 1]) {
 test("numbers are short, with a real minus", () => {
   assert.deepEqual([0.123456, -2, 1234.5, 0, 1e-7, 12345678].map(amount), ["0.123", "\u22122", "1230", "0", "1.0e\u22127", "1.2e+7"]);
   assert.equal(numberWords(state(TOP, { number: [1.2034, 0.004, -0.001] }), SCALE), "1.2, 80% from 0 to 0");
+  assert.equal(numberWords(state(TOP, { number: [1.2034, 0.004, -0.001] }), { ...SCALE, calibrated: false }), "1.2, 80% from 0 to 0 (not calibrated)");
 });
 
 test("bins stand in the order of the axis, as tall as they are probable", () => {

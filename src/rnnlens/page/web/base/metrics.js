@@ -12,7 +12,7 @@ export const METRICS = {
   mean: "The mean of the distribution, in the unit of the series.",
   "80% between": "Between these two lie 80% of the right numbers: the middle 80% of the probability, widened by what held-out numbers needed at such a step.",
   "not calibrated": "The middle 80% of the probability lies between these two numbers. Whether 80% of the right numbers do was not measured: fit anew.",
-  number: "The number that the network itself predicts.",
+  number: "The number that the network itself predicts, in the unit of what it reads.",
   median: "The part of the axis that holds the median, and how much the state tells, in percent: 0% no more than the frequencies, 100% everything.",
   surprisal: "Surprisal in bits: minus the base-2 logarithm of the probability that the model gave to what came. 0 bits: it was certain; each bit halves it.",
   divergence: "Jensen-Shannon divergence in bits: how far apart two distributions are. 0 bits: the same; 1 bit: they share no label.",

@@ -40,7 +40,7 @@ export class Encoder {
    * @param {OfNumber[]} numbers of each, where labels are numbers
    * @returns {Encoding[]}
    */
-  encode(block, count, labels, palette, answers, numbers) {
+  encode(block, count, labels, palette, answers, numbers = []) {
     /** @type {Encoding[]} */ const found = [];
     for (let k = 0; k < count; k += 4) {
       const at = block + k * labels, lanes = Math.min(4, count - k);

@@ -296,7 +296,8 @@ export class Lens {
   /** Take in divergences, which may also come later or better. @param {[Pin, Pin][]} pairs @param {(Divergence | null)[]} found */
   learn(pairs, found) {
     found.forEach((divergence, k) => {
-      if (divergence) this.between.set(pairKey(...pairs[k]), divergence);
+      const key = pairKey(...pairs[k]);
+      if (divergence && (divergence.exact || !this.between.get(key)?.exact)) this.between.set(key, divergence); // no bound for what is known
     });
     if (found.length) this.refreshPins();
   }

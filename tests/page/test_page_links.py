@@ -164,7 +164,7 @@ def screen(look):
 def test_a_saved_drawing_holds_what_is_seen(screen, tmp_path):
     drawing = ET.parse(saved(screen, "SVG", tmp_path)).getroot()
     texts = ["".join(one.itertext()) for one in drawing.iter(f"{SVG}text")]
-    assert "faded = groups mixed · bar = √probability, numbers in %" in texts
+    assert any("faded = nearer the base rate" in text and "√probability" in text for text in texts)
     assert TEXT in texts
     marks = [one for one in drawing.iter(f"{SVG}rect") if one.get("class") == "mark"]
     seen = screen.find(".row .mark").evaluate_all(

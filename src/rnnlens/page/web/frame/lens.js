@@ -282,11 +282,12 @@ export class Lens {
 
   /** @param {[Pin, Pin][]} pairs */
   async answer(pairs) {
-    const turn = ++this.asked;
+    const turn = ++this.asked, edits = this.grid?.edits.join();
     let failed = false;
     for (const group of grouped(pairs)) {
       if (turn !== this.asked) return; // asked again meanwhile, for what is still open
       const found = await this.callbacks.divergence(group).catch((error) => this.failed(error));
+      if (this.grid?.edits.join() !== edits) return; // it is of states that are others now
       failed ||= !found;
       if (found) this.learn(group, found);
     }

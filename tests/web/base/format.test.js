@@ -77,3 +77,10 @@ test("of numbers what came is the number itself, where the text has it", () => {
   assert.equal(came("output", 0, "below 0.0"), null); // it is not that number that was asked about
   assert.equal(format.cameNumber({ ...made, scale: null }, 0, column, wanted("x")), null);
 });
+
+test("what a rectangle stands for is said by the rule that it follows", () => {
+  const asked = { semantic: "output", follows: true };
+  assert.match(format.readHelp({ ...asked, rule: "excess" }), /the group that is most above its base rate\./);
+  assert.match(format.readHelp({ ...asked, rule: "paper" }), /the group that leads among them\./);
+  assert.match(format.readHelp({ ...asked, scale: {} }), /Number: the mean, and of the model itself its own\./);
+});

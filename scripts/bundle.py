@@ -24,7 +24,7 @@ from typing import NamedTuple
 from rnnlens.base.files import write_json
 from rnnlens.cli import main as rnnlens
 from rnnlens.run.folder import Run
-from rnnlens.run.run_files import TRAINED
+from rnnlens.run.record import TRAINED
 
 SHIPPED = Path(__file__).parents[1] / "src/rnnlens/bundled"
 FILES = (

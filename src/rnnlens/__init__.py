@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rnnlens.adapter import Adapter as Adapter
+    from rnnlens.adapter.recurrence import Recurrence as Recurrence
     from rnnlens.adapter.user_model import UserModel as UserModel
     from rnnlens.base.errors import RnnlensError as RnnlensError
     from rnnlens.lens.fit import fit as fit
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 #: Where the names are that are imported when they are first asked for.
 _MODULES = {
     "rnnlens.adapter": "Adapter",
+    "rnnlens.adapter.recurrence": "Recurrence",
     "rnnlens.adapter.user_model": "UserModel",
     "rnnlens.ask.ablation": "Ablated",
     "rnnlens.ask.continuation": "Continued",
@@ -46,6 +48,16 @@ _MODULES = {
     "rnnlens.base.errors": "RnnlensError RnnlensWarning Stopped",
     "rnnlens.corpus.read": "Sentence",
     "rnnlens.draw.look": "Look",
+    "rnnlens.lab.accuracy": "Accuracy Published SuiteAccuracy",
+    "rnnlens.lab.by_kind": "ByParadigm KindValue",
+    "rnnlens.lab.erase": "Erased Erasures",
+    "rnnlens.lab.formula": "Formula",
+    "rnnlens.lab.half_lives": "HalfLives KindLife UnitLives",
+    "rnnlens.lab.laboratory": "Lab",
+    "rnnlens.lab.scoring": "Scored",
+    "rnnlens.lab.subspace": "Direction Directions",
+    "rnnlens.lab.suite": "Item Suite",
+    "rnnlens.lab.units": "UnitEffect UnitTrace Units",
     "rnnlens.lens.fit": "fit",
     "rnnlens.lens.from_states": "from_states",
     "rnnlens.lens.grid": "Comparison Grid Parting",

@@ -23,6 +23,7 @@ from rnnlens.base.files import (
     add_line,
     locked,
     read_json,
+    sha256,
     write_bytes,
     write_json,
 )
@@ -132,6 +133,8 @@ def test_whatever_is_no_regular_file_is_an_error_and_not_waited_for(tmp_path, re
     for path in (tmp_path, tmp_path / "fifo", tmp_path / "link"):
         with pytest.raises(RnnlensError, match=r"is damaged \(it is no regular file"):
             read(path, object)
+        with pytest.raises(RnnlensError, match=r"is damaged \(it is no regular file"):
+            sha256(path)
 
 
 def test_a_file_that_is_too_large_to_be_one_is_not_read(tmp_path):

@@ -14,16 +14,17 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeGuard, TypeVar
 
 from annotated_types import Ge, Le, MaxLen, Predicate
 
 from rnnlens.base.endings import put_away
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.pace import checkpoint
 
 LARGEST_JSON = 1 << 28  # bytes; the vocabulary of a million words has 30 million
 REMEDY = "restore it or make the run anew"
@@ -31,6 +32,8 @@ _TEMPORARY = ".rnnlens-"  # no other program names its files so
 # The last entry of a JSON file is the SHA-256 of all that stands before it.
 _SEAL = re.compile(rb',?\n "checksum": "([0-9a-f]{64})"\n}\n\Z')
 _SEAL_SIZE = 100
+_BLOCK = 4 << 20  # bytes that are hashed at once, in milliseconds
+_READABLE = 100_000  # characters: what has more is written without blanks
 _BY_HAND = "where you changed it by hand, take its last entry, checksum, out"
 LOCK = ".rnnlens.lock"
 _LONGEST_COMMAND = 300  # characters that the holder of a lock is named with
@@ -49,14 +52,21 @@ class Strict:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {
         "strict": True, "extra": "forbid", "allow_inf_nan": False,
+        "revalidate_instances": "always",
     }  # fmt: skip
 
 
 Name = Annotated[str, MaxLen(10_000)]  # of a label, a kind, a group
-Sha = Annotated[str, Predicate(re.compile("[0-9a-f]{64}").fullmatch)]
+_SHA = re.compile("[0-9a-f]{64}")
+Sha = Annotated[str, Predicate(_SHA.fullmatch)]
 Count = Annotated[int, Ge(0), Le(2**62)]
 Scalar = bool | int | float | Name  # a setting
 Settings = Annotated[dict[Name, Scalar], MaxLen(100)]
+
+
+def is_sha(value: object) -> TypeGuard[str]:
+    """Whether a value from a file is a SHA-256 as files have it."""
+    return isinstance(value, str) and _SHA.fullmatch(value) is not None
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -64,8 +74,13 @@ def write_bytes(path: Path, data: bytes) -> None:
     write_pieces(path, [data])
 
 
-def write_pieces(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
-    """Write as `write_bytes` does what lies in several pieces, without joining them."""
+def write_pieces(
+    path: Path, pieces: Sequence[bytes | memoryview], before_move: Callable[[], object] = bool
+) -> None:
+    """Write as `write_bytes` does what lies in several pieces, without joining them.
+
+    `before_move` is called once it is on the disk, and may refuse that it is moved into place.
+    """
     name = path.with_name(f".{path.name}{_TEMPORARY}{secrets.token_hex(4)}")
     try:
         clear_temporary(path.parent, path.name)
@@ -78,6 +93,7 @@ def write_pieces(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
                 file.write(piece)
             file.flush()
             os.fsync(file.fileno())
+            before_move()
             name.replace(path)
         _flush_folder(path.parent)
     except OSError as error:
@@ -150,8 +166,12 @@ def _write_problem(path: Path, size: int, error: OSError) -> str:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write an object as readable JSON with its checksum. NaN and infinity are refused."""
+    """Write an object as JSON with its checksum, readable where it is not large. NaN and infinity
+    are refused.
+    """
     text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+    if len(text) > _READABLE:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     body = text.removesuffix("}").removesuffix("\n").encode()
     comma = "," if value else ""
     seal = f'{comma}\n "checksum": "{hashlib.sha256(body).hexdigest()}"\n}}\n'
@@ -193,6 +213,21 @@ def parsed(data: str | bytes, sort: type[Sort], path: Path, remedy: str = REMEDY
     return value
 
 
+def checked(value: Sort) -> Sort:
+    """A value that was made in Python, once its fields are what `read_json` lets pass; otherwise a
+    ValueError.
+    """
+    from pydantic import ValidationError
+
+    try:
+        same: Sort = _adapter(type(value)).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{where[:80]}: {first['msg'][:160]}") from error
+    return same
+
+
 def _adapter(sort: Any) -> Any:
     """What pydantic makes of a sort, which takes a moment, as its import does."""
     if sort not in _adapters:
@@ -225,9 +260,15 @@ def damaged(path: Path, reason: object, remedy: str) -> RnnlensError:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file's bytes."""
+    """The SHA-256 of a file's bytes; what is no regular file is refused, since it may never end."""
+    if path.exists():
+        regular_size(path, REMEDY)
+    sha = hashlib.sha256()
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while block := file.read(_BLOCK):
+            checkpoint()  # a large file takes seconds
+            sha.update(block)
+    return sha.hexdigest()
 
 
 @contextmanager

@@ -131,6 +131,15 @@ def interval(values: ArrayLike, weights: ArrayLike | None = None, seed: int = 0)
     )
 
 
+def all_or_none(count: int, share: float) -> Interval:
+    """The interval of a share of `count` that is 0 or 1, where resampling finds always the same
+    (E. B. Wilson, Journal of the American Statistical Association 22, 1927).
+    """
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    width = z**2 / (count + z**2)
+    return Interval(1 - width, 1.0) if share else Interval(0.0, width)
+
+
 def below(first: ArrayLike, second: ArrayLike) -> float:
     """In which share of the same draws one number lies below another; equal ones count half."""
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)

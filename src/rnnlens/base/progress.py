@@ -3,10 +3,12 @@
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
-import torch
 from tqdm import tqdm
+
+if TYPE_CHECKING:
+    import torch
 
 _WARM_UP = 3.0  # seconds of work that the first estimate is measured from
 _LEAST_WORK = 30.0  # seconds; nothing is said about shorter work
@@ -44,7 +46,7 @@ class Progress:
         total: int,
         *,
         unit: str,
-        device: torch.device,
+        device: "torch.device",
         done: int = 0,
         title: str = "",
         shorter: Shorter = None,

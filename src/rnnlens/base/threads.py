@@ -5,8 +5,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from typing import TYPE_CHECKING
 
-import torch
+from rnnlens.base.later import Later
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Later("torch")
 
 _MOST_THREADS = 8  # threads of the pool
 _SMALL = 2**16  # products with fewer weights take no longer on one thread than on two

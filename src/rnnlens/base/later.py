@@ -1,0 +1,23 @@
+"""Libraries that take a second to import, and are imported when they are first used.
+
+A module of ours that declares flags, files or names beside some arithmetic can be read by whoever
+wants the declarations alone: `rnnlens --help` and `rnnlens find` import no torch.
+"""
+
+from importlib import import_module
+from typing import Any
+
+
+class Later:
+    """A module by its name, which is imported when something of it is first asked for.
+
+    Types are checked as with a plain import, which stands beside it under TYPE_CHECKING.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_module(self._name), name)
+        setattr(self, name, value)  # so that this is not called a second time
+        return value

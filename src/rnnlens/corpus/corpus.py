@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.flags import option
 from rnnlens.corpus.cache import cached
+from rnnlens.corpus.corpus_config import CorpusConfig as CorpusConfig  # noqa: PLC0414
 from rnnlens.corpus.encoder import Encoder, Labelling, blocks, label_numbers
 from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.formats import number_mark_of, read, recognise
-from rnnlens.corpus.read.task import CLASSIFY, NEXT, Task
+from rnnlens.corpus.read.task import CLASSIFY, NEXT
 from rnnlens.corpus.split import Split
 from rnnlens.corpus.storage import Numbers, Shelf
 from rnnlens.corpus.tokens import (
@@ -34,29 +34,6 @@ from rnnlens.labels.parts_of_speech import UNIVERSAL
 from rnnlens.labels.sets import NUM
 
 Words = Callable[[str], Iterable[str]]
-
-
-@dataclass(frozen=True)
-class CorpusConfig(ReadingConfig):
-    """How a corpus is read and preprocessed; the defaults are the paper's."""
-
-    min_count: int = option(3, "words seen less often in training become UNK", least=1, below=2**31)
-    lowercase: bool = option(True, "fold case")
-    numbers: bool = option(True, "map numerals to NUM")
-    task: str = option(NEXT, "next: the next word; tag: a label a word; classify: one a text")
-    text_column: str = option("", "where words or texts stand: a column's name, or number from 1")
-    label_column: str = option("", "where labels stand; of tagged words upos (default) or xpos")
-
-    @property
-    def reader_task(self) -> Task:
-        return Task(self.task, self.text_column, self.label_column)
-
-    def check(self) -> None:
-        super().check()
-        if self.task == NEXT and (self.text_column or self.label_column):
-            raise RnnlensError(
-                "--text-column and --label-column are of labels; give --task tag or classify"
-            )
 
 
 @dataclass(frozen=True)

@@ -15,17 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.flags import Options, option
 from rnnlens.corpus import storage
+from rnnlens.corpus.corpus_config import SPLITS as SPLITS  # noqa: PLC0414
+from rnnlens.corpus.corpus_config import ReadingConfig as ReadingConfig  # noqa: PLC0414
 from rnnlens.corpus.read import Sentence
-from rnnlens.corpus.read.formats import SWELLING, check_format
-from rnnlens.corpus.read.task import WORDS, Task
 from rnnlens.corpus.storage import Numbers, Shelf, release
 from rnnlens.corpus.vocabulary import composed
 from rnnlens.labels.parts_of_speech import UNIVERSAL
 from rnnlens.labels.sets import NUM, UNK
 
-SPLITS = ("train", "valid", "test")
 TAG_IDS = {tag: i for i, tag in enumerate(UNIVERSAL)}
 NO_TAG = len(UNIVERSAL)
 COLUMNS: dict[str, type[np.integer[Any]]] = {  # of what was read, with those of Numbering
@@ -35,46 +33,6 @@ _FORMS_IN_MEMORY = 1 << 20  # that are held as Python's strings
 _FORMS_DECODED = 1 << 16  # at once
 
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class ReadingConfig(Options):
-    """How a corpus is read and split; the defaults are the paper's."""
-
-    format: str = option("auto", "auto, text, raw, conllu, brackets, jsonl, parquet or arrow")
-    encoding: str = option("utf-8", "encoding of text files")
-    valid: str = option("", "a corpus of its own for validation")
-    test: str = option("", "a corpus of its own for testing")
-    valid_share: float = option(0.1, "share of sentences for validation, without --valid")
-    test_share: float = option(0.1, "share of sentences for testing, without --test")
-    split_seed: int = option(0, "seed of the random split", least=0, below=2**31)
-    # Pieces of at most 2 words would leave single words, which predict nothing.
-    longest: int = option(
-        200, "cut longer sentences into pieces of this many words", least=3, below=2**31
-    )
-    swelling: int = option(
-        SWELLING,
-        "times its size that may be made of a gzipped file, Parquet or Arrow",
-        least=1,
-        below=2**31,
-    )
-    numbers = False  # whether a sign for numbers is read as NUM
-
-    @property
-    def reader_task(self) -> Task:
-        """Which labels are read beside the words: here, none."""
-        return WORDS
-
-    def check(self) -> None:
-        """Refuse values that cannot work."""
-        super().check()
-        check_format(self.format, self.reader_task.name)
-        shares = self.valid_share, self.test_share
-        if not all(0 < share < 1 for share in shares) or sum(shares) >= 1:
-            raise RnnlensError(
-                f"shares of {self.valid_share} and {self.test_share} leave no training data; "
-                "give --valid-share and --test-share between 0 and 1, together below 1"
-            )
 
 
 @dataclass(frozen=True)

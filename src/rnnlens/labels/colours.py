@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Len, MaxLen
@@ -23,6 +23,7 @@ from rnnlens.labels.parts_of_speech import (
 )
 from rnnlens.labels.sets import MOST_LABELS, is_special
 
+Rule = Literal["excess", "paper"]  # what rectangles fade by
 MOST_GROUPS, _MOST_PALETTES = 1000, 16
 OTHER = text("other_group")  # the group of every label that is not listed
 TAGS = text("tag_palette")  # the grouping that has the part of speech of each word

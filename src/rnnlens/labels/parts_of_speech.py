@@ -9,11 +9,13 @@ get the part of speech their ending suggests.
 import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from rnnlens.labels.sets import BLANK, NUM, UNKNOWN, is_special
 
-from rnnlens.labels.sets import NUM, UNKNOWN, is_special
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 UNIVERSAL = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
 
@@ -73,6 +75,8 @@ _SUFFIXES = (  # longest first
     ("ly", "ADV"), ("ed", "VERB"), ("al", "ADJ"), ("ic", "ADJ"),
 )  # fmt: skip
 _LEAST_ENGLISH = 0.6  # the share of running words that the lexicon knows, if the corpus is English
+_LEAST_ENGLISH_PIECES = 0.3  # of pieces that begin words, many of which are no whole ones
+_LEAST_PIECES = 0.1  # the share of labels that begin or go on with words, if labels are pieces
 _LEAST_CHARACTERS = 0.8  # the share of labels of one letter, if labels are characters
 # Most rare words of English text are nouns.
 _PARTS_OF_MARKS = {NUM: "NUM", **dict.fromkeys(UNKNOWN, "NOUN")}
@@ -139,7 +143,7 @@ def by_suffix(word: str) -> str:
 
 
 def parts_of_speech(
-    labels: Sequence[str], counts: Sequence[int], tag_counts: NDArray[np.int64] | None = None
+    labels: Sequence[str], counts: Sequence[int], tag_counts: "NDArray[np.int64] | None" = None
 ) -> tuple[list[str] | None, str]:
     """Each label's universal part of speech, or None; and one line on where it comes from.
 
@@ -149,9 +153,11 @@ def parts_of_speech(
         best, tagged = tag_counts.argmax(1), tag_counts.sum(1) > 0
         parts = [UNIVERSAL[k] if known else "X" for k, known in zip(best, tagged, strict=True)]
         return parts, "each word's most frequent tag in the corpus"
-    if np.mean([len(label) == 1 for label in labels]) > _LEAST_CHARACTERS:
+    if sum(len(label) == 1 for label in labels) / max(1, len(labels)) > _LEAST_CHARACTERS:
         return None, "none: the labels are characters; give a mapping of your own"
     lexicon = load_lexicon()
+    if sum(label.startswith((BLANK, "##")) for label in labels) > _LEAST_PIECES * len(labels):
+        return _of_pieces(labels, counts, lexicon)
     words = [
         (label, count)
         for label, count in zip(labels, counts, strict=True)
@@ -169,7 +175,35 @@ def parts_of_speech(
         else _PARTS_OF_MARKS.get(label) or lexicon.get(label.lower()) or by_suffix(label.lower())
         for label in labels
     ]
-    missing = np.mean([word.lower() not in lexicon for word, _ in words])
+    missing = sum(word.lower() not in lexicon for word, _ in words) / max(1, len(words))
     return parts, (
         f"an English lexicon (Brill's, from textblob); by their ending {missing:.0%} of the words"
     )
+
+
+def _of_pieces(
+    labels: Sequence[str], counts: Sequence[int], lexicon: dict[str, str]
+) -> tuple[list[str] | None, str]:
+    """The parts of speech of pieces that are whole words; what goes on with a word has none."""
+    marked = sum(label.startswith(BLANK) for label in labels) > _LEAST_PIECES * len(labels)
+
+    def word_of(label: str) -> str:
+        """The word that a piece begins; empty where it goes on with one, or is a mark."""
+        bytes_ = label.startswith((BLANK + "\\x", "\\x"))
+        goes_on = bytes_ or label.startswith("##") or (marked and label[:1].isalpha())
+        return "" if goes_on or is_special(label) else label.removeprefix(BLANK)
+
+    begun = [word_of(label) for label in labels]
+    known = coverage(zip(begun, counts, strict=True), lexicon)
+    if known < _LEAST_ENGLISH_PIECES:
+        return None, (
+            f"none: the labels are pieces of words, of which an English lexicon knows {known:.0%}; "
+            "give a mapping of your own"
+        )
+    found = [
+        _PARTS_OF_MARKS.get(word) or lexicon.get(word.lower()) or by_suffix(word.lower())
+        if word and (not word.isalpha() or word.lower() in lexicon)
+        else "X"
+        for word in begun
+    ]
+    return found, "an English lexicon (Brill's, from textblob), for pieces that are whole words"

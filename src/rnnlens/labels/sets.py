@@ -1,25 +1,33 @@
 """Sets of labels, scales of numbers, and the marks that stand for words a model does not know."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import torch
-import torch.nn.functional as F
 from annotated_types import Ge, Le, Len
-from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Name, Strict
+from rnnlens.base.later import Later
 from rnnlens.base.rules import count, message, number, steps, text, texts
+
+if TYPE_CHECKING:
+    import torch
+    import torch.nn.functional as F
+    from torch import Tensor
+else:  # names of labels are read by commands that compute nothing
+    torch, F = Later("torch"), Later("torch.nn.functional")
 
 NUM = text("number_word")  # any number
 UNK = text("unknown_word")  # any unknown word
 UNKNOWN = texts("unknown_words")  # what a model may call unknown words
+BLANK = text("piece_blank")  # in front of pieces that begin a word, where models read pieces
 _SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")  # <eos>, [CLS]
 
 
@@ -75,7 +83,7 @@ class Scale(Strict):
             raise ValueError("the edges of bins are not in order")
 
     @classmethod
-    def of(cls, values: Tensor, bins: int = BINS) -> "Scale":
+    def of(cls, values: Tensor, bins: int = BINS) -> Scale:
         """The bins of training values (N,), as many as these can tell apart."""
         ordered = values.double().sort().values
         least, largest = float(ordered[0]), float(ordered[-1])
@@ -212,7 +220,7 @@ class LabelSet(Strict):
         return len(self.names)
 
     @classmethod
-    def numbered(cls, count: int) -> "LabelSet":
+    def numbered(cls, count: int) -> LabelSet:
         """One of so many labels, whose names do not matter."""
         return cls(tuple(map(str, range(count))))
 
@@ -272,8 +280,9 @@ def number_of(label: str, known: Sequence[str]) -> int:
     """A label's place among all; one that is not there is refused with those most like it."""
     if not isinstance(label, str):
         raise RnnlensError(f"{label!r} is no label; give the name of one")
-    if label in known:
-        return known.index(label)
+    for name in (label, BLANK + label):  # a piece of words, or else the one that begins one so
+        if name in known:
+            return known.index(name)
     near = nearest(label, known)
     alike = message("alike_labels", labels=", ".join(map(repr, near)))
     like = alike if near else message("no_alike_label")

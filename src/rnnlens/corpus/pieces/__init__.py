@@ -1,0 +1,1 @@
+"""How a text is split into pieces, by rules that a run keeps and that need nobody's code."""

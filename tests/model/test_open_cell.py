@@ -85,7 +85,7 @@ class Delta(Cell):
         key = edit("a", F.normalize(F.linear(a, w["w_a"]), dim=-1))
         v = edit("v", F.linear(a, w["w_v"]))
         b = edit("b", sigmoid(F.linear(a, w["w_b"])))
-        e = edit("e", self.carry("m", prev["m"], {"a": key, "b": b}))
+        e = edit("e", self.carry("m", prev["m"], {"a": key, "b": b}, w))
         written = edit("w", ((b * key)[..., None] * v[..., None, :]).flatten(-2))
         m = edit("m", e + written)
         o = edit("o", (q[..., None] * self.rows(m)).sum(-2))
@@ -94,13 +94,13 @@ class Delta(Cell):
     def rows(self, memory: Tensor) -> Tensor:
         return memory.view(*memory.shape[:-1], self.keys, -1)
 
-    def carry(self, memory: str, before: Tensor, now: States) -> Tensor:
+    def carry(self, memory: str, before: Tensor, now: States, w: Weights) -> Tensor:
         key, rows = now["a"], self.rows(before)
         erased = (key[..., None] * rows).sum(-2, keepdim=True)
         return (rows - (now["b"] * key)[..., None] * erased).flatten(-2)
 
-    def carry_back(self, memory: str, through: Tensor, now: States) -> Tensor:
-        return self.carry(memory, through, now)  # it is symmetric
+    def carry_back(self, memory: str, through: Tensor, now: States, w: Weights) -> Tensor:
+        return self.carry(memory, through, now, w)  # it is symmetric
 
     def read_back(self, through: Tensor, now: States, w: Weights) -> Tensor:
         return (now["q"][:, None] * through).flatten()

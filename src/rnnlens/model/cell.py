@@ -16,10 +16,12 @@ from torch import Tensor, nn
 
 from rnnlens.base.pace import checkpoint
 from rnnlens.model.kinds import Kind, Memory, output_of
+from rnnlens.model.transition import Transition
 
 States = dict[str, Tensor]  # kind -> (B, H) at one timestep, or (T, B, H)
 Weights = Mapping[str, Tensor]  # of one layer and direction, by the names that its cell gives them
 Change = Callable[[str, Tensor], Tensor]  # a kind's letter and its value -> the value to go on with
+BEFORE = "₋₁"  # behind the letter of a kind that is carried: as it was before the timestep
 Equations = dict[str, Callable[[States], Tensor]]  # a kind's letter -> how it follows from others
 
 
@@ -44,12 +46,18 @@ class Cell(ABC):
     carried: ClassVar[tuple[str, ...]]  # the kinds that the next timestep needs
     dropped: ClassVar[tuple[str, ...]] = ()  # the weights that weight drop thins out
     holds: ClassVar[tuple[str, ...]] = ()  # the kinds without which all is linear in the input
+    reads_before: ClassVar[bool] = False  # whether its output reads the memory before it is written
     in_browser: ClassVar[bool] = False  # whether page/web/engine has its equations, too
 
     @property
     def output(self) -> Kind:
         """The kind that is what a layer gives to those above."""
         return output_of(self.kinds)
+
+    @property
+    def large(self) -> frozenset[str]:
+        """The kinds that are larger than what they follow from, best not computed unasked."""
+        return frozenset()
 
     @property
     def memories(self) -> dict[str, Memory]:
@@ -158,21 +166,40 @@ class Cell(ABC):
         read = [edge.kind for edge in self.output.sources] if letter == self.output.id else []
         return next((memory for memory in self.memories if memory in read), None)
 
-    def carry(self, memory: str, before: Tensor, now: States) -> Tensor:
-        """What timesteps leave of what was in the memory before them, (..., H)."""
-        return before * now[self.memories[memory].decay]
+    def transition(self, memory: str, now: States, w: Weights) -> Transition:  # noqa: ARG002
+        """What timesteps do to what was in the memory before them, with gates as they are `now`."""
+        return Transition(now[self.memories[memory].decay])
 
-    def carry_back(self, memory: str, through: Tensor, now: States) -> Tensor:
+    def true_decay(self, memory: str, now: States, w: Weights) -> Tensor:  # noqa: ARG002
+        """How much timesteps leave of what the memory says, (..., H); another than the decay of the
+        kind where the memory is scaled by the largest exponent so far, which only keeps numbers
+        small.
+        """
+        return now[self.memories[memory].decay]
+
+    def written(self, memory: str, now: States, w: Weights) -> Tensor:  # noqa: ARG002
+        """What timesteps add to the memory, (..., H)."""
+        return now[self.memories[memory].write]
+
+    def carry(self, memory: str, before: Tensor, now: States, w: Weights) -> Tensor:
+        """What timesteps leave of what was in the memory before them, (..., H)."""
+        return self.transition(memory, now, w)(before)
+
+    def carry_back(self, memory: str, through: Tensor, now: States, w: Weights) -> Tensor:
         """What a unit of the memory before a timestep counts for, where one after it counts for
         `through` (H,): the transpose of `carry`.
         """
-        return through * now[self.memories[memory].decay]
+        return self.transition(memory, now, w).back(through)
 
     def read_back(self, through: Tensor, now: States, w: Weights) -> Tensor:
-        """What a unit of the memory counts for at a timestep, where one of an output that is not
-        the memory itself counts for `through` (H,), with gates held.
+        """What a unit of the memory that an output reads counts for at a timestep, where one of
+        the output counts for `through` (H,), with gates held.
         """
         raise NotImplementedError(f"{self.name} does not say how its output reads its memory")
+
+    def unstored(self, now: States, w: Weights) -> Tensor | None:  # noqa: ARG002
+        """What of the output at a timestep comes from no memory, (H,); None: nothing does."""
+        return None
 
     def described(self, kind: Kind, w: Weights) -> Kind:  # noqa: ARG002 - for optional weights
         """A kind of this cell, whose equation has just the weights that there are."""

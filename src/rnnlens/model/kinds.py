@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from rnnlens.base.files import Strict
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 BELOW = "below"  # stands for the layer's input in a cell's declarations
 _ID = re.compile(r"(?:(.*)\.)?([a-z])\d*(<?)")  # f1, encoder.f1, f1<, x
@@ -14,6 +16,8 @@ MOST_KINDS = 4096
 _LONGEST = 10_000  # letters of a name
 INPUT = "x"  # the letter of what a model's first layer reads
 PREDICTION = "y"  # the id of the model's own prediction
+MIXED = "o"  # the letter of what the recurrent part of such a layer gives
+RESIDUAL = "h"  # the letter of the residual stream after a layer of a stack
 JOINED = "j"  # the letter of both directions' outputs side by side
 
 
@@ -27,15 +31,19 @@ class Edge(Strict):
 
 @dataclass(frozen=True)
 class Memory(Strict):
-    """How an additive memory is carried: memory = decay ∘ memory before + write."""
+    """How an additive memory is carried: memory = kept + write, where what is kept is linear in the
+    memory before: decay ∘ memory before, less what is erased.
+    """
 
     decay: str  #: The kind that says how much of it stays.
     write: str  #: The kind that is added to it.
-    kept: str  #: The kind that is left of it: decay ∘ memory before.
+    kept: str  #: The kind that is left of it: decay ∘ memory before, less what is erased.
+    erased: str = ""  #: The kind that is taken out of it where it is written anew; empty: none is.
 
     def placed(self, id_of: Callable[[str], str]) -> "Memory":
         """The memory by the ids of its kinds instead of their letters."""
-        return Memory(id_of(self.decay), id_of(self.write), id_of(self.kept))
+        erased = id_of(self.erased) if self.erased else ""
+        return Memory(id_of(self.decay), id_of(self.write), id_of(self.kept), erased)
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ class Kind(Strict):
     def is_sound(self) -> bool:
         """Whether its numbers and names are such as a cell or a module gives."""
         texts = [self.id, self.name, self.symbol, self.equation, self.part]
-        texts += [self.memory.decay, self.memory.write, self.memory.kept] if self.memory else []
+        texts += [*vars(self.memory).values()] if self.memory else []
         return (
             max(map(len, texts)) <= _LONGEST
             and len(self.letter) <= 1
@@ -73,7 +81,7 @@ class Kind(Strict):
             and all(edge.back in (-1, 0, 1) for edge in self.sources)
         )
 
-    def within(self, values: Tensor) -> Tensor:
+    def within(self, values: "Tensor") -> "Tensor":
         """Values brought into its range."""
         return values if self.range == (None, None) else values.clamp(*self.range)
 

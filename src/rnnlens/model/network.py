@@ -1,7 +1,6 @@
 """The network: embedding, recurrent layers, readout; and its trace, every kind by name."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,13 +9,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.flags import Options, option
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import Layer, States
 from rnnlens.model.cells import CELLS
 from rnnlens.model.directions import at_end, lengths_of, side_by_side, turned, turned_edits
 from rnnlens.model.kinds import EMBEDDING, INPUT, JOINED, Kind, stacked
+from rnnlens.model.network_config import NetworkConfig as NetworkConfig  # noqa: PLC0414
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import (
     Affine,
@@ -34,29 +33,6 @@ from rnnlens.model.traceable import (
 from rnnlens.model.train.dropout import Dropout
 
 _SINGLE = 2  # states whose prediction is all reading of weights
-
-
-@dataclass(frozen=True)
-class NetworkConfig(Options):
-    """The shape of a network; the defaults are the paper's."""
-
-    cell: str = option("lstm", f"the recurrence: {', '.join(CELLS)}")
-    width: int = option(300, "width of every layer", least=1, most=65536)
-    layers: int = option(2, "recurrent layers, one on the other", least=1, most=64)
-    embedding: int = option(0, "width of the embedding; 0: as the layers", least=0, most=65536)
-    tied: bool = option(True, "let the readout share the embedding's matrix")
-    bidirectional: bool = option(False, "read backwards too, to tag or to classify")
-
-    @property
-    def directions(self) -> int:
-        """How many ways each layer reads a sequence."""
-        return 1 + self.bidirectional
-
-    def check(self) -> None:
-        """Refuse shapes that cannot work."""
-        super().check()
-        if self.cell not in CELLS:
-            raise RnnlensError(f"no cell is called {self.cell!r}; choose {', '.join(CELLS)}")
 
 
 class Network(nn.Module, Traceable):

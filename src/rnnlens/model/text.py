@@ -10,21 +10,23 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import message
+from rnnlens.corpus.pieces.piece_text import PieceText, Place
 from rnnlens.corpus.read.plain_text import words_of
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.model.traceable import StateEdit, Traceable
+from rnnlens.model.lazy import at_hand, of_each
+from rnnlens.model.traceable import StateEdit, Trace, Traceable
 
-Splitting = Literal["penn", "blanks", "letters", "numbers"]  # `words_of`, `str.split`, `list`, ...
+Splitting = Literal["penn", "blanks", "letters", "numbers", "pattern", "pieces"]
 _BETWEEN = re.compile(r"[\s,;]+")  # numbers
 _REMEMBERED = 65_536  # words of which is remembered whether they are known
 
@@ -70,6 +72,14 @@ class Example:
     beside: States = field(default_factory=dict)  # what else is kept of it, where it is no text
 
 
+class Listed(NamedTuple):
+    """Some of the texts that there are, where none can be typed."""
+
+    total: int
+    found: int  # that are what was looked for
+    texts: list[tuple[str, str]]  # what each is asked by, and its words
+
+
 @dataclass(frozen=True)
 class TextSide:
     """How texts are given to a Traceable."""
@@ -84,14 +94,25 @@ class TextSide:
     features: int = 0  # numbers that are read at each step; 0: words
     #: The rule of `split`, where it has a name, so that others than Python can keep it.
     splitting: Splitting | None = None
+    pattern: str = ""  # the regular expression that splits, where one does
+    pieces: PieceText | None = (
+        None  # the tokenizer that splits into pieces of words, where one does
+    )
     begin: str | None = None  # the word that every text begins with, typed or not
 
     def words(self, text: str) -> tuple[str, ...]:
         """The words of a text that somebody typed."""
+        return self._begun(self._split(text))
+
+    def _split(self, text: str) -> tuple[str, ...]:
         pieces = self.split(text) if text else ()
         words = tuple(pieces) if isinstance(pieces, Iterable) else (pieces,)
         if strange := [word for word in words if not isinstance(word, str)]:
             raise RnnlensError(f"words= gave {strange[0]!r}; give a function from a text to words")
+        return words
+
+    def _begun(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """Words with the one in front that every text begins with."""
         missing = self.begin is not None and words and words[0] != self.begin
         return (str(self.begin), *words) if missing else words
 
@@ -134,6 +155,22 @@ class TextSide:
         """
         return None
 
+    def written(self, ids: Sequence[int]) -> str:
+        """The text that words are of, as people would type it."""
+        if self.pieces:
+            return self.pieces.written(ids)
+        return ("" if self.splitting == "letters" else " ").join(self.name(k) for k in ids)
+
+    def places(self, ids: Sequence[int]) -> list[Place]:
+        """Which piece of a word each is, where a model reads pieces."""
+        return self.pieces.places(ids) if self.pieces and self.are_words(ids) else [""] * len(ids)
+
+    def listed(self, find: str, first: int, most: int) -> Listed | None:  # noqa: ARG002
+        """Texts that hold what is to be found, the first of these left out; None where texts are
+        typed.
+        """
+        return None
+
     def name(self, number: int) -> str:
         """What the model takes a word for."""
         if self.features:
@@ -165,6 +202,30 @@ class TextSide:
         """The numbers that are read at a step, from 0 to 1, to be drawn; none where words are."""
         return ()
 
+    def sources(self, ids: Sequence[int]) -> int:  # noqa: ARG002 - of what is no pair
+        """How many of these words, the first ones, are of a source; 0: it is no pair."""
+        return 0
+
+    def generated(self, text: str) -> bool:  # noqa: ARG002 - of what is no pair
+        """Whether the model has written the end of a text itself, the target of its source."""
+        return False
+
+    def may_lack(self, ids: Sequence[int], place: int) -> bool:  # noqa: ARG002 - of what is no pair
+        """Whether a text can be read without one of its words."""
+        return True
+
+    def frequencies(self, beside: int) -> Sequence[int] | None:  # noqa: ARG002 - of what is no pair
+        """How often each number comes of words that might stand in for a word, where the model
+        itself does not expect one; None: it does.
+        """
+        return None
+
+    def stand_in(self, word: str | None, beside: int) -> int | None:  # noqa: ARG002
+        """The number of a word, None: the unknown one, where it stands in for the word `beside`;
+        None where there is none such.
+        """
+        return self.vocabulary.unknown if word is None else self.vocabulary.index.get(word)
+
     def is_unknown(self, number: int) -> bool:
         """Whether it is the number of all words that the model does not know."""
         return not self.features and number == self.vocabulary.unknown
@@ -192,9 +253,14 @@ def text_states(
     model: Traceable, side: TextSide, ids: Sequence[int], edits: Sequence[StateEdit] = ()
 ) -> States:
     """The states (T, H) of every kind after each word of a text, and of `y`, the prediction."""
-    trace = model.trace(side.batch(ids), edits=edits)
+    return states_in(model.trace(side.batch(ids), edits=edits), model, ids)
+
+
+def states_in(trace: Trace, model: Traceable, ids: Sequence[int]) -> States:
+    """The same of the trace of a text."""
     kinds = [kind.id for kind in model.kinds]
-    steps, batch, _ = trace.states[kinds[-1]].shape
+    last = next(kind for kind in reversed(kinds) if kind in at_hand(trace.states))
+    steps, batch, _ = trace.states[last].shape
     if trace.lengths is not None and steps > len(ids):  # the text is padded
         steps = int(trace.lengths.max())
     if (steps, batch) != (len(ids), 1):
@@ -202,8 +268,8 @@ def text_states(
             f"a text of {len(ids)} words was read as {batch} sequences of {steps} timesteps; "
             "give prepare= a function that makes one sequence of just these words"
         )
-    states = {kind: trace.states[kind][:steps, 0].float().cpu() for kind in kinds}
-    for kind, values in states.items():
+    states = of_each(trace.states, lambda _, values: values[:steps, 0].float().cpu())
+    for kind, values in at_hand(states).items():
         if len(values) != steps:
             raise RnnlensError(
                 f"of a text of {steps} words {kind} has {len(values)} states; give prepare= a "
@@ -212,4 +278,5 @@ def text_states(
     if trace.y is None and not model.predicts:
         return states
     y = trace.prediction[:steps, 0].float().cpu()
-    return {**states, PREDICTION: y.expand(steps, -1)}
+    states[PREDICTION] = y.expand(steps, -1)
+    return states

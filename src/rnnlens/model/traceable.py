@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +15,7 @@ from rnnlens.base.rules import message
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import Cell, Change, States, Weights
 from rnnlens.model.kinds import Kind, prediction
+from rnnlens.model.lazy import LazyStates
 
 _FEW = 4  # states that are too few for F.linear to be quick
 _HUNDREDS = range(128, 513)
@@ -169,12 +170,22 @@ class Traceable(ABC):
     predicts = True  #: Whether it predicts the labels that its states are asked about.
     reads = True  #: Whether it can read: of states that were recorded there is no network.
     verified = ""  #: What of how it is read was verified, and what is taken on trust, in one line.
+    #: The kinds that have a state for each word of a source, which is read beside the text.
+    source_kinds: frozenset[str] = frozenset()
+    #: The label that ends every target of a source, which says nothing of that source.
+    end: int | None = None
+    generates = False  #: Whether it can write the target of a source, word by word.
     causal = False  #: Whether a state depends on nothing after it, so that `start` can be given.
 
     @property
     @abstractmethod
     def kinds(self) -> tuple[Kind, ...]:
         """Every kind, from input to output; the model's own prediction is not among them."""
+
+    @property
+    def unprobed(self) -> dict[str, int]:
+        """The kinds that are too large for a linear probe, with how many numbers each has."""
+        return {}
 
     @property
     def prediction(self) -> Kind:
@@ -232,6 +243,19 @@ class Traceable(ABC):
         """The recurrent layers from input to output, known once a batch is traced."""
         return ()
 
+    def decay(self, memory: Kind, state: Callable[[str], Tensor]) -> Tensor | None:
+        """How much of a memory stays at timesteps, of which `state` gives the states of kinds by
+        id, (..., H); None: the kind is no memory.
+        """
+        if memory.memory is None:
+            return None
+        for layer in self.recurrence:
+            letter = next((one for one, id_ in layer.ids.items() if id_ == memory.id), None)
+            if letter is not None:
+                makes = {one: partial(state, id_) for one, id_ in layer.ids.items()}
+                return layer.cell.true_decay(letter, LazyStates(makes, {}, makes), layer.weights)
+        return state(memory.memory.decay)
+
     def anatomy(self) -> Anatomy:
         """All that the model computes with; an error where it computes with more than is known."""
         raise RnnlensError(f"what {self.description} computes with is not known")
@@ -245,6 +269,19 @@ class Traceable(ABC):
         self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
     ) -> Trace:
         """Read a batch, starting from the carried states `start`, and apply `edits` on the way."""
+
+    def attention(
+        self, batch: Any, edits: Sequence[StateEdit] = ()  # noqa: ARG002 - not every model has any
+    ) -> Tensor | None:  # fmt: skip
+        """The weights (T, S) over the words of a source that each word of a target is read with,
+        where there are any.
+        """
+        return None
+
+    @property
+    def attention_name(self) -> str:
+        """The part of the model that these are of; empty: there are none."""
+        return ""
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:  # noqa: ARG002
         """The labels of a batch as (T, B), like the states of its trace; negative: no label."""

@@ -6,27 +6,12 @@ seeded anew for each step, and for the whole batch even when processes share it:
 same result whether or not training was interrupted and however many processes there are.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from rnnlens.base.flags import Options, option
-
-
-@dataclass(frozen=True)
-class DropoutConfig(Options):
-    """The shares that training drops of each."""
-
-    dropout_words: float = option(0.1, "words, whole (embedding dropout)", least=0, below=1)
-    dropout_input: float = option(0.3, "input of the first layer", least=0, below=1)
-    dropout_hidden: float = option(0.2, "between the layers", least=0, below=1)
-    dropout_output: float = option(0.3, "output of the last layer", least=0, below=1)
-    dropout_weight: float = option(0.2, "recurrent weights (weight drop)", least=0, below=1)
-    unknown: float = option(
-        0.0, "read a word seen n times as UNK with the chance X / (X + n)", least=0, below=10**6
-    )
+from rnnlens.model.train.training_config import DropoutConfig as DropoutConfig  # noqa: PLC0414
 
 
 class Unknown(NamedTuple):

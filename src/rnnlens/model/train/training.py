@@ -20,40 +20,18 @@ from torch.nn.utils import clip_grad_norm_
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Strict, damaged
-from rnnlens.base.flags import option
 from rnnlens.base.tensors import check_same, read_sealed, write_tensors
 from rnnlens.base.threads import threads_for
 from rnnlens.corpus.split import Batch, Split
 from rnnlens.model.network import Network
 from rnnlens.model.train.distributed import Processes
-from rnnlens.model.train.dropout import Dropout, DropoutConfig, Unknown
+from rnnlens.model.train.dropout import Dropout, Unknown
 from rnnlens.model.train.perplexity import model_perplexity, perplexity
+from rnnlens.model.train.training_config import TrainingConfig as TrainingConfig  # noqa: PLC0414
 
 _WARM_UP = 3  # plain calls before recording, in which libraries and optimiser set themselves up
 _REMEDY = "delete it to start this training anew"
 _OPTIMISER = ("step", "exp_avg", "exp_avg_sq")  # what AdamW knows of each parameter
-
-
-@dataclass(frozen=True)
-class TrainingConfig(DropoutConfig):
-    """How a network is trained; the defaults were chosen by measuring (docs/results.md)."""
-
-    epochs: int = option(30, "passes over the training data, at most", least=1, most=10**6)
-    batch: int = option(64, "sentences a step", least=1, most=10**6)
-    learning_rate: float = option(1e-2, "its highest value", above=0, below=math.inf)
-    warmup: float = option(
-        0.1, "share of all steps in which the learning rate rises", least=0, below=1
-    )
-    weight_decay: float = option(0.1, "of AdamW", least=0, below=math.inf)
-    clip: float = option(1.0, "largest norm of a gradient", above=0, below=math.inf)
-    average: float = option(0.999, "decay of the running average of the weights", least=0, below=1)
-    patience: int = option(
-        5, "stop after so many epochs without a better validation", least=1, most=10**6
-    )
-    keep: int = option(
-        0, "checkpoints to keep as runs of their own, spread over training", least=0, most=1000
-    )
-    seed: int = option(0, "of weights, order and dropout", least=0, below=2**63)
 
 
 @dataclass

@@ -135,19 +135,6 @@ def test_a_language_models_answers_are_not_counted(network, train):
     assert found.confusion is None
 
 
-def test_controls_leave_a_text_one_label_and_exchange_those_of_words():
-    texts = Sentences(labelled(of_texts=True)).shuffled(1).labelled
-    assert texts.labels is not None
-    for a, b in zip(texts.starts, texts.starts[1:], strict=False):
-        assert len(set(texts.labels[a:b].tolist())) == 1
-    words, mixed = Sentences(labelled()), Sentences(labelled()).shuffled(1)
-    assert words.labelled.labels is not None
-    assert mixed.labelled.labels is not None
-    assert sorted(words.labelled.labels) == sorted(mixed.labelled.labels)
-    assert (words.labelled.labels != mixed.labelled.labels).any()
-    assert (words.split.ids == mixed.split.ids).all()
-
-
 @pytest.mark.parametrize("semantic", ["output", "output+2", "output-1", "tag", "tag+1", "tag-2"])
 @pytest.mark.parametrize("of", ["words", "texts", "next words"])
 def test_states_with_labels_are_as_many_as_is_said(semantic, of):

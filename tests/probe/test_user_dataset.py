@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.letters import Classifier, LanguageModel, Packed, batches, trained
 from torch import Tensor
 
@@ -17,7 +15,7 @@ from rnnlens.adapter import Adapter
 from rnnlens.adapter.batches import Pair
 from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import LabelSet
-from rnnlens.probe.data import Batches, of_batches
+from rnnlens.probe.data import of_batches
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import model_scores
 
@@ -31,43 +29,6 @@ def dataset(
     adapter.align(train[0])
     splits = {"train": train, "valid": valid or train[:1]}
     return Dataset(adapter, {n: of_batches(adapter, some) for n, some in splits.items()}, labels)
-
-
-def shuffled(module: Any, data: list[Pair], seed: int) -> Batches:
-    mixed = dataset(module, data).shuffled(seed).splits["train"]
-    assert isinstance(mixed, Batches)
-    return mixed
-
-
-drawn = st.lists(st.lists(st.integers(-3, V - 1), min_size=21, max_size=21), min_size=1, max_size=4)
-
-
-@pytest.mark.slow
-@given(drawn, st.integers(0, 9))
-@settings(max_examples=25, deadline=None)
-def test_exchanged_targets_are_the_same_ones_elsewhere(rows, seed):
-    words = batches(size=3)[0][0]
-    data: list[Pair] = [(words, torch.tensor(row).reshape(3, 7)) for row in rows]
-    kept = [targets.clone() for _, targets in data]
-    mixed = shuffled(LanguageModel(), data, seed).all
-    before = Counter(y for _, t in data for y in t.flatten().tolist() if y >= 0)
-    after = Counter(y for _, t, *_ in mixed for y in t.flatten().tolist() if y >= 0)
-    assert before == after
-    for (inputs, targets), (same, changed, *_), old in zip(data, mixed, kept, strict=True):
-        assert same is inputs
-        assert torch.equal(targets, old)  # the owner's are left alone
-        assert torch.equal(targets < 0, changed < 0)
-        assert torch.equal(targets[targets < 0], changed[changed < 0])
-
-
-def test_every_seed_exchanges_otherwise():
-    made = [
-        torch.stack([t for _, t, *_ in shuffled(LanguageModel(), batches(), k).all])
-        for k in (0, 0, 1)
-    ]
-    assert torch.equal(made[0], made[1])
-    assert not torch.equal(made[0], made[2])
-    assert not torch.equal(made[0], torch.stack([t for _, t in batches()]))
 
 
 def test_frequencies_are_those_of_training_by_semantic():
@@ -102,8 +63,6 @@ def test_the_word_that_was_read_is_asked_only_of_who_predicts_words():
     with pytest.raises(RnnlensError, match="labels are not the words it reads; leave input out"):
         tagger.stream("train", "input")
     assert tagger.stream("train", "output").pairs == 12 * 8 * 7
-    with pytest.raises(RnnlensError, match="leave input out"):
-        tagger.shuffled(0).stream("train", "input")
 
 
 def test_perplexities_are_those_of_the_module_and_of_frequencies():
@@ -154,25 +113,6 @@ def test_the_states_of_whole_sequences_are_what_is_counted():
     expected = 7 * np.bincount(np.concatenate([t.numpy() for _, t in data]), minlength=V)
     assert found.counts("output").tolist() == expected.tolist()
     assert model_scores(found).parts["train"]["pairs"] == 3 * 8 * 7
-
-
-def test_control_labels_of_the_word_just_read_are_others_and_the_module_reads_the_same():
-    data = batches(count=3)
-    found = dataset(trained(LanguageModel(), data, 1), data)
-    real, mixed = (
-        d.stream("train", "input").chunk(np.arange(3)) for d in (found, found.shuffled(0))
-    )
-    assert torch.equal(real.states["h1"], mixed.states["h1"])
-    assert not torch.equal(real.labels, mixed.labels)
-    assert torch.equal(torch.bincount(real.labels), torch.bincount(mixed.labels))
-
-
-def test_control_labels_are_never_padding():
-    data = batches(count=4)
-    for words, targets in data:
-        words[:, 5:], targets[:, 5:] = 0, -1
-    mixed = dataset(LanguageModel(), data).shuffled(0).stream("train", "input").chunk(np.arange(4))
-    assert 0 not in mixed.labels.tolist()
 
 
 def test_padding_in_front_is_no_first_word():

@@ -19,10 +19,12 @@ from rnnlens.base.tensors import write_tensors
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.lens.open import opened, opened_with_checkpoints
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.text import Example
 from rnnlens.probe.probes import Probes
 from rnnlens.reading.subject import Training
+from rnnlens.run import run_files
 from rnnlens.run.folder import Keeper, Run, epochs_to_keep, kept_runs
-from rnnlens.run.run_files import FORMAT, TRAINED, TRAINING
+from rnnlens.run.record import FORMAT, TRAINED, TRAINING
 
 RECORD: dict[str, Any] = {
     "corpus": {}, "network": {}, "training": {}, "status": TRAINED, "made_by": "train",
@@ -346,6 +348,17 @@ def test_a_file_of_another_run_is_noticed(others, name):
     with pytest.raises(
         RnnlensError, match=f"{name} is of another (run|model)[^\n]*; (re|me)[^\n]*$"
     ):
+        opened(mine)
+
+
+def test_texts_of_another_run_are_noticed(others):
+    path, other = others
+    mine, texts = Run(path), [Example("the dog", ("the", "dog"), (1, 2), {})]
+    mine.write_examples(texts)
+    assert opened(mine).examples() == ["the dog"]
+    words = sha256(other / "vocabulary.json")
+    run_files.write_examples(path / "examples.safetensors", texts, "", words)
+    with pytest.raises(RnnlensError, match=r"examples\.safetensors is of another run[^\n]* delete"):
         opened(mine)
 
 

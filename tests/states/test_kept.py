@@ -78,6 +78,16 @@ def test_texts_are_found_by_words_and_by_number(tmp_path):
         kept.number("#60")
 
 
+def test_texts_with_bars_and_braces_are_named_by_number(tmp_path):
+    some: dict[str, Any] = {
+        "h": np.zeros((6, 2), np.float32), "words": np.array([0, 1, 0, 2, 0, 0]),
+        "lengths": np.array([2, 2, 2]), "names.words": np.array(["a", "|", "{"]),
+    }  # fmt: skip
+    np.savez(tmp_path / "a.npz", **some)
+    kept = opened(tmp_path / "a.npz")
+    assert [kept.text(k) for k in range(3)] == ["#0", "#1", "a a"]  # as two texts are written {a|b}
+
+
 def test_arrays_of_three_axes_numbers_as_names_and_streams(tmp_path):
     states = np.random.default_rng(0).normal(size=(5, 7, 3)).astype(np.float32)
     np.savez(tmp_path / "a.npz", h=states, words=np.arange(35).reshape(5, 7) / 4)

@@ -49,10 +49,6 @@ class Data(ABC):
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
         """The chosen pieces, put together into batches for the model."""
 
-    @abstractmethod
-    def shuffled(self, seed: int) -> "Data":
-        """A copy in which labels are exchanged among each other at random, and inputs stay."""
-
     def in_order(self, chosen: Ints) -> Ints | None:  # noqa: ARG002 - not every data can tell
         """The chosen pieces in the order in which their sequences come, where each piece is one
         sequence.
@@ -76,18 +72,15 @@ class Sentences(Data):
     def __init__(
         self,
         split: Split,
-        labelled: Split | None = None,
         tags: Numbers | None = None,
         *,
         with_lengths: bool = False,
     ) -> None:
-        """`labelled` takes the place of the sentences in what is asked, but not in what is read;
-        `tags` are those of the words, negative where one has none.
+        """`tags` are those of the words, negative where one has none.
 
         `with_lengths`: the model is told how long sentences are, because it reads backwards too.
         """
         self.split, self.counts, self.with_lengths = split, split.steps, with_lengths
-        self.labelled = labelled or split
         self.tags = None if tags is None else Split(tags, split.starts, split.labels)
         self.others = () if tags is None else (TAG,)
 
@@ -97,14 +90,13 @@ class Sentences(Data):
         for k in range(0, len(chosen), _SIDE_BY_SIDE):
             group = chosen[k : k + _SIDE_BY_SIDE]
             read = split.batch(group)
-            labelled = read if self.labelled is split else self.labelled.batch(group)
             others = {}
             if self.tags is not None:
                 tags = self.tags.batch(group).inputs
                 others[TAG] = torch.where(read.targets >= 0, tags, NONE)
             inputs = read.inputs.to(device)
             given = (inputs, read.lengths.to(device)) if self.with_lengths else inputs
-            yield Batch(given, labelled.targets, labelled.inputs, others)
+            yield Batch(given, read.targets, read.inputs, others)
 
     def in_order(self, chosen: Ints) -> Ints:
         return chosen[np.argsort(self.split.lengths[chosen], kind="stable")]
@@ -120,32 +112,11 @@ class Sentences(Data):
         ids = np.ascontiguousarray(self.split.ids, np.int64)
         return (ids[a:b].tobytes() for a, b in pairwise(self.split.starts.tolist()))
 
-    def shuffled(self, seed: int) -> "Sentences":
-        tags = None if self.tags is None else _mixed(self.tags.ids, seed)
-        return Sentences(self.split, self._mixed(seed), tags, with_lengths=self.with_lengths)
-
-    def _mixed(self, seed: int) -> Split:
-        """What is asked, exchanged among each other: words, labels of words, or of whole texts."""
-        labelled = self.labelled
-        if labelled.labels is None:
-            return Split(_mixed(labelled.ids, seed), labelled.starts)
-        firsts = labelled.labels[labelled.starts[:-1]]
-        if np.array_equal(np.repeat(firsts, labelled.lengths), labelled.labels):
-            labels = np.repeat(_mixed(firsts, seed), labelled.lengths)  # a text keeps one label
-        else:
-            labels = _mixed(labelled.labels, seed)
-        return Split(labelled.ids, labelled.starts, labels)
-
     def pairs(self, semantic: str) -> int:
         steps = shift(semantic)
         # Where the next word is asked for, the first word precedes the first target.
-        precedes = steps < 0 and base(semantic) == OUTPUT and self.labelled.labels is None
+        precedes = steps < 0 and base(semantic) == OUTPUT and self.split.labels is None
         return int(np.maximum(0, self.counts - abs(steps) + precedes).sum())
-
-
-def _mixed(labels: Numbers, seed: int) -> Numbers:
-    mixed: Numbers = exchanged([torch.from_numpy(labels)], seed)[0].numpy()
-    return mixed
 
 
 class Batches(Data):
@@ -166,30 +137,6 @@ class Batches(Data):
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:  # noqa: ARG002
         return (self.all[int(number)] for number in chosen)
 
-    def shuffled(self, seed: int) -> "Batches":
-        targets = exchanged([batch.targets for batch in self.all], seed)
-        words = [_words_with_target(batch) for batch in self.all]
-        if all(w is not None for w in words):
-            words = [*exchanged([w for w in words if w is not None], seed)]
-        names = self.all[0].others
-        mixed = {n: exchanged([batch.others[n] for batch in self.all], seed) for n in names}
-        rows = zip(self.all, targets, words, strict=True)
-        return Batches(
-            [
-                Batch(batch.inputs, t, w, {n: mixed[n][k] for n in names})
-                for k, (batch, t, w) in enumerate(rows)
-            ],
-            self.count,
-            self.tables,
-        )
-
-
-def _words_with_target(batch: Batch) -> Tensor | None:
-    """The words of a batch, but for padding: words that have no target."""
-    if batch.words is None or batch.words.shape != batch.targets.shape:
-        return batch.words
-    return batch.words.masked_fill(batch.targets.to(batch.words.device) < 0, NONE)
-
 
 def of_batches(model: Traceable, pairs: Sequence[tuple[Any, Tensor]]) -> Batches:
     """The data of batches that `model.batches` has checked: pairs of the model's inputs and its
@@ -201,15 +148,3 @@ def of_batches(model: Traceable, pairs: Sequence[tuple[Any, Tensor]]) -> Batches
         lambda batch: model.count(batch.inputs, batch.targets),
         checked[0].tables if checked else None,
     )
-
-
-def exchanged(labels: Sequence[Tensor], seed: int) -> list[Tensor]:
-    """The labels exchanged at random among all places that have one."""
-    masks = [tensor >= 0 for tensor in labels]
-    every = torch.cat([tensor[mask] for tensor, mask in zip(labels, masks, strict=True)])
-    order = np.random.default_rng((seed, 1)).permutation(len(every))
-    parts = every[torch.from_numpy(order)].split([int(mask.sum()) for mask in masks])
-    mixed = [tensor.clone() for tensor in labels]
-    for tensor, mask, part in zip(mixed, masks, parts, strict=True):
-        tensor[mask] = part
-    return mixed

@@ -1,11 +1,11 @@
 """Dataset: the states of a model on its data, with the labels that they are asked about.
 
-Fitting, measuring, controls and the lens all take them from here: nowhere else are labels shifted,
-counted or shuffled. States come straight from the model, chunk by chunk.
+Fitting, measuring, controls and the lens all take them from here: nowhere else are labels shifted
+or counted. States come straight from the model, chunk by chunk.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,12 +16,14 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.lazy import at_hand
 from rnnlens.model.traceable import Readout, Trace, Traceable
 from rnnlens.probe.data import Batch, Data, Ints
 from rnnlens.probe.semantics import INPUT, NONE, OUTPUT, base, labels_at, of_model, shift
 
 CHUNK = 4096  # states of every kind that measuring holds at once
 _ROOM = 256 * 2**20  # bytes of states that a stream keeps, so as not to trace them again
+_SHARE = 3  # of a GPU's free memory, a part in so many may be kept instead
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class Dataset:
         self.model, self.splits, self.label_count = model, splits, label_count
         self.answers = {OUTPUT: LabelSet.numbered(label_count), **(answers or {})}
         self.reads_labels, self.follows, self.of_texts = reads_labels, follows, of_texts
-        self.kinds = tuple(kind.id for kind in model.kinds)
+        large = model.unprobed
+        self.kinds = tuple(kind.id for kind in model.kinds if kind.id not in large)
         self._counts: dict[str, Tensor] = {}
 
     @property
@@ -114,14 +117,6 @@ class Dataset:
         """Keep how often each label is asked for in training, where a pass has told it."""
         return self._counts.setdefault(semantic, counts)
 
-    def shuffled(self, seed: int) -> "Dataset":
-        """A copy in which labels are exchanged among each other at random, and inputs stay."""
-        splits = {name: data.shuffled(seed) for name, data in self.splits.items()}
-        return Dataset(
-            self.model, splits, self.label_count, reads_labels=self.reads_labels,
-            follows=self.follows, answers=self.answers, of_texts=self.of_texts,
-        )  # fmt: skip
-
 
 class Stream:
     """The states of one split under one semantic."""
@@ -132,8 +127,8 @@ class Stream:
         self.model, self.data, self.size, self.kinds = dataset.model, data, size, tuple(kinds)
         self.answers, self.follows = dataset.answers_to(semantic), dataset.follows
         self.semantic, self.table = semantic, data.tables.get(base(semantic))
-        self._kept: dict[int, Chunk] = {}
-        self._room = _ROOM
+        self._kept: dict[bytes, Chunk] = {}  # by its pieces
+        self._room = room(dataset.device)
 
     @property
     def pairs(self) -> int:
@@ -153,10 +148,26 @@ class Stream:
         for chosen in self.plan(seed):
             yield self.chunk(chosen)
 
-    @torch.no_grad()
     def chunk(self, chosen: Ints) -> Chunk:
-        """The states of some pieces; an error where one is no finite number."""
-        parts = list(self._parts(chosen))
+        """The states of some pieces; an error where one is no finite number.
+
+        They are kept while there is room: whoever asks for the same pieces again does not wait.
+        """
+        key = chosen.tobytes()
+        if key in self._kept:
+            kept = self._kept[key]
+            return replace(kept, states=dict(kept.states))  # whoever asks may take states out
+        chunk = self._read(chosen)
+        size = sum(v.numel() * v.element_size() for v in chunk.states.values())
+        if size <= self._room:
+            self._room -= size
+            self._kept[key] = replace(chunk, states=dict(chunk.states))
+        return chunk
+
+    @torch.no_grad()
+    def _read(self, chosen: Ints) -> Chunk:
+        """What `chunk` gives, traced anew."""
+        parts = [self._traced(batch) for batch in self.data.batches(chosen, self.model.device)]
         states = {kind: torch.cat([part.states[kind] for part in parts]) for kind in self.kinds}
         finite = torch.stack([torch.isfinite(v).all() for v in states.values()])
         if not finite.all():  # one question for all kinds, since each makes the CPU wait for a GPU
@@ -180,10 +191,10 @@ class Stream:
 
     def frequencies(self) -> Tensor:
         """How often each label occurs; data whose labels need no trace is not traced."""
-        every = np.arange(len(self.data.counts))
         if self.data.whole_pieces:
-            labels = (part.labels for part in self._parts(every))
+            labels = (chunk.labels for chunk in self.chunks())
         else:
+            every = np.arange(len(self.data.counts))
             batches = self.data.batches(every, torch.device("cpu"))
             codes = (_present(self.labels(batch, lambda: Trace({}))) for batch in batches)
             labels = (part if self.table is None else self.answers.of(self.table[part])
@@ -191,32 +202,12 @@ class Stream:
         counts = (self.answers.counts(part.cpu()) for part in labels)
         return sum(counts, start=self.answers.no_counts())
 
-    def _parts(self, chosen: Ints) -> Iterator[Chunk]:
-        """The states of some pieces, batch by batch.
-
-        Data in whole pieces always has the same batches, so their states are kept while there is
-        room, and not traced again.
-        """
-        if not self.data.whole_pieces:
-            yield from map(self._traced, self.data.batches(chosen, self.model.device))
-            return
-        for number in chosen.tolist():
-            if number in self._kept:
-                yield self._kept[number]
-                continue
-            part = self._traced(*self.data.batches(np.array([number]), self.model.device))
-            size = sum(v.numel() * v.element_size() for v in part.states.values())
-            if self._room >= size:
-                self._room -= size
-                self._kept[number] = part
-            yield part
-
     @torch.no_grad()
     def _traced(self, batch: Batch) -> Chunk:
         """The states of a batch that have a label."""
         trace = self.model.trace(batch.inputs)
         labels = self.labels(batch, lambda: trace)  # (T, B)
-        device = next(iter(trace.states.values())).device
+        device = next(iter(at_hand(trace.states).values())).device
         keep = (labels.flatten() >= 0).nonzero()[:, 0].to(device)
         states = {kind: self._beside(kind, trace, labels) for kind in self.kinds}
         rows = {kind: values.flatten(0, 1)[keep].float() for kind, values in states.items()}
@@ -292,6 +283,14 @@ class Stream:
             first = torch.where(targets[:1] >= 0, self._words(batch, trace)[:1], NONE)
             targets, places = torch.cat([first.to(targets.dtype), targets]), places + 1
         return labels_at(targets, places)
+
+
+def room(device: torch.device) -> int:
+    """How many bytes of states a stream may keep."""
+    if device.type != "cuda":
+        return _ROOM
+    free, _ = torch.cuda.mem_get_info(device)
+    return max(_ROOM, int(free) // _SHARE)
 
 
 def _present(labels: Tensor) -> Tensor:

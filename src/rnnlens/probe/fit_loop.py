@@ -60,18 +60,14 @@ def fit_probes(
     config: FitConfig,
     observer: FitObserver | None = None,
     processes: Processes | None = None,
-    *,
-    closed_form: bool = True,
 ) -> Probes:
-    """Fit probes for every semantic of the configuration; without `closed_form` all of them start
-    from the frequencies of labels.
-    """
+    """Fit probes for every semantic of the configuration."""
     observer = observer or FitObserver()
     done, names = observer.finished(), semantics.parse(config.semantic)
     for semantic in names:
         if any(name.startswith(f"{semantic}/") for name in done):
             continue
-        fitter = Fitter(dataset, semantic, config, processes, closed_form=closed_form)
+        fitter = Fitter(dataset, semantic, config, processes)
         observer.run(fitter, done)
         done |= fitter.result().tensors(semantic) | {f"{semantic}/counts": fitter.counts}
         done |= limit_tensors(semantic, fitter.limits())

@@ -13,19 +13,19 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Strict
-from rnnlens.base.flags import Options, option
 from rnnlens.base.progress import Progress
 from rnnlens.base.threads import one_thread, pool
 from rnnlens.model.traceable import Readout
 from rnnlens.model.train.distributed import Processes
 from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
+from rnnlens.probe.fit_config import FitConfig as FitConfig  # noqa: PLC0414
 from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.limits import Sizes
 from rnnlens.probe.measures import prior_nll
 from rnnlens.probe.moments import Moments, Spread, measure
-from rnnlens.probe.probes import FAMILIES, Bounds, Stack
-from rnnlens.probe.semantics import parse
+from rnnlens.probe.probes import Stack
+from rnnlens.probe.probes_file import Bounds
 
 _WORTH = 2**17  # logits of a step, for each kind, that are worth threads of our own
 _CHUNK_ON_CUDA = 65536  # states of every kind that are held at once
@@ -42,43 +42,6 @@ _ROUNDING = 1e-6  # nats by which a probe must be better than the frequencies
 _FROM_PRIOR = 5  # factor of the learning rate where fitting starts from the prior
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class FitConfig(Options):
-    """How probes are fitted; the defaults were chosen by measuring (docs/results.md)."""
-
-    probe: str = option("linear", "linear (the paper's) or shared")
-    semantic: str = option("output", "output, input, tag, output+N, output-N; comma between")
-    rank: int = option(128, "of the shared label matrix", least=1, most=65536)
-    epochs: int = option(
-        -1, "passes over the states, at most; -1: 4, where they are few 3 to 60",
-        least=-1, most=10**6,
-    )  # fmt: skip
-    patience: int = option(
-        2, "stop after so many epochs in which no kind got better", least=1, most=10**6
-    )
-    states: int = option(0, "states an epoch, drawn anew; 0: all", least=0, most=10**12)
-    batch: int = option(
-        0, "states a step, at most; 0: 8192 for linear, 2048 for shared", least=0, most=10**7
-    )
-    learning_rate: float = option(
-        0.0,
-        "its highest value; 0: by probe and width, 1e-3 for linear ones of 300",
-        least=0,
-        most=100,
-    )
-    weight_decay: float = option(0.0, "of AdamW", least=0, most=100)
-    seed: int = option(0, "of the order of the states", least=0, most=2**62)
-    standardise: bool = option(True, "give every unit of a kind mean 0 and deviation 1")
-    closed_form: bool = option(True, "start from the model's own readout, for output")
-
-    def check(self) -> None:
-        """Refuse values that cannot work."""
-        super().check()
-        if self.probe not in FAMILIES:
-            raise RnnlensError(f"no probe is called {self.probe!r}; choose {' or '.join(FAMILIES)}")
-        parse(self.semantic)
 
 
 @dataclass(frozen=True)
@@ -139,10 +102,7 @@ class Fitter:
         semantic: str,
         config: FitConfig,
         processes: Processes | None = None,
-        *,
-        closed_form: bool = True,
     ) -> None:
-        """Without `closed_form`, fitting starts from the prior whatever the configuration says."""
         config.check()
         self.config, self.device = config, dataset.device
         self.semantic, self.processes = semantic, processes or Processes()
@@ -152,12 +112,14 @@ class Fitter:
         self.valid = dataset.stream("valid", semantic, size)
         self.at_once = 20480 if is_cuda else 256  # states whose logits are held
         self.kinds, self.pairs = self.train.kinds, self.train.pairs
+        # The same chunks in every epoch, in another order: what is kept of them serves all epochs.
+        self.drawn = self.train.plan(self._seed(-1))
         if not self.pairs or not self.valid.pairs:
             raise RnnlensError(
                 f"no sentence is long enough for the semantic {semantic!r}; give a nearer one"
             )
         self.answers = dataset.answers_to(semantic)
-        from_readout = closed_form and config.closed_form and semantic == "output"
+        from_readout = config.closed_form and semantic == "output"
         readout = dataset.classifier if from_readout else None
         self.progress = FitProgress()
         last = readout.kind if readout else self.kinds[-1]
@@ -198,12 +160,11 @@ class Fitter:
         return family
 
     def _moments(self, last: str) -> Moments:
-        plan = self.train.plan(self._seed(-1))
         with Progress(
-            len(plan), unit="chunk", device=self.device, title=f"{self.semantic}, first pass",
+            len(self.drawn), unit="chunk", device=self.device, title=f"{self.semantic}, first pass",
             quiet=not self.processes.first,
         ) as progress:  # fmt: skip
-            chunks = progress.over(self.train.chunk(chosen) for chosen in plan)
+            chunks = progress.over(self.train.chunk(chosen) for chosen in self.drawn)
             return measure(chunks, last, self.answers)
 
     def _seed(self, epoch: int) -> tuple[int, ...]:
@@ -237,7 +198,9 @@ class Fitter:
         return True
 
     def _plan(self) -> list[np.ndarray]:
-        plan = self.train.plan(self._seed(self.progress.epoch))
+        """The chunks of the epoch that has begun, in its order."""
+        order = np.random.default_rng(self._seed(self.progress.epoch)).permutation(len(self.drawn))
+        plan = [self.drawn[k] for k in order]
         enough = self.config.states and -(-self.config.states // self.train.size)
         return plan[:enough] if enough else plan
 
@@ -371,11 +334,8 @@ class Fitter:
         return self._prior_nll
 
     def result(self) -> Stack:
-        """The best probes; of a kind that tells no more than the frequencies of labels, these.
-
-        Without any epoch nothing is learnt, and the closed form is given as it is.
-        """
-        prior = self._frequencies() if self.epochs else math.inf
+        """The best probes; of a kind that tells no more than the frequencies of labels, these."""
+        prior = self._frequencies()
         for k, best in enumerate(self.progress.best):
             if best >= prior - _ROUNDING:
                 self.family.silence(k, self.best, self.log_prior)

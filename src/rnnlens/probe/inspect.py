@@ -24,6 +24,7 @@ from rnnlens.adapter.batches import (
     most_telling,
     words_of,
 )
+from rnnlens.adapter.source_reading import source_reading
 from rnnlens.adapter.stored import ModuleRecord, StoredModule, StoredOptions
 from rnnlens.adapter.texts import TextReading, text_reading
 from rnnlens.adapter.user_model import UserModel, names_of
@@ -31,6 +32,7 @@ from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import LabelSet, Scale
 from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.lazy import at_hand
 from rnnlens.model.traceable import Trace
 from rnnlens.probe import data
 from rnnlens.probe.dataset import Dataset
@@ -38,6 +40,8 @@ from rnnlens.probe.dataset import Dataset
 _COMPARED_BATCHES = 4  # with the unigram baseline
 _LEAST_ERROR = 1e-4  # of the axis: how well a number is told at best
 _SURE_ERRORS = 2.0  # standard errors by which the module must be worse for a warning
+_FEW_STATES = 50  # of which nothing can be said
+_NOT_SO_FREQUENT, _NOT_ONE = 0.15, 0.1  # how far sigmoids of logits may be from frequencies
 _MOST_LABELS = 100  # that are kept as floats: more whole numbers are hardly labels
 
 
@@ -62,9 +66,10 @@ def inspect_module(
     axes = adapter.align(telling, *others)
     follows = axes.follows or follows
     trace = adapter.trace(telling.inputs)
+    user = _with_pieces(user, trace, sort) if follows else user
     own = _own_labels(user, batches, trace, next(iter(answers.values()), None))
     inputs = own.names if follows and not axes.features else ()
-    if user.inputs is not None:
+    if user.inputs is not None and not (user.tokenizer and len(inputs) > len(user.inputs)):
         inputs = tuple(user.inputs)
     _check_embedding(adapter, inputs)
     scale = _with_error(own.scale, adapter, batches["valid"]) if sort == NUMBER else own.scale
@@ -82,18 +87,23 @@ def inspect_module(
         scale=scale,
         predicts=sort != NOTHING,
     )
-    model = StoredModule(record, lambda: adapter)
+    model = StoredModule(record, lambda: adapter, user.tokenizer)
     random = _warn_if_random(adapter, telling)
     named = bool(inputs or record.features)
-    make = model.fed if named and (record.fed or user.prepare) else None
-    reading = text_reading(
-        user, adapter.trace, axes, [telling, *batches["train"]], make, record.settings.mark
-    )
+    every = [telling, *batches["train"]]
+    if axes.source:
+        pair = source_reading(adapter, axes, every, follows and inputs == own.names)
+        reading = TextReading(begin=pair.begin, seen=pair.seen, trusted=pair.trusted)
+        record = replace(record, source=pair.record)
+    else:
+        make = model.fed if named and (record.fed or user.prepare) else None
+        mark = record.settings.mark
+        reading = text_reading(user, adapter.trace, axes, every, make, mark)
     record = replace(
         record, padding=reading.padding, begin=reading.begin if inputs else None,
         first=reading.first,
     )  # fmt: skip
-    model = StoredModule(record, lambda: adapter)
+    model = StoredModule(record, lambda: adapter, user.tokenizer)
     model.verified = _verified(model, axes, reading, inputs, random)
     of_texts = _of_texts(trace)
     dataset = Dataset(
@@ -107,7 +117,7 @@ def inspect_module(
     )
     _warn_of_padding(model, telling)
     if model.predicts:
-        _warn_if_worse_than_unigram(dataset)
+        _warn_if_worse_than_unigram(dataset, user.logits is not None)
     vocabulary = Vocabulary.of_user(own.names, (0,) * len(own), inputs)
     return model, dataset, replace(vocabulary, of_texts=of_texts)
 
@@ -133,10 +143,13 @@ def _verified(
         seen.insert(0, f"recomputed states are the module's ({record.difference:.0e})")
     if not inputs and not record.features:
         trusted.append("nothing of texts: what it reads has no names (give inputs=)")
+    elif model.pieces:
+        trusted.append("tokenizer=, that it is the one your batches were made with")
     elif model.user.functions.get("words"):
         trusted.append("words=, that it splits texts as yours were")
-    if model.user.labels is not None:
-        trusted.append("the order of labels")
+    picked = [] if record.several or record.scale or model.user.logits else ["a softmax over them"]
+    named = [] if model.user.labels is None else ["the order of labels"]
+    trusted += [" and ".join([*named, *picked])] if model.predicts and named else named
     if random:
         trusted.append("its states, which are random")
     return f"verified: {'; '.join(seen) or 'nothing'}. On trust: {'; '.join(trusted) or 'nothing'}."
@@ -159,6 +172,25 @@ def _check_sums(logits: Tensor, labels: Tensor) -> None:
         )
 
 
+def _check_against_rest(logits: Tensor, labels: Tensor) -> None:
+    """Refuse logits that were trained for each label against all others: their sigmoids are as
+    large as the labels are frequent, so that they sum to about 1, which those of a softmax do not,
+    and as shares of that sum they predict better.
+    """
+    said = logits.sigmoid()
+    right = F.one_hot(labels, logits.shape[-1]).double().mean(0)
+    apart, total = float((said.mean(0) - right).abs().sum()), float(said.sum(-1).mean())
+    if len(labels) < _FEW_STATES or apart > _NOT_SO_FREQUENT or abs(total - 1) > _NOT_ONE:
+        return
+    if F.cross_entropy(F.logsigmoid(logits), labels) < F.cross_entropy(logits, labels):
+        raise RnnlensError(
+            f"the module's logits look like those of each label against all others (BCE): their "
+            f"sigmoids sum to {total:.2f}, and predict better than their softmax; give "
+            "logits=torch.nn.functional.logsigmoid to see each as a share of their sum, or "
+            "logits=lambda z: z if they are of a softmax"
+        )
+
+
 @torch.no_grad()
 def _warn_if_random(adapter: Adapter, batch: Batch) -> bool:
     """Whether states or predictions depend on random numbers, which is warned of."""
@@ -166,7 +198,8 @@ def _warn_if_random(adapter: Adapter, batch: Batch) -> bool:
     for seed in (1, 0):
         adapter.seed = seed
         passes.append(adapter.trace(batch.inputs))
-    pairs = [(passes[0].states[kind], passes[1].states[kind]) for kind in passes[0].states]
+    there = at_hand(passes[0].states)
+    pairs = [(values, passes[1].states[kind]) for kind, values in there.items()]
     if passes[0].y is not None and passes[1].y is not None:
         pairs.append((passes[0].y, passes[1].y))
     if all(torch.equal(a, b) for a, b in pairs):
@@ -200,7 +233,8 @@ def _with_error(scale: Scale | None, adapter: Adapter, valid: Sequence[Batch]) -
 
 def _of_texts(trace: Trace) -> bool:
     """Whether a module has one prediction for a whole sequence of several steps."""
-    return trace.y is not None and len(trace.y) == 1 < len(next(reversed(trace.states.values())))
+    last = next(reversed(at_hand(trace.states).values()))
+    return trace.y is not None and len(trace.y) == 1 < len(last)
 
 
 def _warn_of_padding(model: StoredModule, batch: Batch) -> None:
@@ -222,11 +256,12 @@ def _warn_of_padding(model: StoredModule, batch: Batch) -> None:
 
 
 @torch.no_grad()
-def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
+def _warn_if_worse_than_unigram(dataset: Dataset, picked: bool) -> None:
     """Warn of a module that predicts its targets worse than the frequencies of labels do.
 
     This catches mistakes in reading a module that nothing else shows: most likely targets lie in
-    another order than predictions, or else the module is not trained.
+    another order than predictions, or else the module is not trained. `picked`: the user has said
+    what its logits are.
     """
     stream = dataset.stream("train", OUTPUT, kinds=(PREDICTION,))
     answers = stream.answers
@@ -239,6 +274,8 @@ def _warn_if_worse_than_unigram(dataset: Dataset) -> None:
     logits = dataset.model.predict(chunk.states[PREDICTION]).double().cpu()
     if not (answers.several or answers.scale):
         _check_sums(logits, chunk.labels.cpu())
+        if not picked:
+            _check_against_rest(logits, chunk.labels.cpu())
     model, unigram = (
         F.cross_entropy(*answers.questions(rows, chunk.labels.cpu()), reduction="none")
         for rows in (logits, prior.expand_as(logits))
@@ -262,6 +299,14 @@ def _check_embedding(adapter: Adapter, inputs: Sequence[str]) -> None:
             f"inputs= names {len(inputs)} words and the module's embedding has "
             f"{embedding.num_embeddings}; name what it has"
         )
+
+
+def _with_pieces(user: UserModel, trace: Trace, sort: str) -> UserModel:
+    """A language model's labels, where a tokenizer names them."""
+    if user.tokenizer is None or user.labels is not None or sort == NOTHING:
+        return user
+    count = trace.prediction.shape[-1]
+    return replace(user, labels=user.tokenizer.named(count, "predicts"))
 
 
 def _own_labels(

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from rnnlens.probe.dataset import CHUNK, Dataset
-from rnnlens.probe.probes import Bounds, Probes, Stack
+from rnnlens.probe.probes import Probes, Stack
+from rnnlens.probe.probes_file import Bounds
 
 BEYOND = 0.0005  # of held-out states, at either end
 _MOST = 2**20  # states of a kind whose sizes are held

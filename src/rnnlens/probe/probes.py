@@ -1,33 +1,28 @@
 """G(kind, state): what a state of some kind says about the labels."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial, reduce
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import torch
-from annotated_types import Ge, Le, Len, MaxLen
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import Count, Name, Settings, Sha, Strict
 from rnnlens.base.tensors import Layout, Layouts, in_range
-from rnnlens.labels.sets import MOST_LABELS, LabelSet, Widths
-from rnnlens.model.kinds import MOST_KINDS, PREDICTION
+from rnnlens.labels.sets import LabelSet
 from rnnlens.model.traceable import product
 from rnnlens.probe.moments import Spread
-from rnnlens.probe.semantics import base, of_model, parse
+from rnnlens.probe.probes_file import Bounds
+from rnnlens.probe.semantics import base, of_model
 
-FAMILIES = ("linear", "shared")
 _ALIGN = 16  # columns are a multiple of this, so that rows of weights begin at aligned addresses
 _FLOATS = ("F16", "BF16", "F32", "F64")
 _EXACT = ("/counts", "/mean", "/scale", "/deviation")  # for which half precision is too coarse
 _WIDEST = 1 << 20  # numbers of a state
+_NEVER = -1e4  # a logit whose probability is 0
 _LOOKED_AT = 64  # labels whose rows tell whether a probe has learnt anything
 _LIMITS = "limits"  # how a tensor is called that holds them while a fit is not finished
-
-#: Of a kind's states, the least and the largest size of those that its probe has seen the like of.
-Bounds = tuple[Annotated[float, Ge(0), Le(1e30)], Annotated[float, Ge(0), Le(1e30)]]
 
 
 @dataclass(frozen=True)
@@ -80,6 +75,20 @@ class Stack:
             kind for k, (kind, width) in enumerate(zip(self.kinds, self.widths, strict=True))
             if not bool(learnt[k, :, :width].any())
         )  # fmt: skip
+
+    def without(self, label: int, kinds: Collection[str]) -> "Stack":
+        """A copy in which some kinds never say a label: what they say of the others, given that it
+        is one of these.
+        """
+        at = [k for k, kind in enumerate(self.kinds) if kind in kinds]
+        if self.labels is not None:
+            labels = self.labels.clone()
+            labels[label, [self.rank + k for k in at]] = _NEVER
+            return replace(self, labels=labels)
+        map_ = self.map.clone()
+        for k in at:
+            map_[k, label, self.widths[k]] = _NEVER
+        return replace(self, map=map_)
 
     def pieces(self, states: Mapping[str, Tensor], size: int) -> list["Piece"]:
         """The kinds that states are given of, in their order here: pieces of at most `size` states,
@@ -255,6 +264,14 @@ class Probes:
         weights = rows[:, :width] / stack.scale[k, :width]
         return weights, rows[:, width] - weights @ stack.mean[k, :width].double()
 
+    def without(self, label: int, kinds: Collection[str]) -> "Probes":
+        """A copy in which some kinds never say a label of the model."""
+        stacks = {
+            name: stack.without(label, kinds) if of_model(name) else stack
+            for name, stack in self.stacks.items()
+        }
+        return replace(self, stacks=stacks)
+
     @property
     def parameters(self) -> int:
         """How many numbers fitting has chosen."""
@@ -336,58 +353,6 @@ def _limits_among(
             values = (tensors[name].tolist() for name in names)
             found[semantic] = {kind: (v[0], v[1]) for kind, v in zip(kinds, values, strict=True)}
     return found
-
-
-@dataclass(frozen=True)
-class ProbesFile(Strict):
-    """What probes.json holds."""
-
-    family: Literal["linear", "shared"]
-    kinds: Annotated[tuple[Name, ...], Len(1, MOST_KINDS)]
-    semantics: Annotated[tuple[Name, ...], Len(1, 100)]
-    labels: Annotated[int, Ge(1), Le(MOST_LABELS)]
-    parameters: Count
-    model: Sha  # of the weights that they were fitted to
-    sha256: Sha  # of probes.safetensors
-    made: Settings  # how they were fitted
-    #: While they replace others: what was here of those, whose tensors may still be in place.
-    previous: "ProbesFile | None" = None
-    #: By semantic, what they ask for where that is not a label of the model.
-    answers: Annotated[dict[Name, LabelSet], MaxLen(100)] = field(default_factory=dict)
-    #: By semantic and kind, which states are like those of the fit; without them nothing is said.
-    limits: Annotated[
-        dict[Name, Annotated[dict[Name, Bounds], MaxLen(MOST_KINDS)]], MaxLen(100)
-    ] = field(default_factory=dict)
-    #: By semantic and kind, what intervals of numbers are widened by; without it they are not
-    #: calibrated.
-    widths: Annotated[
-        dict[Name, Annotated[dict[Name, Widths], MaxLen(MOST_KINDS + 1)]], MaxLen(100)
-    ] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._check_kinds("limits", self.limits)
-        own = {name: some.keys() - {PREDICTION} for name, some in self.widths.items()}
-        self._check_kinds("widths", {name: dict.fromkeys(some) for name, some in own.items()})
-        for limits in self.limits.values():
-            if kind := next((kind for kind, (low, high) in limits.items() if low >= high), None):
-                raise ValueError(f"the limits of {kind[:40]} are not in order")
-        for names in (self.kinds, self.semantics):
-            if len(set(names)) != len(names):
-                raise ValueError("two names are the same")
-        try:
-            parse(",".join(self.semantics))
-        except RnnlensError as error:
-            raise ValueError(str(error)) from error
-        others = {base(name) for name in self.semantics if not of_model(name)}
-        if others != self.answers.keys():
-            raise ValueError("the labels of a semantic are missing or too many")
-        if self.previous and self.previous.previous:
-            raise ValueError("there are several previous probes")
-
-    def _check_kinds(self, what: str, by_semantic: Mapping[str, Mapping[str, object]]) -> None:
-        for semantic, some in by_semantic.items():
-            if semantic not in self.semantics or some.keys() != set(self.kinds):
-                raise ValueError(f"the {what} of {semantic[:40]} are not of the kinds there are")
 
 
 def halved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -90,7 +90,6 @@ class RecordedData(Data):
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:  # noqa: ARG002
         """Sequences of similar length side by side, (T, B)."""
         chosen = chosen[np.argsort(self.pieces.lengths[chosen], kind="stable")]
-        self.pieces.lengths[chosen]
         most = max(1, _BATCH_BYTES // self._row_bytes)  # rows
         first = 0
         while first < len(chosen):
@@ -117,30 +116,6 @@ class RecordedData(Data):
         words = of(self.model.row_labels) if self.model.record.follows else None
         targets = codes.pop(OUTPUT, nothing)
         return Batch(torch.from_numpy(rows), targets, words, codes)
-
-    def shuffled(self, seed: int) -> "RecordedData":
-        kept, rows = self.model.kept, self._rows()
-        mixed = {}
-        for k, (name, values) in enumerate(self.codes.items()):
-            chance = np.random.default_rng((seed, 1, k))
-            target = kept.targets.get(name)
-            new = values.copy()
-            if target is not None and target.of_sequences:
-                sequences = np.unique(self.pieces.sequences)
-                firsts = values[kept.starts[sequences]]
-                for number, label in zip(sequences, chance.permutation(firsts), strict=True):
-                    new[kept.starts[number] : kept.starts[number + 1]] = label
-            else:
-                there = rows[values[rows] >= 0]
-                new[there] = chance.permutation(values[there])
-            mixed[name] = new
-        return RecordedData(self.model, self.pieces, mixed, self.tables)
-
-    def _rows(self) -> Ints:
-        """All rows of its pieces."""
-        lengths = self.pieces.lengths
-        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return np.repeat(self.pieces.starts, lengths) + within
 
 
 def recorded_dataset(

@@ -1,12 +1,19 @@
 """Semantics: which label a state is asked about."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.later import Later
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    torch = Later("torch")
 
 NONE = -1  # the label of a state that has none; any other negative number means the same
 INPUT, OUTPUT, TAG = "input", "output", "tag"

@@ -117,7 +117,9 @@ def used(
     """
     dataset.model.check_reads("what is used of a state")
     _check(probes, dataset)
-    kinds = [kind for kind in dataset.model.kinds if kind.id in probes.kinds]
+    # What is read of a source stands beside no prediction of its own.
+    kinds = [kind for kind in dataset.model.kinds
+             if kind.id in probes.kinds and kind.id not in dataset.model.source_kinds]  # fmt: skip
     generator = torch.Generator(dataset.device).manual_seed(seed)
     chosen = frequent(probes, dataset, labels)
     directions = [_Directions(probes, kind, chosen, dataset.device) for kind in kinds]

@@ -8,42 +8,46 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
-
-from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.stored import ModuleRecord, StoredModule, restored
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import (
     add_line,
     clear_left,
     damaged,
     is_present,
+    is_sha,
     locked,
     read_json,
     sha256,
     write_bytes,
     write_json,
 )
-from rnnlens.base.tensors import packed, read_tensors, write_tensors
 from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
-from rnnlens.labels.colours import Colours
-from rnnlens.model.network import Network
-from rnnlens.model.text import Example, TextSide
-from rnnlens.model.traceable import Traceable
-from rnnlens.probe.fitting import FitConfig
-from rnnlens.probe.probes import Bounds, Probes, ProbesFile, check_layouts, halved, label_counts
-from rnnlens.run import run_files, trusted_code
-from rnnlens.run.run_files import TRAINED, TRAINING
-from rnnlens.run.scores import Scores
-from rnnlens.states.kept import opened as opened_states
-from rnnlens.states.recorded import RecordedStates, StatesRecord
+from rnnlens.probe.fit_config import FitConfig
+from rnnlens.probe.probes_file import Bounds, ProbesFile
+from rnnlens.run import record as run_record
+from rnnlens.run import trusted_code
+from rnnlens.run.record import TRAINED, TRAINING
 from rnnlens.version import __version__
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from rnnlens.adapter.adapter import Adapter
+    from rnnlens.adapter.stored import ModuleRecord, StoredModule
+    from rnnlens.corpus.pieces.piece_text import PieceText
+    from rnnlens.model.network import Network
+    from rnnlens.model.text import Example, TextSide
+    from rnnlens.model.traceable import Traceable
+    from rnnlens.probe.probes import Probes
+    from rnnlens.run.run_files import ModelFile
+    from rnnlens.run.scores import Scores
+    from rnnlens.states.recorded import RecordedStates, StatesRecord
 
 FILES = (  # what a finished run may hold, besides run.json
     "vocabulary.json", "colours.json", "evaluation.json", "model.json", "model.safetensors",
-    "probes.json", "probes.safetensors", "examples.safetensors",
+    "probes.json", "probes.safetensors", "examples.safetensors", "tokenizer.json",
 )  # fmt: skip
 BUNDLED = "english-news"  # the first of the runs that come with the package
 SHIPPED = Path(__file__).parents[1] / "bundled"
@@ -54,7 +58,10 @@ INDEX_MANIFEST = "manifest.json"  # of an index, which is whole where it has one
 
 @dataclass(frozen=True)
 class Run:
-    """A folder on disk; nothing of it is held in memory."""
+    """A folder on disk; nothing of it is held in memory.
+
+    What opens a model or its probes imports torch; what only looks at the folder does not.
+    """
 
     path: Path
 
@@ -98,15 +105,15 @@ class Run:
                 clear_left(checkpoint)
             yield
 
-    def record(self) -> run_files.Record:
+    def record(self) -> run_record.Record:
         """Read run.json, which says how this run is made."""
         if not self.path.exists():
             raise RnnlensError(
                 f"no run at {self.path}; make one with: rnnlens train CORPUS -o {self.path}"
             )
-        return run_files.read_record(self.path / "run.json")
+        return run_record.read_record(self.path / "run.json")
 
-    def check_unchanged(self, before: run_files.Record | None) -> None:
+    def check_unchanged(self, before: run_record.Record | None) -> None:
         """Refuse to go on where another command has written since the run was looked at."""
         if (self.record() if self.exists() else None) != before:
             raise RnnlensError(
@@ -116,7 +123,7 @@ class Run:
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write run.json; with what the weights are, once they are there."""
-        head: dict[str, Any] = {"format": run_files.FORMAT, "version": __version__}
+        head: dict[str, Any] = {"format": run_record.FORMAT, "version": __version__}
         if record.get("status") == TRAINED and is_present(self.path / "model.json"):
             head["weights"] = self.model_hash()
         write_json(self.path / "run.json", {**head, **record})
@@ -137,6 +144,8 @@ class Run:
 
     def colours(self) -> dict[str, Any]:
         """Read colours.json; an error where it is of another run."""
+        from rnnlens.labels.colours import Colours
+
         colours, words = read_json(self.path / "colours.json", Colours), "vocabulary.json"
         if colours.vocabulary not in (None, sha256(self.path / words)):
             self.vocabulary()  # or say what is wrong with that
@@ -150,8 +159,10 @@ class Run:
         """Write evaluation.json, with the weights that it is of."""
         write_json(self.path / "evaluation.json", {**evaluation, "weights": self.model_hash()})
 
-    def scores(self) -> Scores:
+    def scores(self) -> "Scores":
         """How well each kind predicts, as far as it was measured."""
+        from rnnlens.run.scores import Scores
+
         return Scores.read(self.path, self.probes_hash(), self.model_hash())
 
     @property
@@ -163,12 +174,17 @@ class Run:
         """Add a line to training.log."""
         add_line(self.path / "training.log", line)
 
-    def write_probes(self, probes: Probes, made: Mapping[str, Any], *, half: bool = False) -> None:
+    def write_probes(
+        self, probes: "Probes", made: Mapping[str, Any], *, half: bool = False
+    ) -> None:
         """Write the probes, and probes.json with their hash, the model's, and how they were made.
 
         In half precision the file is half as large, and probabilities move in the fourth digit.
         Whatever moment it is killed at, the run has the old probes or the new.
         """
+        from rnnlens.base.tensors import packed
+        from rnnlens.probe.probes import halved
+
         data = packed(halved(probes.tensors()) if half else probes.tensors())
         hashes = {"model": self.model_hash(), "sha256": hashlib.sha256(data).hexdigest()}
         described = {**probes.to_json(), **hashes, "made": made}
@@ -196,8 +212,11 @@ class Run:
             return previous
         return replace(file, previous=None)
 
-    def probes(self) -> Probes:
+    def probes(self) -> "Probes":
         """The fitted probes, checked against the model they were fitted to."""
+        from rnnlens.base.tensors import read_tensors
+        from rnnlens.probe.probes import Probes, check_layouts, label_counts
+
         if not self.has_probes():
             raise RnnlensError(
                 f"{self.path} has no probes yet; fit them with: rnnlens fit {self.path}"
@@ -247,16 +266,26 @@ class Run:
 
     def model_hash(self) -> str:
         """The SHA-256 of the model's weights, as model.json records it."""
-        return self._model_file().sha256
+        value = read_json(self.path / "model.json", object)
+        sha = value.get("sha256") if isinstance(value, dict) else None
+        return sha if is_sha(sha) else self._model_file().sha256  # which says what is wrong
 
-    def write_model(self, model: Traceable) -> None:
+    def write_model(self, model: "Traceable") -> None:
         """Write the weights, then model.json with a description of the model and their hash."""
+        from rnnlens.adapter.stored import StoredModule
+        from rnnlens.base.tensors import write_tensors
+        from rnnlens.model.network import Network
+        from rnnlens.states.recorded import RecordedStates
+
         if isinstance(model, Network):
             weights: Mapping[str, Tensor] = model.state_dict()
             counts = {"labels": model.label_count, "words": model.word_count}
             described = {**asdict(model.config), **counts}
         elif isinstance(model, StoredModule):
             weights, described = model.user.weights(), asdict(model.record)
+            if model.pieces:
+                write_json(self.path / "tokenizer.json", asdict(model.pieces.to_keep()))
+                described["tokenizer"] = sha256(self.path / "tokenizer.json")
         elif isinstance(model, RecordedStates):  # which stay where they are
             self._write_model_file(asdict(model.record))
             return
@@ -267,6 +296,14 @@ class Run:
         described["sha256"] = write_tensors(self.path / "model.safetensors", weights)
         self._write_model_file(described)
 
+    @staticmethod
+    def check_kept(model: "Traceable") -> None:
+        """Refuse a model of which something cannot be kept in a run."""
+        from rnnlens.adapter.stored import StoredModule
+
+        if isinstance(model, StoredModule) and model.pieces:
+            model.pieces.to_keep()
+
     def _write_model_file(self, described: dict[str, Any]) -> None:
         """Write model.json."""
         words = self.path / "vocabulary.json"
@@ -276,7 +313,7 @@ class Run:
     def check_finished(self) -> None:
         """Refuse a run whose training has not finished."""
         record = self.record()
-        if record.status != run_files.TRAINED:
+        if record.status != TRAINED:
             begun = record.command[:300] or "rnnlens train"
             raise RnnlensError(f"{self.path} has not finished; give its command again: {begun}")
         if record.weights not in (None, self.model_hash()):
@@ -284,8 +321,11 @@ class Run:
                 f"{self.path / 'run.json'} is of another run than the model beside it; restore both"
             )
 
-    def _model_file(self) -> run_files.ModelFile:
+    def _model_file(self) -> "ModelFile":
         """Read model.json."""
+        from rnnlens.run import run_files
+        from rnnlens.states.recorded import StatesRecord
+
         path = self.path / "model.json"
         if isinstance(value := read_json(path, object), dict) and "states" in value:
             return read_json(path, StatesRecord)
@@ -293,13 +333,16 @@ class Run:
             return run_files.read_module_record(path)
         return read_json(path, run_files.NetworkFile)
 
-    def model(self, code: Any = None) -> Network | StoredModule | RecordedStates:
+    def model(self, code: Any = None) -> "Network | StoredModule | RecordedStates":
         """The trained model, ready to trace.
 
         A user's module needs its code when it is first traced: that which the run names, or `code`
         in its place (a module, a UserModel, or its package.module:factory). Of recorded states,
         `code` is the folder that they are in now.
         """
+        from rnnlens.adapter.stored import ModuleRecord
+        from rnnlens.states.recorded import StatesRecord
+
         self.check_finished()
         file = self._model_file()
         if isinstance(file, StatesRecord):
@@ -310,14 +353,34 @@ class Run:
             raise RnnlensError(f"{self.path} holds its model itself; leave model= out")
         return self.network()
 
-    def module(self, code: Any = None) -> StoredModule:
+    def module(self, code: Any = None) -> "StoredModule":
         """The model of a run that is of a user's module."""
+        from rnnlens.adapter.stored import StoredModule
+        from rnnlens.run import run_files
+
         self.check_finished()
         record = run_files.read_module_record(self.path / "model.json")
-        return StoredModule(record, lambda: self._module(record, code))
+        pieces = self._pieces(record)
+        return StoredModule(record, lambda: self._module(record, code, pieces), pieces)
 
-    def _recorded(self, record: StatesRecord, folder: Any) -> RecordedStates:
+    def _pieces(self, record: "ModuleRecord") -> "PieceText | None":
+        """The tokenizer of a user's module, where the run keeps one."""
+        from rnnlens.corpus.pieces.piece_text import PieceText
+        from rnnlens.corpus.pieces.tokenizer import Pieces
+
+        if record.tokenizer is None:
+            return None
+        path = self.path / "tokenizer.json"
+        pieces = read_json(path, Pieces)
+        if sha256(path) != record.tokenizer:
+            raise RnnlensError(f"the tokenizer in {self.path} is not its model's; restore both")
+        return PieceText.of_pieces(pieces)
+
+    def _recorded(self, record: "StatesRecord", folder: Any) -> "RecordedStates":
         """The states that a run is of, opened where they are."""
+        from rnnlens.states.kept import opened as opened_states
+        from rnnlens.states.recorded import RecordedStates
+
         place = Path(record.states if folder is None else folder)
         if not place.exists():
             raise RnnlensError(
@@ -332,7 +395,7 @@ class Run:
         _ = model.kept  # or say now what is wrong with them
         return model
 
-    def text(self, model: Network | StoredModule | RecordedStates) -> TextSide:
+    def text(self, model: "Network | StoredModule | RecordedStates") -> "TextSide":
         """How texts are given to the model of this run."""
         vocabulary = self.vocabulary()
         if self._model_file().vocabulary not in (None, sha256(self.path / "vocabulary.json")):
@@ -344,19 +407,26 @@ class Run:
             )
         return model.text(vocabulary)
 
-    def network(self) -> Network:
+    def network(self) -> "Network":
         """The model of a run that rnnlens has trained."""
+        from rnnlens.run import run_files
+
         self.check_finished()
         file = read_json(self.path / "model.json", run_files.NetworkFile)
         return run_files.read_network(self.path / "model.safetensors", file)
 
     def allow_code(self, *, always: bool = False) -> None:
         """Let the code that this run names be imported, as its user trusts who made it."""
+        from rnnlens.adapter.stored import ModuleRecord
+
         if isinstance(file := self._model_file(), ModuleRecord) and file.factory:
             trusted_code.allow(file.sha256, file.factory, always=always)
 
-    def _module(self, record: ModuleRecord, code: Any) -> Adapter:
+    def _module(self, record: "ModuleRecord", code: Any, pieces: "PieceText | None") -> "Adapter":
         """The user's module with the run's weights, checked to read a text as it did."""
+        from rnnlens.adapter.stored import restored
+        from rnnlens.base.tensors import read_tensors
+
         if code is None and not record.factory:
             raise RnnlensError(
                 f"{self.path} does not say where its model's code is, so that it cannot read a new "
@@ -366,19 +436,26 @@ class Run:
             raise RnnlensError(trusted_code.question(self.path, record.factory))
         weights = read_tensors(self.path / "model.safetensors", record.sha256)
         texts = self.vocabulary(), (self.examples() or [])[:1]
-        return restored(record, code or record.factory, weights, texts, f"the code of {self.path}")
+        what = f"the code of {self.path}"
+        return restored(record, code or record.factory, weights, texts, what, pieces)
 
-    def write_examples(self, examples: Sequence[Example]) -> None:
+    def write_examples(self, examples: Sequence["Example"]) -> None:
         """Write some texts to begin with; those that have states are shown without any code."""
-        model = self.model_hash() if any(example.states for example in examples) else ""
-        run_files.write_examples(self.path / "examples.safetensors", examples, model)
+        from rnnlens.run import run_files
 
-    def examples(self) -> list[Example] | None:
+        model = self.model_hash() if any(example.states for example in examples) else ""
+        words = sha256(self.path / "vocabulary.json")
+        run_files.write_examples(self.path / "examples.safetensors", examples, model, words)
+
+    def examples(self) -> "list[Example] | None":
         """Read what `write_examples` has written; None where the run has no such file."""
+        from rnnlens.run import run_files
+
         path = self.path / "examples.safetensors"
         if not is_present(path):
             return None
-        return run_files.read_examples(path, self._model_file(), self.vocabulary())
+        words = sha256(self.path / "vocabulary.json")
+        return run_files.read_examples(path, self._model_file(), self.vocabulary(), words)
 
 
 def run_at(name: str) -> Run:
@@ -417,7 +494,7 @@ class Keeper:
     record: Mapping[str, Any]  # of the run
     epochs: tuple[int, ...]
 
-    def after_epoch(self, epoch: int, model: Traceable) -> None:
+    def after_epoch(self, epoch: int, model: "Traceable") -> None:
         """Keep a checkpoint, if one is wanted after this epoch."""
         if epoch not in self.epochs:
             return

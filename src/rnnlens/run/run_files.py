@@ -5,16 +5,17 @@ beside those.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import torch
 from annotated_types import Ge, Le, MaxLen
 from torch import Tensor
 
+from rnnlens.adapter import pair_side
 from rnnlens.adapter.sequences import check_kept, is_sequence
 from rnnlens.adapter.stored import ModuleRecord
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import REMEDY, Count, Name, Settings, Sha, Strict, damaged, read_json
+from rnnlens.base.files import REMEDY, Count, Name, Sha, Strict, damaged, read_json
 from rnnlens.base.tensors import (
     LARGEST,
     Layouts,
@@ -30,51 +31,9 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import Example, encode_numbers
 from rnnlens.states.recorded import StatesRecord
-from rnnlens.version import __version__
 
-FORMAT = 1
 _BESIDE = "beside/"  # before the names of what an example has besides states
-TRAINING, TRAINED, COPYING = "training", "trained", "copying"
 LONGEST_KEPT = 2_000  # words of a text that a run keeps
-
-
-@dataclass(frozen=True)
-class Record(Strict):
-    """run.json: how a run is made."""
-
-    format: Literal[1]
-    version: Name
-    status: Literal["training", "trained", "copying"]
-    corpus: Settings  # where it is and how it is read; empty where there is none
-    command: Annotated[str, MaxLen(1_000_000)] = ""
-    network: Settings | None = None  # of a run that rnnlens has trained
-    training: Settings | None = None
-    metrics: dict[Name, Any] | None = None  # for people to read
-    epoch: Count | None = None  # of a checkpoint that a training has kept
-    weights: Sha | None = None  # of the model, once there is one; older versions did not keep it
-    #: The command: `train` of a network of ours, `fit` of a user's module.
-    made_by: Literal["train", "fit"] | None = None
-
-    def __post_init__(self) -> None:
-        if self.made_by is None:  # older versions did not say; only trained runs have a network
-            object.__setattr__(self, "made_by", "fit" if self.network is None else "train")
-
-    def to_json(self) -> dict[str, Any]:
-        """What `Run.write_record` takes."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {name: value for name, value in values.items() if value is not None}
-
-
-def read_record(path: Path) -> Record:
-    """Read run.json; an error that names the version where it is of another format."""
-    value: Any = read_json(path, object)
-    value = value if isinstance(value, dict) else {}
-    if value.get("format") != FORMAT:
-        raise RnnlensError(
-            f"{path.parent} was made by rnnlens {str(value.get('version', '?'))[:40]} in a format "
-            f"that rnnlens {__version__} does not read; train it anew or use that version"
-        )
-    return read_json(path, Record)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +68,7 @@ class ExamplesHeader(Strict):
         ], MaxLen(100),
     ]  # fmt: skip
     model: Annotated[str, MaxLen(64)] = ""  # the hash of the weights, where texts have states
+    vocabulary: Sha | None = None  # of vocabulary.json; older versions did not keep it
 
 
 def read_network(path: Path, file: NetworkFile) -> Network:
@@ -133,18 +93,29 @@ def read_network(path: Path, file: NetworkFile) -> Network:
     return network.eval().requires_grad_(False)
 
 
-def write_examples(path: Path, examples: Sequence[Example], model: str) -> None:
-    """Write some texts; `model` is the hash of the weights that gave them states, if any did."""
+def write_examples(
+    path: Path, examples: Sequence[Example], model: str, vocabulary: str | None
+) -> None:
+    """Write some texts; `model` is the hash of the weights that gave them states, if any did, and
+    `vocabulary` that of the file which their words are in.
+    """
     texts = tuple((e.text, e.words, tuple(min(n, MOST_LABELS) for n in e.ids)) for e in examples)
     states = {f"{k}/{kind}": v for k, e in enumerate(examples) for kind, v in e.states.items()}
     states |= {f"{k}/{_BESIDE}{n}": v for k, e in enumerate(examples) for n, v in e.beside.items()}
-    write_tensors(path, states, ExamplesHeader(texts, model))
+    write_tensors(path, states, ExamplesHeader(texts, model, vocabulary))
 
 
-def read_examples(path: Path, model: ModelFile, vocabulary: Vocabulary) -> list[Example]:
-    """Read what `write_examples` has written."""
+def read_examples(
+    path: Path, model: ModelFile, vocabulary: Vocabulary, sha256: str
+) -> list[Example]:
+    """Read what `write_examples` has written; `sha256` is that of the run's vocabulary.json."""
     remedy = "delete it"
     tensors, header = read_sealed(path, ExamplesHeader, remedy, older=True)
+    if header.model not in ("", model.sha256) or header.vocabulary not in (None, sha256):
+        raise RnnlensError(
+            f"{path} is of another run, whose words or weights are others; restore the run's own, "
+            "or delete it"
+        )
     features = model.features if isinstance(model, ModuleRecord) else 0
     try:
         _check_examples(header, tensors, model, vocabulary)
@@ -178,8 +149,6 @@ def _check_examples(
     vocabulary: Vocabulary,
 ) -> None:
     """Raise ValueError where kept texts and their states are not of this model."""
-    if header.model not in ("", model.sha256):
-        raise ValueError("it is of another model")
     user = model if isinstance(model, ModuleRecord) else None
     kinds = [kind.id for kind in user.kinds] if user else []
     kinds += [PREDICTION] if user and user.predicts else []
@@ -190,16 +159,15 @@ def _check_examples(
     if strange := sorted({f"{k}/{kind}" for k in read for kind in kinds} ^ tensors.keys() - beside):
         raise ValueError(f"the tensor {strange[0]} is missing or too many")
     unnamed = isinstance(model, StatesRecord) or (user is not None and user.features > 0)
-    known = None if unnamed else len(vocabulary.inputs)
+    of_source = len(user.source.names) if user and user.source else 0
+    known = None if unnamed else len(vocabulary.inputs) + of_source
     for k, (text, words, ids) in enumerate(header.examples):
         typed = not is_sequence(text, vocabulary.inputs)
         strange_ids = typed and known is not None and any(n >= known for n in ids)
         if len(words) != len(ids) or strange_ids:
             raise ValueError("its words do not fit their numbers")
-        kept = _under(tensors, f"{k}/{_BESIDE}")
-        if typed and kept:
-            raise ValueError("it keeps more of a text than its states")
-        check_kept(kept, len(words), model.labels)
+        source = sum(n >= len(vocabulary.inputs) for n in ids) if of_source else 0
+        _check_beside(_under(tensors, f"{k}/{_BESIDE}"), typed, (source, len(ids)), model)
         for kind in kinds if k in read else []:
             states = tensors[f"{k}/{kind}"]
             width = widths.setdefault(kind, states.shape[-1] if states.dim() == 2 else -1)
@@ -208,3 +176,18 @@ def _check_examples(
             logits = states.clamp_min(-LARGEST) if kind == PREDICTION else states  # -inf: never
             if not in_range({kind: logits}):
                 raise ValueError(f"the states of {kind} are no numbers")
+
+
+def _check_beside(
+    kept: Mapping[str, Tensor], typed: bool, words: tuple[int, int], model: ModelFile
+) -> None:
+    """Raise ValueError where more is kept of a text than there is; `words`: those of its source,
+    and all.
+    """
+    source, steps = words
+    if isinstance(model, ModuleRecord) and model.source:
+        pair_side.check_kept(kept, source, steps - source)
+        return
+    if typed and kept:
+        raise ValueError("it keeps more of a text than its states")
+    check_kept(kept, steps, model.labels)

@@ -110,7 +110,7 @@ class Kept:
         """
         if self.has_names:
             text = " ".join(self.words_of(number))
-            if len(text) <= 2000 and not set("{}\\") & set(text) and self._first(text) == number:
+            if len(text) <= 2000 and not set("{|}\\") & set(text) and self._first(text) == number:
                 return text
         return f"#{number}"
 
@@ -129,6 +129,20 @@ class Kept:
                 message("no_recorded_text", text=repr(text[:most]), last=len(self) - 1)
             )
         return found
+
+    def found(self, find: str) -> NDArray[np.int64]:
+        """The sequences of which some word begins with each of these; of #12, that one; of nothing,
+        all.
+        """
+        if given := _BY_NUMBER.fullmatch(find.strip()):
+            return np.arange(len(self))[int(given[1]) : int(given[1]) + 1]
+        keep = np.ones(len(self), bool)
+        for word in find.lower().split():
+            if self.words is None or not self.has_names:
+                return np.arange(0)
+            begins = np.array([name.lower().startswith(word) for name in self.names], bool)
+            keep &= np.logical_or.reduceat(begins[self.words], self.starts[:-1])
+        return np.flatnonzero(keep)
 
     def _first(self, text: str) -> int | None:
         """The first sequence that has these words; None where there is none."""

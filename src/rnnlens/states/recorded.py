@@ -22,7 +22,7 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import MOST_LABELS, UNK, UNKNOWN, LabelSet, Scale
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import MOST_KINDS, PREDICTION, Edge, Kind
-from rnnlens.model.text import TextSide, column
+from rnnlens.model.text import Listed, TextSide, column
 from rnnlens.model.traceable import Readout, StateEdit, Trace, Traceable
 from rnnlens.states.arrays import Column, Floats
 from rnnlens.states.kept import OUTPUT, Kept
@@ -285,6 +285,11 @@ class RecordedTexts(TextSide):
         values = torch.from_numpy(target.values[list(ids)])
         bins = answers.scale.bins(values.nan_to_num())
         return [int(b) if there else _NONE for b, there in zip(bins, ~values.isnan(), strict=True)]
+
+    def listed(self, find: str, first: int, most: int) -> Listed:
+        found = self.kept.found(find)
+        shown = [(f"#{k}", " ".join(self.kept.words_of(k))) for k in found[first : first + most]]
+        return Listed(len(self.kept), len(found), shown)
 
     def name(self, number: int) -> str:
         return self.kept.word(number)

@@ -1,9 +1,10 @@
 """States written to a folder from any loop, as fast as the disk takes them and in as much memory as
-one stretch takes. Whenever it is killed, what was recorded before the last stretch is there.
+a few stretches take. Whenever it is killed, what was recorded before the last stretch is there.
 """
 
 import json
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -21,7 +22,8 @@ from rnnlens.states.kept import opened
 from rnnlens.states.part import LENGTHS, NAMES, TARGETS, WORDS, Y
 from rnnlens.states.safetensors_file import safetensors_part
 
-STRETCH = 128 << 20  # bytes of states that are written at once
+STRETCH = 64 << 20  # bytes of states that are written at once
+_BEHIND = 2  # files that are being written while the loop goes on
 _PART = re.compile(r"part-\d{6}\.safetensors")
 _DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "int32": "I32", "int64": "I64",
            "uint8": "U8"}  # fmt: skip
@@ -66,10 +68,13 @@ class Recorder:
         self._parts = 0
         self._form: dict[str, tuple[Any, ...]] | None = None
         self._lock = ExitStack()
-        self._thread = ThreadPoolExecutor(1, "rnnlens-recorder")
-        self._writing: Future[None] | None = None
+        self._threads = ThreadPoolExecutor(_BEHIND, "rnnlens-recorder")
+        self._writing: deque[tuple[_Stretch, Future[None]]] = deque()  # the last of them last
+        self._filled: _Stretch | None = None  # which sequences are added to
+        self._free: list[_Stretch] = []  # which are on the disk, and whose memory is used again
+        self._error: BaseException | None = None  # for which nothing more can be written
+        self._names: dict[str, dict[str, int]] = {}
         self._begin()
-        self._clear()
 
     def _begin(self) -> None:
         """Make the folder, or look at what it holds already."""
@@ -96,12 +101,6 @@ class Recorder:
             }  # fmt: skip
             opened(self.folder)  # or say what is wrong with it
 
-    def _clear(self) -> None:
-        self._arrays: dict[str, list[NDArray[Any]]] = {}
-        self._names: dict[str, dict[str, int]] = {}
-        self._lengths: list[int] = []
-        self._held = 0
-
     def add(
         self,
         states: Mapping[str, Any],
@@ -125,6 +124,8 @@ class Recorder:
                 raise RnnlensError(
                     f"{name} has {len(some)} rows, and another kind {steps}; give one for each step"
                 )
+        if self._filled and steps > self._filled.room:
+            self._write()  # before words get numbers, which are those of a stretch
         if words is not None:
             rows[WORDS] = self._values(WORDS, words, steps)
         named = targets if isinstance(targets, Mapping) else {"output": targets}
@@ -132,13 +133,17 @@ class Recorder:
             if some is not None:
                 rows[f"{TARGETS}.{name}"] = self._values(str(name), some, steps)
         self._check_form(rows)
-        for name, some in rows.items():
-            self._arrays.setdefault(name, []).append(some)
-            self._held += some.nbytes
-        self._lengths.append(steps)
+        if self._filled is None:
+            self._filled = self._empty(rows, steps)
+        self._filled.add(rows, steps)
         self.count += 1
-        if self._held >= self.stretch:
-            self._write()
+
+    def _empty(self, rows: Mapping[str, NDArray[Any]], steps: int) -> "_Stretch":
+        """A stretch to fill, in the memory of one that is on the disk, where it is large enough."""
+        if self._free and self._free[-1].most >= steps:
+            return self._free.pop()
+        size = sum(some[:1].nbytes for some in rows.values())
+        return _Stretch(rows, max(steps, self.stretch // size))
 
     def _check_form(self, rows: Mapping[str, NDArray[Any]]) -> None:
         """Refuse a sequence that has other kinds, widths or targets than those before it."""
@@ -178,36 +183,51 @@ class Recorder:
     def flush(self) -> None:
         """Write what waits, as a file of its own, and wait until it is on the disk."""
         self._write()
-        self._wait()
+        self._wait(0)
 
-    def _wait(self) -> None:
-        """Until the last file is written, or to say why it was not."""
-        writing, self._writing = self._writing, None
-        if writing:
-            writing.result()
+    def _wait(self, most: int) -> None:
+        """Until no more than some files are being written, or to say why one was not."""
+        while len(self._writing) > most:
+            stretch, writing = self._writing.popleft()
+            try:
+                writing.result()
+            except BaseException as error:
+                self._error = error
+                raise
+            stretch.clear()
+            self._free = [stretch]
 
     def _write(self) -> None:
-        """Begin to write what waits; the loop goes on meanwhile, up to the next stretch."""
-        if not self._lengths:
+        """Begin to write what waits; the loop goes on meanwhile. While one file is flushed to the
+        disk the next one is written, so that the disk has always something to do.
+        """
+        if self._error:
+            raise self._error
+        filled, self._filled = self._filled, None
+        if filled is None:
             return
-        arrays = {**self._arrays, LENGTHS: [np.array(self._lengths, np.int64)]}
         names = {f"{NAMES}.{n}": json.dumps(list(index)) for n, index in self._names.items()}
         for name, given in self.given.items():
             if given is not None:
                 names[f"{NAMES}.{name}"] = json.dumps(list(given))
+        self._names = {}
+        arrays = filled.arrays()
         path = self.folder / f"part-{self._parts:06}.safetensors"
-        pieces = [one.data.cast("B") for some in arrays.values() for one in some]
-        self._wait()  # files come one after the other, so that none is missing between others
-        self._writing = self._thread.submit(write_pieces, path, [_header(arrays, names), *pieces])
+        pieces: list[bytes | memoryview] = [_header(arrays, names)]
+        pieces += [one.data.cast("B") for one in arrays.values()]
+        self._wait(_BEHIND - 1)
+        # Each is moved into place after the one before it, so that none is missing between others.
+        first = self._writing[-1][1].result if self._writing else bool
+        self._writing.append((filled, self._threads.submit(write_pieces, path, pieces, first)))
         self._parts += 1
-        self._clear()
 
     def close(self) -> None:
         """Write what waits, and let others write to the folder."""
         try:
-            self.flush()
+            if self._error is None:  # else it was said already
+                self.flush()
         finally:
-            self._thread.shutdown()
+            self._threads.shutdown()
             self._lock.close()
 
     def __enter__(self) -> Self:
@@ -221,8 +241,42 @@ class Recorder:
         self.close()
 
 
+class _Stretch:
+    """Sequences that wait to be written, of each array all rows in one piece: large writes, from
+    memory that is used again, are twice as quick as many small ones from memory that is new.
+    """
+
+    def __init__(self, like: Mapping[str, NDArray[Any]], most: int) -> None:
+        """`like`: arrays as they will come; `most`: how many rows there is room for."""
+        self.most, self.rows, self.lengths = most, 0, list[int]()
+        self._room = {
+            name: np.empty((most, *one.shape[1:]), one.dtype) for name, one in like.items()
+        }
+
+    @property
+    def room(self) -> int:
+        """How many rows more it can take."""
+        return self.most - self.rows
+
+    def clear(self) -> None:
+        """Let go what it holds."""
+        self.rows, self.lengths = 0, []
+
+    def add(self, rows: Mapping[str, NDArray[Any]], steps: int) -> None:
+        """Copy a sequence: loops write to the same arrays again."""
+        for name, some in rows.items():
+            self._room[name][self.rows : self.rows + steps] = some
+        self.rows += steps
+        self.lengths.append(steps)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that it holds."""
+        held = {name: some[: self.rows] for name, some in self._room.items()}
+        return held | {LENGTHS: np.array(self.lengths, np.int64)}
+
+
 def _states(name: str, given: Any) -> NDArray[Any]:
-    values = np.array(given, order="C")  # a copy: loops write to the same arrays again
+    values = np.asarray(given)
     if (
         values.ndim != 2
         or not values.size
@@ -235,16 +289,14 @@ def _states(name: str, given: Any) -> NDArray[Any]:
     return values if values.dtype.itemsize < 8 else values.astype(np.float32)
 
 
-def _header(arrays: Mapping[str, list[NDArray[Any]]], names: Mapping[str, str]) -> bytes:
-    """The header of a safetensors file in which each array is written piece by piece."""
+def _header(arrays: Mapping[str, NDArray[Any]], names: Mapping[str, str]) -> bytes:
+    """The header of a safetensors file."""
     entries: dict[str, Any] = {"__metadata__": dict(names)} if names else {}
     at = 0
-    for name, some in arrays.items():
-        size = sum(one.nbytes for one in some)
-        shape = [sum(map(len, some)), *some[0].shape[1:]]
-        entries[name] = {"dtype": _DTYPES[some[0].dtype.name], "shape": shape,
-                         "data_offsets": [at, at + size]}  # fmt: skip
-        at += size
+    for name, one in arrays.items():
+        entries[name] = {"dtype": _DTYPES[one.dtype.name], "shape": [*one.shape],
+                         "data_offsets": [at, at + one.nbytes]}  # fmt: skip
+        at += one.nbytes
     text = json.dumps(entries).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text

@@ -1,0 +1,46 @@
+"""How probes are fitted; read without torch, for the flags of a command."""
+
+from dataclasses import dataclass
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.flags import Options, option
+from rnnlens.probe.semantics import parse
+
+FAMILIES = ("linear", "shared")
+
+
+@dataclass(frozen=True)
+class FitConfig(Options):
+    """How probes are fitted; the defaults were chosen by measuring (docs/results.md)."""
+
+    probe: str = option("linear", "linear (the paper's) or shared")
+    semantic: str = option("output", "output, input, tag, output+N, output-N; comma between")
+    rank: int = option(128, "of the shared label matrix", least=1, most=65536)
+    epochs: int = option(
+        -1, "passes over the states, at most; -1: 4, where they are few 3 to 60",
+        least=-1, most=10**6,
+    )  # fmt: skip
+    patience: int = option(
+        2, "stop after so many epochs in which no kind got better", least=1, most=10**6
+    )
+    states: int = option(0, "states an epoch, drawn anew; 0: all", least=0, most=10**12)
+    batch: int = option(
+        0, "states a step, at most; 0: 8192 for linear, 2048 for shared", least=0, most=10**7
+    )
+    learning_rate: float = option(
+        0.0,
+        "its highest value; 0: by probe and width, 1e-3 for linear ones of 300",
+        least=0,
+        most=100,
+    )
+    weight_decay: float = option(0.0, "of AdamW", least=0, most=100)
+    seed: int = option(0, "of the order of the states", least=0, most=2**62)
+    standardise: bool = option(True, "give every unit of a kind mean 0 and deviation 1")
+    closed_form: bool = option(True, "start from the model's own readout, for output")
+
+    def check(self) -> None:
+        """Refuse values that cannot work."""
+        super().check()
+        if self.probe not in FAMILIES:
+            raise RnnlensError(f"no probe is called {self.probe!r}; choose {' or '.join(FAMILIES)}")
+        parse(self.semantic)
